@@ -1,0 +1,12 @@
+"""astra-mcp: verified tool environments, published as MCP servers behind one gateway.
+
+This package holds what every other one stands on: the error tree, the value types, the matcher,
+the reward, the sandbox and the synthesis and acceptance of environments. It knows neither a server
+nor the gateway nor a trainer; only :mod:`astra_mcp.cli` wires them together.
+"""
+
+from importlib.metadata import version
+
+__version__ = version("astra-mcp")
+
+__all__ = ["__version__"]

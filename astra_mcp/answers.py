@@ -1,0 +1,182 @@
+"""The one matcher: does a tool's result contain an answer?
+
+The acceptance of bundles, the gateway's reward and the trainers use no other. Text becomes tokens;
+an answer is contained where its tokens stand in the result next to one another and in order.
+
+What is normalised, and nothing else:
+
+* Unicode by NFKC and case folding, so full-width and half-width forms are equal.
+* Numbers: grouping commas, a leading plus, leading and trailing zeros (``1,234.50`` is ``1234.5``). A
+  minus sign belongs to its number. A number and a unit written together are two tokens (``12kg``).
+* Dates: ``2025-09-03``, ``2025/9/3``, ``September 3, 2025``, ``3 Sep 2025`` and ``2025年9月3日``
+  are one date. Orders that are ambiguous (``03/09/2025``) stay as they are written.
+* Times of day: ``9:05`` is ``09:05`` and ``09:05:00``. ``am`` and ``pm`` are words, not arithmetic; a
+  time zone after a timestamp is dropped.
+* Each CJK character is a token of its own, so 北京 is in 位于北京市.
+* Codes stay whole: letters and digits joined by hyphens or underscores (``BK-20931``), addresses.
+* Escapes of JSON strings (``\\n``, ``\\"``) separate, as the characters that they stand for would.
+* Percent, degree and currency signs are tokens; other punctuation separates and is dropped.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+__all__ = ["answer_fault", "contains_answer", "tokenize"]
+
+_MONTHS = {
+    name: index
+    for index, names in enumerate(
+        (
+            "january jan",
+            "february feb",
+            "march mar",
+            "april apr",
+            "may may",
+            "june jun",
+            "july jul",
+            "august aug",
+            "september sep sept",
+            "october oct",
+            "november nov",
+            "december dec",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+_MONTH = "(?:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
+_CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
+_WORD = rf"(?:(?![{_CJK}])[^\W_])"
+_NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+"
+_LEFT = rf"(?<!{_WORD})(?<!{_WORD}[-_.:/])"
+_RIGHT = rf"(?!{_WORD})(?![-_.:/]{_WORD})"
+_ZONE = r"(?:z|[-+]\d{2}:?\d{2})?"
+
+_TOKEN = re.compile(
+    "|".join(
+        (
+            rf"(?P<iso>(?<!\d)(?<!\d[-/.])(?P<y>\d{{4}})(?P<sep>[-/.])(?P<m>\d{{1,2}})(?P=sep)(?P<d>\d{{1,2}})"
+            rf"(?:t(?P<ih>\d{{2}}):(?P<im>[0-5]\d)(?::(?P<is>[0-5]\d)(?:\.\d+)?)?{_ZONE})?(?!{_WORD})(?![-/.:]\d))",
+            r"(?P<zh>(?P<zy>\d{4})\s*年\s*(?P<zm>\d{1,2})\s*月\s*(?P<zd>\d{1,2})\s*[日号])",
+            rf"(?P<mdy>(?<!{_WORD})(?P<mdy_m>{_MONTH})\s*(?P<mdy_d>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<mdy_y>\d{{4}}){_RIGHT})",
+            rf"(?P<dmy>{_LEFT}(?P<dmy_d>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<dmy_m>{_MONTH}),?\s+(?P<dmy_y>\d{{4}}){_RIGHT})",
+            rf"(?P<time>{_LEFT}(?P<hh>\d{{1,2}}):(?P<mm>[0-5]\d)(?::(?P<ss>[0-5]\d))?(?![-_.:/]?\d))",
+            rf"(?P<mail>{_WORD}[\w.+-]*@{_WORD}+(?:[-.]{_WORD}+)*)",
+            rf"(?P<number>(?P<sign>(?<![^\s\[({{\"':,=<>$€£¥₹|])[-+\u2212])?{_LEFT}(?P<digits>{_NUMBER}){_RIGHT})",
+            rf"(?P<measure>(?P<msign>(?<![^\s\[({{\"':,=<>$€£¥₹|])[-+\u2212])?{_LEFT}(?P<amount>{_NUMBER})(?P<unit>(?:(?!\d){_WORD})+)"
+            rf"(?![-_]?{_WORD}))",
+            rf"(?P<run>{_WORD}+(?:(?:[-_]|(?<=\d)[.:/](?=\d)){_WORD}+)*)",
+            rf"(?P<cjk>[{_CJK}])",
+            r"(?P<symbol>[%‰°$€£¥₹₩])",
+        )
+    )
+)
+_JSON_ESCAPE = re.compile(r'\\[nrtbf"\\/]')
+_TRUTH_VALUES = frozenset("true false yes no y n t f on off none null 是 否 有 无 对 错 真 假".split())
+_MIN_LENGTH = 3
+_MIN_CJK_LENGTH = 2
+
+
+def contains_answer(text: str, answer: str) -> bool:
+    """Tell whether the answer's tokens stand together, and in order, in the text.
+
+    An answer without tokens (empty, punctuation alone) is contained nowhere.
+    """
+    wanted = _answer_tokens(answer)
+    if not wanted:
+        return False
+    found = tokenize(text)
+    first, length = wanted[0], len(wanted)
+    return any(
+        token == first and found[i : i + length] == wanted for i, token in enumerate(found)
+    )
+
+
+def tokenize(text: str) -> tuple[str, ...]:
+    """Split a text into the normalised tokens that answers are compared by."""
+    tokens: list[str] = []
+    plain = _JSON_ESCAPE.sub(" ", unicodedata.normalize("NFKC", text)).casefold()
+    for match in _TOKEN.finditer(plain):
+        tokens.extend(_normalize(match))
+    return tuple(tokens)
+
+
+def answer_fault(answer: str) -> str | None:
+    """Say why an answer is too weak to be checked by containment, or None where it is specific.
+
+    Truth values and answers under 3 characters (2 in CJK) are found by chance; a number with a unit
+    and a date are specific at any length.
+    """
+    tokens = _answer_tokens(answer)
+    if not tokens:
+        return "the answer is empty"
+    stripped = unicodedata.normalize("NFKC", answer).strip().casefold()
+    if stripped in _TRUTH_VALUES:
+        return f"the answer {answer!r} is a truth value"
+    is_numeric = _NUMERIC.fullmatch(tokens[0]) or (
+        len(tokens) > 1 and tokens[0] in "$€£¥₹₩" and _NUMERIC.fullmatch(tokens[1])
+    )
+    if (is_numeric and len(tokens) > 1) or _DATE.fullmatch(tokens[0]):
+        return None
+    has_cjk = any(_CJK_TOKEN.fullmatch(t) for t in tokens)
+    shortest = _MIN_CJK_LENGTH if has_cjk else _MIN_LENGTH
+    if len(stripped) < shortest:
+        return f"the answer {answer!r} has fewer than {shortest} characters and no unit"
+    return None
+
+
+_NUMERIC = re.compile(r"-?\d+(?:\.\d+)?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_CJK_TOKEN = re.compile(f"[{_CJK}]")
+
+
+@lru_cache(maxsize=4096)
+def _answer_tokens(answer: str) -> tuple[str, ...]:
+    return tokenize(answer)
+
+
+def _normalize(match: re.Match[str]) -> tuple[str, ...]:
+    part = match.groupdict()
+    match match.lastgroup:
+        case "iso":
+            date = _date(part["y"], part["m"], part["d"])
+            return (date, _time(part["ih"], part["im"], part["is"])) if part["ih"] else (date,)
+        case "zh":
+            return (_date(part["zy"], part["zm"], part["zd"]),)
+        case "mdy":
+            return (_date(part["mdy_y"], _month(part["mdy_m"]), part["mdy_d"]),)
+        case "dmy":
+            return (_date(part["dmy_y"], _month(part["dmy_m"]), part["dmy_d"]),)
+        case "time":
+            return (_time(part["hh"], part["mm"], part["ss"]),)
+        case "number":
+            return (_number(part["sign"], part["digits"]),)
+        case "measure":
+            return (_number(part["msign"], part["amount"]), part["unit"])
+        case "run":
+            run = match.group()
+            has_digit = any(c.isdigit() for c in run)
+            return (run,) if has_digit else tuple(re.split(r"[-_]", run))
+        case _:
+            return (match.group(),)
+
+
+def _month(name: str) -> str:
+    return str(_MONTHS[name.rstrip(".")])
+
+
+def _date(year: str, month: str, day: str) -> str:
+    return f"{year}-{int(month):02d}-{int(day):02d}"
+
+
+def _time(hours: str, minutes: str, seconds: str | None) -> str:
+    return f"{int(hours):02d}:{minutes}" + (f":{seconds}" if seconds not in (None, "00") else "")
+
+
+def _number(sign: str | None, digits: str) -> str:
+    whole, _, fraction = digits.replace(",", "").partition(".")
+    whole = whole.lstrip("0") or "0"
+    fraction = fraction.rstrip("0")
+    value = f"{whole}.{fraction}" if fraction else whole
+    return f"-{value}" if sign in ("-", "\u2212") and value != "0" else value

@@ -1,0 +1,107 @@
+"""Settings of the command line: one TOML file, overridden by ``ASTRA_MCP_*`` environment variables.
+
+``astra.toml`` is read from the working folder, else from ``$ASTRA_MCP_HOME``. Secrets come from here
+or from the environment, never from a command line.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from astra_mcp.errors import ConfigError
+from astra_mcp.sandbox import SandboxLimits
+
+__all__ = ["AgentSettings", "ServeSettings", "Settings", "home_folder", "load_settings"]
+
+DEFAULT_PORT = 8420
+
+
+def home_folder() -> Path:
+    """Locate ``$ASTRA_MCP_HOME``, by default the platform's data folder."""
+    named = os.environ.get("ASTRA_MCP_HOME")
+    return Path(named).expanduser() if named else platformdirs.user_data_path("astra-mcp")
+
+
+class ServeSettings(BaseModel):
+    """Where and how the gateway listens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=DEFAULT_PORT, ge=0, le=65535)
+    api_keys: tuple[SecretStr, ...] = ()
+    """Keys that open the interactive endpoints; required on an address that is not loopback."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Further ``Host`` values to accept, besides the loopback names and the bound address."""
+    max_body_bytes: int = Field(default=4 << 20, ge=1024)
+    max_episodes: int = Field(default=10_000, ge=1)
+
+
+class AgentSettings(BaseModel):
+    """The chat endpoint that ``rollout --agent MODEL`` talks to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    temperature: float | None = Field(default=None, ge=0)
+    max_turns: int = Field(default=32, ge=1, le=32)
+    timeout_seconds: float = Field(default=120.0, gt=0)
+
+
+class Settings(BaseSettings):
+    """Everything that a file or the environment may set; unknown keys are errors."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ASTRA_MCP_", env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    home: Path = Field(default_factory=home_folder)
+    environments: tuple[Path, ...] = ()
+    """Folders of bundles to publish besides the bundled ones."""
+    serve: ServeSettings = ServeSettings()
+    sandbox: SandboxLimits = SandboxLimits()
+    agent: AgentSettings = AgentSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Put the TOML file below the environment."""
+        candidates = (Path("astra.toml"), home_folder() / "astra.toml")
+        file = next((path for path in candidates if path.is_file()), None)
+        toml = (TomlConfigSettingsSource(settings_cls, file),) if file else ()
+        return init_settings, env_settings, *toml
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Read the settings.
+
+    Raises:
+        ConfigError: A file or variable is wrong; names the field and the fault.
+    """
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)
+        )
+        msg = f"astra.toml or ASTRA_MCP_* is wrong: {faults}"
+        raise ConfigError(msg) from None
+    except ValueError as error:
+        msg = f"astra.toml cannot be read: {error}"
+        raise ConfigError(msg) from None

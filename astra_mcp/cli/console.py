@@ -1,0 +1,86 @@
+"""How commands speak: results on standard output, everything else on standard error, exit codes.
+
+0 done; 1 something failed and says what; 2 wrong usage; 130 stopped by the user.
+"""
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Any, NoReturn, TypeVar
+
+import anyio
+import typer
+from rich.console import Console
+
+from astra_mcp.errors import AstraError, ConfigError
+
+__all__ = ["ExitCode", "fail", "out", "print_json", "report_errors", "run_async", "say"]
+
+Result = TypeVar("Result")
+
+out = Console(soft_wrap=True)
+"""Results for people."""
+say = Console(stderr=True, soft_wrap=True)
+"""Progress, notices and errors."""
+
+
+class ExitCode(IntEnum):
+    """What the shell is told."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    STOPPED = 130
+
+
+def print_json(value: object) -> None:
+    """Write one JSON object, and nothing else, to standard output."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:
+    """Say what failed and leave."""
+    say.print(f"[bold red]error:[/] {_escape(message)}", highlight=False)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def report_errors() -> Generator[None]:
+    """Turn the errors that this project raises on purpose into a message and an exit code."""
+    try:
+        yield
+    except ConfigError as error:
+        fail(str(error), ExitCode.USAGE)
+    except AstraError as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        raise typer.Exit(ExitCode.STOPPED) from None
+    except BaseExceptionGroup as group:
+        known = _first_known(group)
+        if known is None:
+            raise
+        fail(str(known), ExitCode.USAGE if isinstance(known, ConfigError) else ExitCode.FAILED)
+
+
+def run_async(function: Callable[..., Awaitable[Result]], *args: Any) -> Result:
+    """Run a command's coroutine under uvloop where there is one, and report its errors."""
+    with report_errors():
+        return anyio.run(function, *args, backend_options={"use_uvloop": sys.platform != "win32"})
+
+
+def _first_known(group: BaseExceptionGroup[BaseException]) -> AstraError | None:
+    for error in group.exceptions:
+        if isinstance(error, AstraError):
+            return error
+        if isinstance(error, BaseExceptionGroup):
+            known = _first_known(error)
+            if known is not None:
+                return known
+    return None
+
+
+def _escape(message: str) -> str:
+    return message.replace("[", r"\[")

@@ -1,0 +1,50 @@
+"""``astra-mcp``: the commands, in the order in which a newcomer meets them."""
+
+from typing import Annotated
+
+import typer
+
+from astra_mcp import __version__
+from astra_mcp.cli import connect, doctor, environments, episodes, rollout, run, serve
+from astra_mcp.cli.console import report_errors
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Verified tool environments as real MCP servers behind one gateway.",
+    epilog="Start with: astra-mcp serve",
+)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - the signature is typer's
+    if wanted:
+        typer.echo(f"astra-mcp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Take the options that every command shares."""
+
+
+app.command("serve")(serve.serve)
+app.command("run")(run.run)
+app.command("connect")(connect.connect)
+app.add_typer(environments.app, name="environments")
+app.add_typer(episodes.app, name="episodes")
+app.command("rollout")(rollout.rollout)
+app.command("doctor")(doctor.doctor)
+
+
+def main() -> None:
+    """Run the command line."""
+    with report_errors():
+        app()

@@ -1,0 +1,39 @@
+"""The one fan-out: run a function over items with bounded concurrency and ordered results."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+import anyio
+
+__all__ = ["map_concurrently"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+async def map_concurrently(
+    function: Callable[[Item], Awaitable[Result]], items: Iterable[Item], *, limit: int
+) -> list[Result]:
+    """Await ``function`` for every item, at most ``limit`` at once; results in the items' order.
+
+    The first exception cancels the rest and propagates as it is raised, not as a group.
+    """
+    rows = list(items)
+    results: dict[int, Result] = {}
+    failure: list[Exception] = []
+    limiter = anyio.CapacityLimiter(limit)
+
+    async def run(index: int, item: Item) -> None:
+        async with limiter:
+            try:
+                results[index] = await function(item)
+            except Exception as error:  # noqa: BLE001 - re-raised below, outside of the group
+                failure.append(error)
+                group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for index, item in enumerate(rows):
+            group.start_soon(run, index, item)
+    if failure:
+        raise failure[0]
+    return [results[i] for i in range(len(rows))]

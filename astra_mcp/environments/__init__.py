@@ -1,0 +1,7 @@
+"""Environments: the bundle format, its loading, its acceptance and its template.
+
+Values in, values out: knows folders, tools and the sandbox, never the registry, a server or the
+gateway. ``registry``, ``servers`` and the composition root may import it.
+"""
+
+__all__: list[str] = []

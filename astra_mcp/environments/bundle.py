@@ -1,0 +1,177 @@
+"""The environment bundle: one question-answer instance made executable, as a folder on disk.
+
+``environment.json`` (this schema), ``tools.py`` (the tool code, standard library only) and
+``server.json`` (the MCP registry's format). The models here check what a field can know alone; what
+needs several fields or the tool code is checked in :mod:`astra_mcp.environments.loading`.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from astra_mcp.domains import Domain
+from astra_mcp.reward import JobItem
+from astra_mcp.types import JsonObject, ToolSpec, canonical_json
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "ArgumentRole",
+    "Bundle",
+    "EnvironmentDocument",
+    "GoldArgument",
+    "GoldCall",
+    "Provenance",
+    "ScenarioType",
+    "SubTask",
+]
+
+SCHEMA_VERSION = 1
+NAME_PATTERN = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
+DEFAULT_CLOCK = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ScenarioType(StrEnum):
+    """Shape of the decomposition. Source: ASTRA sec. 2.2.1 and appendix A.1."""
+
+    SINGLE_HOP = "Single-Hop"
+    """Exactly one sub-task."""
+    MULTI_HOP = "Multi-Hop"
+    """Each hop level has one sub-task that builds on earlier ones."""
+    PARALLEL_SINGLE_HOP = "Parallel Single-Hop"
+    """Several independent sub-tasks, all on the first hop level."""
+    PARALLEL_MULTI_HOP = "Parallel Multi-Hop"
+    """Several hop levels, at least one of them with parallel sub-tasks."""
+
+
+class ArgumentRole(StrEnum):
+    """What a gold argument does to the answer."""
+
+    IDENTIFYING = "identifying"
+    """Picks the record: another value must lose the answer."""
+    MODIFYING = "modifying"
+    """Shapes the output (a unit, a page size); another value may keep the answer."""
+
+
+class SubTask(_Model):
+    """A sub-question with its answer. Source: ASTRA sec. 2.2.1, eq. (11) and (13)."""
+
+    id: int = Field(ge=1)
+    question: str | None = None
+    answer: str = Field(min_length=1)
+    hop_level: int | None = Field(default=None, ge=1)
+    """1 for a sub-task without dependencies, else one more than its deepest dependency."""
+    is_parallel: bool | None = None
+    """True where another sub-task stands on the same hop level."""
+    dependencies: tuple[int, ...] = ()
+    """Ids of the sub-tasks whose answers this one needs."""
+    tool: str | None = None
+    """The tool that answers it; None for a leaf that needs none (to compare, to summarise)."""
+
+
+class GoldArgument(_Model):
+    """One argument of a gold call."""
+
+    value: JsonValue
+    role: ArgumentRole
+    neighbours: tuple[JsonValue, ...] = ()
+    """Other values of the same kind that exist in the data, where the schema cannot name any."""
+
+
+class GoldCall(_Model):
+    """A call that solves sub-tasks, in the order in which an oracle plays it."""
+
+    tool: str
+    arguments: dict[str, GoldArgument] = Field(default_factory=dict[str, GoldArgument])
+    solves: Annotated[tuple[int, ...], Field(min_length=1)]
+    """Ids of the sub-tasks whose answers the result contains."""
+
+    @property
+    def values(self) -> JsonObject:
+        """The plain arguments of the call."""
+        return {name: a.value for name, a in self.arguments.items()}
+
+
+class Provenance(_Model):
+    """Where the scenario comes from."""
+
+    source: str = Field(min_length=1)
+    """``original``, or the name of the data set that the scenario is modelled on."""
+    rows: tuple[int, ...] = ()
+    """1-based line numbers in that data set."""
+    authors: tuple[str, ...] = ("The astra-mcp authors",)
+    license: str = "Apache-2.0"
+    notes: str = ""
+
+
+class EnvironmentDocument(_Model):
+    """The contents of ``environment.json``."""
+
+    schema_version: Literal[1]
+    name: str = Field(pattern=NAME_PATTERN, max_length=48)
+    title: str = Field(min_length=1, max_length=100)
+    description: str = Field(min_length=1, max_length=400)
+    version: str = Field(default="1.0.0", pattern=r"^\d+\.\d+\.\d+$")
+    status: Literal["verified", "unverified"] = "unverified"
+    """``verified`` claims that the acceptance passes; ``unverified`` may lack DAG and gold calls."""
+    domain: Domain
+    language: Literal["en", "zh"]
+    scenario_type: ScenarioType | None = None
+    question: str = Field(min_length=1)
+    """The main question q0: all that an agent is told."""
+    answer: str | None = None
+    """The main answer a0."""
+    sub_tasks: Annotated[tuple[SubTask, ...], Field(min_length=1)]
+    tools: Annotated[tuple[ToolSpec, ...], Field(min_length=1)]
+    gold: tuple[GoldCall, ...] = ()
+    clock: datetime = DEFAULT_CLOCK
+    """Where the virtual clock of every episode starts; must carry a time zone."""
+    load_seed: int = Field(default=0, ge=0, lt=2**63)
+    """Seed under which the module is executed once, before any episode."""
+    provenance: Provenance
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_newer_schema(cls, data: Any) -> Any:
+        version = data.get("schema_version") if isinstance(data, Mapping) else None
+        if isinstance(version, int) and version > SCHEMA_VERSION:
+            msg = f"schema_version {version} is newer than {SCHEMA_VERSION}: update astra-mcp"
+            raise ValueError(msg)
+        return data
+
+
+class Bundle(_Model):
+    """A loaded environment: its document, its tool code and the hash of both."""
+
+    document: EnvironmentDocument
+    code: str
+    """Source text of ``tools.py``."""
+    server: dict[str, Any]
+    """Contents of ``server.json``."""
+
+    @property
+    def name(self) -> str:
+        """The environment's name, unique in a catalog."""
+        return self.document.name
+
+    @property
+    def content_hash(self) -> str:
+        """64 hex digits of SHA-256 over the document and the code."""
+        document = self.document.model_dump(mode="json")
+        return sha256(canonical_json([document, self.code])).hexdigest()
+
+    @property
+    def job(self) -> tuple[JobItem, ...]:
+        """The sub-tasks that an episode is scored on: those that have a tool."""
+        return tuple(
+            JobItem(id=s.id, answer=s.answer, tools=(s.tool,))
+            for s in self.document.sub_tasks
+            if s.tool is not None
+        )

@@ -1,0 +1,118 @@
+"""The error tree. Every failure is attributed to the boundary that it crossed.
+
+AstraError
+    ConfigError          the caller's options, files or environment variables are wrong
+    BundleError          an environment bundle does not load: file, field and fault of each problem
+    ModelError           a model endpoint failed or answered what cannot be used
+    SandboxError         the sandbox itself failed
+        SandboxUnavailableError   this machine lacks a required layer
+        ToolCodeError             tool code does not compile or its module does not load
+        SandboxDiedError          an episode's process ended during a call
+    UpstreamError        a server behind the gateway failed
+    GatewayError         the gateway could not do what it was asked to
+        UnknownNameError          no such environment, server, episode or tool
+        EpisodeEndedError         the episode is closed, expired, at its limit or failed
+        PortInUseError            the address is taken
+    TransportError       a client could not reach or understand the gateway
+
+An error of the caller is a message with a remedy, never a traceback. A failure inside an episode is
+data in its record (see :class:`astra_mcp.types.Failure`), never a score.
+"""
+
+from collections.abc import Sequence
+
+__all__ = [
+    "AstraError",
+    "BundleError",
+    "BundleFault",
+    "ConfigError",
+    "EpisodeEndedError",
+    "GatewayError",
+    "ModelError",
+    "PortInUseError",
+    "SandboxDiedError",
+    "SandboxError",
+    "SandboxUnavailableError",
+    "ToolCodeError",
+    "TransportError",
+    "UnknownNameError",
+    "UpstreamError",
+]
+
+
+class AstraError(Exception):
+    """Base of every error that this project raises on purpose."""
+
+
+class ConfigError(AstraError, ValueError):
+    """An option, file or environment variable of the caller is wrong; the message says which."""
+
+
+class BundleFault(str):
+    """One problem of a bundle, as ``file: field: what is wrong``."""
+
+    __slots__ = ()
+
+    @classmethod
+    def at(cls, file: str, field: str, message: str) -> "BundleFault":
+        """Name the place and the problem."""
+        return cls(f"{file}: {field}: {message}" if field else f"{file}: {message}")
+
+
+class BundleError(AstraError, ValueError):
+    """A bundle does not load; carries every fault found, not only the first."""
+
+    def __init__(self, path: str, faults: Sequence[BundleFault]) -> None:
+        super().__init__(path, tuple(faults))
+        self.path = path
+        self.faults = tuple(faults)
+
+    def __str__(self) -> str:
+        return f"{self.path} is not a valid bundle:\n" + "\n".join(f"  {f}" for f in self.faults)
+
+
+class ModelError(AstraError):
+    """A model endpoint could not be reached, refused, or answered what cannot be used."""
+
+
+class SandboxError(AstraError):
+    """The sandbox failed; the tool code is not to blame."""
+
+
+class SandboxUnavailableError(SandboxError):
+    """A layer that the sandbox requires is missing on this machine."""
+
+
+class ToolCodeError(SandboxError):
+    """Tool code does not compile, or its module raised while it was loaded."""
+
+
+class SandboxDiedError(SandboxError):
+    """The process of a sandbox session ended or was killed during a call.
+
+    The message says why in words that may be shown to an agent (no path, no traceback).
+    """
+
+
+class UpstreamError(AstraError):
+    """A server behind the gateway failed, after retries."""
+
+
+class GatewayError(AstraError):
+    """The gateway could not do what it was asked to."""
+
+
+class UnknownNameError(GatewayError, LookupError):
+    """No environment, server, episode or tool has this name."""
+
+
+class EpisodeEndedError(GatewayError):
+    """The episode no longer takes calls."""
+
+
+class PortInUseError(GatewayError, OSError):
+    """Another program listens on the address."""
+
+
+class TransportError(AstraError):
+    """A client could not reach the gateway, or did not understand its answer."""

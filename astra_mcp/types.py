@@ -1,0 +1,160 @@
+"""Value types that cross every boundary: tools, calls, results and failures.
+
+Knows JSON and nothing else: no protocol, no server, no episode. Imported by everything above it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any, Self
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+__all__ = [
+    "CallOutcome",
+    "ContentBlock",
+    "Failure",
+    "JsonObject",
+    "JsonValue",
+    "Origin",
+    "ServerKind",
+    "ToolResult",
+    "ToolSpec",
+    "canonical_json",
+    "tools_hash",
+]
+
+JsonObject = dict[str, JsonValue]
+"""A JSON object; the contents are whatever the tool or schema says."""
+
+ContentBlock = dict[str, JsonValue]
+"""One MCP content block as it stands on the wire, such as ``{"type": "text", "text": ...}``."""
+
+
+def canonical_json(value: object) -> bytes:
+    """Encode as JSON with sorted keys and no white space: equal values, equal bytes."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+class ServerKind(StrEnum):
+    """What stands behind a server's tools."""
+
+    ENVIRONMENT = "environment"
+    """A bundle whose tool code runs in the sandbox."""
+    EMULATOR = "emulator"
+    """Documents only; the answers are emulated."""
+    DEPLOYED = "deployed"
+    """A real server in another process or on another host."""
+
+
+class Origin(StrEnum):
+    """Who is the author of a result (and so whether it counts)."""
+
+    TOOL = "tool"
+    """The tool itself, its argument check included."""
+    INJECTED = "injected"
+    """A failure that the gateway injected on purpose."""
+    LIMIT = "limit"
+    """A limit of the episode; ends it with its reward."""
+    UPSTREAM = "upstream"
+    """The server behind the gateway failed."""
+    SANDBOX = "sandbox"
+    """The sandbox failed, not the code in it."""
+    GATEWAY = "gateway"
+    """The gateway failed."""
+
+    @property
+    def is_failure(self) -> bool:
+        """True where the result says nothing about the agent, so that no score may follow."""
+        return self in (Origin.UPSTREAM, Origin.SANDBOX, Origin.GATEWAY)
+
+
+class CallOutcome(StrEnum):
+    """What a call did to the state of its session; decides whether a replay repeats it."""
+
+    APPLIED = "applied"
+    """The tool ran to its end; a replay repeats it."""
+    REJECTED = "rejected"
+    """Never reached the tool (bad arguments, unknown tool, injected); a replay skips it."""
+    KILLED = "killed"
+    """Destroyed its sandbox; the state is rebuilt without it."""
+
+
+class Failure(BaseModel):
+    """A failure as data: which boundary, and what happened there."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    boundary: Origin
+    message: str
+
+
+class ToolSpec(BaseModel):
+    """A tool as an agent sees it; compatible with OpenAI function calling."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1, max_length=128)
+    description: str = ""
+    input_schema: dict[str, Any]
+    """JSON Schema 2020-12 of the arguments; its root is an object."""
+    output_schema: dict[str, Any] | None = None
+
+    def as_openai(self) -> JsonObject:
+        """Render the OpenAI ``{"type": "function", ...}`` document."""
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.description,
+                "parameters": self.input_schema,
+            },
+        }
+
+    def renamed(self, name: str) -> Self:
+        """Copy under another shown name."""
+        return self if name == self.name else self.model_copy(update={"name": name})
+
+
+class ToolResult(BaseModel):
+    """What a tool call returned, in MCP's terms."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    content: tuple[ContentBlock, ...]
+    structured: JsonValue = None
+    is_error: bool = False
+
+    @classmethod
+    def from_text(cls, text: str, *, is_error: bool = False) -> Self:
+        """Wrap one text block."""
+        return cls(content=({"type": "text", "text": text},), is_error=is_error)
+
+    @classmethod
+    def from_value(cls, value: JsonValue, *, structured: bool = False) -> Self:
+        """Render a JSON value as text; strings stay as they are.
+
+        The text has a space after each comma, so that no list of numbers reads as one number.
+
+        Args:
+            value: What the tool returned.
+            structured: Also carry the value itself, where it is an object.
+        """
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return cls(
+            content=({"type": "text", "text": text},),
+            structured=value if structured and isinstance(value, dict) else None,
+        )
+
+    @property
+    def text(self) -> str:
+        """All text blocks, joined by line breaks."""
+        return "\n".join(str(b.get("text", "")) for b in self.content if b.get("type") == "text")
+
+
+def tools_hash(tools: Sequence[ToolSpec] | Sequence[Mapping[str, Any]]) -> str:
+    """Hash an ordered tool list: 64 hex digits of SHA-256 over its canonical JSON."""
+    rows = [t.model_dump() if isinstance(t, ToolSpec) else dict(t) for t in tools]
+    return sha256(canonical_json(rows)).hexdigest()

@@ -1,0 +1,334 @@
+"""What the gateway asks of its neighbours, and the words of its control plane.
+
+The consumer declares: ``Upstream``, ``Catalog`` and ``RecordSink`` are satisfied structurally by
+``servers`` and ``registry``, which never import this package; the composition root wires them. The
+wire models below are shared by the control plane and its client.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal, NewType, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from astra_mcp.reward import JobItem, Reward
+from astra_mcp.types import (
+    CallOutcome,
+    Failure,
+    JsonObject,
+    JsonValue,
+    Origin,
+    ServerKind,
+    ToolResult,
+    ToolSpec,
+)
+
+__all__ = [
+    "CALL_ID_KEY",
+    "EPISODE_KEY_KEY",
+    "SEQ_KEY",
+    "Catalog",
+    "DistractorRequest",
+    "EnvironmentInfo",
+    "EpisodeCreated",
+    "EpisodeId",
+    "EpisodeLimits",
+    "EpisodeRequest",
+    "EpisodeState",
+    "EpisodeStatus",
+    "FailureRequest",
+    "GoldStep",
+    "PastCall",
+    "RecordSink",
+    "ServerInfo",
+    "SourceEnvironment",
+    "SourceServers",
+    "SourceTask",
+    "Upstream",
+    "UpstreamReply",
+    "UpstreamSession",
+]
+
+EpisodeId = NewType("EpisodeId", str)
+"""Unguessable; whoever knows it may act in the episode. Logs show its first 6 characters."""
+
+CALL_ID_KEY = "dev.astra-mcp/call-id"
+"""``_meta`` of a call: its id; a retried id returns the recorded result."""
+SEQ_KEY = "dev.astra-mcp/seq"
+"""``_meta`` of a call: its place in the episode, from 0 without gaps."""
+EPISODE_KEY_KEY = "dev.astra-mcp/episode-key"
+"""``_meta`` towards an upstream: a key derived from the episode's id (HMAC)."""
+
+
+# --- neighbours ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamReply:
+    """A result with its author and what the call did to the session's state."""
+
+    result: ToolResult
+    origin: Origin
+    outcome: CallOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastCall:
+    """A call of an earlier life of the session, for its rebuilding by replay."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    outcome: CallOutcome
+
+
+class UpstreamSession(Protocol):
+    """One episode's own view of a server: its state lives here. Calls come one at a time."""
+
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> UpstreamReply:
+        """Call a tool by its own name; failures come as replies with their origin.
+
+        Raises:
+            UpstreamError | SandboxError: The server could not answer; nothing is known of its state.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the session holds; closing twice is allowed."""
+        ...
+
+
+class Upstream(Protocol):
+    """A server as the gateway sees it."""
+
+    @property
+    def name(self) -> str:
+        """Unique in the catalog."""
+        ...
+
+    @property
+    def kind(self) -> ServerKind:
+        """Decides defaults such as the failure rate."""
+        ...
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """In the order in which agents see them."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Content hash; recorded with every episode, and checked before a replay."""
+        ...
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What every record of this server must say, such as ``no landlock``."""
+        ...
+
+    def open_session(
+        self, *, key: str, seed: int, past: Sequence[PastCall] = ()
+    ) -> UpstreamSession:
+        """Make a session; cheap, since processes start at the first call.
+
+        Args:
+            key: Identifies the episode to the server without naming it.
+            seed: Decides every random choice of the session.
+            past: Calls of an earlier life, replayed before the first new call (those APPLIED) and
+                counted against the session's kills (those KILLED).
+        """
+        ...
+
+
+class EnvironmentInfo(BaseModel):
+    """An environment as the control plane lists it; holds no gold."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    title: str
+    description: str
+    version: str
+    status: Literal["verified", "unverified"]
+    domain: str
+    language: str
+    scenario_type: str | None
+    question: str
+    sub_tasks: int
+    """How many sub-tasks an episode is scored on."""
+    tools: tuple[ToolSpec, ...]
+
+
+class GoldStep(BaseModel):
+    """One gold invocation, as an oracle plays it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool: str
+    arguments: JsonObject
+    solves: tuple[int, ...]
+
+
+class Catalog(Protocol):
+    """What the gateway can open episodes of. Its contents may change while the gateway runs."""
+
+    def environments(self) -> Sequence[EnvironmentInfo]:
+        """All environments, by name."""
+        ...
+
+    def job(self, environment: str) -> tuple[JobItem, ...]:
+        """The sub-tasks that an episode is scored on; ``UnknownNameError`` where there is none."""
+        ...
+
+    def gold(self, environment: str) -> tuple[GoldStep, ...]:
+        """The gold invocations; empty for unverified environments."""
+        ...
+
+    def upstreams(self) -> Sequence[Upstream]:
+        """All servers, by name; an environment is a server of the same name."""
+        ...
+
+    def upstream(self, name: str) -> Upstream:
+        """One server; ``UnknownNameError`` names the closest names."""
+        ...
+
+
+class RecordSink(Protocol):
+    """Hears of every record event after it is on disk (an index, a live view)."""
+
+    def write(self, episode: EpisodeId, event: Mapping[str, Any]) -> None:
+        """Take one event; must not raise and must not block."""
+        ...
+
+
+# --- control plane ------------------------------------------------------------------------------
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SourceEnvironment(_Wire):
+    """Run one environment."""
+
+    kind: Literal["environment"]
+    name: str
+
+
+class SourceTask(_Wire):
+    """Run one synthesized task."""
+
+    kind: Literal["task"]
+    id: str
+
+
+class SourceServers(_Wire):
+    """Open named servers without a job."""
+
+    kind: Literal["servers"]
+    names: Annotated[tuple[str, ...], Field(min_length=1)]
+    prompt: str | None = None
+
+
+class DistractorRequest(_Wire):
+    """Which task-irrelevant tools to mix in."""
+
+    mode: Literal["none", "random", "banded"]
+    k: int = Field(default=3, ge=1)
+
+
+class FailureRequest(_Wire):
+    """Which failures to inject."""
+
+    rate: float = Field(ge=0, le=1)
+    kinds: dict[str, float] | None = None
+    delay: bool = False
+
+
+class EpisodeLimits(_Wire):
+    """Bounds of one episode."""
+
+    calls: int = Field(default=256, ge=1, le=100_000)
+    """Tool calls of the agent; the call after the last one ends the episode with its reward."""
+    result_bytes: int = Field(default=1 << 20, ge=256, le=64 << 20)
+    """Size of one result's content; a longer text is cut with a notice."""
+    call_seconds: float = Field(default=60.0, gt=0, le=3600)
+    """Wall time of one call, waiting included."""
+    idle_seconds: float = Field(default=1800.0, gt=0, le=7 * 86400)
+    """An episode without a call for this long expires."""
+    life_seconds: float = Field(default=86400.0, gt=0, le=30 * 86400)
+    """An episode expires this long after its creation."""
+
+
+class EpisodeRequest(_Wire):
+    """Body of ``POST /v1/episodes``."""
+
+    source: Annotated[
+        SourceEnvironment | SourceTask | SourceServers, Field(discriminator="kind")
+    ]
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    distractors: DistractorRequest | None = None
+    failures: FailureRequest | None = None
+    limits: EpisodeLimits = EpisodeLimits()
+    labels: dict[str, str] = Field(default_factory=dict[str, str])
+    """Free words of the orchestrator; recorded, never shown to the agent."""
+
+
+class EpisodeCreated(_Wire):
+    """Answer to ``POST /v1/episodes``."""
+
+    id: EpisodeId
+    mcp_url: str
+    control_url: str
+    prompt: str | None
+    tools: tuple[ToolSpec, ...]
+    tools_hash: str
+    seed: int
+    expires_at: datetime
+
+
+class EpisodeStatus(StrEnum):
+    """Where an episode stands."""
+
+    OPEN = "open"
+    """Takes calls."""
+    CLOSED = "closed"
+    """Closed by its orchestrator; has its reward."""
+    EXPIRED = "expired"
+    """Idle or alive for too long; has its reward."""
+    LIMIT = "limit"
+    """Reached its call limit; has its reward."""
+    FAILED = "failed"
+    """A server, the sandbox or the gateway failed; has a failure and no reward."""
+
+
+class EpisodeState(_Wire):
+    """Answer to ``GET`` and ``DELETE /v1/episodes/{id}``."""
+
+    id: EpisodeId
+    status: EpisodeStatus
+    source: JsonObject
+    seed: int
+    calls: int
+    """Tool calls of the agent so far."""
+    solved: tuple[int, ...]
+    """Ids of the solved sub-tasks, ascending."""
+    reward: Reward | None
+    """None while there is no job, or after a failure."""
+    failure: Failure | None
+    labels: dict[str, str]
+    marks: tuple[str, ...] = ()
+    """What weakens the record, such as ``no landlock``."""
+    created_at: datetime
+    expires_at: datetime
+
+
+class ServerInfo(_Wire):
+    """A server as the control plane lists it."""
+
+    name: str
+    kind: ServerKind
+    version: str
+    tools: int
+    mcp_url: str

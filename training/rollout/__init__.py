@@ -1,0 +1,7 @@
+"""Rollouts: one agent plays episodes through the gateway and leaves trajectories.
+
+An agent sees an episode's prompt and tools and calls them over MCP; only the oracle may ask the control
+plane for gold. The composition root imports this package.
+"""
+
+__all__: list[str] = []
