@@ -73,7 +73,9 @@ _TOKEN = re.compile(
     )
 )
 _JSON_ESCAPE = re.compile(r'\\[nrtbf"\\/]')
-_TRUTH_VALUES = frozenset("true false yes no y n t f on off none null 是 否 有 无 对 错 真 假".split())
+_TRUTH_VALUES = frozenset(
+    ["true", "false", "yes", "no", "y", "n", "t", "f", "on", "off", "none", "null", "是", "否", "有", "无", "对", "错", "真", "假"]
+)
 _MIN_LENGTH = 3
 _MIN_CJK_LENGTH = 2
 
@@ -88,9 +90,7 @@ def contains_answer(text: str, answer: str) -> bool:
         return False
     found = tokenize(text)
     first, length = wanted[0], len(wanted)
-    return any(
-        token == first and found[i : i + length] == wanted for i, token in enumerate(found)
-    )
+    return any(token == first and found[i : i + length] == wanted for i, token in enumerate(found))
 
 
 def tokenize(text: str) -> tuple[str, ...]:

@@ -84,6 +84,4 @@ def score_episode(job: Sequence[JobItem], solved: Collection[int], num_calls: in
     recall = num_solved / len(job)
     precision = min(1.0, num_solved / (num_calls + EPSILON))
     f1 = 2 * precision * recall / (precision + recall) if num_solved else 0.0
-    return Reward(
-        reward=f1, recall=recall, precision=precision, solved=num_solved, calls=num_calls
-    )
+    return Reward(reward=f1, recall=recall, precision=precision, solved=num_solved, calls=num_calls)

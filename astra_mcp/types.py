@@ -5,6 +5,7 @@ Knows JSON and nothing else: no protocol, no server, no episode. Imported by eve
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Self
@@ -19,9 +20,11 @@ __all__ = [
     "JsonObject",
     "JsonValue",
     "Origin",
+    "PastCall",
     "ServerKind",
     "ToolResult",
     "ToolSpec",
+    "UpstreamReply",
     "canonical_json",
     "tools_hash",
 ]
@@ -152,6 +155,24 @@ class ToolResult(BaseModel):
     def text(self) -> str:
         """All text blocks, joined by line breaks."""
         return "\n".join(str(b.get("text", "")) for b in self.content if b.get("type") == "text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamReply:
+    """A result with its author and what the call did to the session's state."""
+
+    result: ToolResult
+    origin: Origin
+    outcome: CallOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastCall:
+    """A call of an earlier life of the session, for its rebuilding by replay."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    outcome: CallOutcome
 
 
 def tools_hash(tools: Sequence[ToolSpec] | Sequence[Mapping[str, Any]]) -> str:

@@ -6,7 +6,6 @@ wire models below are shared by the control plane and its client.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, NewType, Protocol
@@ -15,14 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from astra_mcp.reward import JobItem, Reward
 from astra_mcp.types import (
-    CallOutcome,
     Failure,
     JsonObject,
     JsonValue,
-    Origin,
+    PastCall,
     ServerKind,
-    ToolResult,
     ToolSpec,
+    UpstreamReply,
 )
 
 __all__ = [
@@ -63,24 +61,6 @@ EPISODE_KEY_KEY = "dev.astra-mcp/episode-key"
 
 
 # --- neighbours ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpstreamReply:
-    """A result with its author and what the call did to the session's state."""
-
-    result: ToolResult
-    origin: Origin
-    outcome: CallOutcome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastCall:
-    """A call of an earlier life of the session, for its rebuilding by replay."""
-
-    tool: str
-    arguments: Mapping[str, JsonValue]
-    outcome: CallOutcome
 
 
 class UpstreamSession(Protocol):
@@ -264,9 +244,7 @@ class EpisodeLimits(_Wire):
 class EpisodeRequest(_Wire):
     """Body of ``POST /v1/episodes``."""
 
-    source: Annotated[
-        SourceEnvironment | SourceTask | SourceServers, Field(discriminator="kind")
-    ]
+    source: Annotated[SourceEnvironment | SourceTask | SourceServers, Field(discriminator="kind")]
     seed: int = Field(default=0, ge=0, lt=2**63)
     distractors: DistractorRequest | None = None
     failures: FailureRequest | None = None

@@ -82,6 +82,8 @@ def _find(known: Mapping[str, Value], name: str, what: str) -> Value:
     if name in known:
         return known[name]
     close = difflib.get_close_matches(name, known, n=3)
-    hint = f"did you mean {', '.join(close)}?" if close else "`astra-mcp environments list` names all"
+    hint = (
+        f"did you mean {', '.join(close)}?" if close else "`astra-mcp environments list` names all"
+    )
     msg = f"no {what} is named {name!r}; {hint}"
     raise UnknownNameError(msg)

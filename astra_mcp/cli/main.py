@@ -18,7 +18,7 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - the signature is typer's
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"astra-mcp {__version__}")
         raise typer.Exit
@@ -29,7 +29,9 @@ def options(
     *,
     version: Annotated[
         bool,
-        typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True),
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
     """Take the options that every command shares."""

@@ -154,5 +154,3 @@ class Sandbox(Protocol):
             SandboxError: The process could not be started.
         """
         ...
-
-
