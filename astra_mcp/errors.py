@@ -12,6 +12,8 @@ AstraError
     GatewayError         the gateway could not do what it was asked to
         UnknownNameError          no such environment, server, episode or tool
         EpisodeEndedError         the episode is closed, expired, at its limit or failed
+        NotAvailableError         a request asks for what this version does not do
+        CapacityError             as many episodes as allowed are open
         PortInUseError            the address is taken
     TransportError       a client could not reach or understand the gateway
 
@@ -25,10 +27,12 @@ __all__ = [
     "AstraError",
     "BundleError",
     "BundleFault",
+    "CapacityError",
     "ConfigError",
     "EpisodeEndedError",
     "GatewayError",
     "ModelError",
+    "NotAvailableError",
     "PortInUseError",
     "SandboxDiedError",
     "SandboxError",
@@ -108,6 +112,14 @@ class UnknownNameError(GatewayError, LookupError):
 
 class EpisodeEndedError(GatewayError):
     """The episode no longer takes calls."""
+
+
+class NotAvailableError(GatewayError):
+    """The request asks for what this version does not do; it is refused, never ignored."""
+
+
+class CapacityError(GatewayError):
+    """As many episodes as allowed are open; close some or wait for them to expire."""
 
 
 class PortInUseError(GatewayError, OSError):

@@ -229,12 +229,13 @@ class FailureRequest(_Wire):
 class EpisodeLimits(_Wire):
     """Bounds of one episode."""
 
-    calls: int = Field(default=256, ge=1, le=100_000)
-    """Tool calls of the agent; the call after the last one ends the episode with its reward."""
+    calls: int | None = Field(default=256, ge=1, le=100_000)
+    """Tool calls of the agent; the call after the last one ends the episode with its reward. None: no
+    limit."""
     result_bytes: int = Field(default=1 << 20, ge=256, le=64 << 20)
-    """Size of one result's content; a longer text is cut with a notice."""
+    """Size of one result's content as JSON; a larger one becomes an error that says so."""
     call_seconds: float = Field(default=60.0, gt=0, le=3600)
-    """Wall time of one call, waiting included."""
+    """Wall time of one call at its server; a longer one is a failure of the server."""
     idle_seconds: float = Field(default=1800.0, gt=0, le=7 * 86400)
     """An episode without a call for this long expires."""
     life_seconds: float = Field(default=86400.0, gt=0, le=30 * 86400)
