@@ -1,0 +1,239 @@
+"""The server of one environment bundle: its tools run in the sandbox, one process for each session.
+
+Satisfies the gateway's ``Upstream`` structurally. Knows the bundle and the sandbox; knows neither episodes
+nor the protocol that its results travel over.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import anyio
+
+from astra_mcp.environments.bundle import Bundle
+from astra_mcp.errors import SandboxDiedError, SandboxError
+from astra_mcp.sandbox.protocol import Raised, Returned, Sandbox, SandboxSession
+from astra_mcp.schemas import ArgumentCheck, compile_schema
+from astra_mcp.types import (
+    CallOutcome,
+    JsonValue,
+    Origin,
+    PastCall,
+    ServerKind,
+    ToolResult,
+    ToolSpec,
+    UpstreamReply,
+)
+
+__all__ = ["MAX_KILLS", "EnvironmentServer", "EnvironmentSession"]
+
+MAX_KILLS = 3
+"""A session whose calls destroyed this many processes has failed."""
+
+CLOSE_SECONDS = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class EnvironmentServer:
+    """Publishes one bundle; makes sessions that share nothing."""
+
+    def __init__(self, bundle: Bundle, sandbox: Sandbox) -> None:
+        """Prepare the argument checks of every tool; starts no process."""
+        self._bundle = bundle
+        self._sandbox = sandbox
+        self._version = bundle.content_hash
+        self._tools = {tool.name: tool for tool in bundle.document.tools}
+        self._checks = {name: compile_schema(t.input_schema) for name, t in self._tools.items()}
+
+    @property
+    def name(self) -> str:
+        """The environment's name."""
+        return self._bundle.name
+
+    @property
+    def kind(self) -> ServerKind:
+        """Always an environment."""
+        return ServerKind.ENVIRONMENT
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """In the order of the document."""
+        return tuple(self._tools.values())
+
+    @property
+    def version(self) -> str:
+        """The bundle's content hash."""
+        return self._version
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What weakens the sandbox on this machine."""
+        return self._sandbox.report.warnings
+
+    @property
+    def bundle(self) -> Bundle:
+        """What the server publishes."""
+        return self._bundle
+
+    def tool(self, name: str) -> ToolSpec | None:
+        """One tool, or None where there is none of this name."""
+        return self._tools.get(name)
+
+    def check(self, tool: str) -> ArgumentCheck:
+        """The argument check of a tool that exists."""
+        return self._checks[tool]
+
+    def open_session(
+        self, *, key: str, seed: int, past: Sequence[PastCall] = ()
+    ) -> "EnvironmentSession":
+        """Make a session; its process starts at the first call.
+
+        Args:
+            key: Names the session in the log.
+            seed: Decides every random choice of the tool code.
+            past: Calls of an earlier life, rebuilt by replay before the first new call.
+        """
+        return EnvironmentSession(self, key=key, seed=seed, past=past)
+
+    async def start_process(self, seed: int) -> SandboxSession:
+        """Start a process that holds the bundle's initial state.
+
+        Raises:
+            SandboxError: It could not be started.
+        """
+        document = self._bundle.document
+        module = await self._sandbox.load(
+            self._bundle.code, load_seed=document.load_seed, clock=document.clock
+        )
+        return await self._sandbox.open_session(module, seed=seed)
+
+
+class EnvironmentSession:
+    """One caller's own state of an environment: a process, and the calls that made it what it is.
+
+    The state is a function of the seed and the applied calls, so a process that a call destroyed is
+    rebuilt by replaying the others. A call that is cancelled takes no effect: its process is given up.
+    """
+
+    def __init__(
+        self, server: EnvironmentServer, *, key: str, seed: int, past: Sequence[PastCall]
+    ) -> None:
+        self._server = server
+        self._key = key
+        self._seed = seed
+        self._applied: list[tuple[str, Mapping[str, JsonValue]]] = [
+            (call.tool, call.arguments) for call in past if call.outcome is CallOutcome.APPLIED
+        ]
+        self._kills = sum(call.outcome is CallOutcome.KILLED for call in past)
+        self._process: SandboxSession | None = None
+        self._turn = anyio.Lock()
+        self._is_closed = False
+
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> UpstreamReply:
+        """Call a tool; bad arguments, errors of the tool and failures are replies.
+
+        Raises:
+            SandboxError: The session is closed, or was closed during the call.
+        """
+        fault = self._argument_fault(tool, arguments)
+        if fault is not None:
+            return _error(fault, Origin.TOOL, CallOutcome.REJECTED)
+        async with self._turn:
+            if self._is_closed:
+                raise SandboxError(_CLOSED)
+            if self._kills >= MAX_KILLS:
+                return _error(_FAILED, Origin.SANDBOX, CallOutcome.REJECTED)
+            try:
+                process = self._process or await self._rebuild()
+                answer = await self._run(process, tool, arguments)
+            except SandboxDiedError as error:
+                if self._is_closed:
+                    raise SandboxError(_CLOSED) from error
+                return self._killed(tool, error)
+            except SandboxError:
+                _log.exception("the sandbox of session %.8s failed", self._key)
+                return _error(_UNAVAILABLE, Origin.SANDBOX, CallOutcome.REJECTED)
+        return self._reply(tool, answer)
+
+    async def aclose(self) -> None:
+        """End the process, cutting off a call under way; closing twice is allowed."""
+        self._is_closed = True
+        await self._give_up_process()
+        with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+            async with self._turn:  # a call may be starting a process just now
+                await self._give_up_process()
+
+    def _argument_fault(self, tool: str, arguments: Mapping[str, JsonValue]) -> str | None:
+        if self._server.tool(tool) is None:
+            names = ", ".join(t.name for t in self._server.tools)
+            return f"There is no tool named {tool!r}. Available tools: {names}."
+        faults = self._server.check(tool).faults(arguments)
+        if not faults:
+            return None
+        return f"Invalid arguments for {tool}:\n" + "\n".join(f"- {fault}" for fault in faults)
+
+    async def _run(
+        self, process: SandboxSession, tool: str, arguments: Mapping[str, JsonValue]
+    ) -> Returned | Raised:
+        is_answered = False
+        try:
+            answer = await process.call(tool, arguments)
+            is_answered = True
+        finally:
+            if not is_answered:  # killed, failed or cancelled: what its state is, nobody knows
+                await self._give_up_process()
+        self._applied.append((tool, dict(arguments)))
+        return answer
+
+    async def _rebuild(self) -> SandboxSession:
+        """Start a process and replay what was applied.
+
+        Raises:
+            SandboxError: It could not be started, or died of calls that it once survived.
+        """
+        process = self._process = await self._server.start_process(self._seed)
+        is_rebuilt = False
+        try:
+            for tool, arguments in self._applied:
+                await process.call(tool, arguments)
+            is_rebuilt = True
+        except SandboxDiedError as error:
+            msg = f"the process died while {len(self._applied)} calls were replayed: {error}"
+            raise SandboxError(msg) from error
+        finally:
+            if not is_rebuilt:
+                await self._give_up_process()
+        return process
+
+    async def _give_up_process(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+                await process.aclose()
+
+    def _killed(self, tool: str, error: SandboxDiedError) -> UpstreamReply:
+        self._kills += 1
+        _log.warning("a call of %s ended its process (%d of %d)", tool, self._kills, MAX_KILLS)
+        if self._kills >= MAX_KILLS:
+            return _error(_FAILED, Origin.SANDBOX, CallOutcome.KILLED)
+        text = f"{tool} was stopped: {error}. The call had no effect; the state is as it was before it."
+        return _error(text, Origin.TOOL, CallOutcome.KILLED)
+
+    def _reply(self, tool: str, answer: Returned | Raised) -> UpstreamReply:
+        if isinstance(answer, Raised):
+            text = f"{answer.kind}: {answer.message}" if answer.message else answer.kind
+            return _error(text, Origin.TOOL, CallOutcome.APPLIED)
+        spec = self._server.tool(tool)
+        is_structured = spec is not None and spec.output_schema is not None
+        result = ToolResult.from_value(answer.value, structured=is_structured)
+        return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
+
+
+_FAILED = f"The environment has failed: {MAX_KILLS} calls destroyed its sandbox. It takes no further calls."
+_CLOSED = "the session is closed"
+_UNAVAILABLE = "The environment could not run the tool: its sandbox failed."
+
+
+def _error(text: str, origin: Origin, outcome: CallOutcome) -> UpstreamReply:
+    result = ToolResult.from_text(text, is_error=True)
+    return UpstreamReply(result=result, origin=origin, outcome=outcome)
