@@ -1,11 +1,11 @@
-"""The one fan-out: run a function over items with bounded concurrency and ordered results."""
+"""Structured concurrency in two words: fan out over items, and finish what was begun."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 import anyio
 
-__all__ = ["map_concurrently"]
+__all__ = ["map_concurrently", "shielded"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -37,3 +37,11 @@ async def map_concurrently(
     if failure:
         raise failure[0]
     return [results[i] for i in range(len(rows))]
+
+
+async def shielded(work: Awaitable[Result]) -> Result:
+    """Await to the end, although the caller is cancelled meanwhile; the work bounds its own time."""
+    results: list[Result] = []
+    with anyio.CancelScope(shield=True):
+        results.append(await work)
+    return results[0]

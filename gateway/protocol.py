@@ -157,6 +157,10 @@ class Catalog(Protocol):
         """All environments, by name."""
         ...
 
+    def question(self, environment: str) -> str:
+        """The main question; ``UnknownNameError`` names the closest names."""
+        ...
+
     def job(self, environment: str) -> tuple[JobItem, ...]:
         """The sub-tasks that an episode is scored on; ``UnknownNameError`` where there is none."""
         ...

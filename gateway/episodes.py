@@ -1,0 +1,388 @@
+"""All episodes of one gateway: creating, finding, expiring, closing and restoring them.
+
+Episodes in memory are few and live; every other one is in its record. An id that is not in memory is
+looked up there: an open episode is restored (its upstream sessions replay the recorded calls before the
+next one), an ended one can still be read.
+"""
+
+import hmac
+import logging
+import re
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+
+import anyio
+
+from astra_mcp import __version__
+from astra_mcp.errors import CapacityError, GatewayError, NotAvailableError, UnknownNameError
+from astra_mcp.reward import JobItem
+from astra_mcp.seeds import derive_seed
+from astra_mcp.types import Failure, JsonObject, Origin, PastCall, tools_hash
+from gateway.episode import Episode, Turn
+from gateway.naming import Route, routes_of
+from gateway.protocol import (
+    Catalog,
+    EpisodeId,
+    EpisodeLimits,
+    EpisodeRequest,
+    EpisodeState,
+    EpisodeStatus,
+    RecordSink,
+    SourceEnvironment,
+    SourceServers,
+    Upstream,
+)
+from gateway.record import EpisodeOpened, Record, RecordFile, ShownTool, read_record, record_path
+
+__all__ = ["ALL_SERVERS", "Episodes", "open_episodes"]
+
+ALL_SERVERS = "*"
+"""Endpoint of the interactive states that show every server's tools."""
+
+INTERACTIVE_LIMITS = EpisodeLimits(calls=None, idle_seconds=86400.0, life_seconds=30 * 86400.0)
+_SWEEP_SECONDS = 1.0
+_PARK_SECONDS = 900.0
+"""An episode that nobody asked for during this time gives its processes back; it is restored on demand."""
+_CLOSE_SECONDS = 30.0
+_MAX_ENDED_IN_MEMORY = 256
+_ID_PATTERN = re.compile(r"[0-9a-f]{32}")
+_log = logging.getLogger("astra_mcp.gateway")
+
+
+class Episodes:
+    """The episodes of one gateway process. Opened by :func:`open_episodes`."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        folder: Path,
+        *,
+        secret: bytes,
+        max_open: int,
+        sinks: Sequence[RecordSink] = (),
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._catalog = catalog
+        self._folder = folder
+        self._secret = secret
+        self._max_open = max_open
+        self._sinks = tuple(sinks)
+        self._now = now
+        self._live: dict[str, Episode] = {}
+        self._last_asked: dict[str, float] = {}
+        self._ended: OrderedDict[str, Episode] = OrderedDict()
+
+    # --- episodes proper -------------------------------------------------------------------------
+
+    async def create(self, request: EpisodeRequest) -> Episode:
+        """Open an episode: fix its tool list, its seed and its job, and begin its record.
+
+        Raises:
+            UnknownNameError: There is no such environment or server.
+            NotAvailableError: The request asks for what this version does not do.
+            CapacityError: As many episodes as allowed are open.
+        """
+        _refuse_unavailable(request)
+        self._require_room()
+        source = request.source
+        job: tuple[JobItem, ...] = ()
+        match source:
+            case SourceEnvironment(name=name):
+                upstreams, prompt = (self._catalog.upstream(name),), self._catalog.question(name)
+                job = self._catalog.job(name)
+            case SourceServers(names=names, prompt=prompt):
+                upstreams = tuple(self._catalog.upstream(n) for n in dict.fromkeys(names))
+            case _:
+                msg = "source.kind 'task' is not available: use 'environment' or 'servers'"
+                raise NotAvailableError(msg)
+        opened = self._describe(
+            EpisodeId(token_hex(16)),
+            routes=routes_of(upstreams),
+            upstreams=upstreams,
+            source=source.model_dump(mode="json"),
+            request=request,
+            prompt=prompt,
+            job=job,
+        )
+        return self._open(opened, upstreams)
+
+    def get(self, episode: str) -> Episode:
+        """Find an episode, in memory or in its record; ended ones are found too.
+
+        Raises:
+            UnknownNameError: There is none (the message does not repeat the id).
+        """
+        found = self._live.get(episode) or self._ended.get(episode) or self._restore(episode)
+        self._last_asked[episode] = self._now()
+        return found
+
+    def state(self, episode: str) -> EpisodeState:
+        """Tell where an episode stands; it expires here where its time is over."""
+        found = self.get(episode)
+        found.expire_if_due()
+        return found.state()
+
+    async def close(self, episode: str) -> EpisodeState:
+        """End an episode after its running calls, and release what it holds; repeatable."""
+        found = self.get(episode)
+        with anyio.move_on_after(_CLOSE_SECONDS):
+            await found.wait_idle()
+        found.end(EpisodeStatus.CLOSED)
+        await self._retire(found)
+        return found.state()
+
+    def count_open(self) -> int:
+        """How many episodes take calls in this process."""
+        return len(self._live)
+
+    # --- interactive states ----------------------------------------------------------------------
+
+    async def interactive(self, endpoint: str, caller: str, servers: Sequence[str]) -> Episode:
+        """Find or make the state that one caller has at an interactive endpoint.
+
+        Args:
+            endpoint: ``*`` for all servers (their tools are shown as ``server__tool``), else a name.
+            caller: Whose state it is; the same caller gets the same state, also after a restart.
+            servers: Names of the servers that the endpoint shows.
+        """
+        generation = 0
+        while True:
+            episode = self._interactive_id(endpoint, caller, generation)
+            known = self._live.get(episode)
+            if known is None and record_path(self._folder, episode).exists():
+                known = self._ended.get(episode) or self._restore(episode)
+            if known is None:
+                return self._open_interactive(episode, endpoint, servers)
+            known.expire_if_due()
+            if known.is_open:
+                self._last_asked[episode] = self._now()
+                return known
+            generation += 1
+
+    def _interactive_id(self, endpoint: str, caller: str, generation: int) -> EpisodeId:
+        message = "\0".join(("interactive", endpoint, caller, str(generation))).encode()
+        return EpisodeId(hmac.new(self._secret, message, "sha256").hexdigest()[:32])
+
+    def _open_interactive(
+        self, episode: EpisodeId, endpoint: str, servers: Sequence[str]
+    ) -> Episode:
+        self._require_room()
+        upstreams = tuple(self._catalog.upstream(name) for name in servers)
+        source: JsonObject = {"kind": "servers", "names": list(servers), "prompt": None}
+        request = EpisodeRequest.model_validate(
+            {"source": source, "limits": INTERACTIVE_LIMITS.model_dump()}
+        )
+        routes = routes_of(upstreams, qualify_all=endpoint == ALL_SERVERS)
+        opened = self._describe(
+            episode,
+            routes=routes,
+            upstreams=upstreams,
+            source=source,
+            request=request,
+            endpoint=endpoint,
+        )
+        return self._open(opened, upstreams)
+
+    # --- life ------------------------------------------------------------------------------------
+
+    async def sweep(self) -> None:
+        """Expire what is due, release what has ended, park what nobody asks for."""
+        for episode in list(self._live.values()):
+            episode.expire_if_due()
+            if episode.is_busy:
+                continue
+            if not episode.is_open:
+                await self._retire(episode)
+            elif self._now() - self._last_asked.get(episode.id, 0.0) > _PARK_SECONDS:
+                self._forget(episode)
+                await episode.release()
+
+    def _forget(self, episode: Episode) -> None:
+        self._live.pop(episode.id, None)
+        self._last_asked.pop(episode.id, None)
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for the running calls, at most so long."""
+        with anyio.move_on_after(seconds):
+            for episode in list(self._live.values()):
+                await episode.wait_idle()
+
+    async def release_all(self) -> None:
+        """Close every session; open episodes stay open in their records."""
+        for episode in list(self._live.values()):
+            await episode.release()
+        self._live.clear()
+        self._last_asked.clear()
+        self._ended.clear()
+
+    async def _retire(self, episode: Episode) -> None:
+        self._forget(episode)
+        self._ended[episode.id] = episode
+        while len(self._ended) > _MAX_ENDED_IN_MEMORY:
+            self._ended.popitem(last=False)
+        await episode.release()
+
+    def _require_room(self) -> None:
+        if len(self._live) >= self._max_open:
+            msg = f"{self._max_open} episodes are open: close some, or raise serve.max_episodes"
+            raise CapacityError(msg)
+
+    # --- making and restoring --------------------------------------------------------------------
+
+    def _describe(
+        self,
+        episode: EpisodeId,
+        *,
+        routes: dict[str, Route],
+        upstreams: Sequence[Upstream],
+        source: JsonObject,
+        request: EpisodeRequest,
+        prompt: str | None = None,
+        job: tuple[JobItem, ...] = (),
+        endpoint: str | None = None,
+    ) -> EpisodeOpened:
+        return EpisodeOpened(
+            at=datetime.fromtimestamp(self._now(), UTC),
+            id=episode,
+            endpoint=endpoint,
+            source=source,
+            seed=request.seed,
+            limits=request.limits,
+            labels=request.labels,
+            prompt=prompt,
+            job=job,
+            tools=tuple(
+                ShownTool(server=r.server, tool=r.tool, shown=name) for name, r in routes.items()
+            ),
+            tools_hash=tools_hash([r.shown for r in routes.values()]),
+            servers={u.name: u.version for u in upstreams},
+            marks=tuple(sorted({mark for u in upstreams for mark in u.marks})),
+            version=__version__,
+        )
+
+    def _open(self, opened: EpisodeOpened, upstreams: Sequence[Upstream]) -> Episode:
+        file = RecordFile(self._folder, opened.id, self._sinks)
+        episode = self._assemble(opened, upstreams, file)
+        file.append(opened)
+        self._live[opened.id] = episode
+        self._last_asked[opened.id] = self._now()
+        return episode
+
+    def _assemble(
+        self,
+        opened: EpisodeOpened,
+        upstreams: Sequence[Upstream],
+        file: RecordFile,
+        record: Record | None = None,
+    ) -> Episode:
+        turns = {
+            u.name: Turn(
+                session=u.open_session(
+                    key=self._key(opened.id, u.name),
+                    seed=derive_seed(opened.seed, u.name),
+                    past=_past_calls(record, u.name) if record else (),
+                )
+            )
+            for u in upstreams
+        }
+        routes = routes_of(upstreams, qualify_all=opened.endpoint == ALL_SERVERS)
+        return Episode(opened=opened, routes=routes, turns=turns, file=file, now=self._now)
+
+    def _key(self, episode: EpisodeId, server: str) -> str:
+        return hmac.new(self._secret, f"{episode}\0{server}".encode(), "sha256").hexdigest()
+
+    def _restore(self, episode: str) -> Episode:
+        path = record_path(self._folder, episode)
+        if not _ID_PATTERN.fullmatch(episode) or not path.exists():
+            msg = "there is no such episode: create one with POST /v1/episodes"
+            raise UnknownNameError(msg)
+        record = read_record(path)
+        opened = record.opened
+        try:
+            upstreams = tuple(self._catalog.upstream(name) for name in opened.servers)
+            changed = [u.name for u in upstreams if opened.servers[u.name] != u.version]
+        except UnknownNameError:
+            upstreams, changed = (), list(opened.servers)
+        file = RecordFile(self._folder, opened.id, self._sinks)
+        self._last_asked[opened.id] = self._now()
+        restored = self._assemble(opened, () if changed else upstreams, file, record)
+        restored.resume(record)
+        if changed and restored.is_open:
+            message = f"{', '.join(changed)} changed since the episode was opened"
+            restored.end(EpisodeStatus.FAILED, Failure(boundary=Origin.GATEWAY, message=message))
+        (self._live if restored.is_open else self._ended)[opened.id] = restored
+        if not restored.is_open:
+            file.close()
+        return restored
+
+
+@asynccontextmanager
+async def open_episodes(
+    catalog: Catalog,
+    home: Path,
+    *,
+    secret: bytes,
+    max_open: int = 10_000,
+    sinks: Sequence[RecordSink] = (),
+    now: Callable[[], float] = time.time,
+) -> AsyncGenerator[Episodes]:
+    """Own the episodes of one gateway, expire them in time and release them at the end.
+
+    Args:
+        catalog: What episodes can be opened of.
+        home: ``$ASTRA_MCP_HOME``; records go to its ``records`` folder.
+        secret: Derives upstream keys and the ids of interactive states; stable over restarts.
+        max_open: How many episodes may be live at once.
+        sinks: Hear of every record event.
+        now: Seconds since the epoch.
+
+    Raises:
+        GatewayError: The records folder cannot be made.
+    """
+    folder = home / "records"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"{folder} cannot be made ({error.strerror}): set ASTRA_MCP_HOME to a writable folder"
+        raise GatewayError(msg) from error
+    episodes = Episodes(catalog, folder, secret=secret, max_open=max_open, sinks=sinks, now=now)
+
+    async def sweep_on() -> None:
+        while True:
+            await anyio.sleep(_SWEEP_SECONDS)
+            await episodes.sweep()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(sweep_on)
+        try:
+            yield episodes
+        finally:
+            group.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await episodes.release_all()
+
+
+def _past_calls(record: Record, server: str) -> tuple[PastCall, ...]:
+    return tuple(
+        PastCall(
+            tool=c.started.tool,
+            arguments=c.started.arguments,
+            outcome=c.finished.outcome,
+        )
+        for c in record.calls
+        if c.started.server == server and c.started.tool is not None and c.finished is not None
+    )
+
+
+def _refuse_unavailable(request: EpisodeRequest) -> None:
+    if request.distractors is not None and request.distractors.mode != "none":
+        msg = "distractors are not available: leave them out or use mode 'none'"
+        raise NotAvailableError(msg)
+    if request.failures is not None and request.failures.rate > 0:
+        msg = "failures are not available: leave them out or use rate 0"
+        raise NotAvailableError(msg)

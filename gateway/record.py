@@ -1,0 +1,244 @@
+"""The record of an episode: one JSONL file, appended to before anything is answered.
+
+Four events: ``episode_created``, ``call_started`` (before the call is executed), ``call_finished``
+(before its answer leaves) and ``episode_ended``. A record says everything that a reward, a replay
+or a restart needs; it holds gold, so it lies on the control side only. A line is written by one system
+call: a killed process loses at most the line that it had not yet begun.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from astra_mcp.errors import GatewayError
+from astra_mcp.reward import JobItem, Reward
+from astra_mcp.types import CallOutcome, Failure, JsonObject, JsonValue, Origin, ToolResult
+from gateway.protocol import EpisodeId, EpisodeLimits, EpisodeStatus, RecordSink
+
+__all__ = [
+    "RECORD_VERSION",
+    "CallFinished",
+    "CallStarted",
+    "EpisodeEnded",
+    "EpisodeOpened",
+    "Record",
+    "RecordFile",
+    "RecordedCall",
+    "ShownTool",
+    "read_record",
+    "record_path",
+]
+
+RECORD_VERSION = 1
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: datetime
+    """When it was written, in UTC."""
+
+
+class ShownTool(BaseModel):
+    """One entry of an episode's tool list."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    server: str
+    tool: str
+    shown: str
+    distractor: bool = False
+
+
+class EpisodeOpened(_Event):
+    """First line of a record: everything that was decided at creation."""
+
+    event: Literal["episode_created"] = "episode_created"
+    schema_version: Literal[1] = RECORD_VERSION
+    id: EpisodeId
+    endpoint: str | None = None
+    """The interactive endpoint that the state belongs to; None for an episode proper."""
+    source: JsonObject
+    seed: int
+    limits: EpisodeLimits
+    labels: dict[str, str]
+    prompt: str | None
+    job: tuple[JobItem, ...]
+    tools: tuple[ShownTool, ...]
+    tools_hash: str
+    servers: dict[str, str]
+    """Name to version (content hash) of every server of the episode."""
+    marks: tuple[str, ...]
+    version: str
+    """Of astra-mcp."""
+
+
+class CallStarted(_Event):
+    """Written before a call is executed."""
+
+    event: Literal["call_started"] = "call_started"
+    n: int
+    """Place in the record, from 0."""
+    call_id: str
+    seq: int | None
+    server: str | None
+    """None for a tool that the episode does not list."""
+    tool: str | None
+    shown: str
+    arguments: dict[str, JsonValue]
+    distractor: bool = False
+
+
+class CallFinished(_Event):
+    """Written before the call's answer leaves."""
+
+    event: Literal["call_finished"] = "call_finished"
+    n: int
+    result: ToolResult
+    origin: Origin
+    outcome: CallOutcome
+    solved: tuple[int, ...]
+    """Ids of the sub-tasks that this result solves."""
+    latency_ms: float
+
+
+class EpisodeEnded(_Event):
+    """Last line of a record."""
+
+    event: Literal["episode_ended"] = "episode_ended"
+    status: EpisodeStatus
+    reward: Reward | None
+    failure: Failure | None
+
+
+Event = EpisodeOpened | CallStarted | CallFinished | EpisodeEnded
+_EVENTS: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCall:
+    """A call with its result, or without one where the gateway died in between."""
+
+    started: CallStarted
+    finished: CallFinished | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A whole record, read back."""
+
+    opened: EpisodeOpened
+    calls: tuple[RecordedCall, ...]
+    ended: EpisodeEnded | None
+    last_at: datetime
+    """Time of the last event."""
+
+    @property
+    def agent_calls(self) -> int:
+        """How many calls count: all but those that a limit refused."""
+        return sum(1 for c in self.calls if not c.finished or c.finished.origin is not Origin.LIMIT)
+
+    @property
+    def solved(self) -> frozenset[int]:
+        """Ids of the sub-tasks solved so far."""
+        return frozenset(i for c in self.calls if c.finished for i in c.finished.solved)
+
+
+def record_path(folder: Path, episode: str) -> Path:
+    """Name the file of an episode."""
+    return folder / f"{episode}.jsonl"
+
+
+class RecordFile:
+    """Appends the events of one episode; the only writer of its file."""
+
+    def __init__(self, folder: Path, episode: EpisodeId, sinks: Sequence[RecordSink] = ()) -> None:
+        """Open the file for appending, readable by its owner alone."""
+        self.path = record_path(folder, episode)
+        self._episode = episode
+        self._sinks = tuple(sinks)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        self._descriptor: int | None = os.open(self.path, flags, 0o600)
+        _drop_torn_line(self.path, self._descriptor)
+
+    def append(self, event: Event) -> None:
+        """Write one event.
+
+        Raises:
+            GatewayError: The disk is full or the record is closed.
+        """
+        if self._descriptor is None:
+            msg = "the record is closed"
+            raise GatewayError(msg)
+        data = event.model_dump(mode="json")
+        line = orjson.dumps(data) + b"\n"
+        try:
+            written = os.write(self._descriptor, line)
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
+        except OSError as error:
+            msg = f"the record cannot be written ({error.strerror}): free disk space"
+            raise GatewayError(msg) from error
+        self._announce(data)
+
+    def close(self) -> None:
+        """Release the file; closing twice is allowed."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _announce(self, data: Mapping[str, JsonValue]) -> None:
+        for sink in self._sinks:
+            sink.write(self._episode, data)
+
+
+def read_record(path: Path) -> Record:
+    """Read a record back; a torn last line (the machine lost power) is left out.
+
+    Raises:
+        FileNotFoundError: There is no such record.
+        GatewayError: A line is not an event; names file and line.
+    """
+    events: list[Event] = []
+    lines = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            events.append(_EVENTS.validate_json(line))
+        except ValidationError as error:
+            if number == len(lines):
+                break
+            fault = error.errors(include_url=False)[0]["msg"]
+            msg = f"{path.name}: line {number} is not a record event: {fault}"
+            raise GatewayError(msg) from None
+    return _assemble(path, events)
+
+
+def _assemble(path: Path, events: Sequence[Event]) -> Record:
+    opened = events[0] if events else None
+    if not isinstance(opened, EpisodeOpened):
+        msg = f"{path.name}: the first line is not an episode_created event"
+        raise GatewayError(msg)
+    started = [e for e in events if isinstance(e, CallStarted)]
+    finished = {e.n: e for e in events if isinstance(e, CallFinished)}
+    return Record(
+        opened=opened,
+        calls=tuple(RecordedCall(started=s, finished=finished.get(s.n)) for s in started),
+        ended=next((e for e in events if isinstance(e, EpisodeEnded)), None),
+        last_at=events[-1].at,
+    )
+
+
+def _drop_torn_line(path: Path, descriptor: int) -> None:
+    """Cut off a last line without its line end: nothing was answered on its strength."""
+    data = path.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        os.ftruncate(descriptor, whole)

@@ -1,0 +1,54 @@
+"""The order of an episode's calls where the caller states it by ``seq``.
+
+An agent that sends several calls at once numbers them from 0 without gaps; whatever order the network
+delivers them in, they are taken in by number. A call without a number is taken in at its arrival.
+"""
+
+import anyio
+
+from astra_mcp.errors import GatewayError
+
+__all__ = ["SEQ_WAIT_SECONDS", "Sequence"]
+
+SEQ_WAIT_SECONDS = 30.0
+"""How long a call waits for the calls before it."""
+
+
+class Sequence:
+    """Hands out turns in the order of the numbers."""
+
+    def __init__(self, wait_seconds: float = SEQ_WAIT_SECONDS) -> None:
+        self._wait_seconds = wait_seconds
+        self._next = 0
+        self._moved = anyio.Event()
+        self._is_closed = False
+
+    async def wait_for(self, seq: int) -> None:
+        """Hold a call back until every earlier number was taken; returns at once after ``close``.
+
+        Raises:
+            GatewayError: The number was taken before, or an earlier one does not come.
+        """
+        with anyio.move_on_after(self._wait_seconds) as scope:
+            while seq > self._next and not self._is_closed:
+                await self._moved.wait()
+        if scope.cancelled_caught:
+            msg = f"seq {seq} came, but not seq {self._next}: send the missing call first"
+            raise GatewayError(msg)
+        if seq < self._next:
+            msg = f"seq {seq} was already used; the next one is {self._next}"
+            raise GatewayError(msg)
+
+    def take(self, seq: int) -> None:
+        """Mark a number as taken and let the next one go; no await may lie before the call starts."""
+        self._next = max(self._next, seq + 1)
+        self._wake()
+
+    def close(self) -> None:
+        """Let every waiting call go; the episode has ended and will refuse them."""
+        self._is_closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self._moved.set()
+        self._moved = anyio.Event()
