@@ -5,13 +5,12 @@
 needs several fields or the tool code is checked in :mod:`astra_mcp.environments.loading`.
 """
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from astra_mcp.domains import Domain
 from astra_mcp.reward import JobItem
@@ -136,15 +135,6 @@ class EnvironmentDocument(_Model):
     load_seed: int = Field(default=0, ge=0, lt=2**63)
     """Seed under which the module is executed once, before any episode."""
     provenance: Provenance
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_newer_schema(cls, data: Any) -> Any:
-        version = data.get("schema_version") if isinstance(data, Mapping) else None
-        if isinstance(version, int) and version > SCHEMA_VERSION:
-            msg = f"schema_version {version} is newer than {SCHEMA_VERSION}: update astra-mcp"
-            raise ValueError(msg)
-        return data
 
 
 class Bundle(_Model):

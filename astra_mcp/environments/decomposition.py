@@ -1,0 +1,128 @@
+"""Is the decomposition of a question sound: ids, dependencies, hop levels, flags, scenario type?
+
+Works on the document alone; knows neither tools nor files.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from astra_mcp.environments.bundle import EnvironmentDocument, ScenarioType, SubTask
+from astra_mcp.errors import BundleFault
+
+__all__ = ["MAX_SUB_TASKS", "decomposition_faults", "depths_of"]
+
+MAX_SUB_TASKS = 8
+"""Most sub-tasks of an environment. Source: ASTRA sec. 2.2.1."""
+_FILE = "environment.json"
+
+
+def decomposition_faults(document: EnvironmentDocument) -> list[BundleFault]:
+    """Find every fault of the sub-tasks and of the scenario type.
+
+    Fields that an unverified document may leave out are checked only where they stand.
+    """
+    subs = document.sub_tasks
+    faults = [*_id_faults(subs), *_edge_faults(subs)]
+    if faults:
+        return faults
+    depths = depths_of(subs)
+    if len(depths) < len(subs):
+        stuck = sorted(s.id for s in subs if s.id not in depths)
+        return [
+            _fault("sub_tasks", f"the dependencies of {stuck} form a cycle; remove one of them")
+        ]
+    faults = [*_level_faults(subs, depths), *_leaf_faults(subs)]
+    if document.scenario_type is not None:
+        faults.extend(_scenario_faults(document.scenario_type, Counter(depths.values())))
+    return faults
+
+
+def depths_of(sub_tasks: Sequence[SubTask]) -> dict[int, int]:
+    """Give each sub-task its hop level: 1 + the deepest of its dependencies.
+
+    Sub-tasks on a cycle, and those behind one, are missing in the answer.
+    """
+    depths: dict[int, int] = {}
+    waiting = list(sub_tasks)
+    while waiting:
+        ready = [s for s in waiting if all(d in depths for d in s.dependencies)]
+        if not ready:
+            break
+        for sub in ready:
+            depths[sub.id] = 1 + max((depths[d] for d in sub.dependencies), default=0)
+        waiting = [s for s in waiting if s.id not in depths]
+    return depths
+
+
+def _fault(field: str, message: str) -> BundleFault:
+    return BundleFault.at(_FILE, field, message)
+
+
+def _id_faults(subs: Sequence[SubTask]) -> Iterator[BundleFault]:
+    seen: dict[int, int] = {}
+    for index, sub in enumerate(subs):
+        if sub.id in seen:
+            message = f"{sub.id} is also the id of sub_tasks[{seen[sub.id]}]; ids must be unique"
+            yield _fault(f"sub_tasks[{index}].id", message)
+        seen.setdefault(sub.id, index)
+
+
+def _edge_faults(subs: Sequence[SubTask]) -> Iterator[BundleFault]:
+    ids = {s.id for s in subs}
+    for index, sub in enumerate(subs):
+        field = f"sub_tasks[{index}].dependencies"
+        for dependency, count in Counter(sub.dependencies).items():
+            if dependency not in ids:
+                known = sorted(ids)
+                yield _fault(field, f"there is no sub-task {dependency}; the ids are {known}")
+            elif dependency == sub.id:
+                yield _fault(field, f"sub-task {sub.id} depends on itself; remove it")
+            if count > 1:
+                yield _fault(field, f"{dependency} stands there {count} times; name it once")
+
+
+def _level_faults(subs: Sequence[SubTask], depths: Mapping[int, int]) -> Iterator[BundleFault]:
+    width = Counter(depths.values())
+    for index, sub in enumerate(subs):
+        level = depths[sub.id]
+        if sub.hop_level not in (None, level):
+            message = f"is {sub.hop_level}, but the dependencies make it {level}"
+            yield _fault(f"sub_tasks[{index}].hop_level", message)
+        is_parallel = width[level] > 1
+        if sub.is_parallel not in (None, is_parallel):
+            others = f"{width[level] - 1} other sub-tasks stand on hop level {level}"
+            message = f"must be {str(is_parallel).lower()}, since {others}"
+            yield _fault(f"sub_tasks[{index}].is_parallel", message)
+
+
+def _leaf_faults(subs: Sequence[SubTask]) -> Iterator[BundleFault]:
+    needed = {d: s.id for s in subs for d in s.dependencies}
+    for index, sub in enumerate(subs):
+        if sub.tool is None and sub.id in needed:
+            message = (
+                f"only a leaf may go without a tool, but sub-task {needed[sub.id]} needs "
+                f"sub-task {sub.id}; give it a tool"
+            )
+            yield _fault(f"sub_tasks[{index}].tool", message)
+
+
+def _scenario_faults(scenario: ScenarioType, width: Counter[int]) -> Iterator[BundleFault]:
+    total, levels, is_wide = width.total(), len(width), max(width.values()) > 1
+    if scenario is ScenarioType.SINGLE_HOP:
+        if total != 1:
+            yield _scenario_fault(scenario, "has exactly one sub-task", f"there are {total}")
+        return
+    if not 2 <= total <= MAX_SUB_TASKS:
+        yield _scenario_fault(scenario, f"has 2 to {MAX_SUB_TASKS} sub-tasks", f"there are {total}")
+    if scenario is ScenarioType.PARALLEL_SINGLE_HOP and levels != 1:
+        yield _scenario_fault(scenario, "has one hop level", f"there are {levels}")
+    if scenario is not ScenarioType.PARALLEL_SINGLE_HOP and levels < 2:
+        yield _scenario_fault(scenario, "has at least two hop levels", "there is one")
+    if scenario is ScenarioType.MULTI_HOP and is_wide:
+        yield _scenario_fault(scenario, "never has two sub-tasks on a hop level", "this one has")
+    if scenario is ScenarioType.PARALLEL_MULTI_HOP and not is_wide:
+        yield _scenario_fault(scenario, "has several sub-tasks on some hop level", "no level has")
+
+
+def _scenario_fault(scenario: ScenarioType, rule: str, found: str) -> BundleFault:
+    return _fault("scenario_type", f"{scenario.value} {rule}, but {found}; change one of the two")
