@@ -1,0 +1,165 @@
+"""Wires the parts: bundles, sandbox, servers and catalog, as the commands need them."""
+
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from astra_mcp.cli.config import Settings
+from astra_mcp.cli.console import say
+from astra_mcp.environments.bundle import Bundle
+from astra_mcp.environments.loading import load_bundle
+from astra_mcp.errors import BundleError, BundleFault, ConfigError, SandboxUnavailableError
+from astra_mcp.reward import JobItem
+from astra_mcp.sandbox import Sandbox, SandboxReport, examine_machine, open_sandbox
+from gateway.protocol import EnvironmentInfo, GoldStep, Upstream
+from registry import FolderCatalog
+from servers.bundled import bundled_folder
+from servers.environment import EnvironmentServer
+
+__all__ = [
+    "BUNDLE_FILE",
+    "PublishedCatalog",
+    "find_bundles",
+    "load_published",
+    "open_bundle_sandbox",
+    "open_catalog",
+]
+
+BUNDLE_FILE = "environment.json"
+"""A folder that holds this file is a bundle."""
+
+
+def find_bundles(folder: Path) -> tuple[Path, ...]:
+    """Find the bundle folders at a path: itself, or its direct sub-folders, by name.
+
+    Raises:
+        ConfigError: There is no such folder, or no bundle in it.
+    """
+    if not folder.is_dir():
+        msg = f"{folder} is no folder: name a bundle folder or a folder of bundles"
+        raise ConfigError(msg)
+    if (folder / BUNDLE_FILE).is_file():
+        return (folder,)
+    found = tuple(sorted(p.parent for p in folder.glob(f"*/{BUNDLE_FILE}")))
+    if not found:
+        msg = f"{folder} holds no bundle (no {BUNDLE_FILE} in it or in its sub-folders)"
+        raise ConfigError(msg)
+    return found
+
+
+def load_published(settings: Settings) -> tuple[Bundle, ...]:
+    """Load the bundled environments and those of the settings' folders.
+
+    Raises:
+        BundleError: One or more do not load; carries the faults of all.
+    """
+    folders = [*find_bundles(bundled_folder())]
+    for extra in settings.environments:
+        folders.extend(find_bundles(extra))
+    bundles: list[Bundle] = []
+    faults: list[BundleFault] = []
+    for folder in folders:
+        try:
+            bundles.append(load_bundle(folder))
+        except BundleError as error:
+            faults.extend(BundleFault(f"{folder.name}/{fault}") for fault in error.faults)
+    if faults:
+        raise BundleError(f"{len(faults)} faults; what is published", faults)
+    return tuple(bundles)
+
+
+class PublishedCatalog:
+    """Satisfies the gateway's ``Catalog`` from a catalog of bundles."""
+
+    def __init__(self, catalog: FolderCatalog[EnvironmentServer]) -> None:
+        self._catalog = catalog
+
+    def environments(self) -> Sequence[EnvironmentInfo]:
+        """All environments, by name."""
+        return tuple(_environment_info(b) for b in self._catalog.bundles())
+
+    def question(self, environment: str) -> str:
+        """The main question of an environment."""
+        return self._catalog.bundle(environment).document.question
+
+    def job(self, environment: str) -> tuple[JobItem, ...]:
+        """The sub-tasks that an episode of the environment is scored on."""
+        return self._catalog.job(environment)
+
+    def gold(self, environment: str) -> tuple[GoldStep, ...]:
+        """The gold invocations of an environment."""
+        gold = self._catalog.bundle(environment).document.gold
+        return tuple(GoldStep(tool=g.tool, arguments=g.values, solves=g.solves) for g in gold)
+
+    def upstreams(self) -> Sequence[Upstream]:
+        """All servers, by name."""
+        return self._catalog.upstreams()
+
+    def upstream(self, name: str) -> Upstream:
+        """One server, by name."""
+        return self._catalog.upstream(name)
+
+
+@asynccontextmanager
+async def open_catalog(
+    settings: Settings, *, trusted: bool = False
+) -> AsyncGenerator[PublishedCatalog]:
+    """Publish everything that the settings name, in one sandbox.
+
+    Args:
+        settings: Folders and limits.
+        trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
+    """
+    bundles = load_published(settings)
+    async with open_bundle_sandbox(settings, bundles, trusted=trusted) as sandbox:
+        servers = FolderCatalog(bundles, lambda bundle: EnvironmentServer(bundle, sandbox))
+        yield PublishedCatalog(servers)
+
+
+@asynccontextmanager
+async def open_bundle_sandbox(
+    settings: Settings, bundles: Iterable[Bundle], *, trusted: bool = False
+) -> AsyncGenerator[Sandbox]:
+    """Open the sandbox that these bundles may run in on this machine.
+
+    Where a required layer is missing, the environments that ship with this package run in plain
+    processes with a notice; any other code does so only when it is trusted.
+
+    Raises:
+        SandboxUnavailableError: A layer is missing and not all of the code is trusted.
+    """
+    report = examine_machine()
+    if report.missing:
+        _require_trust(report, bundles, trusted=trusted)
+    async with open_sandbox(settings.sandbox, unsandboxed=bool(report.missing)) as sandbox:
+        yield sandbox
+
+
+def _require_trust(report: SandboxReport, bundles: Iterable[Bundle], *, trusted: bool) -> None:
+    missing = ", ".join(report.missing)
+    shipped = {load_bundle(folder).content_hash for folder in find_bundles(bundled_folder())}
+    foreign = [b.name for b in bundles if b.content_hash not in shipped]
+    if foreign and not trusted:
+        msg = (
+            f"this machine lacks {missing}, so the tool code of {', '.join(foreign)} cannot be "
+            "isolated: run on Linux (see `astra-mcp doctor`), or pass --trusted if you trust it"
+        )
+        raise SandboxUnavailableError(msg)
+    say.print(f"notice: this machine lacks {missing}; tool code runs unsandboxed", style="yellow")
+
+
+def _environment_info(bundle: Bundle) -> EnvironmentInfo:
+    document = bundle.document
+    return EnvironmentInfo(
+        name=bundle.name,
+        title=document.title,
+        description=document.description,
+        version=bundle.content_hash,
+        status=document.status,
+        domain=document.domain,
+        language=document.language,
+        scenario_type=document.scenario_type,
+        question=document.question,
+        sub_tasks=len(bundle.job),
+        tools=document.tools,
+    )
