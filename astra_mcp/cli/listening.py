@@ -1,0 +1,119 @@
+"""How a command listens: take the address first, then serve an application until a signal comes.
+
+Knows sockets, signals and uvicorn; knows nothing of what it serves.
+"""
+
+import errno
+import signal
+import socket
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from ipaddress import ip_address
+
+import anyio
+import uvicorn
+from starlette.types import ASGIApp
+
+from astra_mcp.errors import ConfigError, PortInUseError
+
+__all__ = ["bind", "is_loopback", "listen", "url_of", "wait_for_stop"]
+
+BACKLOG = 2048
+KEEP_ALIVE_SECONDS = 600
+"""Agents think between two calls; the usual 5 s would drop their connections."""
+GRACE_SECONDS = 3
+"""How long answers under way may take after the stop."""
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address can be reached from this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Take an address; clients may connect from now on.
+
+    Args:
+        host: A name or an address.
+        port: 0 takes any free one.
+
+    Raises:
+        PortInUseError: Another program listens there.
+        ConfigError: The host is none of this machine's, or the port is privileged.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            msg = (
+                f"port {port} on {host} is in use: stop the program that listens there,"
+                " or choose another with --port (0 takes any free one)"
+            )
+            raise PortInUseError(msg) from None
+        msg = f"cannot listen on {host} port {port}: {error.strerror or error}; check --host and --port"
+        raise ConfigError(msg) from None
+
+
+def url_of(listener: socket.socket, path: str = "") -> str:
+    """Name the URL under which a client on this machine reaches a listening socket."""
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        host = "127.0.0.1" if host == "0.0.0.0" else "::1"  # noqa: S104
+    return f"http://[{host}]:{port}{path}" if ":" in host else f"http://{host}:{port}{path}"
+
+
+@asynccontextmanager
+async def listen(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[None]:
+    """Serve an application on a socket while the context is open; then finish what is under way.
+
+    The application's lifespan belongs to the caller.
+    """
+    server = _Server(
+        uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            backlog=BACKLOG,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+    )
+    stopped = anyio.Event()
+
+    async def serve() -> None:
+        try:
+            await server.serve([listener])
+        finally:
+            stopped.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(serve)
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            with anyio.move_on_after(GRACE_SECONDS + 2, shield=True):
+                await stopped.wait()
+
+
+async def wait_for_stop() -> signal.Signals:
+    """Wait until the user or the system asks the process to stop; say with which signal."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
+        return await anext(aiter(received))
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave signals to the command, whose resources must be closed in order."""
+        yield
