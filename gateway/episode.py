@@ -347,7 +347,7 @@ class Episode:
         else:
             result = ToolResult.from_text(_FAILED_TEXT, is_error=True)
             origin = failure.boundary if failure else Origin.GATEWAY
-            outcome = CallOutcome.REJECTED
+            outcome = reply.outcome if isinstance(reply, UpstreamReply) else CallOutcome.REJECTED
         tool = call.started.tool
         solved = solved_by(self._opened.job, tool, result, origin) if tool else frozenset[int]()
         self._file.append(

@@ -1,0 +1,186 @@
+"""``astra-mcp episodes``: look at what was recorded, and run it again."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from astra_mcp.cli.compose import open_catalog
+from astra_mcp.cli.config import load_settings
+from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async
+from astra_mcp.reward import Reward, score_episode
+from astra_mcp.types import JsonObject
+from gateway.archive import Replay, find_record, list_records, replay_record, status_of
+from gateway.record import Record, RecordedCall
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="List, show and replay recorded episodes.")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+EpisodeArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="An episode id, or its first characters.")
+]
+_SHOWN_ID = 12
+_SHOWN_TEXT = 160
+
+
+@app.command("list")
+def list_episodes(
+    *,
+    interactive: Annotated[
+        bool, typer.Option(help="Include the states of interactive endpoints.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most so many.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """List the newest episodes with their status and reward."""
+    with report_errors():
+        records = list_records(load_settings().home, interactive=interactive)[:limit]
+    if as_json:
+        print_json({"episodes": [_summary(r) for r in records]})
+        return
+    table = Table("id", "created", "source", "status", "calls", "reward")
+    for record in records:
+        reward = _reward(record)
+        table.add_row(
+            record.opened.id[:_SHOWN_ID],
+            f"{record.opened.at:%Y-%m-%d %H:%M:%S}",
+            _source(record),
+            str(status_of(record)),
+            str(record.agent_calls),
+            "-" if reward is None else f"{reward.reward:.3f}",
+        )
+    out.print(table)
+
+
+@app.command("show")
+def show_episode(episode: EpisodeArgument, *, as_json: Json = False) -> None:
+    """Show one episode call by call."""
+    with report_errors():
+        record = find_record(load_settings().home, episode)
+    if as_json:
+        calls = [_call(c) for c in record.calls]
+        print_json({**_summary(record), "prompt": record.opened.prompt, "record": calls})
+        return
+    reward = _reward(record)
+    out.print(f"[bold]{record.opened.id}[/]  {_source(record)}  {status_of(record)}")
+    if record.opened.prompt:
+        out.print(record.opened.prompt, markup=False, highlight=False)
+    if record.opened.marks:
+        out.print(f"marks: {', '.join(record.opened.marks)}", style="yellow")
+    for call in record.calls:
+        _print_call(call)
+    if reward is not None:
+        out.print(
+            f"reward {reward.reward:.4f} = F1 of recall {reward.recall:.4f} and precision "
+            f"{reward.precision:.4f} ({reward.solved} solved, {reward.calls} calls)"
+        )
+    if record.ended and record.ended.failure:
+        failure = record.ended.failure
+        out.print(f"failed at {failure.boundary}: {failure.message}", style="red", markup=False)
+
+
+@app.command("replay")
+def replay_episode(
+    episode: EpisodeArgument,
+    *,
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="Run tool code unsandboxed if need be.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run an episode's calls again in fresh sessions; exit 1 where a result differs."""
+    replay = run_async(_replay, episode, trusted)
+    if as_json:
+        print_json(
+            {
+                "compared": replay.compared,
+                "skipped": replay.skipped,
+                "divergences": [
+                    {
+                        "n": d.n,
+                        "tool": d.tool,
+                        "recorded": d.recorded.text,
+                        "replayed": d.replayed.text,
+                    }
+                    for d in replay.divergences
+                ],
+            }
+        )
+    else:
+        identical = replay.compared - len(replay.divergences)
+        out.print(f"{identical} of {replay.compared} results identical, {replay.skipped} skipped")
+        for d in replay.divergences:
+            out.print(f"call {d.n} {d.tool}", style="red", markup=False)
+            out.print(f"  recorded: {_cut(d.recorded.text)}", markup=False)
+            out.print(f"  replayed: {_cut(d.replayed.text)}", markup=False)
+    if replay.divergences:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+async def _replay(episode: str, trusted: bool) -> Replay:
+    settings = load_settings()
+    record = find_record(settings.home, episode)
+    async with open_catalog(settings, trusted=trusted) as catalog:
+        return await replay_record(record, catalog)
+
+
+def _reward(record: Record) -> Reward | None:
+    if record.ended is not None:
+        return record.ended.reward
+    return score_episode(record.opened.job, record.solved, record.agent_calls)
+
+
+def _source(record: Record) -> str:
+    source = record.opened.source
+    names = source.get("names")
+    named = source.get("name") or (", ".join(map(str, names)) if isinstance(names, list) else "")
+    endpoint = record.opened.endpoint
+    return f"{named} (interactive)" if endpoint else str(named)
+
+
+def _summary(record: Record) -> JsonObject:
+    reward = _reward(record)
+    failure = record.ended.failure if record.ended else None
+    return {
+        "id": record.opened.id,
+        "created_at": record.opened.at.isoformat(),
+        "source": record.opened.source,
+        "seed": record.opened.seed,
+        "status": str(status_of(record)),
+        "calls": record.agent_calls,
+        "solved": sorted(record.solved),
+        "reward": reward.model_dump() if reward else None,
+        "failure": failure.model_dump(mode="json") if failure else None,
+    }
+
+
+def _call(call: RecordedCall) -> JsonObject:
+    finished = call.finished
+    return {
+        "n": call.started.n,
+        "tool": call.started.shown,
+        "server": call.started.server,
+        "arguments": call.started.arguments,
+        "origin": str(finished.origin) if finished else None,
+        "is_error": finished.result.is_error if finished else None,
+        "text": finished.result.text if finished else None,
+        "solved": list(finished.solved) if finished else [],
+        "latency_ms": finished.latency_ms if finished else None,
+    }
+
+
+def _print_call(call: RecordedCall) -> None:
+    finished = call.finished
+    solved = f"  solves {list(finished.solved)}" if finished and finished.solved else ""
+    state = "unfinished" if finished is None else str(finished.origin)
+    out.print(f"[{call.started.n}] {call.started.shown} ({state}){solved}", markup=False)
+    out.print(f"    {call.started.arguments}", markup=False, style="dim")
+    if finished is not None:
+        style = "red" if finished.result.is_error else None
+        out.print(f"    {_cut(finished.result.text)}", markup=False, style=style)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 3] + "..."

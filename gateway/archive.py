@@ -1,0 +1,128 @@
+"""The records on disk, for people and programs that look back: list, find, replay.
+
+Works on the files alone; a gateway need not run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+
+from astra_mcp.errors import GatewayError, UnknownNameError
+from astra_mcp.seeds import derive_seed
+from astra_mcp.types import CallOutcome, ToolResult
+from gateway.protocol import Catalog, EpisodeStatus, UpstreamSession
+from gateway.record import Record, RecordedCall, read_record
+
+__all__ = ["Divergence", "Replay", "find_record", "list_records", "replay_record", "status_of"]
+
+_REPLAY_CALL_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divergence:
+    """A replayed call whose result is not the recorded one."""
+
+    n: int
+    tool: str
+    recorded: ToolResult
+    replayed: ToolResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What became of a replay."""
+
+    compared: int
+    """Calls that were run again."""
+    skipped: int
+    """Calls without a comparable result: unknown tools, unfinished, destroyed their sandbox, failures."""
+    divergences: tuple[Divergence, ...]
+
+
+def list_records(home: Path, *, interactive: bool = False) -> list[Record]:
+    """Read all records of a home, newest first.
+
+    Args:
+        home: ``$ASTRA_MCP_HOME``.
+        interactive: Include the states of interactive endpoints.
+    """
+    records = [read_record(path) for path in (home / "records").glob("*.jsonl")]
+    kept = [r for r in records if interactive or r.opened.endpoint is None]
+    return sorted(kept, key=lambda r: (r.opened.at, r.opened.id), reverse=True)
+
+
+def find_record(home: Path, prefix: str) -> Record:
+    """Read the record whose episode id starts so.
+
+    Raises:
+        UnknownNameError: None does, or several do.
+    """
+    if not prefix.isalnum():
+        msg = f"{prefix!r} is not the beginning of an episode id"
+        raise UnknownNameError(msg)
+    found = sorted((home / "records").glob(f"{prefix}*.jsonl"))
+    if len(found) != 1:
+        what = "no episode id starts" if not found else f"{len(found)} episode ids start"
+        msg = f"{what} with {prefix!r}: `astra-mcp episodes list` shows them"
+        raise UnknownNameError(msg)
+    return read_record(found[0])
+
+
+def status_of(record: Record) -> EpisodeStatus:
+    """Tell where an episode stands now; one whose time is over has expired."""
+    if record.ended is not None:
+        return record.ended.status
+    limits = record.opened.limits
+    idle_until = record.last_at + timedelta(seconds=limits.idle_seconds)
+    life_until = record.opened.at + timedelta(seconds=limits.life_seconds)
+    is_over = datetime.now(UTC) >= min(idle_until, life_until)
+    return EpisodeStatus.EXPIRED if is_over else EpisodeStatus.OPEN
+
+
+async def replay_record(record: Record, catalog: Catalog) -> Replay:
+    """Run a record's calls again, in fresh sessions, and compare the results.
+
+    Raises:
+        GatewayError: A server is another version than the recorded one.
+        UnknownNameError: A server is not published.
+    """
+    sessions: dict[str, UpstreamSession] = {}
+    for name, version in record.opened.servers.items():
+        upstream = catalog.upstream(name)
+        if upstream.version != version:
+            msg = f"{name} changed since the episode was recorded: results cannot be compared"
+            raise GatewayError(msg)
+        seed = derive_seed(record.opened.seed, name)
+        sessions[name] = upstream.open_session(key="replay", seed=seed)
+    try:
+        return await _replay(record.calls, sessions)
+    finally:
+        for session in sessions.values():
+            await session.aclose()
+
+
+async def _replay(calls: Sequence[RecordedCall], sessions: Mapping[str, UpstreamSession]) -> Replay:
+    divergences: list[Divergence] = []
+    compared = 0
+    for call in calls:
+        started, finished = call.started, call.finished
+        if started.server is None or started.tool is None or finished is None:
+            continue
+        if finished.outcome is CallOutcome.KILLED or finished.origin != "tool":
+            continue
+        with anyio.fail_after(_REPLAY_CALL_SECONDS):
+            reply = await sessions[started.server].call(started.tool, started.arguments)
+        compared += 1
+        if reply.result != finished.result:
+            divergences.append(
+                Divergence(
+                    n=started.n,
+                    tool=started.shown,
+                    recorded=finished.result,
+                    replayed=reply.result,
+                )
+            )
+    return Replay(compared=compared, skipped=len(calls) - compared, divergences=tuple(divergences))
