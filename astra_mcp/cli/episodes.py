@@ -1,6 +1,6 @@
 """``astra-mcp episodes``: look at what was recorded, and run it again."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -9,7 +9,6 @@ from astra_mcp.cli.compose import open_catalog
 from astra_mcp.cli.config import load_settings
 from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async
 from astra_mcp.reward import Reward, score_episode
-from astra_mcp.types import JsonObject
 from gateway.archive import Replay, find_record, list_records, replay_record, status_of
 from gateway.record import Record, RecordedCall
 
@@ -140,7 +139,7 @@ def _source(record: Record) -> str:
     return f"{named} (interactive)" if endpoint else str(named)
 
 
-def _summary(record: Record) -> JsonObject:
+def _summary(record: Record) -> dict[str, Any]:
     reward = _reward(record)
     failure = record.ended.failure if record.ended else None
     return {
@@ -156,7 +155,7 @@ def _summary(record: Record) -> JsonObject:
     }
 
 
-def _call(call: RecordedCall) -> JsonObject:
+def _call(call: RecordedCall) -> dict[str, Any]:
     finished = call.finished
     return {
         "n": call.started.n,

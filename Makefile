@@ -1,0 +1,49 @@
+# Needs Python 3.11 or 3.12, git and make; everything else goes into .venv.
+
+PYTHON ?= $(shell for p in python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(not ((3, 11) <= sys.version_info[:2] < (3, 13)))' 2>/dev/null \
+	&& echo $$p && break; done)
+BIN := .venv/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test lint bench wheel clean
+
+help:  ## Show the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+
+serve: .venv/serve.stamp  ## Serve the bundled environments; prints the URL and how to connect
+	@$(BIN)/astra-mcp serve $(ARGS)
+
+test: .venv/dev.stamp  ## Run the tests
+	@$(BIN)/python -P -m pytest $(ARGS)
+
+lint: .venv/dev.stamp  ## Check style, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: .venv/dev.stamp  ## Print the first figures: call, first call, creation, memory of 1,000 episodes
+	@$(BIN)/python -P benchmarks/episodes.py $(ARGS)
+
+wheel: .venv/dev.stamp  ## Build the wheel into dist/
+	$(BIN)/python -P -m hatchling build -t wheel
+
+clean:  ## Remove what the targets made
+	rm -rf .venv dist .cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+.venv/python.stamp:
+	@test -n "$(PYTHON)" || { echo "astra-mcp needs Python 3.11 or 3.12: install one, or name it with make PYTHON=/path/to/python3.12"; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/serve.stamp: .venv/python.stamp pyproject.toml
+	@echo "Installing astra-mcp into .venv ..."
+	@$(BIN)/python -P -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/dev.stamp: .venv/serve.stamp
+	@echo "Installing the development tools into .venv ..."
+	@$(BIN)/python -P -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
