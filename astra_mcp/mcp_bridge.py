@@ -20,7 +20,6 @@ from mcp import MCPError, stdio_server
 from mcp.server import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 from starlette.requests import Request
@@ -34,7 +33,6 @@ __all__ = [
     "STDIO",
     "McpRequest",
     "build_server",
-    "loopback_security",
     "open_http",
     "result_from_mcp",
     "result_to_mcp",
@@ -226,48 +224,26 @@ async def _answer(answer: Awaitable[Answer]) -> Answer:
 # --- transports ---------------------------------------------------------------------------------
 
 
-def loopback_security(port: int, *, hosts: Sequence[str] = ()) -> TransportSecuritySettings:
-    """Accept the loopback names on a port, and further ``Host`` values; refuses DNS rebinding.
-
-    Args:
-        port: Where the server listens.
-        hosts: Further hosts, such as the bound address; without a port they stand for this one.
-    """
-    named = [h if _has_port(h) else f"{h}:{port}" for h in hosts]
-    loopback = [f"{h}:{port}" for h in ("127.0.0.1", "localhost", "[::1]")]
-    allowed = [*loopback, *named]
-    return TransportSecuritySettings(
-        allowed_hosts=allowed,
-        allowed_origins=[f"{scheme}://{h}" for h in allowed for scheme in ("http", "https")],
-    )
-
-
-def _has_port(host: str) -> bool:
-    return host.rpartition(":")[2].isdigit() and not host.endswith("]")
-
-
 @asynccontextmanager
 async def open_http(
     server: Server[Any],
     *,
-    security: TransportSecuritySettings,
     max_body_bytes: int = MAX_BODY_BYTES,
     session_idle_seconds: float = SESSION_IDLE_SECONDS,
 ) -> AsyncGenerator[ASGIApp]:
     """Serve a server over Streamable HTTP, in both eras, at whatever path it is mounted.
 
-    Answers are plain JSON; that is cheaper than event streams, and no tool reports progress.
+    Answers are plain JSON; that is cheaper than event streams, and no tool reports progress. Checks no
+    ``Host``, ``Origin`` or key: put a gate before it.
 
     Args:
         server: Made by :func:`build_server`; can be served once.
-        security: Which ``Host`` and ``Origin`` values are accepted.
         max_body_bytes: A larger request answers 413.
         session_idle_seconds: A session of the handshake era ends after this long without a request.
     """
     manager = StreamableHTTPSessionManager(
         server,
         json_response=True,
-        security_settings=security,
         max_request_body_size=max_body_bytes,
         session_idle_timeout=session_idle_seconds,
         max_sessions=MAX_SESSIONS,

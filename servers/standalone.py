@@ -3,7 +3,6 @@
 Knows environment servers and MCP; knows no gateway: no episodes, no records, no reward.
 """
 
-import hmac
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,8 +10,6 @@ from typing import Any
 
 import anyio
 from mcp.server.lowlevel import Server
-from mcp.server.transport_security import TransportSecuritySettings
-from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -176,48 +173,22 @@ async def open_standalone(
 
 
 @asynccontextmanager
-async def open_standalone_http(
-    server: EnvironmentServer, *, security: TransportSecuritySettings, keys: Sequence[str] = ()
-) -> AsyncGenerator[ASGIApp]:
-    """Serve one environment over Streamable HTTP at ``/mcp``.
+async def open_standalone_http(server: EnvironmentServer) -> AsyncGenerator[ASGIApp]:
+    """Serve one environment over Streamable HTTP at ``/mcp``; put a gate before it.
 
     Args:
         server: What to serve.
-        security: Which ``Host`` and ``Origin`` values are accepted.
-        keys: Where given, every request must carry one of them as a bearer token.
     """
     async with (
         open_standalone(server, idle_seconds=IDLE_SECONDS) as mcp_server,
-        open_http(mcp_server, security=security) as endpoint,
+        open_http(mcp_server) as endpoint,
     ):
-        yield _at_path(_with_key(endpoint, keys) if keys else endpoint)
 
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["path"].rstrip("/") == MCP_PATH:
+                await endpoint(scope, receive, send)
+                return
+            answer = JSONResponse({"error": f"there is only {MCP_PATH}"}, status_code=404)
+            await answer(scope, receive, send)
 
-def _at_path(endpoint: ASGIApp) -> ASGIApp:
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"].rstrip("/") == MCP_PATH:
-            await endpoint(scope, receive, send)
-            return
-        answer = JSONResponse({"error": f"there is only {MCP_PATH}"}, status_code=404)
-        await answer(scope, receive, send)
-
-    return app
-
-
-def _with_key(endpoint: ASGIApp, keys: Sequence[str]) -> ASGIApp:
-    known = [key.encode() for key in keys]
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-        matches = [hmac.compare_digest(given.strip().encode(), key) for key in known]
-        if scheme.casefold() == "bearer" and any(matches):
-            await endpoint(scope, receive, send)
-            return
-        answer = JSONResponse(
-            {"error": "an API key is required: send `Authorization: Bearer KEY`"},
-            status_code=401,
-            headers={"WWW-Authenticate": "Bearer"},
-        )
-        await answer(scope, receive, send)
-
-    return app
+        yield app

@@ -6,9 +6,8 @@ Knows sockets, signals and uvicorn; knows nothing of what it serves.
 import errno
 import signal
 import socket
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from ipaddress import ip_address
 
 import anyio
 import uvicorn
@@ -16,23 +15,13 @@ from starlette.types import ASGIApp
 
 from astra_mcp.errors import ConfigError, PortInUseError
 
-__all__ = ["bind", "is_loopback", "listen", "url_of", "wait_for_stop"]
+__all__ = ["bind", "listen", "run_until_stopped", "url_of"]
 
 BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 600
 """Agents think between two calls; the usual 5 s would drop their connections."""
 GRACE_SECONDS = 3
 """How long answers under way may take after the stop."""
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether an address can be reached from this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -106,10 +95,25 @@ async def listen(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[None]:
                 await stopped.wait()
 
 
-async def wait_for_stop() -> signal.Signals:
-    """Wait until the user or the system asks the process to stop; say with which signal."""
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
-        return await anext(aiter(received))
+async def run_until_stopped(serve: Callable[[], Awaitable[None]]) -> signal.Signals | None:
+    """Serve until the work ends by itself, or the user or the system asks the process to stop.
+
+    Returns:
+        The signal that stopped it; None where it ended by itself.
+    """
+    stopped_by: signal.Signals | None = None
+
+    async def watch() -> None:
+        nonlocal stopped_by
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
+            stopped_by = await anext(aiter(received))
+        group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(watch)
+        await serve()
+        group.cancel_scope.cancel()
+    return stopped_by
 
 
 class _Server(uvicorn.Server):
