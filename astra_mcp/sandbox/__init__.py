@@ -4,6 +4,7 @@ Knows source text, functions and JSON; knows neither bundles nor episodes nor MC
 the acceptance, the servers and the composition root. ``open_sandbox`` is the only way in.
 """
 
+from astra_mcp.sandbox.opening import open_sandbox
 from astra_mcp.sandbox.protocol import (
     ModuleId,
     Raised,
@@ -22,4 +23,5 @@ __all__ = [
     "SandboxLimits",
     "SandboxReport",
     "SandboxSession",
+    "open_sandbox",
 ]

@@ -1,0 +1,94 @@
+"""The first conversation with a tool process: give it a module, give it a seed.
+
+Knows the wire and the module's text; does not know how the process came to be.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from hashlib import sha256
+from typing import Self
+
+import anyio
+
+from astra_mcp.errors import SandboxError, ToolCodeError
+from astra_mcp.sandbox.channel import Channel, ChannelClosedError, OversizedMessageError
+from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits
+from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_head
+from astra_mcp.types import JsonValue, canonical_json
+
+__all__ = ["START_SECONDS", "ModuleSource", "begin_session", "load_module"]
+
+START_SECONDS = 30.0
+"""How long a new process may take to answer on a busy machine."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017 - reads as what it is
+_HEAD_LIMIT = head_limit(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleSource:
+    """A module as it is loaded: its text, and the world in which it is executed once."""
+
+    id: ModuleId
+    code: str
+    load_seed: int
+    clock: int
+    """Start of the virtual clock, in nanoseconds since 1970-01-01 UTC."""
+
+    @classmethod
+    def of(cls, code: str, *, load_seed: int, clock: datetime) -> Self:
+        """Name a module by everything that its execution depends on.
+
+        Raises:
+            ValueError: The clock carries no time zone.
+        """
+        if clock.tzinfo is None:
+            raise ValueError("the clock of a module needs a time zone")
+        nanoseconds = (clock - _EPOCH) // timedelta(microseconds=1) * 1000
+        digest = sha256(canonical_json([code, str(load_seed), nanoseconds])).hexdigest()
+        return cls(id=ModuleId(digest), code=code, load_seed=load_seed, clock=nanoseconds)
+
+
+async def load_module(channel: Channel, source: ModuleSource, limits: SandboxLimits) -> None:
+    """Have a process compile and execute a module.
+
+    Raises:
+        ToolCodeError: It does not compile, it raised, it took too long, or it ended its process.
+    """
+    request = {"op": "load", "seed": source.load_seed, "clock": source.clock}
+    try:
+        with anyio.fail_after(START_SECONDS + limits.load_seconds):
+            await channel.send(request, source.code.encode("utf-8", "replace"))
+            head = parse_head(await channel.receive(head_limit=_HEAD_LIMIT, body_limit=0))
+    except TimeoutError as error:
+        seconds = f"{limits.load_seconds:g}"
+        raise ToolCodeError(f"tools.py: took longer than {seconds} s to load") from error
+    except ChannelClosedError as error:
+        raise ToolCodeError("tools.py: ended its process while it was loaded") from error
+    except (MalformedReplyError, OversizedMessageError) as error:
+        raise ToolCodeError("tools.py: tampered with its process while it was loaded") from error
+    if head.get("status") != "loaded":
+        raise ToolCodeError(_load_fault(head))
+
+
+def _load_fault(head: Mapping[str, JsonValue]) -> str:
+    line = head.get("line")
+    place = f"tools.py line {line}" if isinstance(line, int) else "tools.py"
+    return f"{place}: {head.get('kind')}: {head.get('message')}"
+
+
+async def begin_session(channel: Channel, source: ModuleSource, *, seed: int) -> None:
+    """Set clock and seed of a process that holds the module.
+
+    Raises:
+        SandboxError: The process did not answer as it should.
+    """
+    try:
+        with anyio.fail_after(START_SECONDS):
+            await channel.send({"op": "begin", "seed": seed, "clock": source.clock})
+            head = parse_head(await channel.receive(head_limit=_HEAD_LIMIT, body_limit=0))
+    except TimeoutError as error:
+        raise SandboxError("a tool process did not start in time") from error
+    if head.get("status") != "ready":
+        raise SandboxError(f"a tool process did not start: {head.get('message')}")

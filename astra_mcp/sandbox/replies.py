@@ -1,0 +1,94 @@
+"""Reads what a tool process said. It may lie about everything, so shape and size are checked here."""
+
+from collections.abc import Mapping
+
+import orjson
+
+from astra_mcp.errors import SandboxError
+from astra_mcp.sandbox.channel import Message
+from astra_mcp.sandbox.protocol import Raised, Returned
+from astra_mcp.types import JsonValue
+
+__all__ = ["MalformedReplyError", "head_limit", "parse_call", "parse_head"]
+
+_MAX_DEPTH = 100
+_MAX_KIND = 100
+_MAX_MESSAGE = 2000
+_ESCAPED = 6
+"""Bytes that JSON may need for one byte of text."""
+
+
+class MalformedReplyError(SandboxError):
+    """A process sent what no honest loop sends."""
+
+
+def head_limit(output_bytes: int) -> int:
+    """Largest head, in bytes, that an honest process sends when it keeps so much printed text."""
+    return _ESCAPED * (output_bytes + 4 * _MAX_MESSAGE + 1024)
+
+
+def parse_head(message: Message) -> Mapping[str, JsonValue]:
+    """Decode a head.
+
+    Raises:
+        MalformedReplyError: Not a JSON object.
+    """
+    try:
+        head = orjson.loads(message.head)
+    except orjson.JSONDecodeError as error:
+        raise MalformedReplyError("a reply is not JSON") from error
+    if not isinstance(head, dict):
+        raise MalformedReplyError("a reply is not an object")
+    return head
+
+
+def parse_call(message: Message, *, output_bytes: int) -> Returned | Raised:
+    """Decode the answer to a call.
+
+    Raises:
+        MalformedReplyError: Not the shape that the loop sends.
+    """
+    head = parse_head(message)
+    output = _text(head, "output", output_bytes)
+    match head.get("status"):
+        case "returned":
+            return Returned(value=_value(message.body), output=output)
+        case "raised" if not message.body:
+            return Raised(
+                kind=_text(head, "kind", _MAX_KIND),
+                message=_text(head, "message", _MAX_MESSAGE),
+                output=output,
+            )
+        case _:
+            raise MalformedReplyError("a reply has no known status")
+
+
+def _text(head: Mapping[str, JsonValue], key: str, limit: int) -> str:
+    value = head.get(key, "")
+    if not isinstance(value, str) or len(value) > limit:
+        raise MalformedReplyError(f"{key} of a reply is not a text of at most {limit} characters")
+    return value
+
+
+def _value(body: bytes) -> JsonValue:
+    try:
+        value: JsonValue = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise MalformedReplyError("a result is not JSON") from error
+    _check_depth(value)
+    return value
+
+
+def _check_depth(value: JsonValue) -> None:
+    level: list[JsonValue] = [value]
+    for _ in range(_MAX_DEPTH + 1):
+        level = [item for node in level for item in _children(node)]
+        if not level:
+            return
+    raise MalformedReplyError(f"a result is nested deeper than {_MAX_DEPTH} levels")
+
+
+def _children(node: JsonValue) -> list[JsonValue]:
+    if isinstance(node, dict):
+        return list(node.values())
+    return node if isinstance(node, list) else []

@@ -1,0 +1,76 @@
+"""How a process beyond the boundary is started: interpreter, launcher, environment, descriptors."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import anyio
+from anyio.abc import Process
+
+from astra_mcp.errors import SandboxError
+from astra_mcp.sandbox.protocol import SandboxLimits
+from astra_mcp.sandbox.zygote.settings import Settings
+
+__all__ = ["Runtime", "settings_for"]
+
+_FLAGS = ("-s", "-S", "-B", "-P")
+"""No user site, no site, no bytecode files, no implicit path. ``-I`` and ``-E`` would ignore
+PYTHONHASHSEED."""
+_ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """An interpreter and the launcher that it runs."""
+
+    python: str
+    launcher: str
+    import_guard: bool = True
+
+    @classmethod
+    def default(cls) -> Self:
+        """The interpreter of this process and the launcher of this package."""
+        launcher = Path(__file__).resolve().parent / "zygote" / "launch.py"
+        return cls(python=sys.executable, launcher=str(launcher))
+
+    def command(self, mode: str, *arguments: str) -> list[str]:
+        """Command line of one mode of the launcher."""
+        return [self.python, *_FLAGS, self.launcher, mode, *arguments]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The whole environment of a process: nothing of the host's own."""
+        return dict(_ENVIRONMENT)
+
+    async def start(self, mode: str, descriptor: int, settings: Settings) -> Process:
+        """Start a process that inherits one descriptor, in a session of its own.
+
+        Raises:
+            SandboxError: The interpreter does not start.
+        """
+        try:
+            return await anyio.open_process(
+                self.command(mode, str(descriptor), settings.encode()),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env=self.environment,
+                pass_fds=[descriptor],
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxError(f"the interpreter does not start: {error.strerror}") from error
+
+
+def settings_for(limits: SandboxLimits, runtime: Runtime) -> Settings:
+    """The part of the limits that is enforced inside."""
+    return Settings(
+        memory_bytes=limits.memory_bytes,
+        cpu_seconds=limits.cpu_seconds,
+        soft_seconds=limits.soft_seconds,
+        output_bytes=limits.output_bytes,
+        import_guard=runtime.import_guard,
+    )

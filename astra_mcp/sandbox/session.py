@@ -1,0 +1,126 @@
+"""One episode's process as the host holds it: calls with a hard deadline, and a certain end.
+
+The same for every backend; what differs is the :class:`SessionProcess` that is killed.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import anyio
+
+from astra_mcp.errors import SandboxDiedError
+from astra_mcp.sandbox.channel import Channel, ChannelClosedError, OversizedMessageError
+from astra_mcp.sandbox.protocol import Raised, Returned, SandboxLimits
+from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_call
+from astra_mcp.types import JsonValue
+
+__all__ = ["ProcessSession", "SessionProcess"]
+
+_CLOSED = "the session is closed"
+_ENDED = (
+    "the tool ended its own process: it exited, crashed, or used up its memory or processor time"
+)
+_MALFORMED = "the tool tampered with its process and was stopped"
+_ABANDONED = "the call was abandoned and the tool was stopped"
+
+
+class SessionProcess(Protocol):
+    """The process behind a session, as the kernel or the parent vouches for it."""
+
+    def kill(self) -> None:
+        """Kill at once; a process that is gone is left alone."""
+        ...
+
+    async def wait_gone(self) -> None:
+        """Wait until it has exited after a kill, and release what names it."""
+        ...
+
+
+class ProcessSession:
+    """A :class:`~astra_mcp.sandbox.protocol.SandboxSession` over a channel and a process."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        process: SessionProcess,
+        limits: SandboxLimits,
+        *,
+        on_closed: Callable[["ProcessSession"], None],
+    ) -> None:
+        self._channel = channel
+        self._process = process
+        self._limits = limits
+        self._on_closed = on_closed
+        self._turn = anyio.Lock()
+        self._running: anyio.CancelScope | None = None
+        self._death: str | None = None
+        self._released = False
+
+    async def call(self, function: str, arguments: Mapping[str, JsonValue]) -> Returned | Raised:
+        """Call a function; see :meth:`astra_mcp.sandbox.protocol.SandboxSession.call`."""
+        async with self._turn:
+            if self._death is not None:
+                raise SandboxDiedError(self._death)
+            outcome: Returned | Raised | str = _ABANDONED
+            try:
+                outcome = await self._attempt(function, arguments)
+            finally:
+                if isinstance(outcome, str):
+                    self.kill(outcome)
+            if isinstance(outcome, str):
+                raise SandboxDiedError(self._death)
+            return outcome
+
+    async def _attempt(
+        self, function: str, arguments: Mapping[str, JsonValue]
+    ) -> Returned | Raised | str:
+        """Make one call; answers the reason why the process must die where it failed."""
+        limits = self._limits
+        try:
+            with anyio.move_on_after(limits.hard_seconds) as self._running:
+                return await self._exchange(function, arguments)
+        except ChannelClosedError:
+            return _ENDED
+        except OversizedMessageError:
+            return f"the tool returned more than {limits.result_bytes:,} bytes and was stopped"
+        except MalformedReplyError:
+            return _MALFORMED
+        finally:
+            self._running = None
+        return f"the tool ran longer than {limits.hard_seconds:g} s and was stopped"
+
+    async def _exchange(
+        self, function: str, arguments: Mapping[str, JsonValue]
+    ) -> Returned | Raised:
+        limits = self._limits
+        await self._channel.send({"op": "call", "function": function}, _encode(arguments))
+        message = await self._channel.receive(
+            head_limit=head_limit(limits.output_bytes), body_limit=limits.result_bytes
+        )
+        return parse_call(message, output_bytes=limits.output_bytes)
+
+    def kill(self, reason: str) -> None:
+        """Kill the process; the first reason is what callers are told from now on."""
+        if self._death is None:
+            self._death = reason
+            self._process.kill()
+        if self._running is not None:
+            self._running.cancel()
+
+    async def aclose(self) -> None:
+        """Kill the process and wait until it is gone; closing twice is allowed."""
+        self.kill(_CLOSED)
+        with anyio.CancelScope(shield=True):
+            async with self._turn:
+                if self._released:
+                    return
+                self._released = True
+                self._channel.close()
+                await self._process.wait_gone()
+                self._on_closed(self)
+
+
+def _encode(arguments: Mapping[str, JsonValue]) -> bytes:
+    # Escaped ASCII carries even lone surrogates and long integers to the tool.
+    return json.dumps(dict(arguments)).encode()

@@ -1,0 +1,9 @@
+"""What runs on the far side of the boundary: the fork server and the loop of a tool's process.
+
+Standard library only, and started by path (see :mod:`astra_mcp.sandbox.zygote.launch`) without
+importing the packages above it, so that a locked process holds no more code than it needs. The host
+imports :mod:`~astra_mcp.sandbox.zygote.wire` and :mod:`~astra_mcp.sandbox.zygote.settings` from here,
+because both sides must agree on them, and nothing else.
+"""
+
+__all__: list[str] = []

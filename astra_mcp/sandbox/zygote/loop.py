@@ -1,0 +1,168 @@
+"""The loop of a tool's process: load a module, then answer calls, one at a time.
+
+The same loop runs locked (as a template, and as the sessions that branch from it) and unsandboxed. Its
+replies are data from an untrusted process: the host checks their size and shape.
+"""
+
+import gc
+import io
+import json
+import os
+import signal
+import socket
+import sys
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from astra_mcp.sandbox.zygote import determinism, wire
+from astra_mcp.sandbox.zygote.imports import TOOL_MODULE, install_guard
+from astra_mcp.sandbox.zygote.settings import Settings
+from astra_mcp.sandbox.zygote.values import NotJsonError, Output, describe, encode_value
+
+__all__ = ["ToolProcess"]
+
+_FILE_NAME = "tools.py"
+_exit = os._exit
+_fork = os.fork
+_setitimer = signal.setitimer
+_loads = json.loads
+
+
+class _SoftTimeoutError(BaseException):
+    """Interrupts a call from inside; not an Exception, so that few tools catch it by mistake."""
+
+
+class ToolProcess:
+    """One process of tool code and its socket to the host."""
+
+    def __init__(
+        self,
+        channel: socket.socket,
+        settings: Settings,
+        *,
+        after_branch: Callable[[], None] | None = None,
+    ) -> None:
+        self._channel = channel
+        self._settings = settings
+        self._after_branch = after_branch
+        self._module = types.ModuleType(TOOL_MODULE)
+        self._output = Output(settings.output_bytes)
+        self._armed = False
+
+    def run(self) -> NoReturn:
+        """Answer the host until it closes its end; never returns, no exit handler runs."""
+        code = 1
+        try:
+            self._prepare()
+            while True:
+                self._answer()
+        except EOFError:
+            code = 0
+        finally:
+            _exit(code)
+
+    def _prepare(self) -> None:
+        sys.stdin = io.StringIO()
+        sys.stdout = sys.stderr = self._output
+        sys.modules[TOOL_MODULE] = self._module
+        if self._settings.import_guard:
+            install_guard()
+        signal.signal(signal.SIGALRM, self._on_alarm)
+
+    def _answer(self) -> None:
+        frame, descriptor = wire.receive_with_descriptor(self._channel)
+        match frame.head["op"]:
+            case "load":
+                reply = self._load(frame.head, frame.body)
+            case "branch" if descriptor is not None:
+                self._branch(descriptor)
+                return
+            case "begin":
+                determinism.begin(frame.head["seed"], frame.head["clock"])
+                reply = wire.encode({"status": "ready"})
+            case _:
+                reply = self._call(frame.head["function"], _loads(frame.body))
+        self._channel.sendall(reply)
+
+    def _load(self, head: Mapping[str, Any], source: bytes) -> bytes:
+        determinism.begin(head["seed"], head["clock"])
+        try:
+            code = compile(source, _FILE_NAME, "exec", dont_inherit=True)
+            exec(code, self._module.__dict__)  # noqa: S102 - the purpose of this process
+        except BaseException as error:  # noqa: BLE001 - whatever the module raises is reported
+            kind, message = describe(error)
+            if isinstance(error, SyntaxError):
+                message = error.msg
+            return wire.encode(
+                {"status": "failed", "kind": kind, "message": message, "line": _line(error)}
+            )
+        self._output.take()
+        # Sessions share these objects with the template until one of them writes to the page.
+        gc.collect()
+        gc.freeze()
+        return wire.encode({"status": "loaded"})
+
+    def _branch(self, descriptor: int) -> None:
+        """Fork a session that talks over ``descriptor``; the host lets one clone through."""
+        session = socket.socket(fileno=descriptor)
+        try:
+            pid = _fork()
+        except OSError as error:
+            session.sendall(wire.encode({"status": "failed", "message": error.strerror}))
+            session.close()
+            return
+        if pid:
+            session.close()
+            return
+        if self._after_branch is not None:
+            self._after_branch()
+        self._channel.close()
+        self._channel = session
+
+    def _call(self, function: str, arguments: dict[str, Any]) -> bytes:
+        determinism.advance()
+        head: dict[str, object] = {"status": "returned"}
+        body = b""
+        try:
+            body = self._invoke(function, arguments)
+        except _SoftTimeoutError:
+            seconds = f"{self._settings.soft_seconds:g}"
+            message = f"the tool ran longer than {seconds} s"
+            head = {"status": "raised", "kind": "Timeout", "message": message}
+        except NotJsonError as error:
+            head = {"status": "raised", "kind": "NotJson", "message": str(error)}
+        except BaseException as error:  # noqa: BLE001 - a tool's error is its answer
+            kind, message = describe(error)
+            head = {"status": "raised", "kind": kind, "message": message}
+        head["output"] = self._output.take()
+        return wire.encode(head, body)
+
+    def _invoke(self, function: str, arguments: dict[str, Any]) -> bytes:
+        tool = self._module.__dict__.get(function)
+        if function.startswith("_") or not isinstance(tool, types.FunctionType):
+            raise NameError(f"the module has no function {function!r}")
+        self._armed = True
+        _setitimer(signal.ITIMER_REAL, self._settings.soft_seconds)
+        try:
+            return encode_value(tool(**arguments))
+        finally:
+            self._armed = False
+            _setitimer(signal.ITIMER_REAL, 0)
+
+    def _on_alarm(self, _number: int, _frame: types.FrameType | None) -> None:
+        if self._armed:
+            raise _SoftTimeoutError
+
+
+def _line(error: BaseException) -> int | None:
+    """Line of the module where the error was raised, or where it does not parse."""
+    if isinstance(error, SyntaxError) and error.filename == _FILE_NAME:
+        return error.lineno
+    line = None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == _FILE_NAME:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

@@ -1,0 +1,106 @@
+"""What may leave a tool: JSON values, error messages, printed text. Each bounded."""
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+__all__ = ["MAX_DEPTH", "NotJsonError", "Output", "describe", "encode_value"]
+
+MAX_DEPTH = 100
+"""Nesting of a result; deeper ones would exhaust the stack of whoever reads them."""
+MAX_MESSAGE = 2000
+_INTEGERS = range(-(2**63), 2**64)
+
+_DUMPS = json.dumps
+_SCALARS = (str, bool, float, type(None))
+
+
+class NotJsonError(Exception):
+    """The tool returned a value that JSON cannot carry."""
+
+
+def encode_value(value: object) -> bytes:
+    """Encode what a tool returned.
+
+    Raises:
+        NotJsonError: It holds something else than finite numbers, strings, booleans, None, lists, tuples
+            and dictionaries with string keys.
+    """
+    _check(value, 0)
+    try:
+        return _DUMPS(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        raise NotJsonError("a string in the result is not valid Unicode") from None
+    except ValueError:
+        raise NotJsonError("the result holds NaN or an infinite number") from None
+
+
+def _check(value: Any, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise NotJsonError(f"the result is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise NotJsonError(f"the result has a key of type {type(key).__name__}, not str")
+            _check(item, depth + 1)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check(item, depth + 1)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        if value not in _INTEGERS:
+            raise NotJsonError("the result holds an integer of more than 64 bits")
+    elif not isinstance(value, _SCALARS):
+        raise NotJsonError(f"the result holds a {type(value).__name__}, which is not JSON")
+
+
+def describe(error: BaseException) -> tuple[str, str]:
+    """Class name and message of an exception, without machine paths, at most 2,000 characters."""
+    if isinstance(error, MemoryError):
+        return "MemoryError", "the tool ran out of memory"
+    try:
+        # str(KeyError("no such order")) would add quotation marks
+        text = error.args[0] if isinstance(error, KeyError) and error.args else error
+        message = str(text)
+    except BaseException as second:  # noqa: BLE001 - __str__ is the tool's own code
+        message = f"(its message raised {type(second).__name__})"
+    return type(error).__name__[:100], _MACHINE_PATH.sub("<library>", message)[:MAX_MESSAGE]
+
+
+def _machine_path() -> re.Pattern[str]:
+    folders = {str(Path(json.__file__).parent.parent), str(Path(__file__).parent), sys.base_prefix}
+    known = "|".join(
+        re.escape(f) for f in sorted(folders, key=len, reverse=True) if f.count("/") > 1
+    )
+    return re.compile(rf"(?:{known})[^\s'\",)]*")
+
+
+_MACHINE_PATH = _machine_path()
+
+
+class Output(io.TextIOBase):
+    """Takes what a tool prints and keeps its first bytes."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
+        self._kept = bytearray()
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def write(self, text: str, /) -> int:
+        """Keep what there is room for, and claim to have written all."""
+        room = self._limit - len(self._kept)
+        if room > 0:
+            self._kept += text[:room].encode("utf-8", "replace")[:room]
+        return len(text)
+
+    def take(self) -> str:
+        """Return what was kept since the last time."""
+        text = self._kept.decode("utf-8", "ignore")
+        self._kept.clear()
+        return text
