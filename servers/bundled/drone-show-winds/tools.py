@@ -13,7 +13,6 @@ FIRST_DAY = Date(2026, 8, 24)
 FORECAST_DAYS = 14
 STEP_MINUTES = 10
 REFERENCE_HEIGHT_M = 10
-MODELS = ("GFS", "ECMWF", "ICON", "ARPEGE", "UKMO", "GEM", "HARMONIE", "JMA")
 UNITS_PER_MPS = {"kt": 1.943844, "m/s": 1.0, "km/h": 3.6, "mph": 2.236936}
 SUN_ALTITUDE = {"sunset": -0.833, "civil": -6.0, "nautical": -12.0, "astronomical": -18.0}
 COMPASS = "N NNE NE ENE E ESE SE SSE S SSW SW WSW W WNW NW NNW".split()
@@ -70,7 +69,9 @@ def get_wind_window(
     day = _forecast_day(date)
     start, end = _minutes(start_time), _minutes(end_time)
     if end <= start:
-        raise ValueError(f"end_time {end_time} must be after start_time {start_time} on the same day")
+        raise ValueError(
+            f"end_time {end_time} must be after start_time {start_time} on the same day"
+        )
     hours = 24 * (day - FIRST_DAY).days - offset
     speeds = [_speed(place, base, model, hours + m / 60) for m in range(start, end, STEP_MINUTES)]
     # Power law of the wind profile; the exponent of open suburban ground.
