@@ -6,6 +6,7 @@ Works on the files alone; a gateway need not run.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 
 import anyio
@@ -96,7 +97,8 @@ async def replay_record(record: Record, catalog: Catalog) -> Replay:
             msg = f"{name} changed since the episode was recorded: results cannot be compared"
             raise GatewayError(msg)
         seed = derive_seed(record.opened.seed, name)
-        sessions[name] = upstream.open_session(key="replay", seed=seed)
+        key = sha256(f"replay {record.opened.id}".encode()).hexdigest()
+        sessions[name] = upstream.open_session(key=key, seed=seed)
     try:
         return await _replay(record.calls, sessions)
     finally:

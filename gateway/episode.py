@@ -141,7 +141,9 @@ class Episode:
 
     @property
     def expires_at(self) -> datetime:
-        """When it expires unless it is called again."""
+        """When it expires unless it is called again; for an ended one, when it ended."""
+        if self._ended is not None:
+            return self._ended.at
         limits = self._opened.limits
         idle = datetime.fromtimestamp(self._last_activity, UTC) + timedelta(
             seconds=limits.idle_seconds

@@ -1,0 +1,152 @@
+"""An in-memory server and catalog behind the gateway's own Protocols."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import pytest
+
+from astra_mcp.errors import UnknownNameError
+from astra_mcp.reward import JobItem
+from astra_mcp.types import (
+    CallOutcome,
+    JsonValue,
+    Origin,
+    PastCall,
+    ServerKind,
+    ToolResult,
+    ToolSpec,
+    UpstreamReply,
+)
+from gateway.protocol import EnvironmentInfo, GoldStep, Upstream
+
+
+class MemorySession:
+    """Counts; can be told to wait, to fail, to raise, to kill and to answer much."""
+
+    def __init__(self, server: "MemoryServer", past: Sequence[PastCall]) -> None:
+        self.server = server
+        self.total = 0
+        self.is_closed = False
+        for call in past:
+            if call.outcome is CallOutcome.APPLIED:
+                self._apply(call.tool, call.arguments)
+
+    def _apply(self, tool: str, arguments: Mapping[str, JsonValue]) -> str:
+        if tool == "add":
+            self.total += int(str(arguments.get("amount", 1)))
+        return f"total {self.total} coins"
+
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> UpstreamReply:
+        self.server.executed.append((tool, dict(arguments)))
+        match arguments.get("do"):
+            case "wait":
+                self.server.waiting.set()
+                await self.server.release.wait()
+            case "hang":
+                await anyio.sleep_forever()
+            case "break":
+                raise ZeroDivisionError
+            case "fail":
+                return _reply("it is down", Origin.UPSTREAM, CallOutcome.REJECTED, is_error=True)
+            case "kill":
+                return _reply("it was stopped", Origin.TOOL, CallOutcome.KILLED, is_error=True)
+            case "much":
+                return _reply("x" * 5000, Origin.TOOL, CallOutcome.APPLIED)
+            case _:
+                pass
+        return _reply(self._apply(tool, arguments), Origin.TOOL, CallOutcome.APPLIED)
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+
+def _reply(
+    text: str, origin: Origin, outcome: CallOutcome, *, is_error: bool = False
+) -> UpstreamReply:
+    result = ToolResult.from_text(text, is_error=is_error)
+    return UpstreamReply(result=result, origin=origin, outcome=outcome)
+
+
+@dataclass
+class MemoryServer:
+    """A server of counters, one for each session."""
+
+    name: str = "coins"
+    version: str = "v1"
+    executed: list[tuple[str, dict[str, JsonValue]]] = field(
+        default_factory=list[tuple[str, dict[str, JsonValue]]]
+    )
+    sessions: list[MemorySession] = field(default_factory=list[MemorySession])
+    waiting: anyio.Event = field(default_factory=anyio.Event)
+    release: anyio.Event = field(default_factory=anyio.Event)
+    kind: ServerKind = ServerKind.ENVIRONMENT
+    marks: tuple[str, ...] = ("in memory",)
+    tools: tuple[ToolSpec, ...] = (
+        ToolSpec(name="add", description="Add", input_schema={"type": "object"}),
+        ToolSpec(name="read", description="Read", input_schema={"type": "object"}),
+    )
+
+    def open_session(self, *, key: str, seed: int, past: Sequence[PastCall] = ()) -> MemorySession:
+        assert len(key) == 64
+        assert seed >= 0
+        self.sessions.append(MemorySession(self, past))
+        return self.sessions[-1]
+
+
+class MemoryCatalog:
+    """One environment named ``coins`` and, where asked for, a second server."""
+
+    def __init__(self, *servers: MemoryServer) -> None:
+        self.servers = {s.name: s for s in servers}
+
+    def environments(self) -> Sequence[EnvironmentInfo]:
+        return ()
+
+    def question(self, environment: str) -> str:
+        self.upstream(environment)
+        return "How many coins are there?"
+
+    def job(self, environment: str) -> tuple[JobItem, ...]:
+        self.upstream(environment)
+        return (
+            JobItem(id=1, answer="3 coins", tools=("add",)),
+            JobItem(id=2, answer="5 coins", tools=("read",)),
+        )
+
+    def gold(self, environment: str) -> tuple[GoldStep, ...]:
+        return ()
+
+    def upstreams(self) -> Sequence[Upstream]:
+        return tuple(self.servers.values())
+
+    def upstream(self, name: str) -> Upstream:
+        if name not in self.servers:
+            msg = f"no server is named {name}"
+            raise UnknownNameError(msg)
+        return self.servers[name]
+
+
+@pytest.fixture
+def server() -> MemoryServer:
+    """The server behind the environment ``coins``."""
+    return MemoryServer()
+
+
+@pytest.fixture
+def second_server() -> MemoryServer:
+    """A server whose tools have the same names."""
+    return MemoryServer(name="notes")
+
+
+@pytest.fixture
+def catalog(server: MemoryServer, second_server: MemoryServer) -> MemoryCatalog:
+    """A catalog of both."""
+    return MemoryCatalog(server, second_server)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An empty home."""
+    return tmp_path / "home"

@@ -1,0 +1,295 @@
+"""What an episode does with calls: order, limits, failures, exactly-once, reward."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from astra_mcp.errors import (
+    EpisodeEndedError,
+    GatewayError,
+    NotAvailableError,
+    UnknownNameError,
+)
+from astra_mcp.types import Origin
+from gateway.episode import Episode
+from gateway.episodes import Episodes, open_episodes
+from gateway.protocol import EpisodeRequest, EpisodeStatus
+from gateway.record import read_record, record_path
+
+SECRET = b"0" * 32
+
+
+@pytest.fixture
+async def episodes(catalog: Any, home: Path) -> AsyncIterator[Episodes]:
+    async with open_episodes(catalog, home, secret=SECRET) as opened:
+        yield opened
+
+
+def a_request(**limits: Any) -> EpisodeRequest:
+    return EpisodeRequest.model_validate(
+        {"source": {"kind": "environment", "name": "coins"}, "limits": limits}
+    )
+
+
+@pytest.fixture
+async def episode(episodes: Episodes) -> Episode:
+    return await episodes.create(a_request())
+
+
+async def test_a_result_that_holds_an_answer_of_its_tool_solves_the_sub_task(
+    episode: Episode,
+) -> None:
+    await episode.call("add", {"amount": 3})
+    assert episode.state().solved == (1,)
+    await episode.call("add", {"amount": 2})
+    assert episode.state().solved == (1,)
+    await episode.call("read", {})
+    state = episode.state()
+    assert state.solved == (1, 2)
+    assert state.reward is not None
+    assert state.reward.recall == 1.0
+    assert state.reward.precision == pytest.approx(2 / 3, abs=1e-5)
+
+
+async def test_an_unknown_tool_is_recorded_counted_and_refused_with_the_names(
+    episode: Episode, home: Path
+) -> None:
+    with pytest.raises(UnknownNameError, match="add, read"):
+        await episode.call("steal", {})
+    assert episode.state().calls == 1
+    call = read_record(record_path(home / "records", episode.id)).calls[0]
+    assert call.started.shown == "steal"
+    assert call.finished is not None
+    assert call.finished.origin is Origin.TOOL
+
+
+async def test_a_call_is_on_disk_before_it_is_executed_and_its_result_before_it_is_answered(
+    episode: Episode, home: Path, server: Any
+) -> None:
+    path = record_path(home / "records", episode.id)
+    async with anyio.create_task_group() as group:
+        group.start_soon(episode.call, "add", {"do": "wait"})
+        with anyio.fail_after(5):
+            await server.waiting.wait()
+        [running] = read_record(path).calls
+        assert running.finished is None
+        server.release.set()
+    [done] = read_record(path).calls
+    assert done.finished is not None
+
+
+async def test_a_retried_call_id_takes_effect_once(episode: Episode, server: Any) -> None:
+    first = await episode.call("add", {"amount": 3}, call_id="a")
+    again = await episode.call("add", {"amount": 3}, call_id="a")
+    assert first == again
+    assert server.executed == [("add", {"amount": 3})]
+    assert episode.state().calls == 1
+
+
+async def test_a_call_id_retried_while_it_runs_waits_for_the_one_result(
+    episode: Episode, server: Any
+) -> None:
+    results: list[str] = []
+
+    async def call() -> None:
+        result = await episode.call("add", {"do": "wait"}, call_id="a")
+        results.append(result.text)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(call)
+        with anyio.fail_after(5):
+            await server.waiting.wait()
+        group.start_soon(call)
+        await anyio.wait_all_tasks_blocked()
+        server.release.set()
+    assert results == ["total 1 coins", "total 1 coins"]
+    assert len(server.executed) == 1
+
+
+async def test_a_call_id_may_not_name_another_call(episode: Episode) -> None:
+    await episode.call("add", {"amount": 3}, call_id="a")
+    with pytest.raises(GatewayError, match="used for another call"):
+        await episode.call("add", {"amount": 4}, call_id="a")
+
+
+async def test_calls_are_taken_in_by_their_seq_however_they_arrive(
+    episode: Episode, server: Any
+) -> None:
+    async def call(seq: int) -> None:
+        await episode.call("add", {"amount": seq}, seq=seq)
+
+    async with anyio.create_task_group() as group:
+        for seq in (3, 1, 2, 0):
+            group.start_soon(call, seq)
+            await anyio.wait_all_tasks_blocked()
+    assert [arguments["amount"] for _, arguments in server.executed] == [0, 1, 2, 3]
+
+
+async def test_a_seq_may_not_be_used_twice(episode: Episode) -> None:
+    await episode.call("add", {}, seq=0)
+    with pytest.raises(GatewayError, match="next one is 1"):
+        await episode.call("add", {}, seq=0)
+    assert episode.state().calls == 1
+
+
+async def test_calls_to_one_server_run_one_at_a_time_in_the_order_of_arrival(
+    episode: Episode, server: Any
+) -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(episode.call, "add", {"do": "wait"})
+        with anyio.fail_after(5):
+            await server.waiting.wait()
+        group.start_soon(episode.call, "add", {"amount": 7})
+        await anyio.wait_all_tasks_blocked()
+        assert len(server.executed) == 1
+        server.release.set()
+    assert server.executed[1] == ("add", {"amount": 7})
+
+
+async def test_a_caller_that_goes_away_does_not_undo_its_call(
+    episode: Episode, server: Any, home: Path
+) -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(episode.call, "add", {"do": "wait"}, name="caller")
+        with anyio.fail_after(5):
+            await server.waiting.wait()
+        group.cancel_scope.cancel()
+        server.release.set()
+    [call] = read_record(record_path(home / "records", episode.id)).calls
+    assert call.finished is not None
+    assert call.finished.result.text == "total 1 coins"
+
+
+async def test_the_call_limit_ends_the_episode_with_its_reward(episodes: Episodes) -> None:
+    episode = await episodes.create(a_request(calls=2))
+    await episode.call("add", {"amount": 3})
+    await episode.call("add", {})
+    refused = await episode.call("read", {})
+    assert refused.is_error
+    assert "limit of 2" in refused.text
+    state = episode.state()
+    assert (state.status, state.calls) == (EpisodeStatus.LIMIT, 2)
+    assert state.reward is not None
+    assert state.reward.recall == 0.5
+    assert (await episode.call("read", {})).is_error
+
+
+async def test_the_call_limit_waits_for_the_calls_before_it(
+    episodes: Episodes, server: Any
+) -> None:
+    episode = await episodes.create(a_request(calls=1))
+    async with anyio.create_task_group() as group:
+        group.start_soon(episode.call, "add", {"do": "wait", "amount": 3})
+        with anyio.fail_after(5):
+            await server.waiting.wait()
+        group.start_soon(episode.call, "read", {})
+        await anyio.wait_all_tasks_blocked()
+        assert episode.is_open
+        server.release.set()
+    assert episode.state().solved == (1,)
+    assert episode.state().status is EpisodeStatus.LIMIT
+
+
+@pytest.mark.parametrize(
+    ("do", "boundary"),
+    [("fail", "upstream"), ("break", "gateway"), ("hang", "upstream")],
+)
+async def test_a_failure_beyond_the_tool_fails_the_episode_without_a_reward(
+    episodes: Episodes, do: str, boundary: str
+) -> None:
+    episode = await episodes.create(a_request(call_seconds=0.05))
+    await episode.call("add", {"amount": 3})
+    answer = await episode.call("add", {"do": do})
+    assert answer.is_error
+    assert "Traceback" not in answer.text
+    state = episode.state()
+    assert state.status is EpisodeStatus.FAILED
+    assert state.reward is None
+    assert state.failure is not None
+    assert state.failure.boundary == boundary
+    assert (await episode.call("read", {})).is_error
+
+
+async def test_a_tool_that_kills_its_sandbox_is_an_error_of_the_tool(episode: Episode) -> None:
+    assert (await episode.call("add", {"do": "kill"})).is_error
+    assert episode.is_open
+
+
+async def test_a_result_over_the_limit_becomes_an_error_that_says_so(episodes: Episodes) -> None:
+    episode = await episodes.create(a_request(result_bytes=1000))
+    answer = await episode.call("add", {"do": "much"})
+    assert answer.is_error
+    assert "at most 1000 are allowed" in answer.text
+    assert episode.is_open
+
+
+async def test_an_idle_episode_expires_with_its_reward(catalog: Any, home: Path) -> None:
+    time = [1000.0]
+    async with open_episodes(catalog, home, secret=SECRET, now=lambda: time[0]) as episodes:
+        episode = await episodes.create(a_request(idle_seconds=10))
+        await episode.call("add", {"amount": 3})
+        time[0] += 9.0
+        assert episodes.state(episode.id).status is EpisodeStatus.OPEN
+        await episode.call("read", {})
+        time[0] += 11.0
+        with pytest.raises(EpisodeEndedError, match="expired"):
+            await episode.call("read", {})
+        state = episodes.state(episode.id)
+        assert state.status is EpisodeStatus.EXPIRED
+        assert state.reward is not None
+
+
+async def test_a_full_disk_fails_the_episode_and_answers_nothing_unrecorded(
+    episode: Episode, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    await episode.call("add", {})
+    real_append = episode._file.append  # pyright: ignore[reportPrivateUsage]
+    appended: list[object] = []
+
+    def append_once(event: Any) -> None:
+        appended.append(event)
+        if len(appended) > 1:
+            msg = "the record cannot be written (No space left on device): free disk space"
+            raise GatewayError(msg)
+        real_append(event)
+
+    monkeypatch.setattr(episode._file, "append", append_once)  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(GatewayError, match="free disk space"):
+        await episode.call("add", {})
+    assert episode.state().status is EpisodeStatus.FAILED
+    assert episode.state().reward is None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"distractors": {"mode": "banded"}},
+        {"distractors": {"mode": "random", "k": 5}},
+        {"failures": {"rate": 0.2}},
+        {"source": {"kind": "task", "id": "1"}},
+    ],
+)
+async def test_what_is_not_available_is_refused_not_ignored(
+    episodes: Episodes, asked: dict[str, Any]
+) -> None:
+    body = {"source": {"kind": "environment", "name": "coins"}, **asked}
+    with pytest.raises(NotAvailableError, match="not available"):
+        await episodes.create(EpisodeRequest.model_validate(body))
+    assert episodes.count_open() == 0
+
+
+async def test_colliding_tools_of_several_servers_show_their_server(episodes: Episodes) -> None:
+    request = EpisodeRequest.model_validate(
+        {"source": {"kind": "servers", "names": ["coins", "notes"], "prompt": "Count."}}
+    )
+    episode = await episodes.create(request)
+    shown = [tool.name for tool in episode.tools]
+    assert shown == ["coins__add", "coins__read", "notes__add", "notes__read"]
+    await episode.call("notes__add", {"amount": 2})
+    assert (await episode.call("coins__read", {})).text == "total 0 coins"
+    assert (await episode.call("notes__read", {})).text == "total 2 coins"
+    assert episode.state().reward is None
+    assert episode.state().failure is None

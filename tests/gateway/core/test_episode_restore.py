@@ -1,0 +1,193 @@
+"""What survives the gateway: open episodes, their state, their records, interactive states."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from astra_mcp.errors import GatewayError, UnknownNameError
+from gateway.archive import find_record, list_records, replay_record
+from gateway.episodes import open_episodes
+from gateway.protocol import EpisodeId, EpisodeRequest, EpisodeStatus
+from gateway.record import RecordFile, read_record, record_path
+
+SECRET = b"0" * 32
+REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "coins"}})
+
+
+async def test_an_open_episode_goes_on_in_the_next_life_with_the_same_state(
+    catalog: Any, home: Path
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as first:
+        episode = await first.create(REQUEST)
+        await episode.call("add", {"amount": 3}, call_id="a", seq=0)
+        await episode.call("add", {"do": "kill"}, call_id="b", seq=1)
+    async with open_episodes(catalog, home, secret=SECRET) as second:
+        restored = second.get(episode.id)
+        assert restored.state().solved == (1,)
+        assert (await restored.call("add", {"amount": 3}, call_id="a")).text == "total 3 coins"
+        assert (await restored.call("add", {"amount": 2}, seq=2)).text == "total 5 coins"
+        assert restored.state().calls == 3
+
+
+async def test_a_call_that_was_only_started_is_executed_once_when_it_is_retried(
+    catalog: Any, home: Path, server: Any
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as first:
+        episode = await first.create(REQUEST)
+        await episode.call("add", {"amount": 3}, call_id="a")
+        await episode.call("add", {"amount": 2}, call_id="b")
+    path = record_path(home / "records", episode.id)
+    *lines, last = path.read_bytes().splitlines(keepends=True)
+    assert b"call_finished" in last
+    path.write_bytes(b"".join(lines))
+    server.executed.clear()
+    async with open_episodes(catalog, home, secret=SECRET) as second:
+        restored = second.get(episode.id)
+        assert restored.state().calls == 2
+        answer = await restored.call("add", {"amount": 2}, call_id="b")
+        again = await restored.call("add", {"amount": 2}, call_id="b")
+        assert answer.text == again.text == "total 5 coins"
+        assert server.executed == [("add", {"amount": 2})]
+        assert restored.state().calls == 2
+
+
+async def test_a_closed_episode_can_be_read_and_closed_again_in_the_next_life(
+    catalog: Any, home: Path
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as first:
+        episode = await first.create(REQUEST)
+        await episode.call("add", {"amount": 3})
+        closed = await first.close(episode.id)
+        assert first.count_open() == 0
+    async with open_episodes(catalog, home, secret=SECRET) as second:
+        assert second.state(episode.id) == closed
+        assert await second.close(episode.id) == closed
+        assert closed.status is EpisodeStatus.CLOSED
+
+
+async def test_closing_waits_for_the_running_call(catalog: Any, home: Path, server: Any) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+        episode = await episodes.create(REQUEST)
+        async with anyio.create_task_group() as group:
+            group.start_soon(episode.call, "add", {"do": "wait", "amount": 3})
+            with anyio.fail_after(5):
+                await server.waiting.wait()
+            group.start_soon(episodes.close, episode.id)
+            await anyio.wait_all_tasks_blocked()
+            assert episode.is_open
+            server.release.set()
+        assert episodes.state(episode.id).solved == (1,)
+        assert server.sessions[0].is_closed
+
+
+async def test_a_changed_environment_fails_its_open_episodes(
+    catalog: Any, home: Path, server: Any
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as first:
+        episode = await first.create(REQUEST)
+    server.version = "v2"
+    async with open_episodes(catalog, home, secret=SECRET) as second:
+        state = second.state(episode.id)
+        assert state.status is EpisodeStatus.FAILED
+        assert state.failure is not None
+        assert "coins changed" in state.failure.message
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "../../etc/passwd", "0" * 32, "g" * 32])
+async def test_an_unknown_id_is_refused_without_repeating_it(
+    catalog: Any, home: Path, wrong: str
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+        with pytest.raises(UnknownNameError, match="no such episode") as caught:
+            episodes.get(wrong)
+        assert not wrong or wrong not in str(caught.value)
+
+
+async def test_interactive_states_belong_to_their_callers_and_survive_a_restart(
+    catalog: Any, home: Path
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as first:
+        ann = await first.interactive("coins", "ann", ["coins"])
+        bob = await first.interactive("coins", "bob", ["coins"])
+        await ann.call("add", {"amount": 3})
+        assert (await bob.call("read", {})).text == "total 0 coins"
+        assert await first.interactive("coins", "ann", ["coins"]) is ann
+        everything = await first.interactive("*", "ann", ["coins"])
+        assert [t.name for t in everything.tools] == ["coins__add", "coins__read"]
+    async with open_episodes(catalog, home, secret=SECRET) as second:
+        ann = await second.interactive("coins", "ann", ["coins"])
+        assert (await ann.call("read", {})).text == "total 3 coins"
+
+
+async def test_an_expired_interactive_state_begins_anew(catalog: Any, home: Path) -> None:
+    time = [1000.0]
+    async with open_episodes(catalog, home, secret=SECRET, now=lambda: time[0]) as episodes:
+        old = await episodes.interactive("coins", "ann", ["coins"])
+        await old.call("add", {"amount": 3})
+        time[0] += 2 * 86400
+        new = await episodes.interactive("coins", "ann", ["coins"])
+        assert new.id != old.id
+        assert (await new.call("read", {})).text == "total 0 coins"
+
+
+async def test_what_nobody_asks_for_gives_its_processes_back_and_returns_on_demand(
+    catalog: Any, home: Path, server: Any
+) -> None:
+    time = [1000.0]
+    async with open_episodes(catalog, home, secret=SECRET, now=lambda: time[0]) as episodes:
+        episode = await episodes.create(REQUEST)
+        await episode.call("add", {"amount": 3})
+        time[0] += 1000.0
+        await episodes.sweep()
+        assert episodes.count_open() == 0
+        assert server.sessions[0].is_closed
+        again = episodes.get(episode.id)
+        assert (await again.call("read", {})).text == "total 3 coins"
+
+
+async def test_a_replay_of_a_record_gives_identical_results(catalog: Any, home: Path) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+        episode = await episodes.create(REQUEST)
+        await episode.call("add", {"amount": 3})
+        await episode.call("add", {"do": "kill"})
+        await episode.call("read", {})
+        await episodes.close(episode.id)
+    replay = await replay_record(find_record(home, episode.id[:8]), catalog)
+    assert (replay.compared, replay.skipped, replay.divergences) == (2, 1, ())
+    assert [r.opened.id for r in list_records(home)] == [episode.id]
+
+
+async def test_a_replay_names_the_call_that_diverges(catalog: Any, home: Path) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+        episode = await episodes.create(REQUEST)
+        await episode.call("add", {"amount": 3})
+    path = record_path(home / "records", episode.id)
+    path.write_bytes(path.read_bytes().replace(b"total 3", b"total 4"))
+    replay = await replay_record(read_record(path), catalog)
+    assert [(d.n, d.replayed.text) for d in replay.divergences] == [(0, "total 3 coins")]
+
+
+async def test_a_torn_last_line_is_cut_off_and_any_other_fault_is_named(
+    catalog: Any, home: Path
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+        episode = await episodes.create(REQUEST)
+        await episode.call("add", {"amount": 3}, call_id="a")
+    path = record_path(home / "records", episode.id)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"event": "call_sta')
+    assert len(read_record(path).calls) == 1
+    RecordFile(home / "records", EpisodeId(episode.id)).close()
+    assert path.read_bytes() == whole
+    path.write_bytes(whole.replace(b"call_started", b"call_begun", 1))
+    with pytest.raises(GatewayError, match="line 2 is not a record event"):
+        read_record(path)
+
+
+async def test_records_are_readable_by_their_owner_alone(catalog: Any, home: Path) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+        episode = await episodes.create(REQUEST)
+    assert record_path(home / "records", episode.id).stat().st_mode & 0o777 == 0o600
+    assert (home / "records").stat().st_mode & 0o777 == 0o700

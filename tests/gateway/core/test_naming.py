@@ -1,0 +1,27 @@
+"""The names that agents see."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.naming import qualified_name
+
+
+def test_a_plain_name_is_joined_as_it_is() -> None:
+    assert qualified_name("coins", "add") == "coins__add"
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_every_name_fits_what_providers_accept(server: str, tool: str) -> None:
+    assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", qualified_name(server, tool))
+
+
+@given(st.text(min_size=30, max_size=90), st.text(min_size=30, max_size=90))
+def test_cut_names_of_different_tools_differ(server: str, tool: str) -> None:
+    assert qualified_name(server, tool + "a") != qualified_name(server, tool + "b")
+
+
+def test_names_that_differ_in_foreign_characters_alone_differ() -> None:
+    assert qualified_name("wetter", "höhe") != qualified_name("wetter", "hohe")
+    assert qualified_name("wetter", "h.he") != qualified_name("wetter", "h_he")
