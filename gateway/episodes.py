@@ -136,6 +136,10 @@ class Episodes:
         await self._retire(found)
         return found.state()
 
+    def open_states(self) -> tuple[EpisodeState, ...]:
+        """Tell where each open episode of this process stands; interactive states are left out."""
+        return tuple(e.state() for e in self._live.values() if e.is_open and e.endpoint is None)
+
     def count_open(self) -> int:
         """How many episodes take calls in this process."""
         return len(self._live)

@@ -1,0 +1,304 @@
+"""The agent plane: MCP at ``/episodes/{id}/mcp``, ``/servers/{name}/mcp`` and ``/mcp``, and over stdio.
+
+The path names the episode or the interactive endpoint, in both eras of the protocol, so that any client
+can be sent there by its URL alone. Knows episodes and MCP; keys, sizes and hosts were checked before.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from mcp.server.lowlevel import Server
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from astra_mcp import __version__
+from astra_mcp.errors import EpisodeEndedError, GatewayError, UnknownNameError
+from astra_mcp.mcp_bridge import McpRequest, build_server, open_http
+from astra_mcp.types import JsonObject, ToolResult, ToolSpec
+from gateway.episode import Episode
+from gateway.episodes import ALL_SERVERS, Episodes
+from gateway.naming import routes_of
+from gateway.protocol import CALL_ID_KEY, SEQ_KEY, Catalog, EpisodeId, EpisodeStatus
+from gateway.search import CALL_TOOL, MAX_LISTED, SEARCH_TOOLS, ToolCall, answer_search, read_call
+from gateway.security import send_json
+
+__all__ = ["AgentPlane", "EpisodeTarget", "InteractiveTarget", "is_agent_path"]
+
+MAX_CALL_ID_LENGTH = 128
+MAX_SESSIONS = 10_000
+"""Sessions whose state is freed when their client ends them; older ones are parked when idle."""
+_INVALID_REQUEST = -32600
+_EXCHANGE_KEY = "astra_mcp.exchange"
+_PATH = re.compile(r"/mcp|/episodes/(?P<episode>[^/]+)/mcp|/servers/(?P<server>[^/]+)/mcp")
+_INSTRUCTIONS = (
+    "Call the listed tools to solve the task. A result marked as an error says what to change."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeTarget:
+    """One episode."""
+
+    id: EpisodeId
+
+
+@dataclass(frozen=True, slots=True)
+class InteractiveTarget:
+    """An endpoint whose state belongs to the caller."""
+
+    server: str | None
+    """None for all servers."""
+
+    @property
+    def endpoint(self) -> str:
+        """Name of the endpoint in records."""
+        return self.server or ALL_SERVERS
+
+
+Target = EpisodeTarget | InteractiveTarget
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """One HTTP request: where it leads, and whether its episode turned out to have ended."""
+
+    target: Target
+    has_ended: bool = False
+
+
+def is_agent_path(path: str) -> bool:
+    """True where the agent plane answers."""
+    return _PATH.fullmatch(path) is not None
+
+
+class AgentPlane:
+    """Lists and calls the tools of episodes and interactive endpoints; an ASGI application."""
+
+    def __init__(
+        self, catalog: Catalog, episodes: Episodes, *, stdio: InteractiveTarget | None = None
+    ) -> None:
+        """Serve the episodes of one gateway.
+
+        Args:
+            catalog: What interactive endpoints show.
+            episodes: Where episodes live.
+            stdio: What a client on standard input and output is shown; by default all servers.
+        """
+        self._catalog = catalog
+        self._episodes = episodes
+        self._stdio = stdio or InteractiveTarget(None)
+        self._mcp: ASGIApp | None = None
+        self._sessions: OrderedDict[tuple[str, str], EpisodeId] = OrderedDict()
+        self.server: Server[Any] = build_server(
+            "astra-mcp",
+            version=__version__,
+            list_tools=self.list_tools,
+            call_tool=self.call_tool,
+            instructions=_INSTRUCTIONS,
+        )
+        """The MCP server itself, for transports other than HTTP."""
+
+    # --- what MCP asks for -----------------------------------------------------------------------
+
+    async def list_tools(self, request: McpRequest) -> Sequence[ToolSpec]:
+        """List the tools of the request's endpoint, in their fixed order."""
+        match self._target_of(request):
+            case EpisodeTarget(id=name):
+                try:
+                    return self._open_episode(name).tools
+                except EpisodeEndedError:
+                    _mark_ended(request)
+                    raise
+            case InteractiveTarget() as target:
+                tools = self._tools_of(target)
+                return tools if len(tools) <= MAX_LISTED else (SEARCH_TOOLS, CALL_TOOL)
+
+    async def call_tool(self, request: McpRequest, name: str, arguments: JsonObject) -> ToolResult:
+        """Call a tool of the request's endpoint.
+
+        Raises:
+            GatewayError: There is no such tool, or the call's ``_meta`` is wrong.
+            EpisodeEndedError: The episode takes no more calls.
+        """
+        target = self._target_of(request)
+        if isinstance(target, InteractiveTarget) and name in (SEARCH_TOOLS.name, CALL_TOOL.name):
+            tools = self._tools_of(target)
+            if len(tools) > MAX_LISTED:
+                if name == SEARCH_TOOLS.name:
+                    return answer_search(tools, arguments)
+                return await self._call_found(target, request, arguments)
+        return await self._call(target, request, name, arguments)
+
+    async def _call_found(
+        self, target: InteractiveTarget, request: McpRequest, arguments: JsonObject
+    ) -> ToolResult:
+        called = read_call(arguments)
+        if not isinstance(called, ToolCall):
+            return called
+        try:
+            return await self._call(target, request, called.name, called.arguments)
+        except UnknownNameError:
+            text = f"There is no tool {called.name[:128]!r}: find its name with search_tools."
+            return ToolResult.from_text(text, is_error=True)
+
+    async def _call(
+        self, target: Target, request: McpRequest, name: str, arguments: JsonObject
+    ) -> ToolResult:
+        call_id, seq = _call_id(request), _seq(request)
+        match target:
+            case EpisodeTarget(id=episode_id):
+                episode = self._episodes.get(episode_id)
+            case InteractiveTarget():
+                episode = await self._state_of(target, request)
+        try:
+            return await episode.call(name, arguments, call_id=call_id, seq=seq)
+        except EpisodeEndedError:
+            _mark_ended(request)
+            raise
+
+    async def _state_of(self, target: InteractiveTarget, request: McpRequest) -> Episode:
+        servers = [u.name for u in self._catalog.upstreams()]
+        if target.server is not None:
+            servers = [target.server]
+        caller = request.caller
+        state = await self._episodes.interactive(target.endpoint, caller, servers)
+        if request.http is not None and request.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+            self._sessions[target.endpoint, caller] = state.id
+            self._sessions.move_to_end((target.endpoint, caller))
+            if len(self._sessions) > MAX_SESSIONS:
+                self._sessions.popitem(last=False)
+        return state
+
+    def _tools_of(self, target: InteractiveTarget) -> tuple[ToolSpec, ...]:
+        if target.server is not None:
+            return self._catalog.upstream(target.server).tools
+        routes = routes_of(self._catalog.upstreams(), qualify_all=True)
+        return tuple(route.shown for route in routes.values())
+
+    def _target_of(self, request: McpRequest) -> Target:
+        if request.http is None:
+            return self._stdio
+        return cast("_Exchange", request.http.scope[_EXCHANGE_KEY]).target
+
+    def _open_episode(self, name: EpisodeId) -> Episode:
+        episode = self._episodes.get(name)
+        episode.expire_if_due()
+        if not episode.is_open:
+            status = episode.state().status
+            if status in (EpisodeStatus.CLOSED, EpisodeStatus.EXPIRED):
+                msg = f"this episode is {status.value}: create a new one with POST /v1/episodes"
+                raise EpisodeEndedError(msg)
+        return episode
+
+    # --- HTTP ------------------------------------------------------------------------------------
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request at one of the three paths."""
+        if self._mcp is None:
+            msg = "the agent plane is not open"
+            raise GatewayError(msg)
+        try:
+            target = self._target_at(scope)
+            if scope["method"] == "GET":
+                # Nothing is ever sent unasked, so no stream is offered; MCP allows that answer.
+                fields = {"Allow": "POST, DELETE"}
+                await _send_error(send, 405, "POST a JSON-RPC message here", fields)
+                return
+            self._check(target, scope)
+        except UnknownNameError as error:
+            await _send_error(send, 404, str(error))
+            return
+        except EpisodeEndedError as error:
+            await _send_error(send, 410, str(error))
+            return
+        exchange = _Exchange(target)
+
+        async def with_status(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                if exchange.has_ended:
+                    message = {**message, "status": 410}
+                if scope["method"] == "DELETE" and message["status"] < 300:
+                    await self._end_session(target, scope)
+            await send(message)
+
+        await self._mcp({**scope, _EXCHANGE_KEY: exchange}, receive, with_status)
+
+    def _target_at(self, scope: Scope) -> Target:
+        match = _PATH.fullmatch(scope["path"])
+        if match is None:
+            msg = "MCP is spoken at /mcp, /servers/{name}/mcp and /episodes/{id}/mcp"
+            raise UnknownNameError(msg)
+        if match["episode"] is not None:
+            return EpisodeTarget(EpisodeId(match["episode"]))
+        return InteractiveTarget(match["server"])
+
+    def _check(self, target: Target, scope: Scope) -> None:
+        """Refuse what leads nowhere, before the protocol begins.
+
+        A call is let through to an ended episode, since a retried one still answers its recorded result.
+        """
+        headers = dict(scope["headers"])
+        method = headers.get(b"mcp-method", b"").strip()
+        may_be_call = method == b"tools/call" or (not method and b"mcp-session-id" in headers)
+        match target:
+            case EpisodeTarget(id=name) if may_be_call:
+                self._episodes.get(name)
+            case EpisodeTarget(id=name):
+                self._open_episode(name)
+            case InteractiveTarget(server=str(server)):
+                self._catalog.upstream(server)
+            case _:
+                pass
+
+    async def _end_session(self, target: Target, scope: Scope) -> None:
+        """Free the state of a session that its client has ended."""
+        if isinstance(target, InteractiveTarget):
+            caller = McpRequest(LATEST_HANDSHAKE_VERSION, {}, Request(scope)).caller
+            state = self._sessions.pop((target.endpoint, caller), None)
+            if state is not None:
+                await self._episodes.close(state)
+
+    @asynccontextmanager
+    async def open(self, *, max_body_bytes: int) -> AsyncGenerator[ASGIApp]:
+        """Answer HTTP requests while the context is open; can be opened once."""
+        async with open_http(self.server, max_body_bytes=max_body_bytes) as self._mcp:
+            yield self
+        self._mcp = None
+
+
+def _call_id(request: McpRequest) -> str | None:
+    call_id = request.meta.get(CALL_ID_KEY)
+    if call_id is None:
+        return None
+    if not isinstance(call_id, str) or not 0 < len(call_id) <= MAX_CALL_ID_LENGTH:
+        msg = f"_meta {CALL_ID_KEY}: send a string of 1 to {MAX_CALL_ID_LENGTH} characters"
+        raise GatewayError(msg)
+    return call_id
+
+
+def _seq(request: McpRequest) -> int | None:
+    seq = request.meta.get(SEQ_KEY)
+    if seq is None:
+        return None
+    if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
+        msg = f"_meta {SEQ_KEY}: send an integer from 0"
+        raise GatewayError(msg)
+    return seq
+
+
+def _mark_ended(request: McpRequest) -> None:
+    if request.http is not None:
+        cast("_Exchange", request.http.scope[_EXCHANGE_KEY]).has_ended = True
+
+
+async def _send_error(
+    send: Send, status: int, message: str, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer with an error that MCP clients and people can read; never repeats an episode's id."""
+    error = {"code": _INVALID_REQUEST, "message": message}
+    await send_json(send, status, {"jsonrpc": "2.0", "id": None, "error": error}, headers)

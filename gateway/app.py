@@ -1,0 +1,47 @@
+"""The gateway's HTTP application: the gate, and behind it the agent plane and the control plane."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.agent_plane import AgentPlane, is_agent_path
+from gateway.control_plane import build_control_plane
+from gateway.episodes import Episodes
+from gateway.metrics import Metrics
+from gateway.protocol import Catalog
+from gateway.security import AccessRules, Gate
+
+__all__ = ["open_app"]
+
+
+@asynccontextmanager
+async def open_app(
+    catalog: Catalog,
+    episodes: Episodes,
+    *,
+    rules: AccessRules,
+    metrics: Metrics,
+    readiness: Callable[[], Sequence[str]] = tuple,
+) -> AsyncGenerator[ASGIApp]:
+    """Compose the planes; the application answers while the context is open.
+
+    It takes no lifespan events: this context is its life.
+
+    Args:
+        catalog: What the gateway publishes.
+        episodes: Opened over the same catalog, with ``metrics`` among its sinks.
+        rules: Who may speak to the gateway.
+        metrics: Rendered at ``/metrics``.
+        readiness: Names what keeps the gateway from taking episodes; empty where it is ready.
+    """
+    metrics.watch_open(episodes.count_open)
+    control = build_control_plane(catalog, episodes, metrics=metrics, readiness=readiness)
+    plane = AgentPlane(catalog, episodes)
+    async with plane.open(max_body_bytes=rules.max_body_bytes) as agent:
+
+        async def planes(scope: Scope, receive: Receive, send: Send) -> None:
+            answering: ASGIApp = agent if is_agent_path(scope["path"]) else control
+            await answering(scope, receive, send)
+
+        yield Gate(planes, rules, metrics.observe_request)

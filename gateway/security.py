@@ -1,0 +1,314 @@
+"""The gate before both planes: who may speak to the gateway, and how much.
+
+Checks ``Host`` and ``Origin`` (a web page must not reach a gateway on its reader's machine), keys, header
+and body sizes, and writes the access log. Whatever is not plainly allowed is refused. Knows paths and
+headers, no episode and no protocol; an episode's URL is its own capability.
+"""
+
+import ipaddress
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import orjson
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from astra_mcp.errors import ConfigError
+from gateway.keys import MIN_KEY_LENGTH, is_known
+
+__all__ = [
+    "AccessRules",
+    "Gate",
+    "Plane",
+    "Refusal",
+    "access_rules",
+    "is_loopback",
+    "loggable_path",
+    "plane_of",
+    "send_json",
+]
+
+MAX_HEADERS = 100
+MAX_HEADER_BYTES = 32 << 10
+MAX_PATH_BYTES = 8 << 10
+MAX_LENGTH_DIGITS = 18
+BODY_SECONDS = 30.0
+"""Within so many seconds a request must have arrived whole."""
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+ID_CHARACTERS = 6
+"""So much of an episode's id may stand in a log."""
+
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
+_access_log = logging.getLogger("astra_mcp.access")
+
+
+class Plane(StrEnum):
+    """Which key a path asks for."""
+
+    OPEN = "open"
+    """Health checks: no key."""
+    EPISODE = "episode"
+    """The episode's id in the path is the capability."""
+    INTERACTIVE = "interactive"
+    """An API key, where keys are set; also for all paths that do not exist."""
+    CONTROL = "control"
+    """Always the control key."""
+
+
+def plane_of(path: str) -> Plane:
+    """Tell which key a path asks for; unknown paths ask for more, not less."""
+    if path in ("/healthz", "/readyz"):
+        return Plane.OPEN
+    if path.startswith("/episodes/"):
+        return Plane.EPISODE
+    if path == "/v1" or path.startswith("/v1/"):
+        return Plane.CONTROL
+    return Plane.INTERACTIVE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessRules:
+    """What the gate lets through; made by :func:`access_rules`."""
+
+    control_key: str
+    api_keys: tuple[str, ...]
+    """Empty where the interactive endpoints need none."""
+    hosts: frozenset[str]
+    """Accepted ``Host`` values in lower case: ``name`` (any port) or ``name:port``."""
+    max_body_bytes: int
+
+
+def access_rules(
+    *,
+    host: str,
+    control_key: str,
+    api_keys: Sequence[str] = (),
+    allowed_hosts: Sequence[str] = (),
+    max_body_bytes: int = 4 << 20,
+) -> AccessRules:
+    """Derive the rules from where the gateway listens.
+
+    Args:
+        host: The address to listen on.
+        control_key: Opens everything.
+        api_keys: Open the interactive endpoints.
+        allowed_hosts: Accepted as ``Host`` besides the loopback names and ``host``.
+        max_body_bytes: Size of one request's body.
+
+    Raises:
+        ConfigError: The address is not loopback and there is no API key, or a key is too short.
+    """
+    if not is_loopback(host) and not api_keys:
+        msg = (
+            f"serve.host {host!r} is reachable from other machines, so the interactive endpoints "
+            "need a key: set serve.api_keys in astra.toml, or "
+            "ASTRA_MCP_SERVE__API_KEYS='[\"<a long random key>\"]'"
+        )
+        raise ConfigError(msg)
+    if any(len(key) < MIN_KEY_LENGTH for key in api_keys):
+        msg = f"serve.api_keys: a key has fewer than {MIN_KEY_LENGTH} characters: use a longer one"
+        raise ConfigError(msg)
+    names = {*LOOPBACK_NAMES, *(h.casefold().strip("[]") for h in allowed_hosts)}
+    if not _is_wildcard(host):
+        names.add(host.casefold())
+    return AccessRules(
+        control_key=control_key,
+        api_keys=tuple(api_keys),
+        hosts=frozenset(names),
+        max_body_bytes=max_body_bytes,
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """True where only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.casefold() == "localhost"
+
+
+def _is_wildcard(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+class Refusal(Exception):  # noqa: N818 - an answer, not a failure
+    """A request that the gate does not let through, as the answer that says why."""
+
+    def __init__(
+        self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(status, code, message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.headers = headers or {}
+
+
+Observe = Callable[[Plane, int], None]
+"""Told the plane and the HTTP status of every answer."""
+
+
+class Gate:
+    """ASGI middleware; the outermost layer of the gateway."""
+
+    def __init__(self, app: ASGIApp, rules: AccessRules, observe: Observe) -> None:
+        """Stand before an application.
+
+        Args:
+            app: Sees only requests that were let through, with their body in memory.
+            rules: What is let through.
+            observe: Told of every answer.
+        """
+        self._app = app
+        self._rules = rules
+        self._observe = observe
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check one request, pass it on or refuse it, and log it."""
+        if scope["type"] != "http":
+            return  # neither web sockets nor lifespan: the server's owner opens the planes
+        began = time.perf_counter()
+        status = 500
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            self._check(scope)
+            body = await self._read_body(scope, receive)
+            await self._app(scope, body, watched)
+        except Refusal as refusal:
+            await send_json(
+                watched,
+                refusal.status,
+                {"error": {"code": refusal.code, "message": refusal.message}},
+                refusal.headers,
+            )
+        finally:
+            path, seconds = scope["path"], time.perf_counter() - began
+            self._observe(plane_of(path), status)
+            shown = loggable_path(path)
+            _access_log.info("%s %s %d %.1f ms", scope["method"], shown, status, seconds * 1000)
+
+    def _check(self, scope: Scope) -> None:
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        size = sum(len(name) + len(value) for name, value in headers)
+        if len(headers) > MAX_HEADERS or size > MAX_HEADER_BYTES:
+            msg = f"at most {MAX_HEADERS} headers of {MAX_HEADER_BYTES} bytes in all are accepted"
+            raise Refusal(431, "headers_too_large", msg)
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_PATH_BYTES:
+            raise Refusal(414, "address_too_long", f"at most {MAX_PATH_BYTES} bytes are accepted")
+        self._check_host(_values(headers, b"host"))
+        self._check_origin(_values(headers, b"origin"))
+        self._check_key(scope["path"], _values(headers, b"authorization"))
+
+    def _check_host(self, hosts: Sequence[str]) -> None:
+        if len(hosts) != 1 or not self._is_allowed(hosts[0]):
+            msg = "this Host is not accepted: add it to serve.allowed_hosts if it is the gateway's"
+            raise Refusal(421, "wrong_host", msg)
+
+    def _check_origin(self, origins: Sequence[str]) -> None:
+        for origin in origins:
+            try:
+                parts = urlsplit(origin)
+            except ValueError:
+                parts = urlsplit("")
+            if parts.scheme not in ("http", "https") or not self._is_allowed(parts.netloc):
+                msg = "requests of web pages are accepted from the gateway's own hosts alone"
+                raise Refusal(403, "wrong_origin", msg)
+
+    def _is_allowed(self, host: str) -> bool:
+        match = _HOST.fullmatch(host.casefold())
+        if match is None:
+            return False
+        name, port = match["name"].strip("[]"), match["port"]
+        return name in self._rules.hosts or f"{name}:{port}" in self._rules.hosts
+
+    def _check_key(self, path: str, authorizations: Sequence[str]) -> None:
+        plane = plane_of(path)
+        keys: Iterable[str] = (self._rules.control_key,)
+        if plane is Plane.INTERACTIVE:
+            if not self._rules.api_keys:
+                return
+            keys = (*self._rules.api_keys, self._rules.control_key)
+        elif plane is not Plane.CONTROL:
+            return
+        scheme, _, key = authorizations[0].partition(" ") if len(authorizations) == 1 else ("",) * 3
+        if scheme.casefold() == "bearer" and is_known(key.strip(), keys):
+            return
+        which = "control key ($ASTRA_MCP_HOME/control.key)"
+        if plane is Plane.INTERACTIVE:
+            which = "API key (serve.api_keys)"
+        msg = f"a valid {which} is needed: send it as 'Authorization: Bearer <key>'"
+        raise Refusal(401, "wrong_key", msg, {"WWW-Authenticate": "Bearer"})
+
+    async def _read_body(self, scope: Scope, receive: Receive) -> Receive:
+        """Take in the whole body within its limits; the application reads it from memory."""
+        limit = self._rules.max_body_bytes
+        too_large = Refusal(413, "body_too_large", f"at most {limit} bytes are accepted")
+        declared = _values(scope["headers"], b"content-length")
+        if any(not v.isdecimal() or len(v) > MAX_LENGTH_DIGITS or int(v) > limit for v in declared):
+            raise too_large
+        body = bytearray()
+        is_complete = False
+        try:
+            with anyio.fail_after(BODY_SECONDS):
+                while not is_complete:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        break
+                    body += message.get("body", b"")
+                    if len(body) > limit:
+                        raise too_large
+                    is_complete = not message.get("more_body", False)
+        except TimeoutError:
+            msg = f"the request did not arrive within {BODY_SECONDS:g} s"
+            raise Refusal(408, "too_slow", msg) from None
+        return _replay(bytes(body), receive) if is_complete else receive
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        return first.pop() if first else await receive()
+
+    return replayed
+
+
+def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
+    return [value.decode("latin-1").strip() for key, value in headers if key == name]
+
+
+def loggable_path(path: str) -> str:
+    """Render a path for a log: of each episode id only the beginning, no control characters."""
+    parts = path.split("/")
+    for index, part in enumerate(parts[:-1]):
+        following = parts[index + 1]
+        if part == "episodes" and len(following) > ID_CHARACTERS:
+            parts[index + 1] = f"{following[:ID_CHARACTERS]}…"
+    return "".join(c if c.isprintable() else "?" for c in "/".join(parts))[:256]
+
+
+async def send_json(
+    send: Send, status: int, body: Any, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer a request with a JSON document."""
+    content = orjson.dumps(body)
+    fields = {"content-type": "application/json", "content-length": str(len(content))}
+    fields |= {name.lower(): value for name, value in (headers or {}).items()}
+    encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
+    await send({"type": "http.response.start", "status": status, "headers": encoded})
+    await send({"type": "http.response.body", "body": content})
