@@ -185,7 +185,7 @@ async def test_the_call_limit_waits_for_the_calls_before_it(
         group.start_soon(episode.call, "add", {"do": "wait", "amount": 3})
         with anyio.fail_after(5):
             await server.waiting.wait()
-        group.start_soon(episode.call, "read", {})
+        group.start_soon(episode.call, "read", dict[str, Any]())
         await anyio.wait_all_tasks_blocked()
         assert episode.is_open
         server.release.set()
