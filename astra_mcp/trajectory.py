@@ -1,0 +1,399 @@
+"""The trajectory: what one agent did in one episode, in one schema from rollout to training.
+
+Messages are OpenAI chat messages, the tool list is the OpenAI function documents as they were shown, so
+a line of a file is a training example without conversion. Knows values and files; knows neither the
+gateway nor an agent.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+
+from astra_mcp.errors import ConfigError
+from astra_mcp.reward import Reward
+from astra_mcp.types import JsonObject, Origin
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "AgentInfo",
+    "AssistantMessage",
+    "Boundary",
+    "CallNote",
+    "FunctionCall",
+    "Message",
+    "Seeds",
+    "StopReason",
+    "SystemMessage",
+    "ToolCall",
+    "ToolMessage",
+    "Trajectory",
+    "TrajectoryFailure",
+    "TrajectoryStatus",
+    "TrajectoryWriter",
+    "UserMessage",
+    "Versions",
+    "read_trajectories",
+]
+
+SCHEMA_VERSION = 1
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# --- messages -----------------------------------------------------------------------------------
+
+
+class FunctionCall(_Model):
+    """What the agent asked for, in its own words."""
+
+    name: str
+    arguments: str
+    """As the agent wrote it: JSON text of an object, or whatever else a model produced."""
+
+
+class ToolCall(_Model):
+    """One call of an assistant message."""
+
+    id: str = Field(min_length=1)
+    """Unique in the trajectory."""
+    type: Literal["function"] = "function"
+    function: FunctionCall
+
+
+class SystemMessage(_Model):
+    """Standing instructions; only as the first message."""
+
+    role: Literal["system"] = "system"
+    content: str
+
+
+class UserMessage(_Model):
+    """The user's request."""
+
+    role: Literal["user"] = "user"
+    content: str
+
+
+class AssistantMessage(_Model):
+    """One turn of the agent: words, calls, or both."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _omit_empty(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what chat endpoints refuse when it is empty."""
+        data: dict[str, Any] = handler(self)
+        optional = ("reasoning_content", "tool_calls")
+        return {k: v for k, v in data.items() if v or k not in optional}
+
+
+class ToolMessage(_Model):
+    """What came back for one call."""
+
+    role: Literal["tool"] = "tool"
+    tool_call_id: str
+    content: str
+
+
+Message = Annotated[
+    SystemMessage | UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")
+]
+
+
+# --- annotations --------------------------------------------------------------------------------
+
+
+class CallNote(_Model):
+    """What is known of one answered call, beside its text. ``None`` means not known."""
+
+    tool_call_id: str
+    seq: int | None
+    """Place among the episode's calls; None where the call never reached the gateway."""
+    is_error: bool
+    origin: Origin | None = None
+    solved: tuple[int, ...] | None = None
+    """Ids of the sub-tasks that the call solved."""
+    is_distractor: bool | None = None
+
+
+class TrajectoryStatus(StrEnum):
+    """How the episode ended."""
+
+    CLOSED = "closed"
+    """The agent stopped; has the reward, where there is a job."""
+    EXPIRED = "expired"
+    """Too long idle or alive; has the reward."""
+    LIMIT = "limit"
+    """Reached its call limit; has the reward."""
+    FAILED = "failed"
+    """Something other than the agent's choices ended it; has a failure and never a reward."""
+
+
+class StopReason(StrEnum):
+    """Why the agent stopped."""
+
+    ANSWER = "answer"
+    """It called no further tool."""
+    TURNS = "turns"
+    """It used up its turns."""
+    LENGTH = "length"
+    """Its last message was cut at the model's token limit."""
+    ENDED = "ended"
+    """The episode ended first."""
+    FAILURE = "failure"
+    """A failure ended it."""
+
+
+class Boundary(StrEnum):
+    """Where a failure happened."""
+
+    UPSTREAM = "upstream"
+    SANDBOX = "sandbox"
+    GATEWAY = "gateway"
+    TRANSPORT = "transport"
+    """Between the rollout and the gateway."""
+    MODEL = "model"
+    """At the model's endpoint."""
+    AGENT = "agent"
+    """The agent cannot play this episode, such as an oracle without gold."""
+
+
+class TrajectoryFailure(_Model):
+    """A failure as data."""
+
+    boundary: Boundary
+    message: str
+
+
+class AgentInfo(_Model):
+    """Who played."""
+
+    name: str
+    """``oracle``, ``noop``, ``random``, ``probe`` or ``model``."""
+    model: str | None = None
+    """The model's name at its endpoint."""
+
+
+class Seeds(_Model):
+    """Where the episode's random choices come from."""
+
+    root: int
+    """The seed of the whole run."""
+    index: int = Field(ge=0)
+    """Number of the episode among those of its source."""
+    episode: int
+    """The derived seed that the gateway and the agent were given."""
+
+
+class Versions(_Model):
+    """What produced the trajectory."""
+
+    astra_mcp: str
+    source: str | None = None
+    """Version of the environment, where the source is one."""
+
+
+# --- the trajectory -----------------------------------------------------------------------------
+
+
+class Trajectory(_Model):
+    """One agent in one episode. Source: ASTRA sec. 2.1, eq. (2): tau = {m_0 ... m_{k-1}}."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    episode_id: str | None
+    """None where no episode could be opened."""
+    created_at: datetime
+    source: JsonObject
+    """As in ``POST /v1/episodes``, such as ``{"kind": "environment", "name": ...}``."""
+    agent: AgentInfo
+    seeds: Seeds
+    versions: Versions
+    labels: dict[str, str] = Field(default_factory=dict[str, str])
+    tools: tuple[JsonObject, ...]
+    """OpenAI function documents, as the agent was shown them."""
+    tools_hash: str | None
+    messages: tuple[Message, ...]
+    calls: tuple[CallNote, ...]
+    """One for each tool message, in their order."""
+    status: TrajectoryStatus
+    stop: StopReason
+    reward: Reward | None
+    """None after a failure, and where the source has no job."""
+    failure: TrajectoryFailure | None = None
+
+    @property
+    def environment(self) -> str | None:
+        """Name of the environment, or None for another kind of source."""
+        name = self.source.get("name")
+        return name if self.source.get("kind") == "environment" and isinstance(name, str) else None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_newer_schema(cls, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            version = cast("Mapping[str, Any]", data).get("schema_version")
+            if isinstance(version, int) and version > SCHEMA_VERSION:
+                msg = f"schema_version {version} is newer than {SCHEMA_VERSION}: update astra-mcp"
+                raise ValueError(msg)
+        return cast("Any", data)
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        has_failed = self.status is TrajectoryStatus.FAILED
+        if has_failed != (self.failure is not None):
+            msg = "status failed and a failure go together"
+            raise ValueError(msg)
+        if has_failed and self.reward is not None:
+            msg = "a failed trajectory has no reward"
+            raise ValueError(msg)
+        _check_messages(self.messages, is_complete=not has_failed)
+        answered = [m.tool_call_id for m in self.messages if isinstance(m, ToolMessage)]
+        if answered != [note.tool_call_id for note in self.calls]:
+            msg = "calls must annotate the tool messages, one for one and in their order"
+            raise ValueError(msg)
+        return self
+
+
+def _check_messages(messages: Sequence[Message], *, is_complete: bool) -> None:
+    """Check that every tool message answers one earlier call of the latest assistant message.
+
+    Args:
+        messages: In order.
+        is_complete: Every call must be answered; only a failure may leave calls open, at the end.
+    """
+    ids = Counter(
+        call.id for m in messages if isinstance(m, AssistantMessage) for call in m.tool_calls
+    )
+    repeated = [name for name, count in ids.items() if count > 1]
+    if repeated:
+        msg = f"tool call id {repeated[0]!r} is used {ids[repeated[0]]} times"
+        raise ValueError(msg)
+    waiting: set[str] = set()
+    for index, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            if message.tool_call_id not in waiting:
+                msg = f"messages.{index}: {message.tool_call_id!r} answers no open tool call"
+                raise ValueError(msg)
+            waiting.remove(message.tool_call_id)
+            continue
+        if waiting:
+            msg = f"messages.{index}: the tool call {min(waiting)!r} before it is not answered"
+            raise ValueError(msg)
+        if isinstance(message, SystemMessage) and index:
+            msg = f"messages.{index}: a system message may only be the first"
+            raise ValueError(msg)
+        if isinstance(message, AssistantMessage):
+            waiting = {call.id for call in message.tool_calls}
+    if waiting and is_complete:
+        msg = f"the tool call {min(waiting)!r} is not answered"
+        raise ValueError(msg)
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+class TrajectoryWriter:
+    """Writes a new JSONL file, one whole line or none per trajectory; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        """Create the file, and its folder where it is missing.
+
+        Raises:
+            ConfigError: The file exists already (it is never overwritten), or cannot be created.
+        """
+        self.path = path
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: int | None = os.open(path, flags, 0o644)
+        except FileExistsError:
+            msg = f"{path} exists and is kept as it is: name another file"
+            raise ConfigError(msg) from None
+        except OSError as error:
+            msg = f"{path} cannot be created: {error.strerror}"
+            raise ConfigError(msg) from None
+        self._size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def write(self, trajectory: Trajectory) -> None:
+        """Append one line; a line that does not fit on the disk is taken back as a whole.
+
+        Raises:
+            ConfigError: The disk is full or refuses; all earlier lines are intact.
+        """
+        if self._file is None:
+            msg = f"{self.path} is closed"
+            raise ValueError(msg)
+        line = trajectory.model_dump_json().encode() + b"\n"
+        try:
+            written = os.write(self._file, line)
+            if written < len(line):
+                os.truncate(self.path, self._size)
+                msg = f"{self.path}: the disk is full; {self._size} bytes were kept"
+                raise ConfigError(msg)
+        except OSError as error:
+            msg = f"{self.path} cannot be written: {error.strerror}"
+            raise ConfigError(msg) from None
+        self._size += len(line)
+
+    def close(self) -> None:
+        """Close the file; closing twice is allowed."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def read_trajectories(path: Path) -> Iterator[Trajectory]:
+    """Read a JSONL file line by line.
+
+    Raises:
+        ConfigError: The file cannot be read, or a line is not a trajectory; names line and field.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                yield _parse_line(path, number, line)
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}"
+        raise ConfigError(msg) from None
+
+
+def _parse_line(path: Path, number: int, line: bytes) -> Trajectory:
+    try:
+        return Trajectory.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        cut = "" if line.endswith(b"\n") else " (the line is cut off at the end of the file)"
+        msg = f"{path}: line {number}: {field + ': ' if field else ''}{first['msg']}{cut}"
+        raise ConfigError(msg) from None

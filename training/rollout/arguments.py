@@ -1,0 +1,173 @@
+"""Random arguments that a tool's schema allows, the same for the same seed.
+
+The values come from Hypothesis: ``hypothesis-jsonschema`` makes the strategies of single values, and the
+target that Hypothesis offers to external fuzzers turns seeded bytes into one value, without search,
+database or output. Objects and arrays are put together here, so that their strings can be drawn from
+what is known; ``hypothesis-jsonschema`` 0.23 cannot make objects with Hypothesis 6.170 either.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from random import Random
+from typing import Any, cast
+
+import hypothesis_jsonschema
+import jsonschema_rs
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
+
+from astra_mcp.schemas import compile_validator
+from astra_mcp.types import JsonObject, JsonValue, canonical_json
+from training.rollout.agent import AgentError
+
+__all__ = ["draw_arguments", "find_strings"]
+
+MAX_ITEMS = 4
+"""Length of an array whose schema sets no limit."""
+MAX_DRAWS = 200
+"""Values tried before a schema counts as impossible."""
+_ENTROPY_BYTES = 4096
+_SCALARS = ["string", "integer", "number", "boolean", "null"]
+_Schema = Mapping[str, Any]
+_Values = st.SearchStrategy[JsonValue]
+
+
+def draw_arguments(schema: _Schema, rng: Random, known: Sequence[str] = ()) -> JsonObject:
+    """Draw arguments that are valid under a schema.
+
+    A string without an enumeration is drawn from the schema's ``examples`` and the known strings, as far
+    as they are valid; only where there is none does the library make one up.
+
+    Args:
+        schema: JSON Schema of an object.
+        rng: Decides everything.
+        known: Strings seen elsewhere, such as in earlier results.
+
+    Raises:
+        AgentError: No value could be made.
+    """
+    drawn: list[JsonValue] = []
+
+    # The database stays off: nothing is written, and nothing remembered from run to run.
+    @settings(database=None)
+    @given(_values({**_inlined(schema), "type": "object"}, known))
+    def keep(value: JsonValue) -> None:
+        drawn.append(value)
+
+    target = cast("Any", keep).hypothesis.fuzz_one_input
+    is_valid = _validator(canonical_json(schema)).is_valid
+    try:
+        for _ in range(MAX_DRAWS):
+            target(rng.randbytes(_ENTROPY_BYTES))
+            if drawn and is_valid(drawn[-1]):
+                return cast("JsonObject", drawn[-1])
+    except (HypothesisException, ValueError) as error:
+        msg = f"no arguments can be made for the schema: {error}"
+        raise AgentError(msg) from None
+    msg = f"no valid arguments were found for the schema in {MAX_DRAWS} draws"
+    raise AgentError(msg)
+
+
+def _values(schema: _Schema, known: Sequence[str]) -> _Values:
+    """Make the strategy of a schema."""
+    branches = _branches(schema)
+    if branches:
+        return st.one_of([_values(branch, known) for branch in branches])
+    if "enum" in schema or "const" in schema:
+        return _leaf(canonical_json(schema))
+    match schema.get("type"):
+        case "object":
+            return _objects(schema, known)
+        case "array":
+            return _arrays(schema, known)
+        case "string":
+            return _strings(schema, known)
+        case _:
+            return _leaf(canonical_json(schema))
+
+
+def _branches(schema: _Schema) -> list[_Schema]:
+    """Split a schema that has alternatives; what stands beside them holds for each."""
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            rest = {k: v for k, v in schema.items() if k not in (key, "default")}
+            return [{**rest, **branch} for branch in cast("list[_Schema]", schema[key])]
+    kinds = schema.get("type", _SCALARS if schema.keys().isdisjoint(("enum", "const")) else None)
+    if isinstance(kinds, list):
+        return [{**schema, "type": kind} for kind in cast("list[str]", kinds)]
+    return []
+
+
+def _objects(schema: _Schema, known: Sequence[str]) -> _Values:
+    """Objects of declared properties alone: the required ones, and each other one or not."""
+    required = set(schema.get("required", ()))
+    properties = cast("dict[str, _Schema]", schema.get("properties", {}))
+    fields = {name: _values(spec, known) for name, spec in properties.items()}
+    return cast(
+        "_Values",
+        st.fixed_dictionaries(
+            {name: field for name, field in fields.items() if name in required},
+            optional={name: field for name, field in fields.items() if name not in required},
+        ),
+    )
+
+
+def _arrays(schema: _Schema, known: Sequence[str]) -> _Values:
+    shortest = schema.get("minItems", 0)
+    longest = min(schema.get("maxItems", MAX_ITEMS), max(MAX_ITEMS, shortest))
+    unique_by = canonical_json if schema.get("uniqueItems") else None
+    items = _values(schema.get("items", {}), known)
+    arrays = st.lists(items, min_size=shortest, max_size=longest, unique_by=unique_by)
+    return cast("_Values", arrays)
+
+
+def _strings(schema: _Schema, known: Sequence[str]) -> _Values:
+    """Strings that are known, where any fits; examples and seen ones are equally likely kinds."""
+    key = canonical_json(schema)
+    is_valid = _validator(key).is_valid
+    groups = (schema.get("examples", ()), known)
+    fitting = [[text for text in group if is_valid(text)] for group in groups]
+    pools = [st.sampled_from(group) for group in fitting if group]
+    return cast("_Values", st.one_of(pools)) if pools else _leaf(key)
+
+
+@lru_cache(maxsize=4096)
+def _leaf(schema: bytes) -> _Values:
+    """Ask the library for a scalar; in ASCII, as the character classes of JSON Schema's patterns."""
+    library = cast("Any", hypothesis_jsonschema)  # its own types are incomplete
+    return library.from_schema(orjson.loads(schema), allow_x00=False, codec="ascii")
+
+
+@lru_cache(maxsize=4096)
+def _validator(schema: bytes) -> jsonschema_rs.Validator:
+    return compile_validator(orjson.loads(schema))
+
+
+def _inlined(schema: _Schema) -> _Schema:
+    """Put the targets of ``$ref`` in their places."""
+    if b'"$ref"' not in canonical_json(schema):
+        return schema
+    return cast("_Schema", jsonschema_rs.dereference(dict(schema)))
+
+
+def find_strings(text: str, *, limit: int = 500) -> list[str]:
+    """Find the strings of a result: those of its JSON, names of fields included, else its words."""
+    try:
+        found = list(_strings_in(orjson.loads(text)))
+    except orjson.JSONDecodeError:
+        found = text.split()
+    return list(dict.fromkeys(found))[:limit]
+
+
+def _strings_in(value: JsonValue) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings_in(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from _strings_in(item)

@@ -1,0 +1,49 @@
+"""The agent that calls random tools with random valid arguments: what guessing is worth.
+
+It reuses strings that it has seen, as a diligent guesser would; a bundle over which it solves much can be
+solved without thought.
+"""
+
+from astra_mcp.seeds import generator
+from astra_mcp.trajectory import AgentInfo, StopReason
+from training.rollout.agent import Answered, CallRequest, EpisodeView
+from training.rollout.arguments import draw_arguments, find_strings
+
+__all__ = ["NUM_CALLS", "RandomAgent"]
+
+NUM_CALLS = 32
+MAX_KNOWN = 2000
+"""Strings that the agent remembers, the latest ones."""
+
+
+class RandomAgent:
+    """Makes a fixed number of calls, one a turn; the episode's seed decides all of them."""
+
+    info = AgentInfo(name="random")
+
+    def __init__(self, num_calls: int = NUM_CALLS) -> None:
+        self._num_calls = num_calls
+
+    async def play(self, episode: EpisodeView) -> StopReason:
+        """Call random tools; each tool is equally likely.
+
+        Raises:
+            AgentError: A tool's schema allows no arguments that the library can make.
+        """
+        rng = generator(episode.seed, "random agent")
+        known: dict[str, None] = {}
+        for _ in range(self._num_calls if episode.tools else 0):
+            tool = rng.choice(episode.tools)
+            arguments = draw_arguments(tool.input_schema, rng, list(known))
+            answers = await episode.take_turn([CallRequest.of(tool.name, arguments)])
+            known = _remember(known, answers)
+        episode.answer("I have called tools at random.")
+        return StopReason.ANSWER
+
+
+def _remember(known: dict[str, None], answers: tuple[Answered, ...]) -> dict[str, None]:
+    """Add the strings of results; what tools say of errors is no knowledge."""
+    for answer in answers:
+        if answer.result is not None and not answer.result.is_error:
+            known |= dict.fromkeys(find_strings(answer.text))
+    return dict.fromkeys(list(known)[-MAX_KNOWN:])

@@ -1,0 +1,221 @@
+"""The live episode: runs an agent's calls over MCP and keeps the conversation.
+
+Calls of one turn run at the same time and carry their place (``seq``), so the gateway takes them in one
+order whatever the network does.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Protocol, cast
+
+import orjson
+
+from astra_mcp.concurrency import map_concurrently
+from astra_mcp.errors import EpisodeEndedError
+from astra_mcp.trajectory import (
+    AssistantMessage,
+    CallNote,
+    FunctionCall,
+    Message,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
+from gateway.client import CallRefusedError
+from training.rollout.agent import Answered, CallRequest
+
+__all__ = ["MAX_ARGUMENT_BYTES", "LiveEpisode", "ToolCaller", "result_text"]
+
+MAX_ARGUMENT_BYTES = 1 << 20
+"""Larger arguments are refused here: the gateway would refuse them unread, and lose their place."""
+MAX_PARALLEL_CALLS = 16
+"""Calls of one turn that are under way at once; the others of the turn wait."""
+_INVALID_PARAMS = -32602
+
+
+class ToolCaller(Protocol):
+    """Calls a tool of the episode; ``gateway.client.EpisodeClient`` is one."""
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, JsonValue],
+        *,
+        call_id: str | None = None,
+        seq: int | None = None,
+    ) -> ToolResult:
+        """Call a tool."""
+        ...
+
+
+class LiveEpisode:
+    """An :class:`~training.rollout.agent.EpisodeView` over a tool caller."""
+
+    def __init__(
+        self,
+        *,
+        environment: str | None,
+        seed: int,
+        prompt: str | None,
+        tools: tuple[ToolSpec, ...],
+        caller: ToolCaller,
+    ) -> None:
+        self._environment = environment
+        self._seed = seed
+        self._tools = tools
+        self._caller = caller
+        self._messages: list[Message] = [UserMessage(content=prompt)] if prompt else []
+        self._notes: list[CallNote] = []
+        self._used_ids: set[str] = set()
+        self._call_numbers = count()
+        self._seqs = count()
+
+    @property
+    def environment(self) -> str | None:
+        """Name of the environment that is played, where it is one."""
+        return self._environment
+
+    @property
+    def seed(self) -> int:
+        """Decides every random choice of the agent."""
+        return self._seed
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools in the order in which they are shown."""
+        return self._tools
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation so far."""
+        return tuple(self._messages)
+
+    @property
+    def notes(self) -> tuple[CallNote, ...]:
+        """What is known of each answered call."""
+        return tuple(self._notes)
+
+    def answer(self, content: str | None, *, reasoning: str | None = None) -> None:
+        """End with words and no call."""
+        self._messages.append(AssistantMessage(content=content, reasoning_content=reasoning))
+
+    async def take_turn(
+        self,
+        calls: Sequence[CallRequest],
+        *,
+        content: str | None = None,
+        reasoning: str | None = None,
+    ) -> tuple[Answered, ...]:
+        """Make the calls of one turn at once; they take effect in the order given.
+
+        Raises:
+            EpisodeEndedError: The episode takes no more calls; the turn is on the record.
+            TransportError: The gateway cannot be reached; the turn stays unanswered.
+        """
+        prepared = [self._prepare(call) for call in calls]
+        self._messages.append(
+            AssistantMessage(
+                content=content,
+                reasoning_content=reasoning,
+                tool_calls=tuple(call.message for call in prepared),
+            )
+        )
+        outcomes = await map_concurrently(
+            partial(_run, self._caller), prepared, limit=MAX_PARALLEL_CALLS
+        )
+        for call, outcome in zip(prepared, outcomes, strict=True):
+            self._keep(call, outcome)
+        ended = next((o.ended for o in outcomes if o.ended is not None), None)
+        if ended is not None:
+            raise ended
+        return tuple(Answered(text=o.text, result=o.result) for o in outcomes)
+
+    def _prepare(self, call: CallRequest) -> "_Prepared":
+        message = ToolCall(
+            id=self._name_call(call),
+            function=FunctionCall(name=call.name, arguments=call.arguments),
+        )
+        arguments = _parse_arguments(call.arguments)
+        # Only what is sent takes a place: the gateway waits for every number.
+        seq = None if isinstance(arguments, str) else next(self._seqs)
+        return _Prepared(message=message, arguments=arguments, seq=seq)
+
+    def _keep(self, call: "_Prepared", outcome: "_Outcome") -> None:
+        name, result = call.message.id, outcome.result
+        self._messages.append(ToolMessage(tool_call_id=name, content=outcome.text))
+        is_error = result is None or result.is_error
+        self._notes.append(CallNote(tool_call_id=name, seq=call.seq, is_error=is_error))
+
+    def _name_call(self, call: CallRequest) -> str:
+        """Keep the agent's id where it is new, so that ids are unique in the trajectory."""
+        number = next(self._call_numbers)
+        name = call.id if call.id and call.id not in self._used_ids else f"call_{number}"
+        while name in self._used_ids:
+            name += "_"
+        self._used_ids.add(name)
+        return name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    message: ToolCall
+    arguments: JsonObject | str
+    """The parsed arguments, or what is wrong with them."""
+    seq: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    text: str
+    result: ToolResult | None = None
+    ended: EpisodeEndedError | None = None
+
+
+async def _run(caller: ToolCaller, call: _Prepared) -> _Outcome:
+    if isinstance(call.arguments, str):
+        return _Outcome(text=call.arguments)
+    try:
+        result = await caller.call(
+            call.message.function.name,
+            call.arguments,
+            call_id=f"call_{call.seq}",
+            seq=call.seq,
+        )
+    except CallRefusedError as error:
+        if error.code != _INVALID_PARAMS:
+            raise
+        return _Outcome(text=error.message)
+    except EpisodeEndedError as error:
+        return _Outcome(text=str(error), ended=error)
+    return _Outcome(text=result_text(result), result=result)
+
+
+def _parse_arguments(text: str) -> JsonObject | str:
+    """Parse a model's arguments, or say in words for the model what is wrong with them."""
+    if len(text.encode()) > MAX_ARGUMENT_BYTES:
+        return (
+            f"The arguments are too large: at most {MAX_ARGUMENT_BYTES} bytes. No tool was called."
+        )
+    try:
+        value = orjson.loads(text.strip() or "{}")
+    except orjson.JSONDecodeError as error:
+        return (
+            f"The arguments are not valid JSON ({error}). No tool was called; send the call again."
+        )
+    if not isinstance(value, dict):
+        return "The arguments must be a JSON object. No tool was called; send the call again."
+    return cast("JsonObject", value)
+
+
+def result_text(result: ToolResult) -> str:
+    """Render a result for a chat message; blocks that are no text are named by their type."""
+    parts = [
+        str(block.get("text", "")) if block.get("type") == "text" else f"[{block.get('type')}]"
+        for block in result.content
+    ]
+    if not parts and result.structured is not None:
+        return orjson.dumps(result.structured).decode()
+    return "\n".join(parts)

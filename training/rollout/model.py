@@ -1,0 +1,59 @@
+"""The agent behind a chat model: function calling until it calls no further tool."""
+
+from collections.abc import Sequence
+
+from astra_mcp.llm.chat import Chat, ChatReply
+from astra_mcp.trajectory import AgentInfo, Message, StopReason
+from astra_mcp.types import JsonObject
+from training.rollout.agent import CallRequest, EpisodeView
+
+__all__ = ["MAX_TURNS", "ModelAgent"]
+
+MAX_TURNS = 32
+"""Assistant messages of one episode. Source: ASTRA sec. 3."""
+
+
+class ModelAgent:
+    """Lets a chat model play, one completion a turn."""
+
+    def __init__(self, name: str, chat: Chat, *, max_turns: int = MAX_TURNS) -> None:
+        """Name the model.
+
+        Args:
+            name: As its endpoint knows it.
+            chat: The way to the model.
+            max_turns: Assistant messages after which the agent stops.
+        """
+        self.info = AgentInfo(name="model", model=name)
+        self._chat = chat
+        self._max_turns = max_turns
+
+    async def play(self, episode: EpisodeView) -> StopReason:
+        """Ask the model for turn after turn, and make the calls of each turn at once.
+
+        Raises:
+            ModelError: The model gave no usable answer.
+        """
+        tools = [tool.as_openai() for tool in episode.tools]
+        for _ in range(self._max_turns):
+            reply = await self._chat.complete(render_messages(episode.messages), tools)
+            if not reply.calls:
+                episode.answer(reply.content, reasoning=reply.reasoning_content)
+                return StopReason.LENGTH if reply.finish_reason == "length" else StopReason.ANSWER
+            await episode.take_turn(
+                _requests(reply), content=reply.content, reasoning=reply.reasoning_content
+            )
+        return StopReason.TURNS
+
+
+def render_messages(messages: Sequence[Message]) -> list[JsonObject]:
+    """Render a conversation for a chat endpoint.
+
+    Reasoning goes back under the name that it is recorded by: it stands only there where the endpoint
+    sent it, and models that think between calls continue their thought.
+    """
+    return [message.model_dump(mode="json") for message in messages]
+
+
+def _requests(reply: ChatReply) -> list[CallRequest]:
+    return [CallRequest(name=c.name, arguments=c.arguments, id=c.id) for c in reply.calls]
