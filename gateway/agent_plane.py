@@ -9,8 +9,10 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any, cast
 
+import anyio
 from mcp.server.lowlevel import Server
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from starlette.requests import Request
@@ -18,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from astra_mcp import __version__
 from astra_mcp.errors import EpisodeEndedError, GatewayError, UnknownNameError
-from astra_mcp.mcp_bridge import McpRequest, build_server, open_http
+from astra_mcp.mcp_bridge import STDIO, McpRequest, build_server, open_http, serve_stdio
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec
 from gateway.episode import Episode
 from gateway.episodes import ALL_SERVERS, Episodes
@@ -92,16 +94,17 @@ class AgentPlane:
         self._catalog = catalog
         self._episodes = episodes
         self._stdio = stdio or InteractiveTarget(None)
+        # Two clients that each start a process share nothing, so their states must not meet.
+        self._stdio_caller = f"{STDIO}-{token_hex(8)}"
         self._mcp: ASGIApp | None = None
         self._sessions: OrderedDict[tuple[str, str], EpisodeId] = OrderedDict()
-        self.server: Server[Any] = build_server(
+        self._server: Server[Any] = build_server(
             "astra-mcp",
             version=__version__,
             list_tools=self.list_tools,
             call_tool=self.call_tool,
             instructions=_INSTRUCTIONS,
         )
-        """The MCP server itself, for transports other than HTTP."""
 
     # --- what MCP asks for -----------------------------------------------------------------------
 
@@ -165,9 +168,9 @@ class AgentPlane:
         servers = [u.name for u in self._catalog.upstreams()]
         if target.server is not None:
             servers = [target.server]
-        caller = request.caller
+        caller = self._stdio_caller if request.http is None else request.caller
         state = await self._episodes.interactive(target.endpoint, caller, servers)
-        if request.http is not None and request.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+        if request.http is None or request.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
             self._sessions[target.endpoint, caller] = state.id
             self._sessions.move_to_end((target.endpoint, caller))
             if len(self._sessions) > MAX_SESSIONS:
@@ -259,16 +262,35 @@ class AgentPlane:
         """Free the state of a session that its client has ended."""
         if isinstance(target, InteractiveTarget):
             caller = McpRequest(LATEST_HANDSHAKE_VERSION, {}, Request(scope)).caller
-            state = self._sessions.pop((target.endpoint, caller), None)
-            if state is not None:
-                await self._episodes.close(state)
+            await self._free_state(target, caller)
+
+    async def _free_state(self, target: InteractiveTarget, caller: str) -> None:
+        state = self._sessions.pop((target.endpoint, caller), None)
+        if state is not None:
+            await self._episodes.close(state)
 
     @asynccontextmanager
     async def open(self, *, max_body_bytes: int) -> AsyncGenerator[ASGIApp]:
         """Answer HTTP requests while the context is open; can be opened once."""
-        async with open_http(self.server, max_body_bytes=max_body_bytes) as self._mcp:
+        async with open_http(self._server, max_body_bytes=max_body_bytes) as self._mcp:
             yield self
         self._mcp = None
+
+    # --- stdio -----------------------------------------------------------------------------------
+
+    async def serve_stdio(self) -> None:
+        """Serve the one client that started this process until it closes the input.
+
+        Raises:
+            UnknownNameError: There is no such server.
+        """
+        if self._stdio.server is not None:
+            self._catalog.upstream(self._stdio.server)
+        try:
+            await serve_stdio(self._server)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._free_state(self._stdio, self._stdio_caller)
 
 
 def _call_id(request: McpRequest) -> str | None:

@@ -18,6 +18,7 @@ from astra_mcp.errors import ConfigError
 __all__ = [
     "MIN_KEY_LENGTH",
     "control_key_path",
+    "derive_secret",
     "ensure_control_key",
     "is_known",
     "read_control_key",
@@ -77,6 +78,11 @@ def read_control_key(home: Path) -> str:
         msg = f"{path} holds no key: delete it and start the gateway again to get a new one"
         raise ConfigError(msg)
     return key
+
+
+def derive_secret(control_key: str) -> bytes:
+    """Derive the secret of episode keys and interactive states; as stable as the control key."""
+    return hmac.digest(control_key.encode(), b"astra-mcp/episodes", "sha256")
 
 
 def is_known(given: str, keys: Iterable[str]) -> bool:

@@ -1,18 +1,25 @@
-"""Where the running gateway of a home is found: ``$ASTRA_MCP_HOME/gateway.json``.
+"""Which gateway serves a home: one at a time, found through ``$ASTRA_MCP_HOME/gateway.json``.
 
-Written once the gateway listens, removed when it stops. A file that a killed gateway left behind is
-recognised by its process. Knows nothing of what is served.
+The file is written once the gateway listens and removed when it stops; one that a killed gateway left
+behind is recognised by its process. A lock keeps a second gateway from writing into the same records;
+the system drops it with the process. Knows nothing of what is served.
 """
 
 import os
 import secrets
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-__all__ = ["RunningGateway", "announce", "find_gateway"]
+from astra_mcp.errors import GatewayError
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["RunningGateway", "announce", "claim_home", "find_gateway"]
 
 
 class RunningGateway(BaseModel):
@@ -34,6 +41,41 @@ def find_gateway(home: Path) -> RunningGateway | None:
     except (FileNotFoundError, ValidationError):
         return None
     return running if _is_alive(running.pid) else None
+
+
+@contextmanager
+def claim_home(home: Path) -> Generator[None]:
+    """Be the one gateway of a home while the block runs.
+
+    Raises:
+        GatewayError: Another one serves it, or the folder cannot be written.
+    """
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(home / "gateway.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        msg = f"{home} cannot be written ({error.strerror}): choose another ASTRA_MCP_HOME"
+        raise GatewayError(msg) from None
+    try:
+        _lock(descriptor, home)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, home: Path) -> None:
+    if sys.platform == "win32":
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        running = find_gateway(home)
+        where = f" at {running.url} (process {running.pid})" if running else ""
+        msg = (
+            f"a gateway already serves {home}{where}: use it, stop it, or choose another "
+            "ASTRA_MCP_HOME for this one"
+        )
+        raise GatewayError(msg) from None
 
 
 @contextmanager

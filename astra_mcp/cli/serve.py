@@ -1,0 +1,198 @@
+"""``astra-mcp serve``: the gateway with everything that is published, over HTTP or stdio."""
+
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import typer
+from rich.table import Table
+
+from astra_mcp import __version__
+from astra_mcp.cli.compose import open_catalog
+from astra_mcp.cli.config import Settings, load_settings
+from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async, say
+from astra_mcp.cli.listening import bind, listen, run_until_stopped, url_of
+from astra_mcp.errors import ConfigError
+from gateway.agent_plane import AgentPlane, InteractiveTarget
+from gateway.app import open_app
+from gateway.episodes import open_episodes
+from gateway.keys import control_key_path, derive_secret, ensure_control_key
+from gateway.metrics import Metrics
+from gateway.presence import RunningGateway, announce, claim_home
+from gateway.protocol import Catalog
+from gateway.security import AccessRules, access_rules
+
+if sys.platform != "win32":
+    import resource
+
+__all__ = ["serve"]
+
+
+def serve(
+    *,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on. [default: serve.host]")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Port; 0 takes any free one. [default: serve.port]"),
+    ] = None,
+    stdio: Annotated[
+        bool, typer.Option("--stdio", help="Speak MCP on standard input and output instead.")
+    ] = False,
+    server: Annotated[
+        str | None, typer.Option(help="With --stdio: show this environment alone.")
+    ] = None,
+    environments: Annotated[
+        list[Path] | None,
+        typer.Option(help="Also publish this bundle, or folder of bundles. Repeatable."),
+    ] = None,
+    trusted: Annotated[
+        bool,
+        typer.Option("--trusted", help="Run tool code even where this machine has no sandbox."),
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Log every request to standard error.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print where it listens as one JSON object.")
+    ] = False,
+) -> None:
+    """Serve every environment as MCP servers behind one gateway, until Ctrl-C."""
+    with report_errors():
+        settings = _settings(host, port, environments or [])
+        _log_to_stderr(verbose=verbose)
+        _raise_file_limit()
+        if stdio:
+            _refuse_with_stdio(host=host, port=port, json=as_json or None)
+            stopped_by = run_async(_serve_stdio, settings, trusted, server)
+        else:
+            if server is not None:
+                msg = "--server belongs to --stdio: over HTTP each server has its own address"
+                raise ConfigError(msg)
+            stopped_by = run_async(_serve_http, settings, trusted, as_json)
+    if stopped_by is signal.SIGINT:
+        raise typer.Exit(ExitCode.STOPPED)
+
+
+async def _serve_http(settings: Settings, trusted: bool, as_json: bool) -> signal.Signals | None:
+    key = ensure_control_key(settings.home)
+    rules = _rules(settings, key)
+    metrics = Metrics()
+    with (
+        bind(settings.serve.host, settings.serve.port) as listener,
+        claim_home(settings.home),
+    ):
+        async with (
+            open_catalog(settings, trusted=trusted) as catalog,
+            open_episodes(
+                catalog,
+                settings.home,
+                secret=derive_secret(key),
+                max_open=settings.serve.max_episodes,
+                sinks=(metrics,),
+            ) as episodes,
+            open_app(
+                catalog,
+                episodes,
+                rules=rules,
+                metrics=metrics,
+                readiness=lambda: [] if catalog.environments() else ["no environment is published"],
+            ) as app,
+            listen(app, listener),
+        ):
+            url = url_of(listener)
+            running = RunningGateway(url=url, pid=os.getpid(), version=__version__)
+            with announce(settings.home, running):
+                _report(settings, catalog, running, as_json=as_json)
+                return await run_until_stopped(anyio.sleep_forever)
+
+
+async def _serve_stdio(
+    settings: Settings, trusted: bool, server: str | None
+) -> signal.Signals | None:
+    key = ensure_control_key(settings.home)
+    async with (
+        open_catalog(settings, trusted=trusted) as catalog,
+        open_episodes(catalog, settings.home, secret=derive_secret(key)) as episodes,
+    ):
+        plane = AgentPlane(catalog, episodes, stdio=InteractiveTarget(server))
+        return await run_until_stopped(plane.serve_stdio)
+
+
+def _settings(host: str | None, port: int | None, environments: list[Path]) -> Settings:
+    settings = load_settings()
+    given = {"host": host, "port": port}
+    serving = settings.serve.model_copy(update={k: v for k, v in given.items() if v is not None})
+    folders = (*settings.environments, *environments)
+    return settings.model_copy(update={"serve": serving, "environments": folders})
+
+
+def _rules(settings: Settings, key: str) -> AccessRules:
+    return access_rules(
+        host=settings.serve.host,
+        control_key=key,
+        api_keys=[k.get_secret_value() for k in settings.serve.api_keys],
+        allowed_hosts=settings.serve.allowed_hosts,
+        max_body_bytes=settings.serve.max_body_bytes,
+    )
+
+
+def _refuse_with_stdio(**given: object) -> None:
+    for option, value in given.items():
+        if value is not None:
+            msg = f"--{option} belongs to HTTP: leave it out with --stdio"
+            raise ConfigError(msg)
+
+
+def _log_to_stderr(*, verbose: bool) -> None:
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    logging.getLogger("astra_mcp.access").setLevel(logging.INFO if verbose else logging.WARNING)
+
+
+def _raise_file_limit() -> None:
+    """Allow as many open files as the system lets us: each episode has a record and a process."""
+    if sys.platform != "win32":
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard != resource.RLIM_INFINITY and soft < hard:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _report(
+    settings: Settings, catalog: Catalog, running: RunningGateway, *, as_json: bool
+) -> None:
+    environments = catalog.environments()
+    key_file, records = control_key_path(settings.home), settings.home / "records"
+    if as_json:
+        print_json(
+            {
+                "url": running.url,
+                "mcp_url": f"{running.url}/mcp",
+                "pid": running.pid,
+                "environments": len(environments),
+                "control_key_file": str(key_file),
+                "records": str(records),
+            }
+        )
+        return
+    tools = sum(len(e.tools) for e in environments)
+    out.print(
+        f"[bold]astra-mcp {__version__}[/] serves {len(environments)} environments "
+        f"({tools} tools) at [bold]{running.url}[/]",
+        highlight=False,
+    )
+    rows = Table.grid(padding=(0, 3))
+    rows.add_row("  all tools", f"{running.url}/mcp")
+    rows.add_row("  one environment", f"{running.url}/servers/NAME/mcp")
+    rows.add_row("  connect a client", "astra-mcp connect claude-desktop  (or another; see --help)")
+    rows.add_row("  play them all", "astra-mcp rollout --agent oracle")
+    rows.add_row("  control API", f"{running.url}/openapi.json, key in {key_file}")
+    rows.add_row("  records", str(records))
+    out.print(rows, highlight=False)
+    say.print("Ctrl-C stops it.")
