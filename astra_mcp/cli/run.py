@@ -23,7 +23,7 @@ from servers.bundled import bundled_folder
 from servers.environment import EnvironmentServer
 from servers.standalone import MCP_PATH, open_standalone, open_standalone_http
 
-__all__ = ["DEFAULT_PORT", "find_bundle", "run"]
+__all__ = ["DEFAULT_PORT", "find_bundle_folder", "run"]
 
 DEFAULT_PORT = 8421
 """Next to the gateway's, so that both can run at once."""
@@ -60,7 +60,7 @@ def run(
     """Serve one environment by itself, without a gateway: no episodes, no records, no reward."""
     with report_errors():
         settings = load_settings()
-        bundle = find_bundle(name, settings)
+        bundle = load_bundle(find_bundle_folder(name, settings))
         if not http:
             _refuse_http_options(host=host, port=port, json=as_json or None)
             stopped_by = run_async(_run_stdio, settings, bundle, trusted)
@@ -71,20 +71,19 @@ def run(
         raise typer.Exit(ExitCode.STOPPED)
 
 
-def find_bundle(name: str, settings: Settings) -> Bundle:
-    """Load the bundle that a person names: a published environment, or a folder.
+def find_bundle_folder(name: str, settings: Settings) -> Path:
+    """Find the bundle that a person names: a published environment, or the path of a folder.
 
     Raises:
-        UnknownNameError: There is neither; names the closest environments.
-        BundleError: It does not load.
+        UnknownNameError: No environment has the name; names the closest ones.
     """
     path = Path(name).expanduser()
     if path.name != name:  # has a separator, so it is no environment's name
-        return load_bundle(path)
-    folders = (bundled_folder(), *settings.environments)
-    known = {bundle.name: bundle for folder in folders for bundle in find_bundles(folder)}
+        return path
+    places = (bundled_folder(), *settings.environments)
+    known = {folder.name: folder for place in places for folder in find_bundles(place)}
     if name in known:
-        return load_bundle(known[name])
+        return known[name]
     close = difflib.get_close_matches(name, known, n=3)
     hint = (
         f"did you mean {', '.join(close)}?"
