@@ -1,0 +1,159 @@
+"""The rules that the code keeps about itself."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("astra_mcp", "registry", "servers", "gateway", "training")
+MODULES = sorted(
+    path
+    for package in PACKAGES
+    for path in (ROOT / package).rglob("*.py")
+    if "bundled" not in path.parts[:-1] or path.name == "__init__.py"
+)
+VAGUE = {"utils", "helpers", "common", "misc", "base", "manager", "managers"}
+MAX_FILE_LINES = 600
+MAX_FUNCTION_LINES = 80
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_is_short_named_after_something_and_says_what_it_is_for(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree)
+    assert path.stem not in VAGUE
+    assert text.count("\n") <= MAX_FILE_LINES
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert lines <= MAX_FUNCTION_LINES, f"{node.name} has {lines} lines"
+
+
+def names_bound_by(node: ast.stmt) -> set[str]:
+    """Names that a top-level statement binds."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return {node.name}
+        case ast.Import() | ast.ImportFrom():
+            return {(a.asname or a.name).split(".")[0] for a in node.names}
+        case ast.Assign() | ast.AnnAssign():
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            return {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+        case ast.If() | ast.Try():
+            return {name for child in node.body for name in names_bound_by(child)}
+        case _:
+            return set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_offers_what_it_names(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    offered = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and "__all__" in names_bound_by(node)
+    ]
+    if path.name == "__main__.py":
+        return
+    assert len(offered) == 1, "no __all__"
+    assert offered[0] is not None
+    names: list[str] = ast.literal_eval(offered[0])
+    assert len(names) == len(set(names))
+    assert set(names) <= {name for node in tree.body for name in names_bound_by(node)}
+
+
+def tracked_text_files() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\n")
+    kinds = {".py", ".md", ".toml", ".json", ".yml", ".yaml", ".svg", ".sh", ""}
+    paths = [ROOT / line for line in listed if line]
+    return [p for p in paths if p.suffix in kinds and p.is_file()]
+
+
+FOREIGN_WORDS = re.compile(
+    r"/work/|/root/\.|pypi\.org|files\.pythonhosted|registry\.npmjs|\bDone when\b|helper-\d", re.I
+)
+
+
+def test_no_file_names_a_machine_a_package_host_or_how_it_was_made() -> None:
+    here = Path(__file__)
+    offenders = [
+        f"{name_of(path)}: {match.group()}"
+        for path in tracked_text_files()
+        if path != here
+        for match in FOREIGN_WORDS.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert offenders == []
+
+
+def test_pages_link_to_files_that_exist() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    broken = [
+        f"{name_of(page)} -> {target}"
+        for page in pages
+        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert broken == []
+
+
+def documented_commands() -> list[str]:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    found = {
+        " ".join(match.split()[:2])
+        for page in pages
+        for match in re.findall(
+            r"^\$? ?astra-mcp ([a-z]+(?: [a-z]+)?)", page.read_text(encoding="utf-8"), re.M
+        )
+    }
+    return sorted(found)
+
+
+def test_every_command_of_the_pages_exists() -> None:
+    groups = {"environments", "episodes"}
+    for command in documented_commands():
+        words = command.split()
+        path = words if words[0] in groups else words[:1]
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "astra_mcp", *path, "--help"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, f"astra-mcp {command}: {done.stderr}"
+
+
+def claims_of_the_page() -> set[str]:
+    page = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
+    return set(re.findall(r"^\| (P\d+) \|", page, re.M))
+
+
+def test_every_claim_of_the_paper_map_has_a_test_and_every_mark_a_claim() -> None:
+    marked = {
+        claim
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for claim in re.findall(r'mark\.claim\("(P\d+)"\)', path.read_text(encoding="utf-8"))
+    }
+    assert marked == claims_of_the_page()
+
+
+def test_modules_named_in_the_paper_map_exist() -> None:
+    page = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
+    for module in re.findall(r"\| `([\w.]+)` \|", page):
+        path = ROOT / module.replace(".", "/")
+        assert path.is_dir() or path.with_suffix(".py").is_file(), module
