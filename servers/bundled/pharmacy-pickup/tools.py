@@ -111,13 +111,8 @@ def _fill_files() -> None:
     rng = Random(66_018)
     names = list(MEDICINES)
     for _ in range(260):
-        patient_id = (
-            "PT-"
-            + str(rng.randrange(10, 100))
-            + rng.choice(LETTERS)
-            + str(rng.randrange(10))
-            + rng.choice(LETTERS)
-        )
+        first, last = rng.sample(LETTERS, 2)
+        patient_id = f"PT-{rng.randrange(10, 100)}{first}{rng.randrange(10)}{last}"
         born = date(1938, 1, 1) + timedelta(days=rng.randrange(24_000))
         plan, coinsurance = rng.choice((("Cedar Silver", 25), ("Cedar Bronze", 40), ("Juniper Plus", 15)))
         name = f"{rng.choice(FIRST_NAMES)} {rng.choice(LAST_NAMES)}"
