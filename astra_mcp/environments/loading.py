@@ -19,28 +19,11 @@ from astra_mcp.environments.signatures import signature_faults
 from astra_mcp.errors import BundleError, BundleFault
 from astra_mcp.types import canonical_json
 
-__all__ = ["MAX_CODE_BYTES", "MAX_DOCUMENT_BYTES", "find_bundles", "load_bundle"]
+__all__ = ["MAX_CODE_BYTES", "MAX_DOCUMENT_BYTES", "document_faults", "load_bundle"]
 
 MAX_DOCUMENT_BYTES = 4 << 20
 MAX_CODE_BYTES = 1 << 20
 _DOCUMENT, _CODE, _SERVER = "environment.json", "tools.py", "server.json"
-
-
-def find_bundles(folder: Path) -> tuple[Path, ...]:
-    """List the bundles at a path: itself where it is one, else its sub-folders that are, by name.
-
-    Raises:
-        BundleError: There is no such folder, or no bundle in it.
-    """
-    if (folder / _DOCUMENT).exists():
-        return (folder,)
-    if not folder.is_dir():
-        raise BundleError(str(folder), [BundleFault("there is no such folder; check the path")])
-    found = tuple(sorted(p.parent for p in folder.glob(f"*/{_DOCUMENT}")))
-    if not found:
-        message = f"neither it nor a folder in it holds {_DOCUMENT}; check the path"
-        raise BundleError(str(folder), [BundleFault(message)])
-    return found
 
 
 def load_bundle(path: Path) -> Bundle:
@@ -59,7 +42,8 @@ def load_bundle(path: Path) -> Bundle:
     document = _parse_document(raw_document, faults) if raw_document is not None else None
     server = _parse_object(_SERVER, raw_server, faults) if raw_server is not None else None
     if document is not None:
-        faults.extend(_document_faults(document, path.resolve().name, code))
+        faults.extend(_folder_faults(document, path.resolve().name))
+        faults.extend(document_faults(document, code))
     if server is not None:
         faults.extend(server_faults(server, document))
     if faults or document is None or code is None or server is None:
@@ -147,12 +131,19 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(msg)
 
 
-def _document_faults(
-    document: EnvironmentDocument, folder: str, code: str | None
-) -> Iterator[BundleFault]:
+def _folder_faults(document: EnvironmentDocument, folder: str) -> Iterator[BundleFault]:
     if document.name != folder:
         message = f"is {document.name!r}, but the folder is {folder!r}; rename one of them"
         yield BundleFault.at(_DOCUMENT, "name", message)
+
+
+def document_faults(document: EnvironmentDocument, code: str | None) -> Iterator[BundleFault]:
+    """Find every fault that several fields, or a field and the tool code, have together.
+
+    Args:
+        document: A document whose fields are valid one by one.
+        code: Source text of the tools; None where it could not be read.
+    """
     if document.clock.tzinfo is None:
         message = "has no time zone; write it as 2026-01-05T09:00:00Z"
         yield BundleFault.at(_DOCUMENT, "clock", message)

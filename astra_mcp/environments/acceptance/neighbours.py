@@ -1,0 +1,201 @@
+"""Other values for an argument: those that a schema or a bundle names, then generated ones.
+
+Deterministic: equal questions have equal answers, whatever machine asks.
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, cast
+
+from astra_mcp.types import JsonValue, ToolSpec, canonical_json
+
+__all__ = [
+    "MAX_NEIGHBOURS",
+    "Neighbours",
+    "find_neighbours",
+    "known_values",
+    "property_of",
+    "some_value",
+]
+
+MAX_NEIGHBOURS = 8
+_INTEGER_STEPS = (1, -1, 2, 3, -2, 7, 10, 100, -10)
+_NUMBER_STEPS = (1.0, -1.0, 0.5, 10.0, -10.0, 0.01, 100.0)
+_DAY_STEPS = (1, -1, 7, -7, 30, -30, 365)
+_FORMAT_EXAMPLES = {
+    "date": "2026-01-06",
+    "date-time": "2026-01-06T09:00:00Z",
+    "time": "09:00:00Z",
+}
+_GARBAGE = ("zzqx", "Qwertzu 9981", "unbekannt-0", "ZZ-9999")
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Up to 8 other values of one argument."""
+
+    known: tuple[JsonValue, ...]
+    """Members of an enumeration, ``examples``, and what the bundle declares."""
+    generated: tuple[JsonValue, ...]
+    """Made up after the type and the shape of the value."""
+
+    def __iter__(self) -> Iterator[JsonValue]:
+        return iter((*self.known, *self.generated))
+
+
+def property_of(tool: ToolSpec, name: str) -> Mapping[str, Any]:
+    """The schema of one parameter, with a local reference resolved."""
+    schema = cast("Mapping[str, Any]", tool.input_schema["properties"][name])
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/"):
+        target: Any = tool.input_schema
+        for step in reference[2:].split("/"):
+            target = target.get(step, {})
+        return cast("Mapping[str, Any]", target)
+    return schema
+
+
+def known_values(schema: Mapping[str, Any]) -> tuple[JsonValue, ...]:
+    """Values that a schema names: members of an enumeration and examples, those of items too."""
+    values: list[JsonValue] = [*schema.get("enum", ()), *schema.get("examples", ())]
+    if schema.get("type") == "boolean":
+        values.extend((True, False))
+    for items in (schema.get("items"),):
+        if isinstance(items, dict):
+            values.extend([v] for v in known_values(cast("dict[str, Any]", items)))
+    for branch in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        values.extend(known_values(branch))
+    return tuple(_unique(values, ()))
+
+
+def find_neighbours(
+    schema: Mapping[str, Any],
+    value: JsonValue,
+    is_valid: Callable[[JsonValue], bool],
+    declared: Sequence[JsonValue] = (),
+) -> Neighbours:
+    """Choose up to 8 valid values other than the given one: declared, named, then generated.
+
+    Args:
+        schema: The parameter's schema.
+        value: The value whose neighbours are wanted.
+        is_valid: Tells whether the call would be accepted with another value.
+        declared: Values that the bundle names.
+    """
+    named = _unique((*declared, *known_values(schema)), (value,))
+    known = tuple(itertools.islice((v for v in named if is_valid(v)), MAX_NEIGHBOURS))
+    room = MAX_NEIGHBOURS - len(known)
+    made = _unique(_generate(schema, value), (value, *known))
+    generated = tuple(itertools.islice((v for v in made if is_valid(v)), room))
+    return Neighbours(known, generated)
+
+
+def some_value(schema: Mapping[str, Any]) -> JsonValue:
+    """A value of the schema's type, where it names none."""
+    if "default" in schema:
+        return cast("JsonValue", schema["default"])
+    named = known_values(schema)
+    if named:
+        return named[0]
+    made: dict[str, Callable[[], JsonValue]] = {
+        "integer": lambda: math.ceil(schema.get("minimum", 1)),
+        "number": lambda: float(schema.get("minimum", 1.0)),
+        "array": lambda: [some_value(schema.get("items") or {})],
+        "object": dict,
+    }
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind in made:
+        return made[kind]()
+    return _FORMAT_EXAMPLES.get(str(schema.get("format")), "example")
+
+
+def _unique(values: Iterable[JsonValue], taken: Iterable[JsonValue]) -> Iterator[JsonValue]:
+    seen = {_fold(v) for v in taken}
+    for value in values:
+        key = _fold(value)
+        if key not in seen:
+            seen.add(key)
+            yield value
+
+
+def _fold(value: JsonValue) -> bytes:
+    """Equal for values that a tolerant tool may take for one: other case, surrounding space."""
+    return canonical_json(value.strip().casefold() if isinstance(value, str) else value)
+
+
+def _generate(schema: Mapping[str, Any], value: JsonValue) -> Iterator[JsonValue]:
+    match value:
+        case bool():
+            yield not value
+        case int():
+            yield from (value + step for step in _INTEGER_STEPS)
+        case float():
+            yield from (value + step for step in _NUMBER_STEPS)
+        case str():
+            yield from _other_texts(value)
+        case list():
+            yield from _other_lists(schema, value)
+        case dict():
+            yield from _other_objects(schema, value)
+        case None:
+            yield from known_values(schema)
+
+
+def _other_texts(text: str) -> Iterator[str]:
+    yield from _other_moments(text)
+    for place in reversed([m.start() for m in re.finditer(r"\d", text)]):
+        for step in (1, 4):
+            digit = str((int(text[place]) + step) % 10)
+            yield text[:place] + digit + text[place + 1 :]
+    letters = [i for i, c in enumerate(text) if c.isascii() and c.isalpha()]
+    for place in letters[-2:]:
+        first = ord("A") if text[place].isupper() else ord("a")
+        letter = chr(first + (ord(text[place]) - first + 5) % 26)
+        yield text[:place] + letter + text[place + 1 :]
+    yield from _GARBAGE
+    yield text[::-1]
+    yield text[1:]
+    yield text + text[-1:]
+
+
+def _other_moments(text: str) -> Iterator[str]:
+    """Days around a text that is an ISO date or timestamp."""
+    try:
+        if len(text) == len("2026-01-05"):
+            day = date.fromisoformat(text)
+            yield from ((day + timedelta(days=step)).isoformat() for step in _DAY_STEPS)
+        elif len(text) > len("2026-01-05"):
+            moment = datetime.fromisoformat(text)
+            suffix = "Z" if text.endswith("Z") else ""
+            for step in _DAY_STEPS:
+                other = moment + timedelta(days=step)
+                yield (
+                    (other.replace(tzinfo=None).isoformat() + suffix)
+                    if suffix
+                    else other.isoformat()
+                )
+    except (ValueError, OverflowError):
+        return
+
+
+def _other_lists(schema: Mapping[str, Any], value: list[JsonValue]) -> Iterator[JsonValue]:
+    items = cast("Mapping[str, Any]", schema.get("items") or {})
+    choices = known_values(items)
+    for index, item in enumerate(value):
+        rest = value[:index], value[index + 1 :]
+        if len(value) > 1:
+            yield [*rest[0], *rest[1]]
+        others = _unique((*choices, *_generate(items, item)), (item,))
+        yield from ([*rest[0], other, *rest[1]] for other in itertools.islice(others, 4))
+
+
+def _other_objects(schema: Mapping[str, Any], value: dict[str, JsonValue]) -> Iterator[JsonValue]:
+    properties = cast("Mapping[str, Any]", schema.get("properties") or {})
+    for name, item in value.items():
+        inner = cast("Mapping[str, Any]", properties.get(name) or {})
+        others = _unique((*known_values(inner), *_generate(inner, item)), (item,))
+        yield from ({**value, name: other} for other in itertools.islice(others, 4))

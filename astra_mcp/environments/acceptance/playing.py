@@ -1,0 +1,126 @@
+"""Playing calls in fresh sessions, as an agent's calls would run.
+
+Knows the bundle and the sandbox. Equal plays have equal results (which the determinism check makes
+sure of first), so a play is run once and remembered.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from astra_mcp.environments.bundle import Bundle, GoldCall
+from astra_mcp.environments.results import render_answer, render_refusal
+from astra_mcp.errors import SandboxDiedError
+from astra_mcp.sandbox.protocol import ModuleId, Raised, Sandbox, SandboxSession
+from astra_mcp.schemas import compile_schema
+from astra_mcp.types import JsonValue, ToolResult, canonical_json
+
+__all__ = ["DIED", "FIRST_SEED", "REFUSED", "Observation", "PlannedCall", "Player"]
+
+FIRST_SEED = 11
+DIED = "Died"
+"""``error_kind`` of a call that destroyed its process."""
+REFUSED = "Refused"
+"""``error_kind`` of a call whose arguments the schema refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A call to make."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue]
+
+    @classmethod
+    def of_gold(cls, call: GoldCall) -> Self:
+        """The gold call, as it stands in the document."""
+        return cls(call.tool, call.values)
+
+    def having(self, name: str, value: JsonValue) -> Self:
+        """Copy with another value of one argument."""
+        return type(self)(self.tool, {**self.arguments, name: value})
+
+    def __str__(self) -> str:
+        arguments = canonical_json(dict(self.arguments)).decode()
+        return f"{self.tool}({arguments[1:-1]})"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a call led to."""
+
+    result: ToolResult
+    value: JsonValue = None
+    """What the tool returned, where it did."""
+    output: str = ""
+    """What it printed."""
+    error_kind: str | None = None
+    """Class of the exception, ``DIED`` or ``REFUSED``; None where the tool returned."""
+
+    @property
+    def is_success(self) -> bool:
+        """True where the tool returned."""
+        return self.error_kind is None
+
+    def __str__(self) -> str:
+        text = self.result.text
+        return repr(text if len(text) <= 160 else text[:157] + "...")
+
+
+class Player:
+    """Plays calls against one loaded module of a bundle."""
+
+    def __init__(self, bundle: Bundle, sandbox: Sandbox, module: ModuleId) -> None:
+        self._sandbox = sandbox
+        self._module = module
+        self._tools = {t.name: t for t in bundle.document.tools}
+        self._checks = {t.name: compile_schema(t.input_schema) for t in bundle.document.tools}
+        self._remembered: dict[bytes, tuple[PlannedCall, Observation]] = {}
+
+    def accepts(self, call: PlannedCall) -> bool:
+        """Tell whether the arguments pass the tool's schema."""
+        return not self._checks[call.tool].faults(call.arguments)
+
+    async def observe(self, call: PlannedCall, after: Sequence[PlannedCall] = ()) -> Observation:
+        """Make a call in a fresh session, after other calls; equal plays are run once."""
+        key = canonical_json([[c.tool, dict(c.arguments)] for c in (*after, call)])
+        if key not in self._remembered:
+            seen = await self.play([*after, call])
+            self._remembered[key] = call, seen[-1]
+        return self._remembered[key][1]
+
+    def seen(self) -> tuple[tuple[PlannedCall, Observation], ...]:
+        """Every call that was observed, in order, with what it led to."""
+        return tuple(self._remembered.values())
+
+    async def play(
+        self, calls: Sequence[PlannedCall], *, seed: int = FIRST_SEED
+    ) -> tuple[Observation, ...]:
+        """Make the calls in one fresh session; stops after one that destroys its process.
+
+        Raises:
+            SandboxError: The sandbox failed.
+        """
+        session = await self._sandbox.open_session(self._module, seed=seed)
+        seen: list[Observation] = []
+        try:
+            for call in calls:
+                seen.append(await self._call(session, call))
+                if seen[-1].error_kind == DIED:
+                    break
+        finally:
+            await session.aclose()
+        return tuple(seen)
+
+    async def _call(self, session: SandboxSession, call: PlannedCall) -> Observation:
+        faults = self._checks[call.tool].faults(call.arguments)
+        if faults:
+            return Observation(render_refusal(call.tool, faults), error_kind=REFUSED)
+        try:
+            answer = await session.call(call.tool, call.arguments)
+        except SandboxDiedError as error:
+            return Observation(ToolResult.from_text(str(error), is_error=True), error_kind=DIED)
+        result = render_answer(self._tools[call.tool], answer)
+        if isinstance(answer, Raised):
+            return Observation(result, output=answer.output, error_kind=answer.kind)
+        return Observation(result, value=answer.value, output=answer.output)

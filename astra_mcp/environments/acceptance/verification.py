@@ -1,0 +1,57 @@
+"""Runs every check of the acceptance, cheap ones first; later ones only where they can tell."""
+
+from astra_mcp.environments.acceptance.documents import document_failures, isolation_failures
+from astra_mcp.environments.acceptance.gold import gold_failures, stability_failures
+from astra_mcp.environments.acceptance.guessing import guessing_failures
+from astra_mcp.environments.acceptance.parameters import parameter_failures
+from astra_mcp.environments.acceptance.perturbation import perturbation_failures
+from astra_mcp.environments.acceptance.playing import Player
+from astra_mcp.environments.acceptance.refusals import (
+    refusal_failures,
+    schema_refusal_failures,
+    seen_failures,
+)
+from astra_mcp.environments.acceptance.verdict import Check, FailedCheck, Verdict
+from astra_mcp.environments.bundle import Bundle
+from astra_mcp.errors import ToolCodeError
+from astra_mcp.sandbox.protocol import Sandbox
+
+__all__ = ["verify_bundle"]
+
+_BLOCKING = frozenset({Check.DOCUMENT, Check.SIGNATURE, Check.COMPLETE})
+
+
+async def verify_bundle(bundle: Bundle, sandbox: Sandbox) -> Verdict:
+    """Run the acceptance on a bundle.
+
+    Nothing is executed while the document has faults, and what the tools do with other arguments is
+    looked at only where the gold calls answer.
+
+    Raises:
+        SandboxError: The sandbox itself failed, so that nothing can be said.
+    """
+    failures = [*document_failures(bundle)]
+    if not _BLOCKING & {f.check for f in failures}:
+        failures.extend(isolation_failures(bundle.code))
+        failures.extend(schema_refusal_failures(bundle))
+        failures.extend(await _executed_failures(bundle, sandbox))
+    return Verdict.of(bundle.name, failures)
+
+
+async def _executed_failures(bundle: Bundle, sandbox: Sandbox) -> list[FailedCheck]:
+    document = bundle.document
+    try:
+        module = await sandbox.load(bundle.code, load_seed=document.load_seed, clock=document.clock)
+    except ToolCodeError as error:
+        return [FailedCheck.of(Check.LOAD, f"tools.py does not load: {error}")]
+    player = Player(bundle, sandbox, module)
+    failures = await gold_failures(bundle, player)
+    if failures:
+        return failures
+    failures.extend([f async for f in stability_failures(bundle, sandbox, player)])
+    failures.extend([f async for f in perturbation_failures(bundle, player)])
+    failures.extend([f async for f in parameter_failures(bundle, player)])
+    failures.extend([f async for f in refusal_failures(bundle, player)])
+    failures.extend(await guessing_failures(bundle, player))
+    failures.extend(seen_failures(bundle, player))
+    return failures
