@@ -1,0 +1,83 @@
+"""How a command reaches a gateway: the one it is told, the one that serves the home, or its own."""
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from astra_mcp.cli.compose import open_catalog
+from astra_mcp.cli.config import Settings
+from astra_mcp.cli.listening import bind, listen, url_of
+from gateway.app import open_app
+from gateway.episodes import open_episodes
+from gateway.keys import derive_secret, ensure_control_key, read_control_key
+from gateway.metrics import Metrics
+from gateway.presence import claim_home, find_gateway
+from gateway.security import access_rules
+
+__all__ = ["CONTROL_KEY_VARIABLE", "GatewayAccess", "open_gateway_access"]
+
+CONTROL_KEY_VARIABLE = "ASTRA_MCP_CONTROL_KEY"
+"""Environment variable with the control key of a gateway of another home or machine."""
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayAccess:
+    """A gateway's address and the key of its control plane."""
+
+    url: str
+    key: str = field(repr=False)
+    is_own: bool = False
+    """True where this process serves it."""
+
+
+@asynccontextmanager
+async def open_gateway_access(
+    settings: Settings, *, url: str | None = None
+) -> AsyncGenerator[GatewayAccess]:
+    """Find a gateway, or serve one over HTTP on a free loopback port while the context is open.
+
+    Args:
+        settings: Whose home is looked at, and what an own gateway publishes.
+        url: The gateway to use, whatever runs here.
+
+    Raises:
+        ConfigError: The key of the control plane is missing or cannot be read.
+        SandboxUnavailableError: An own gateway may not run some tool code on this machine.
+        GatewayError: Another process serves the home, and does not say where.
+    """
+    running = find_gateway(settings.home)
+    found = url or (running.url if running else None)
+    if found is not None:
+        key = os.environ.get(CONTROL_KEY_VARIABLE) or read_control_key(settings.home)
+        yield GatewayAccess(url=found.rstrip("/"), key=key)
+        return
+    async with _open_own(settings) as access:
+        yield access
+
+
+@asynccontextmanager
+async def _open_own(settings: Settings) -> AsyncGenerator[GatewayAccess]:
+    key = ensure_control_key(settings.home)
+    rules = access_rules(
+        host=_LOOPBACK,
+        control_key=key,
+        api_keys=[],
+        max_body_bytes=settings.serve.max_body_bytes,
+    )
+    metrics = Metrics()
+    with bind(_LOOPBACK, 0) as listener, claim_home(settings.home):
+        async with (
+            open_catalog(settings) as catalog,
+            open_episodes(
+                catalog,
+                settings.home,
+                secret=derive_secret(key),
+                max_open=settings.serve.max_episodes,
+                sinks=(metrics,),
+            ) as episodes,
+            open_app(catalog, episodes, rules=rules, metrics=metrics) as app,
+            listen(app, listener),
+        ):
+            yield GatewayAccess(url=url_of(listener), key=key, is_own=True)

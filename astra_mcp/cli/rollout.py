@@ -1,0 +1,263 @@
+"""``astra-mcp rollout``: let an agent play environments through the gateway, and keep the trajectories."""
+
+import difflib
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+from typing import Annotated
+
+import typer
+from pydantic import SecretStr
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from astra_mcp.cli.config import Settings, load_settings
+from astra_mcp.cli.console import ExitCode, report_errors, run_async, say
+from astra_mcp.cli.gateway_access import GatewayAccess, open_gateway_access
+from astra_mcp.cli.listening import run_until_stopped
+from astra_mcp.cli.rollout_report import RolloutReport
+from astra_mcp.errors import ConfigError, UnknownNameError
+from astra_mcp.trajectory import TrajectoryWriter
+from gateway.client import GatewayClient
+from gateway.protocol import EnvironmentInfo
+from training.rollout.agent import Agent
+from training.rollout.noop import NoopAgent
+from training.rollout.oracle import OracleAgent
+from training.rollout.probe import ProbeAgent
+from training.rollout.run import Rollout, plan_rollouts, run_rollouts
+
+__all__ = ["BUILT_IN_AGENTS", "rollout"]
+
+BUILT_IN_AGENTS = ("oracle", "noop", "random", "probe")
+TRAJECTORY_FOLDER = "trajectories"
+_TYPO_SIMILARITY = 0.75
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    agent: str
+    names: tuple[str, ...]
+    num_episodes: int
+    seed: int
+    concurrency: int
+    out: Path | None
+    gateway: str | None
+    base_url: str | None
+    as_json: bool
+
+
+def rollout(  # noqa: PLR0913 - each is an option of the command
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Environments to play. [default: all]"),
+    ] = None,
+    *,
+    agent: Annotated[
+        str,
+        typer.Option(help="oracle, noop, random, probe, or the name of a chat model."),
+    ],
+    episodes: Annotated[
+        int, typer.Option("--episodes", "--seeds", min=1, help="Episodes of each environment.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Root seed; every episode derives its own.")] = 0,
+    concurrency: Annotated[int, typer.Option(min=1, help="Episodes open at once.")] = 8,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="New JSONL file for the trajectories. [default: one in the home]"),
+    ] = None,
+    gateway: Annotated[
+        str | None,
+        typer.Option(help="URL of a gateway. [default: the one that runs, else an own one]"),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(help="Chat endpoint of the model, such as http://127.0.0.1:8000/v1."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Let an agent play environments over HTTP and MCP, and print what it earned."""
+    with report_errors():
+        settings = load_settings()
+        options = _Options(
+            agent=agent,
+            names=tuple(dict.fromkeys(names or ())),
+            num_episodes=episodes,
+            seed=seed,
+            concurrency=concurrency,
+            out=out,
+            gateway=gateway,
+            base_url=base_url,
+            as_json=as_json,
+        )
+        _check_agent(options, settings)
+    code = run_async(_rollout, settings, options)
+    if code is not ExitCode.DONE:
+        raise typer.Exit(code)
+
+
+async def _rollout(settings: Settings, options: _Options) -> ExitCode:
+    async with (
+        open_gateway_access(settings, url=options.gateway) as access,
+        GatewayClient(access.url, access.key) as gateway,
+        _open_agent(settings, options, gateway) as agent,
+    ):
+        _say_gateway(access)
+        chosen = _choose(await gateway.environments(), options.names)
+        rollouts = plan_rollouts(
+            [(e.name, e.version) for e in chosen],
+            num_episodes=options.num_episodes,
+            root_seed=options.seed,
+        )
+        path = options.out or _default_file(settings.home, options.agent)
+        with TrajectoryWriter(path) as writer:
+            report, was_stopped = await _play(gateway, agent, rollouts, writer, options)
+    if options.as_json:
+        report.print_object(agent=agent.info, seed=options.seed, url=access.url, file=path)
+    else:
+        report.print_table(file=path)
+    if was_stopped:
+        say.print(f"stopped; {report.num_finished} of {len(rollouts)} episodes are kept in {path}")
+        return ExitCode.STOPPED
+    return ExitCode.FAILED if report.num_failed else ExitCode.DONE
+
+
+async def _play(
+    gateway: GatewayClient,
+    agent: Agent,
+    rollouts: Sequence[Rollout],
+    writer: TrajectoryWriter,
+    options: _Options,
+) -> tuple[RolloutReport, bool]:
+    """Play everything; a signal stops it and keeps what is finished."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=say, disable=not say.is_terminal) as progress:
+        bar = progress.add_task(f"{options.agent} plays", total=len(rollouts))
+        report = RolloutReport(writer.write, lambda: progress.advance(bar))
+        play = partial(
+            run_rollouts,
+            gateway,
+            agent,
+            rollouts,
+            concurrency=options.concurrency,
+            on_finished=report.add,
+        )
+        try:
+            stopped_by = await run_until_stopped(play)
+        finally:
+            report.flush()
+    return report, stopped_by is not None
+
+
+@asynccontextmanager
+async def _open_agent(
+    settings: Settings, options: _Options, gateway: GatewayClient
+) -> AsyncGenerator[Agent]:
+    match options.agent:
+        case "oracle":
+            yield OracleAgent(gateway.gold)
+        case "noop":
+            yield NoopAgent()
+        case "probe":
+            yield ProbeAgent()
+        case "random":
+            yield _random_agent(settings)
+        case model:
+            async with _open_model_agent(settings, options, model) as agent:
+                yield agent
+
+
+def _random_agent(settings: Settings) -> Agent:
+    # Hypothesis writes its character tables beside the user's files unless it is told where to.
+    cache = str(settings.home / "cache" / "hypothesis")
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", cache)
+    from training.rollout.chance import RandomAgent  # noqa: PLC0415 - half a second to import
+
+    return RandomAgent()
+
+
+@asynccontextmanager
+async def _open_model_agent(
+    settings: Settings, options: _Options, model: str
+) -> AsyncGenerator[Agent]:
+    from astra_mcp.llm.chat import ChatConfig, open_chat_model  # noqa: PLC0415 - a second to import
+    from training.rollout.model import ModelAgent  # noqa: PLC0415 - imports the same
+
+    config = ChatConfig(
+        model=model,
+        base_url=_base_url(settings, options),
+        api_key=_api_key(settings),
+        temperature=settings.agent.temperature,
+        timeout_seconds=settings.agent.timeout_seconds,
+    )
+    async with open_chat_model(config) as chat:
+        yield ModelAgent(model, chat, max_turns=settings.agent.max_turns)
+
+
+def _base_url(settings: Settings, options: _Options) -> str | None:
+    return options.base_url or settings.agent.base_url or os.environ.get("OPENAI_BASE_URL")
+
+
+def _api_key(settings: Settings) -> SecretStr | None:
+    if settings.agent.api_key is not None:
+        return settings.agent.api_key
+    key = os.environ.get("OPENAI_API_KEY")
+    return SecretStr(key) if key else None
+
+
+def _check_agent(options: _Options, settings: Settings) -> None:
+    """Refuse what is probably a typing error before anything starts."""
+    if options.agent in BUILT_IN_AGENTS:
+        if options.base_url is not None:
+            msg = f"--base-url names a model's endpoint; the agent {options.agent!r} has none"
+            raise ConfigError(msg)
+        return
+    built_in = ", ".join(BUILT_IN_AGENTS)
+    close = difflib.get_close_matches(options.agent, BUILT_IN_AGENTS, n=1, cutoff=_TYPO_SIMILARITY)
+    if close and _base_url(settings, options) is None:
+        msg = f"no agent is named {options.agent!r}; did you mean {close[0]}? ({built_in})"
+        raise ConfigError(msg)
+    if _base_url(settings, options) is None and _api_key(settings) is None:
+        msg = (
+            f"{options.agent!r} is none of {built_in}, so it is taken for a chat model: set"
+            " OPENAI_API_KEY (or agent.api_key in astra.toml), or name its endpoint with --base-url"
+        )
+        raise ConfigError(msg)
+
+
+def _choose(environments: Sequence[EnvironmentInfo], names: Sequence[str]) -> list[EnvironmentInfo]:
+    """Pick the environments that are named, in that order; all where none is.
+
+    Raises:
+        UnknownNameError: One does not exist; names the closest ones.
+    """
+    known = {e.name: e for e in environments}
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=3)
+            hint = (
+                f"did you mean {', '.join(close)}?" if close else f"there are: {', '.join(known)}"
+            )
+            msg = f"no environment is named {name!r}; {hint}"
+            raise UnknownNameError(msg)
+    return [known[name] for name in names] if names else list(environments)
+
+
+def _default_file(home: Path, agent: str) -> Path:
+    """Name a new file for a run: by agent and time, and never the same twice."""
+    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in agent)[:60]
+    time = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return home / TRAJECTORY_FOLDER / f"{safe}-{time}-{token_hex(2)}.jsonl"
+
+
+def _say_gateway(access: GatewayAccess) -> None:
+    what = "no gateway was running: an own one serves" if access.is_own else "gateway"
+    say.print(f"{what} at {access.url}", highlight=False)

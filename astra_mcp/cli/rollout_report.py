@@ -1,0 +1,151 @@
+"""What a rollout earned: collects trajectories in their order, and prints a table or one JSON object."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from rich.table import Table
+
+from astra_mcp.cli.console import out, print_json, say
+from astra_mcp.trajectory import AgentInfo, Trajectory, TrajectoryStatus
+
+__all__ = ["RolloutReport"]
+
+_MAX_FAILURES_SHOWN = 10
+
+
+class RolloutReport:
+    """Takes trajectories in any order and hands them on in theirs.
+
+    A file that is written so is the same for every run with one seed, whatever finished first.
+    """
+
+    def __init__(self, write: Callable[[Trajectory], None], advance: Callable[[], None]) -> None:
+        """Take the ways out.
+
+        Args:
+            write: Keeps one trajectory.
+            advance: Hears of each one that is finished.
+        """
+        self._write = write
+        self._advance = advance
+        self._waiting: dict[int, Trajectory] = {}
+        self._next = 0
+        self._rows: list[Trajectory] = []
+
+    @property
+    def num_finished(self) -> int:
+        """Trajectories so far."""
+        return len(self._rows) + len(self._waiting)
+
+    @property
+    def num_failed(self) -> int:
+        """Trajectories that failed."""
+        return sum(row.status is TrajectoryStatus.FAILED for row in self._rows)
+
+    def add(self, index: int, trajectory: Trajectory) -> None:
+        """Take the trajectory with a place; it is written once all before it are."""
+        self._waiting[index] = trajectory
+        self._advance()
+        while self._next in self._waiting:
+            self._keep(self._waiting.pop(self._next))
+            self._next += 1
+
+    def flush(self) -> None:
+        """Write what still waits for an earlier one that will not come."""
+        for index in sorted(self._waiting):
+            self._keep(self._waiting.pop(index))
+
+    def _keep(self, trajectory: Trajectory) -> None:
+        self._write(trajectory)
+        self._rows.append(trajectory)
+
+    # --- output ----------------------------------------------------------------------------------
+
+    def print_object(self, *, agent: AgentInfo, seed: int, url: str, file: Path) -> None:
+        """Print the object that ``--json`` promises."""
+        print_json(
+            {
+                "agent": agent.name,
+                "model": agent.model,
+                "seed": seed,
+                "gateway": url,
+                "trajectories": str(file),
+                "episodes": [_episode_row(row) for row in self._rows],
+                "environments": [_mean_row(n, rows) for n, rows in self._by_environment()],
+            }
+        )
+
+    def print_table(self, *, file: Path) -> None:
+        """Print one line per environment for people, and what failed."""
+        table = Table()
+        table.add_column("environment")
+        table.add_column("status")
+        for name in ("reward", "recall", "precision", "calls"):
+            table.add_column(name, justify="right")
+        for name, rows in self._by_environment():
+            means = _mean_row(name, rows)
+            figures = [_show(means[key]) for key in ("reward", "recall", "precision")]
+            table.add_row(name, _show_statuses(rows), *figures, _show(means["calls"], digits=1))
+        out.print(table)
+        self._say_failures()
+        say.print(f"trajectories: {file}", highlight=False)
+
+    def _say_failures(self) -> None:
+        found = Counter(
+            f"{row.failure.boundary.value}: {row.failure.message}"
+            for row in self._rows
+            if row.failure is not None
+        )
+        for message, count in found.most_common(_MAX_FAILURES_SHOWN):
+            say.print(f"failed {count} times at {message}", style="red", markup=False)
+        if len(found) > _MAX_FAILURES_SHOWN:
+            say.print(f"and {len(found) - _MAX_FAILURES_SHOWN} other failures", style="red")
+
+    def _by_environment(self) -> Iterable[tuple[str, list[Trajectory]]]:
+        groups: dict[str, list[Trajectory]] = {}
+        for row in self._rows:
+            groups.setdefault(row.environment or "", []).append(row)
+        return groups.items()
+
+
+def _episode_row(row: Trajectory) -> dict[str, Any]:
+    reward = row.reward
+    return {
+        "environment": row.environment,
+        "agent": row.agent.name,
+        "seed": row.seeds.episode,
+        "status": row.status.value,
+        "reward": reward.reward if reward else None,
+        "recall": reward.recall if reward else None,
+        "precision": reward.precision if reward else None,
+        "calls": reward.calls if reward else sum(c.seq is not None for c in row.calls),
+        "failure": row.failure.model_dump(mode="json") if row.failure else None,
+    }
+
+
+def _mean_row(name: str, rows: list[Trajectory]) -> dict[str, Any]:
+    """Average over the episodes that have a reward; failed ones are counted and not averaged."""
+    rewards = [row.reward for row in rows if row.reward is not None]
+    return {
+        "environment": name,
+        "episodes": len(rows),
+        "failed": sum(row.status is TrajectoryStatus.FAILED for row in rows),
+        "reward": fmean(r.reward for r in rewards) if rewards else None,
+        "recall": fmean(r.recall for r in rewards) if rewards else None,
+        "precision": fmean(r.precision for r in rewards) if rewards else None,
+        "calls": fmean(r.calls for r in rewards) if rewards else None,
+    }
+
+
+def _show(value: float | None, *, digits: int = 3) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _show_statuses(rows: list[Trajectory]) -> str:
+    counts = Counter(row.status.value for row in rows)
+    if len(rows) == 1:
+        return rows[0].status.value
+    return ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))

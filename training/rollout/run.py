@@ -1,0 +1,200 @@
+"""Run rollouts: create an episode, let the agent play it, close it, keep the trajectory.
+
+A failure of the model, the gateway or the way to it is data in the trajectory; a mistake in this code is
+not, and propagates. Every episode that was opened is closed, also when the run is cancelled.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import anyio
+
+from astra_mcp import __version__
+from astra_mcp.concurrency import map_concurrently
+from astra_mcp.errors import EpisodeEndedError, ModelError, TransportError
+from astra_mcp.seeds import derive_seed
+from astra_mcp.trajectory import (
+    Boundary,
+    Seeds,
+    StopReason,
+    Trajectory,
+    TrajectoryFailure,
+    TrajectoryStatus,
+    Versions,
+)
+from gateway.client import EpisodeClient, GatewayClient
+from gateway.protocol import EpisodeCreated, EpisodeRequest, EpisodeState, SourceEnvironment
+from training.rollout.agent import Agent, AgentError
+from training.rollout.episode import LiveEpisode
+
+__all__ = ["Rollout", "plan_rollouts", "run_rollout", "run_rollouts"]
+
+CLOSE_SECONDS = 10.0
+"""How long a cancelled run waits for an episode to close."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """One episode to play."""
+
+    environment: str
+    version: str | None
+    """Version of the environment, for the record."""
+    root_seed: int
+    index: int
+    """Number of the episode among those of its environment."""
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def seed(self) -> int:
+        """The episode's own seed, in [0, 2**63)."""
+        return derive_seed(self.root_seed, self.environment, self.index) >> 1
+
+    @property
+    def request(self) -> EpisodeRequest:
+        """What the gateway is asked for."""
+        source = SourceEnvironment(kind="environment", name=self.environment)
+        return EpisodeRequest(source=source, seed=self.seed, labels=self.labels)
+
+
+def plan_rollouts(
+    environments: Iterable[tuple[str, str]], *, num_episodes: int, root_seed: int
+) -> list[Rollout]:
+    """Plan the episodes of several environments, those of one environment together.
+
+    Args:
+        environments: Name and version of each.
+        num_episodes: Episodes of each environment.
+        root_seed: Seed of the run; each episode has its own, derived by environment and number.
+    """
+    return [
+        Rollout(environment=name, version=version, root_seed=root_seed, index=index)
+        for name, version in environments
+        for index in range(num_episodes)
+    ]
+
+
+async def run_rollouts(
+    gateway: GatewayClient,
+    agent: Agent,
+    rollouts: Iterable[Rollout],
+    *,
+    concurrency: int,
+    on_finished: Callable[[int, Trajectory], None],
+) -> None:
+    """Play every episode, at most ``concurrency`` at once.
+
+    Args:
+        gateway: An open client of the control plane.
+        agent: Plays all of them.
+        rollouts: The episodes.
+        concurrency: Open episodes at once.
+        on_finished: Takes each trajectory with its place in ``rollouts``, as soon as it is there.
+    """
+
+    async def play(item: tuple[int, Rollout]) -> None:
+        index, rollout = item
+        on_finished(index, await run_rollout(gateway, agent, rollout))
+
+    await map_concurrently(play, enumerate(rollouts), limit=concurrency)
+
+
+async def run_rollout(gateway: GatewayClient, agent: Agent, rollout: Rollout) -> Trajectory:
+    """Play one episode from its creation to its end."""
+    began = datetime.now(UTC)
+    try:
+        created = await gateway.create_episode(rollout.request)
+    except TransportError as error:
+        failure = TrajectoryFailure(boundary=Boundary.TRANSPORT, message=str(error))
+        return _build(agent, rollout, began, _Played(StopReason.FAILURE, failure))
+    episode = LiveEpisode(
+        environment=rollout.environment,
+        seed=rollout.seed,
+        prompt=created.prompt,
+        tools=created.tools,
+        caller=EpisodeClient(created.mcp_url, gateway.http),
+    )
+    try:
+        stop, failure = await _play(agent, episode)
+    except BaseException:
+        await _close(gateway, created)
+        raise
+    state = await _close(gateway, created)
+    played = _Played(stop, failure, created=created, episode=episode, state=state)
+    return _build(agent, rollout, began, played)
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    stop: StopReason
+    failure: TrajectoryFailure | None
+    created: EpisodeCreated | None = None
+    episode: LiveEpisode | None = None
+    state: EpisodeState | TrajectoryFailure | None = None
+
+
+async def _play(agent: Agent, episode: LiveEpisode) -> tuple[StopReason, TrajectoryFailure | None]:
+    """Let the agent play; the one place where what stops it becomes data."""
+    try:
+        return await agent.play(episode), None
+    except EpisodeEndedError:
+        return StopReason.ENDED, None
+    except ModelError as error:
+        boundary, message = Boundary.MODEL, str(error)
+    except AgentError as error:
+        boundary, message = Boundary.AGENT, str(error)
+    except TransportError as error:
+        boundary, message = Boundary.TRANSPORT, str(error)
+    return StopReason.FAILURE, TrajectoryFailure(boundary=boundary, message=message)
+
+
+async def _close(
+    gateway: GatewayClient, created: EpisodeCreated
+) -> EpisodeState | TrajectoryFailure:
+    """Close the episode, although the run may be cancelled meanwhile."""
+    with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+        try:
+            return await gateway.close_episode(created.id)
+        except TransportError as error:
+            return TrajectoryFailure(boundary=Boundary.TRANSPORT, message=str(error))
+    message = f"the gateway did not close the episode within {CLOSE_SECONDS:g} s"
+    return TrajectoryFailure(boundary=Boundary.TRANSPORT, message=message)
+
+
+def _build(agent: Agent, rollout: Rollout, began: datetime, played: _Played) -> Trajectory:
+    failure = _first_failure(played)
+    state = played.state if isinstance(played.state, EpisodeState) else None
+    created, episode = played.created, played.episode
+    return Trajectory(
+        episode_id=created.id if created else None,
+        created_at=began,
+        source=rollout.request.source.model_dump(mode="json"),
+        agent=agent.info,
+        seeds=Seeds(root=rollout.root_seed, index=rollout.index, episode=rollout.seed),
+        versions=Versions(astra_mcp=__version__, source=rollout.version),
+        labels=rollout.labels,
+        tools=tuple(tool.as_openai() for tool in created.tools) if created else (),
+        tools_hash=created.tools_hash if created else None,
+        messages=episode.messages if episode else (),
+        calls=episode.notes if episode else (),
+        status=TrajectoryStatus.FAILED if failure else _status(state),
+        stop=StopReason.FAILURE if failure else played.stop,
+        reward=state.reward if state and not failure else None,
+        failure=failure,
+    )
+
+
+def _first_failure(played: _Played) -> TrajectoryFailure | None:
+    """Find the cause: what the gateway saw explains what its client saw."""
+    state = played.state
+    if isinstance(state, EpisodeState) and state.failure is not None:
+        boundary = Boundary(state.failure.boundary.value)
+        return TrajectoryFailure(boundary=boundary, message=state.failure.message)
+    if played.failure is not None:
+        return played.failure
+    return state if isinstance(state, TrajectoryFailure) else None
+
+
+def _status(state: EpisodeState | None) -> TrajectoryStatus:
+    return TrajectoryStatus(state.status.value) if state else TrajectoryStatus.FAILED
