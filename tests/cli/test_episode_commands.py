@@ -1,0 +1,87 @@
+"""``astra-mcp episodes`` as a person runs it, on records of real rollouts."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def astra(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "astra_mcp", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        cwd=home,
+        env={**os.environ, "ASTRA_MCP_HOME": str(home), "COLUMNS": "200"},
+    )
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the record of one oracle rollout."""
+    home = tmp_path_factory.mktemp("home")
+    done = astra(home, "rollout", "tour-rebooking", "--agent", "oracle", "--json")
+    assert done.returncode == 0, done.stderr
+    return home
+
+
+@pytest.fixture(scope="module")
+def episode(home: Path) -> dict[str, Any]:
+    [episode] = json.loads(astra(home, "episodes", "list", "--json").stdout)["episodes"]
+    return episode
+
+
+def test_a_rollout_is_listed_with_its_reward(home: Path, episode: dict[str, Any]) -> None:
+    assert episode["status"] == "closed"
+    assert episode["reward"]["recall"] == 1.0
+    listed = astra(home, "episodes", "list").stdout
+    assert episode["id"][:12] in listed
+    assert "tour-rebooking" in listed
+
+
+def test_an_episode_is_shown_by_the_first_characters_of_its_id(
+    home: Path, episode: dict[str, Any]
+) -> None:
+    shown = json.loads(astra(home, "episodes", "show", episode["id"][:8], "--json").stdout)
+    assert len(shown["record"]) == episode["calls"]
+    assert all(call["origin"] == "tool" for call in shown["record"])
+    assert "reward 1.0000" in astra(home, "episodes", "show", episode["id"]).stdout
+
+
+def test_a_replay_reports_identical_results(home: Path, episode: dict[str, Any]) -> None:
+    done = astra(home, "episodes", "replay", episode["id"], "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "compared": episode["calls"],
+        "skipped": 0,
+        "divergences": [],
+    }
+
+
+def test_a_replay_that_diverges_exits_1_and_shows_both_results(
+    home: Path, episode: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "records").mkdir()
+    name = f"{episode['id']}.jsonl"
+    lines = (home / "records" / name).read_text().splitlines(keepends=True)
+    events = [json.loads(line) for line in lines]
+    first = next(e for e in events if e["event"] == "call_finished")
+    first["result"]["content"][0]["text"] = "something else"
+    (tmp_path / "records" / name).write_text("".join(json.dumps(e) + "\n" for e in events))
+    done = astra(tmp_path, "episodes", "replay", episode["id"])
+    assert done.returncode == 1
+    assert "recorded: something else" in done.stdout
+
+
+@pytest.mark.parametrize("wrong", ["ffffffff", "../x", "*"])
+def test_an_unknown_id_is_a_message_and_exit_code_1(home: Path, wrong: str) -> None:
+    done = astra(home, "episodes", "show", wrong)
+    assert done.returncode == 1
+    assert "episode id" in done.stderr
+    assert "Traceback" not in done.stderr
