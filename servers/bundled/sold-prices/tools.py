@@ -39,6 +39,8 @@ STREETS = (
     "Coppice View, Union Street, Hazel Grove, Cattlemarket, Ferry Approach"
 ).split(", ")
 HOUSE_NUMBERS = (*map(str, range(1, 35)), "9A", "14A", "21B")
+HOUSE_TENURES = ("freehold", "freehold", "leasehold")
+FLAT_TENURES = ("leasehold", "leasehold", "share_of_freehold")
 OUTCOMES = ("granted", "granted", "granted", "refused", "withdrawn")
 WORKS = (
     ("extension", "Single-storey rear extension"),
@@ -67,9 +69,7 @@ def _draw_register() -> None:
             for index in range(rng.choice((1, 1, 2, 2, 3))):
                 day += timedelta(days=rng.randrange(700, 3_600))
                 price = price * rng.randrange(106, 170) // 100 // 250 * 250
-                tenure = (
-                    rng.choice(("freehold", "freehold", "leasehold")) if number.isdigit() else "leasehold"
-                )
+                tenure = rng.choice(HOUSE_TENURES if number.isdigit() else FLAT_TENURES)
                 history.append(Sale(day, price, tenure, index == 0))
             sales[key] = history
             if rng.random() < 0.5:
@@ -94,6 +94,7 @@ def _enter_known_records() -> None:
         Sale(date(2012, 5, 18), 158_250, "leasehold", True),
         Sale(date(2021, 11, 26), 213_500, "leasehold", False),
         Sale(date(2023, 7, 14), 36_400, "freehold", False),
+        Sale(date(2024, 3, 8), 241_000, "share_of_freehold", False),
     ]
     sales[_key("Chapel Rise", "31")] = [
         Sale(date(2008, 1, 25), 229_000, "freehold", False),
