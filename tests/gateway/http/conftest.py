@@ -1,0 +1,321 @@
+"""A gateway over in-memory servers on a real socket; and ``astra-mcp serve`` as a real process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from astra_mcp.cli.listening import bind, listen, url_of
+from astra_mcp.errors import UnknownNameError
+from astra_mcp.reward import JobItem
+from astra_mcp.types import (
+    CallOutcome,
+    JsonValue,
+    Origin,
+    PastCall,
+    ServerKind,
+    ToolResult,
+    ToolSpec,
+    UpstreamReply,
+)
+from gateway.app import open_app
+from gateway.episodes import Episodes, open_episodes
+from gateway.keys import derive_secret
+from gateway.metrics import Metrics
+from gateway.protocol import EnvironmentInfo, GoldStep, Upstream
+from gateway.security import access_rules
+
+CONTROL_KEY = "a control key for tests"
+START_SECONDS = 60.0
+
+
+class CounterSession:
+    """Adds up; echoes; waits until it is told to go on."""
+
+    def __init__(self, server: "CounterServer", past: Sequence[PastCall]) -> None:
+        self.server = server
+        self.total = 0
+        for call in past:
+            if call.outcome is CallOutcome.APPLIED:
+                self._apply(call.tool, call.arguments)
+
+    def _apply(self, tool: str, arguments: Mapping[str, JsonValue]) -> str:
+        if tool == "add":
+            self.total += int(str(arguments.get("amount", 1)))
+            return f"total {self.total}"
+        return str(arguments.get("text", ""))
+
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> UpstreamReply:
+        self.server.executed += 1
+        if tool == "wait":
+            self.server.waiting.set()
+            await self.server.release.wait()
+        return UpstreamReply(
+            result=ToolResult.from_text(self._apply(tool, arguments)),
+            origin=Origin.TOOL,
+            outcome=CallOutcome.APPLIED,
+        )
+
+    async def aclose(self) -> None:
+        pass
+
+
+TOOLS = tuple(
+    ToolSpec(name=name, description=description, input_schema={"type": "object", "properties": {}})
+    for name, description in (
+        ("add", "Add coins to the purse"),
+        ("echo", "Say a text again"),
+        ("wait", "Wait for a friend"),
+    )
+)
+
+
+@dataclass
+class CounterServer:
+    """A server whose sessions count."""
+
+    name: str
+    tools: tuple[ToolSpec, ...] = TOOLS
+    version: str = "v1"
+    kind: ServerKind = ServerKind.ENVIRONMENT
+    marks: tuple[str, ...] = ()
+    executed: int = 0
+    waiting: anyio.Event = field(default_factory=anyio.Event)
+    release: anyio.Event = field(default_factory=anyio.Event)
+
+    def open_session(self, *, key: str, seed: int, past: Sequence[PastCall] = ()) -> CounterSession:
+        del key, seed
+        return CounterSession(self, past)
+
+
+class CounterCatalog:
+    """Environments whose answer is ``total 3``, solved by ``add``."""
+
+    def __init__(self, *servers: CounterServer) -> None:
+        self.servers = {s.name: s for s in servers}
+
+    def environments(self) -> Sequence[EnvironmentInfo]:
+        return tuple(
+            EnvironmentInfo(
+                name=s.name,
+                title=s.name,
+                description="Count coins",
+                version=s.version,
+                status="verified",
+                domain="finance",
+                language="en",
+                scenario_type="Single-Hop",
+                question="How many?",
+                sub_tasks=1,
+                tools=s.tools,
+            )
+            for s in self.servers.values()
+        )
+
+    def question(self, environment: str) -> str:
+        self.upstream(environment)
+        return "How many?"
+
+    def job(self, environment: str) -> tuple[JobItem, ...]:
+        self.upstream(environment)
+        return (JobItem(id=1, answer="total 3", tools=("add",)),)
+
+    def gold(self, environment: str) -> tuple[GoldStep, ...]:
+        self.upstream(environment)
+        return (GoldStep(tool="add", arguments={"amount": 3}, solves=(1,)),)
+
+    def upstreams(self) -> Sequence[Upstream]:
+        return tuple(self.servers.values())
+
+    def upstream(self, name: str) -> Upstream:
+        if name not in self.servers:
+            msg = f"no server is named {name!r}; did you mean {', '.join(self.servers)}?"
+            raise UnknownNameError(msg)
+        return self.servers[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """A gateway in this process, and how to reach it."""
+
+    url: str
+    home: Path
+    episodes: Episodes
+    catalog: CounterCatalog
+    control: httpx.AsyncClient
+    """Sends the control key."""
+    stranger: httpx.AsyncClient
+    """Sends no key."""
+    key: str = CONTROL_KEY
+
+    async def episode(self, **body: Any) -> dict[str, Any]:
+        """Create an episode of ``coins``."""
+        source = {"kind": "environment", "name": "coins"}
+        answer = await self.control.post("/v1/episodes", json={"source": source, **body})
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+
+OpenGateway = Callable[..., AbstractAsyncContextManager[Served]]
+
+
+@pytest.fixture
+def open_gateway(tmp_path: Path) -> OpenGateway:
+    """Opens a gateway with chosen servers and rules; with the same home each time."""
+
+    @asynccontextmanager
+    async def open_it(
+        *servers: CounterServer, max_open: int = 100, **rules: Any
+    ) -> AsyncGenerator[Served]:
+        catalog = CounterCatalog(*(servers or (CounterServer("coins"), CounterServer("notes"))))
+        metrics = Metrics()
+        checked = access_rules(
+            host="127.0.0.1", control_key=CONTROL_KEY, max_body_bytes=65536, **rules
+        )
+        headers = {"Authorization": f"Bearer {CONTROL_KEY}"}
+        with bind("127.0.0.1", 0) as listener:
+            url = url_of(listener)
+            async with (
+                open_episodes(
+                    catalog,
+                    tmp_path / "home",
+                    secret=derive_secret(CONTROL_KEY),
+                    max_open=max_open,
+                    sinks=(metrics,),
+                ) as episodes,
+                open_app(catalog, episodes, rules=checked, metrics=metrics) as app,
+                listen(app, listener),
+                httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as control,
+                httpx.AsyncClient(base_url=url, trust_env=False) as stranger,
+            ):
+                yield Served(
+                    url=url,
+                    home=tmp_path / "home",
+                    episodes=episodes,
+                    catalog=catalog,
+                    control=control,
+                    stranger=stranger,
+                )
+
+    return open_it
+
+
+@pytest.fixture
+async def gateway(open_gateway: OpenGateway) -> AsyncIterator[Served]:
+    """A gateway with the servers ``coins`` and ``notes``."""
+    async with open_gateway() as served:
+        yield served
+
+
+ERAS = {"2025": "legacy", "2026": "2026-07-28"}
+
+
+@pytest.fixture(params=list(ERAS))
+def era(request: pytest.FixtureRequest) -> str:
+    """One of the protocol's eras, as the SDK's client names it."""
+    return ERAS[request.param]
+
+
+OpenSdk = Callable[..., AbstractAsyncContextManager[Client]]
+
+
+@pytest.fixture
+def sdk() -> OpenSdk:
+    """Opens the SDK's client at a URL."""
+
+    @asynccontextmanager
+    async def open_it(url: str, mode: str, *, key: str | None = None) -> AsyncGenerator[Client]:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http,
+            Client(
+                streamable_http_client(url, http_client=http),
+                mode=mode,  # pyright: ignore[reportArgumentType] - a literal of the SDK
+                cache=None,
+                read_timeout_seconds=30,
+            ) as client,
+        ):
+            yield client
+
+    return open_it
+
+
+@dataclass(kw_only=True)
+class ServeProcess:
+    """``astra-mcp serve``, running."""
+
+    process: subprocess.Popen[str]
+    url: str
+    home: Path
+
+    @property
+    def key(self) -> str:
+        """The control key that it made."""
+        return (self.home / "control.key").read_text().strip()
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal and wait for the end."""
+        self.process.send_signal(number)
+        return self.process.wait(START_SECONDS)
+
+
+StartServe = Callable[..., ServeProcess]
+
+
+def command(*options: str) -> list[str]:
+    """Name the command as a child process starts it."""
+    return [sys.executable, "-P", "-m", "astra_mcp.cli.main", "serve", *options]
+
+
+def environment_of(home: Path, **variables: str) -> dict[str, str]:
+    """Set the variables of a child process with an own home."""
+    return {**os.environ, "ASTRA_MCP_HOME": str(home), **variables}
+
+
+@pytest.fixture(scope="session")
+def start_serve() -> Generator[StartServe]:
+    """Starts ``astra-mcp serve --port 0 --json``; stops all at the end."""
+    started: list[ServeProcess] = []
+
+    def start(home: Path, *options: str) -> ServeProcess:
+        process = subprocess.Popen(
+            command("--port", "0", "--json", *options),
+            env=environment_of(home),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=home.parent,
+        )
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            _, errors = process.communicate(timeout=START_SECONDS)
+            pytest.fail(f"serve did not start: {errors}")
+        found = ServeProcess(process=process, url=json.loads(line)["url"], home=home)
+        started.append(found)
+        return found
+
+    yield start
+    for running in started:
+        if running.process.poll() is None:
+            running.stop(signal.SIGKILL)
+        running.process.communicate()
+
+
+@pytest.fixture(scope="session")
+def served(start_serve: StartServe, tmp_path_factory: pytest.TempPathFactory) -> ServeProcess:
+    """One gateway process with the bundled environments, for all tests that do not stop it."""
+    return start_serve(tmp_path_factory.mktemp("serve") / "home")

@@ -1,0 +1,296 @@
+"""MCP at the three endpoints, in both eras, over real sockets."""
+
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from mcp import MCPError
+
+from astra_mcp.errors import EpisodeEndedError
+from gateway.client import CallRefusedError, EpisodeClient, open_http
+from gateway.protocol import CALL_ID_KEY, SEQ_KEY
+
+CALL_KEYS = {"name": "echo", "arguments": {"text": "x"}}
+
+
+def text_of(result: Any) -> str:
+    return result.content[0].text
+
+
+async def mcp_post(
+    http: httpx.AsyncClient, url: str, method: str, params: dict[str, Any], **meta: Any
+) -> httpx.Response:
+    """Send one request of the 2026 era."""
+    envelope = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        **meta,
+    }
+    headers = {
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": method,
+        "Accept": "application/json, text/event-stream",
+    }
+    if "name" in params:
+        headers["Mcp-Name"] = params["name"]
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": envelope}}
+    return await http.post(url, json=body, headers=headers)
+
+
+async def test_the_sdk_lists_and_calls_at_an_episode(gateway: Any, sdk: Any, era: str) -> None:
+    created = await gateway.episode()
+    async with sdk(created["mcp_url"], era) as client:
+        listed = await client.list_tools()
+        assert [t.name for t in listed.tools] == ["add", "echo", "wait"]
+        assert [t.name for t in listed.tools] == [t["name"] for t in created["tools"]]
+        assert text_of(await client.call_tool("add", {"amount": 2})) == "total 2"
+        assert text_of(await client.call_tool("add", {"amount": 1})) == "total 3"
+    state = (await gateway.control.get(f"/v1/episodes/{created['id']}")).json()
+    assert (state["calls"], state["solved"], state["reward"]["recall"]) == (2, [1], 1.0)
+
+
+async def test_the_sdk_lists_and_calls_at_one_server(gateway: Any, sdk: Any, era: str) -> None:
+    async with sdk(f"{gateway.url}/servers/notes/mcp", era) as client:
+        assert [t.name for t in (await client.list_tools()).tools] == ["add", "echo", "wait"]
+        assert text_of(await client.call_tool("add", {"amount": 4})) == "total 4"
+
+
+async def test_the_sdk_lists_and_calls_at_all_servers(gateway: Any, sdk: Any, era: str) -> None:
+    async with sdk(f"{gateway.url}/mcp", era) as client:
+        names = [t.name for t in (await client.list_tools()).tools]
+        assert names == [f"{s}__{t}" for s in ("coins", "notes") for t in ("add", "echo", "wait")]
+        assert text_of(await client.call_tool("coins__add", {"amount": 4})) == "total 4"
+        assert text_of(await client.call_tool("notes__add", {})) == "total 1"
+
+
+async def test_episodes_share_no_state(gateway: Any, sdk: Any, era: str) -> None:
+    first, second = await gateway.episode(), await gateway.episode()
+    async with sdk(first["mcp_url"], era) as one, sdk(second["mcp_url"], era) as other:
+        assert text_of(await one.call_tool("add", {"amount": 5})) == "total 5"
+        assert text_of(await other.call_tool("add", {"amount": 1})) == "total 1"
+
+
+async def test_sessions_of_the_2025_era_share_no_state_and_free_it_at_their_end(
+    gateway: Any, sdk: Any
+) -> None:
+    url = f"{gateway.url}/mcp"
+    async with sdk(url, "legacy") as one:
+        async with sdk(url, "legacy") as other:
+            assert text_of(await one.call_tool("coins__add", {"amount": 5})) == "total 5"
+            assert text_of(await other.call_tool("coins__add", {})) == "total 1"
+            assert gateway.episodes.count_open() == 2
+        assert gateway.episodes.count_open() == 1
+        assert text_of(await one.call_tool("coins__add", {})) == "total 6"
+    assert gateway.episodes.count_open() == 0
+
+
+async def test_callers_of_the_2026_era_share_no_state_and_the_nameless_share_one(
+    gateway: Any, sdk: Any
+) -> None:
+    async def add(address: str, key: str | None = None) -> str:
+        async with sdk(f"{gateway.url}{address}", "2026-07-28", key=key) as client:
+            return text_of(await client.call_tool("add", {}))
+
+    assert await add("/servers/coins/mcp?caller=a") == "total 1"
+    assert await add("/servers/coins/mcp?caller=b") == "total 1"
+    assert await add("/servers/coins/mcp?caller=a") == "total 2"
+    assert await add("/servers/notes/mcp?caller=a") == "total 1"
+    assert await add("/servers/coins/mcp?caller=a", "one key") == "total 1"
+    assert await add("/servers/coins/mcp", "one key") == "total 1"
+    assert await add("/servers/coins/mcp", "one key") == "total 2"
+    assert await add("/servers/coins/mcp") == "total 1"
+    assert await add("/servers/coins/mcp") == "total 2"
+
+
+async def test_an_interactive_state_survives_the_gateway(open_gateway: Any, sdk: Any) -> None:
+    for expected in ("total 1", "total 2"):
+        async with (
+            open_gateway() as gateway,
+            sdk(f"{gateway.url}/servers/coins/mcp?caller=a", "2026-07-28") as client,
+        ):
+            assert text_of(await client.call_tool("add", {})) == expected
+
+
+async def test_an_unknown_tool_is_a_protocol_error_that_names_the_tools(
+    gateway: Any, sdk: Any, era: str
+) -> None:
+    created = await gateway.episode()
+    async with sdk(created["mcp_url"], era) as client:
+        with pytest.raises(MCPError, match="add, echo, wait") as raised:
+            await client.call_tool("steal", {})
+        assert raised.value.error.code == -32602
+        assert text_of(await client.call_tool("add", {})) == "total 1"
+    state = (await gateway.control.get(f"/v1/episodes/{created['id']}")).json()
+    assert state["calls"] == 2
+
+
+async def test_an_unknown_episode_is_404_and_its_id_is_not_repeated(gateway: Any) -> None:
+    for name in ("0" * 32, "unknown", "..%2F..", "records%2Fx"):
+        answer = await mcp_post(gateway.stranger, f"/episodes/{name}/mcp", "tools/list", {})
+        assert answer.status_code == 404
+        assert "POST /v1/episodes" in answer.json()["error"]["message"]
+        assert name not in answer.text
+
+
+async def test_an_unknown_server_is_404_with_the_closest_names(gateway: Any) -> None:
+    answer = await mcp_post(gateway.stranger, "/servers/coinz/mcp", "tools/list", {})
+    assert answer.status_code == 404
+    assert "coins" in answer.json()["error"]["message"]
+
+
+async def test_an_ended_episode_is_410_and_says_what_to_do(gateway: Any) -> None:
+    created = await gateway.episode()
+    await gateway.control.delete(f"/v1/episodes/{created['id']}")
+    for method, params in (("tools/list", {}), ("tools/call", CALL_KEYS), ("server/discover", {})):
+        answer = await mcp_post(gateway.stranger, created["mcp_url"], method, params)
+        assert answer.status_code == 410, method
+        assert "create a new one" in answer.json()["error"]["message"]
+
+
+async def test_an_expired_episode_is_410_and_its_record_can_still_be_read(gateway: Any) -> None:
+    created = await gateway.episode(limits={"life_seconds": 1e-6})
+    for method, params in (("tools/list", {}), ("tools/call", CALL_KEYS)):
+        answer = await mcp_post(gateway.stranger, created["mcp_url"], method, params)
+        assert answer.status_code == 410, method
+        assert "expired" in answer.json()["error"]["message"]
+    state = (await gateway.control.get(f"/v1/episodes/{created['id']}")).json()
+    assert (state["status"], state["reward"]["reward"]) == ("expired", 0.0)
+
+
+async def test_a_retried_call_id_answers_again_without_calling_again(gateway: Any) -> None:
+    created = await gateway.episode()
+    call = {"name": "add", "arguments": {"amount": 2}}
+    for _ in range(3):
+        answer = await mcp_post(
+            gateway.stranger, created["mcp_url"], "tools/call", call, **{CALL_ID_KEY: "one"}
+        )
+        assert answer.json()["result"]["content"] == [{"type": "text", "text": "total 2"}]
+    assert gateway.catalog.servers["coins"].executed == 1
+    await gateway.control.delete(f"/v1/episodes/{created['id']}")
+    answer = await mcp_post(
+        gateway.stranger, created["mcp_url"], "tools/call", call, **{CALL_ID_KEY: "one"}
+    )
+    assert answer.status_code == 200
+
+
+async def test_a_call_whose_client_has_gone_is_finished_and_its_retry_answers(
+    gateway: Any,
+) -> None:
+    created = await gateway.episode()
+    server = gateway.catalog.servers["coins"]
+    async with open_http() as http:
+        client = EpisodeClient(created["mcp_url"], http)
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+
+                async def call() -> None:
+                    await client.call("wait", {"text": "late"}, call_id="w")
+
+                group.start_soon(call)
+                await server.waiting.wait()
+                group.cancel_scope.cancel()
+            server.release.set()
+            assert (await client.call("wait", {"text": "late"}, call_id="w")).text == "late"
+    assert server.executed == 1
+
+
+async def test_calls_are_taken_in_the_order_of_seq(gateway: Any) -> None:
+    created = await gateway.episode()
+    totals: dict[int, str] = {}
+    async with open_http() as http:
+        client = EpisodeClient(created["mcp_url"], http)
+
+        async def call(seq: int) -> None:
+            totals[seq] = (await client.call("add", {"amount": 10**seq}, seq=seq)).text
+
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                for seq in (2, 1, 0):
+                    group.start_soon(call, seq)
+    assert totals == {0: "total 1", 1: "total 11", 2: "total 111"}
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {CALL_ID_KEY: 7},
+        {CALL_ID_KEY: ""},
+        {CALL_ID_KEY: "x" * 129},
+        {SEQ_KEY: -1},
+        {SEQ_KEY: True},
+        {SEQ_KEY: "0"},
+    ],
+)
+async def test_wrong_meta_is_refused_by_name_and_not_counted(
+    gateway: Any, meta: dict[str, Any]
+) -> None:
+    created = await gateway.episode()
+    answer = await mcp_post(gateway.stranger, created["mcp_url"], "tools/call", CALL_KEYS, **meta)
+    assert next(iter(meta)) in answer.json()["error"]["message"]
+    state = (await gateway.control.get(f"/v1/episodes/{created['id']}")).json()
+    assert state["calls"] == 0
+
+
+async def test_a_get_is_answered_405_since_nothing_is_ever_sent_unasked(gateway: Any) -> None:
+    answer = await gateway.stranger.get("/mcp", headers={"Accept": "text/event-stream"})
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == "POST, DELETE"
+
+
+async def test_a_header_that_contradicts_the_body_is_refused(gateway: Any) -> None:
+    created = await gateway.episode()
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"}
+    envelope = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {**CALL_KEYS, "_meta": envelope},
+    }
+    answer = await gateway.stranger.post(
+        created["mcp_url"], json=body, headers={**headers, "Accept": "application/json"}
+    )
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
+
+
+async def test_the_thin_client_lists_calls_and_tells_its_errors_apart(gateway: Any) -> None:
+    created = await gateway.episode()
+    async with open_http() as http:
+        client = EpisodeClient(created["mcp_url"], http)
+        tools = await client.list_tools()
+        assert [t.model_dump() for t in tools] == created["tools"]
+        assert (await client.call("echo", {"text": "héllo 北京"})).text == "héllo 北京"
+        with pytest.raises(CallRefusedError, match="add, echo, wait") as raised:
+            await client.call("stéal 北京", {})
+        assert raised.value.code == -32602
+        await gateway.control.delete(f"/v1/episodes/{created['id']}")
+        with pytest.raises(EpisodeEndedError, match="create a new one"):
+            await client.call("add", {})
+
+
+async def test_64_episodes_at_once_each_get_their_own_answers(gateway: Any) -> None:
+    created = [await gateway.episode() for _ in range(64)]
+    wrong: list[str] = []
+    async with open_http() as http:
+
+        async def play(number: int, url: str) -> None:
+            client = EpisodeClient(url, http)
+            for step in range(5):
+                nonce = f"{number}/{step}"
+                if (await client.call("echo", {"text": nonce})).text != nonce:
+                    wrong.append(nonce)
+            total = (await client.call("add", {"amount": number})).text
+            if total != f"total {number}":
+                wrong.append(total)
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                for number, episode in enumerate(created):
+                    group.start_soon(play, number, episode["mcp_url"])
+    assert wrong == []
+    states = (await gateway.control.get("/v1/episodes")).json()
+    assert sorted(s["calls"] for s in states) == [6] * 64

@@ -1,0 +1,205 @@
+"""Who may speak to the gateway, and how much."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astra_mcp.errors import ConfigError
+from gateway.keys import (
+    control_key_path,
+    ensure_control_key,
+    is_known,
+    read_control_key,
+)
+from gateway.security import access_rules, loggable_path
+
+API_KEY = "an api key for the tests"
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:{port}", "127.0.0.1.evil.example", "0.0.0.0:{port}", "a b", ""],
+)
+async def test_a_foreign_host_is_refused_on_every_plane(gateway: Any, host: str) -> None:
+    port = gateway.url.rpartition(":")[2]
+    for path in ("/mcp", "/v1/environments", "/healthz", "/episodes/x/mcp"):
+        answer = await gateway.control.get(path, headers={"Host": host.format(port=port)})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (421, "wrong_host")
+
+
+@pytest.mark.parametrize("host", ["localhost:{port}", "127.0.0.1", "[::1]:{port}", "LOCALHOST"])
+async def test_the_loopback_names_are_accepted(gateway: Any, host: str) -> None:
+    port = gateway.url.rpartition(":")[2]
+    answer = await gateway.stranger.get("/healthz", headers={"Host": host.format(port=port)})
+    assert answer.status_code == 200
+
+
+async def test_an_allowed_host_is_accepted_on_its_port_alone(open_gateway: Any) -> None:
+    async with open_gateway(allowed_hosts=["Gate.example:8443"]) as gateway:
+        statuses = [
+            (await gateway.stranger.get("/healthz", headers={"Host": host})).status_code
+            for host in ("gate.example:8443", "gate.example:80", "gate.example")
+        ]
+        assert statuses == [200, 421, 421]
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "file://", "http://[", "x"])
+async def test_a_foreign_origin_is_refused_even_with_a_key(gateway: Any, origin: str) -> None:
+    answer = await gateway.control.post("/mcp", json={}, headers={"Origin": origin})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "wrong_origin")
+
+
+async def test_the_gateways_own_origin_is_accepted(gateway: Any) -> None:
+    answer = await gateway.stranger.get("/healthz", headers={"Origin": gateway.url})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [None, "Bearer wrong", "Bearer", "Basic {key}", "{key}", "Bearer {key}x", "Bearer {key}, x"],
+)
+async def test_the_control_plane_always_needs_its_key(
+    gateway: Any, authorization: str | None
+) -> None:
+    headers = {"Authorization": authorization.format(key=gateway.key)} if authorization else {}
+    for path in ("/v1/environments", "/v1/environments/coins/gold", "/v1", "/v1/none"):
+        answer = await gateway.stranger.get(path, headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "wrong_key")
+        assert "control.key" in answer.json()["error"]["message"]
+
+
+async def test_the_key_is_accepted_in_any_case_of_the_scheme(gateway: Any) -> None:
+    headers = {"Authorization": f"bearer {gateway.key}"}
+    assert (await gateway.stranger.get("/v1/servers", headers=headers)).status_code == 200
+
+
+async def test_with_api_keys_everything_but_health_and_episodes_needs_one(
+    open_gateway: Any,
+) -> None:
+    async with open_gateway(api_keys=[API_KEY]) as gateway:
+        for path in ("/mcp", "/servers/coins/mcp", "/metrics", "/openapi.json", "/nothing"):
+            assert (await gateway.stranger.get(path)).status_code == 401, path
+            headers = {"Authorization": f"Bearer {API_KEY}"}
+            assert (await gateway.stranger.get(path, headers=headers)).status_code != 401, path
+        assert (await gateway.stranger.get("/healthz")).status_code == 200
+        headers = {"Authorization": f"Bearer {API_KEY}"}
+        assert (await gateway.stranger.get("/v1/servers", headers=headers)).status_code == 401
+        created = await gateway.episode()
+        assert (await gateway.stranger.get(created["mcp_url"])).status_code == 405
+
+
+async def test_a_declared_body_that_is_too_large_is_refused(gateway: Any) -> None:
+    for path in ("/v1/episodes", "/mcp"):
+        answer = await gateway.control.post(path, content=b"x" * 65537)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (413, "body_too_large")
+
+
+async def test_a_streamed_body_that_grows_too_large_is_refused(gateway: Any) -> None:
+    async def chunks() -> Any:
+        for _ in range(9):
+            yield b"x" * 8192
+
+    answer = await gateway.control.post("/v1/episodes", content=chunks())
+    assert answer.status_code == 413
+
+
+async def test_a_body_of_exactly_the_limit_reaches_the_plane(gateway: Any) -> None:
+    answer = await gateway.control.post("/v1/episodes", content=b" " * 65536)
+    assert answer.status_code == 422
+
+
+async def test_too_many_or_too_large_headers_are_refused(gateway: Any) -> None:
+    many = {f"X-{n}": "1" for n in range(101)}
+    large = {"X-Large": "x" * 33_000}
+    for headers in (many, large):
+        answer = await gateway.stranger.get("/healthz", headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (431, "headers_too_large")
+
+
+async def test_two_host_headers_are_refused(gateway: Any) -> None:
+    port = int(gateway.url.rpartition(":")[2])
+    lines = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.example\r\n\r\n"
+    with anyio.fail_after(10):
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(lines.encode())
+            assert b" 421 " in await stream.receive()
+
+
+async def test_a_request_that_is_cut_off_is_not_executed(gateway: Any) -> None:
+    port = int(gateway.url.rpartition(":")[2])
+    body = b'{"source": {"kind": "environment", "name": "coins"}}'
+    head = (
+        f"POST /v1/episodes HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body) + 1}\r\n"
+        f"Content-Type: application/json\r\nAuthorization: Bearer {gateway.key}\r\n\r\n"
+    )
+    with anyio.fail_after(10):
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(head.encode() + body)
+        # The server handles connections in turn: its next answer comes after the cut-off request.
+        assert (await gateway.control.get("/v1/episodes")).json() == []
+    assert gateway.episodes.count_open() == 0
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "gate.example"])
+def test_a_reachable_address_without_api_keys_is_refused_with_the_remedy(host: str) -> None:
+    with pytest.raises(ConfigError, match="ASTRA_MCP_SERVE__API_KEYS"):
+        access_rules(host=host, control_key="k" * 32)
+    rules = access_rules(host=host, control_key="k" * 32, api_keys=[API_KEY])
+    assert ("0.0.0.0" in rules.hosts) is False
+
+
+def test_a_short_api_key_is_refused() -> None:
+    with pytest.raises(ConfigError, match="16 characters"):
+        access_rules(host="127.0.0.1", control_key="k" * 32, api_keys=["short"])
+
+
+@given(st.text(), st.lists(st.text(), max_size=4))
+def test_a_key_is_known_exactly_if_it_is_one_of_them(given: str, keys: list[str]) -> None:
+    assert is_known(given, keys) is (given in keys)
+
+
+@given(st.text("0123456789abcdef", min_size=7), st.sampled_from(["/mcp", "", "/x"]))
+def test_no_log_line_holds_a_whole_episode_id(episode: str, rest: str) -> None:
+    for prefix in ("/episodes/", "/v1/episodes/", "//episodes/"):
+        shown = loggable_path(prefix + episode + rest)
+        assert episode not in shown
+        assert episode[:6] in shown
+
+
+def test_control_characters_do_not_reach_the_log() -> None:
+    assert loggable_path("/a\n2026 forged line") == "/a?2026 forged line"
+
+
+def test_the_control_key_is_made_once_and_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    home = tmp_path / "new" / "home"
+    key = ensure_control_key(home)
+    assert len(key) >= 43
+    assert ensure_control_key(home) == key == read_control_key(home)
+    assert control_key_path(home).stat().st_mode & 0o777 == 0o600
+    assert [p.name for p in home.iterdir()] == ["control.key"]
+
+
+def test_a_control_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    ensure_control_key(tmp_path)
+    control_key_path(tmp_path).chmod(0o640)
+    with pytest.raises(ConfigError, match="mode 640"):
+        ensure_control_key(tmp_path)
+
+
+def test_an_empty_or_missing_control_key_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="astra-mcp serve"):
+        read_control_key(tmp_path)
+    control_key_path(tmp_path).touch(0o600)
+    with pytest.raises(ConfigError, match="delete it"):
+        ensure_control_key(tmp_path)
+
+
+async def test_an_answer_of_the_gate_says_what_to_do(gateway: Any) -> None:
+    answer: httpx.Response = await gateway.stranger.get("/v1/servers")
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert "Authorization: Bearer" in answer.json()["error"]["message"]
