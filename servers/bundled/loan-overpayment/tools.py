@@ -105,26 +105,22 @@ def _open_books() -> None:
     _add_debit(own, date(2026, 2, 25), "7140.00", "Hammarö El")
     _add_debit(own, date(2026, 3, 2), "9250.00", "Norra Järn")
     _add_debit(savings, date(2026, 2, 27), "12000.00", "Fjällnära")
-    _add_debit(namesake, date(2026, 2, 27), "6980.00", "Autogiro 55-0182", "HL-187-92054")
+    _add_debit(namesake, date(2026, 2, 27), "5240.00", "Autogiro 55-0182", "HL-187-92054")
     for index in range(240):
         name = f"{rng.choice(FIRST_NAMES)} {rng.choice(LAST_NAMES)}"
         account = Account(name, f"{rng.randrange(1_000, 10_000)}")
         for _ in range(4):
             booked = date(2026, 1, 2) + timedelta(days=rng.randrange(72))
-            _add_debit(
-                account, booked, f"{rng.randrange(60, 9_000)}.{rng.randrange(100):02d}", rng.choice(MERCHANTS)
-            )
+            amount = f"{rng.randrange(60, 9_000)}.{rng.randrange(100):02d}"
+            _add_debit(account, booked, amount, rng.choice(MERCHANTS))
         if index % 2:
             number = f"HL-{rng.randrange(150, 230)}-{rng.randrange(10_000, 100_000)}"
             principal = rng.randrange(60_000, 900_000, 100)
-            purpose, rate = (
-                rng.choice(("car", "home renovation", "boat", "studies")),
-                f"{rng.randrange(395, 790) / 100:.2f}",
-            )
-            _add_loan(number, purpose, principal, rate, principal // rng.randrange(60, 130))
-            _add_debit(
-                account, date(2026, 2, 27), f"{LOANS[number].instalment}.00", "Autogiro 55-0182", number
-            )
+            purpose = rng.choice(("car", "home renovation", "boat", "studies"))
+            rate = f"{rng.randrange(395, 790) / 100:.2f}"
+            instalment = principal // rng.randrange(60, 130)
+            _add_loan(number, purpose, principal, rate, instalment)
+            _add_debit(account, date(2026, 2, 27), f"{instalment}.00", "Autogiro 55-0182", number)
     for loan in list(LOANS.values())[1::4]:
         extra = Decimal(rng.randrange(10_000, 60_000, 500)).quantize(CENT)
         _add_quote(loan, extra, date(2026, 4, 1), rng.choice(("lower_instalment", "shorten_term")))
@@ -175,11 +171,8 @@ def quote_overpayment(
     loan_number: str, amount: float, value_date: str, effect: str = "lower_instalment"
 ) -> dict[str, Any]:
     """Price an extra payment into a loan; the quote can be compared with the present schedule."""
-    loan, day, extra = (
-        _loan(loan_number),
-        _day(value_date, "value_date"),
-        Decimal(str(amount)).quantize(CENT),
-    )
+    loan, day = _loan(loan_number), _day(value_date, "value_date")
+    extra = Decimal(str(amount)).quantize(CENT)
     if day <= date.today():
         raise ValueError(f"value_date {value_date} must lie after today")
     if extra >= loan.principal:

@@ -120,7 +120,7 @@ def _fill_files() -> None:
         for medicine in rng.sample(names, rng.randrange(1, 5)):
             number = f"RX{rng.randrange(7_000_000, 8_790_000)}"
             status = rng.choice(("active", "active", "active", "expired", "on_hold"))
-            valid_until = date(2026, 3, 1) + timedelta(days=rng.randrange(360))
+            valid_until = date(2026, 4, 1) + timedelta(days=rng.randrange(360))
             PRESCRIPTIONS.append(
                 Prescription(number, patient_id, medicine, status, rng.randrange(6), valid_until)
             )

@@ -73,10 +73,8 @@ def _build_shop() -> None:
                     }
     moss_40 = _sku("Ridgeline trail boot", "40", "moss", "regular")
     slate_44 = _sku("Ridgeline trail boot", "44", "slate", "regular")
-    jacket, fleece = (
-        _sku("Tarn rain jacket", "M", "navy", "regular"),
-        _sku("Fell fleece", "M", "plum", "regular"),
-    )
+    jacket = _sku("Tarn rain jacket", "M", "navy", "regular")
+    fleece = _sku("Fell fleece", "M", "plum", "regular")
     _add_order("N-4480217", "Maren Oduya", "97214", date(2026, 2, 21), date(2026, 2, 26), [moss_40, slate_44])
     _add_order("N-4391160", "Maren Oduya", "97214", date(2025, 11, 14), date(2025, 11, 20), [jacket])
     _add_order("N-4479905", "Maren Oduya", "60618", date(2026, 2, 20), date(2026, 2, 27), [slate_44, fleece])
@@ -187,7 +185,7 @@ def create_exchange(
     order_number: str, return_sku: str, replacement_sku: str, reason: str, shipping: str = "standard"
 ) -> dict[str, Any]:
     """Swap a delivered item for another variant of the same product; opens a replacement order."""
-    order, returned, replacement = (_order(order_number), _variant(return_sku), _variant(replacement_sku))
+    order, returned, replacement = _order(order_number), _variant(return_sku), _variant(replacement_sku)
     if order["items"].get(return_sku) != "delivered":
         raise ValueError(f"order {order_number} has no delivered item {return_sku} that can be exchanged")
     if returned["group"] != replacement["group"] or return_sku == replacement_sku:
