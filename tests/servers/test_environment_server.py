@@ -1,0 +1,269 @@
+"""What a session of an environment server promises, with the real sandbox behind it."""
+
+from collections.abc import Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from astra_mcp.environments.bundle import Bundle
+from astra_mcp.errors import SandboxError
+from astra_mcp.sandbox import Sandbox, SandboxLimits, open_sandbox
+from astra_mcp.types import CallOutcome, Origin, PastCall, ServerKind, UpstreamReply
+from servers.environment import MAX_KILLS, EnvironmentServer, EnvironmentSession
+
+Call = tuple[str, dict[str, Any]]
+
+TALK: Sequence[Call] = (
+    ("remember", {"word": "one"}),
+    ("draw", {}),
+    ("refuse", {"word": "two"}),
+    ("draw", {"sides": 100}),
+    ("remember", {"word": "three"}),
+)
+
+
+@asynccontextmanager
+async def opened(server: EnvironmentServer, seed: int = 7, past: Sequence[PastCall] = ()):  # noqa: ANN201
+    session = server.open_session(key="test", seed=seed, past=past)
+    try:
+        yield session
+    finally:
+        await session.aclose()
+
+
+async def play(session: EnvironmentSession, calls: Sequence[Call]) -> list[UpstreamReply]:
+    return [await session.call(tool, arguments) for tool, arguments in calls]
+
+
+def past_of(calls: Sequence[Call], outcome: CallOutcome = CallOutcome.APPLIED) -> list[PastCall]:
+    return [PastCall(tool=tool, arguments=a, outcome=outcome) for tool, a in calls]
+
+
+async def test_server_shows_what_the_bundle_declares(
+    notebook: Bundle, server: EnvironmentServer
+) -> None:
+    assert server.name == "notebook"
+    assert server.kind is ServerKind.ENVIRONMENT
+    assert [t.name for t in server.tools] == ["remember", "draw", "refuse", "flood", "hang"]
+    assert server.version == notebook.content_hash
+
+
+async def test_a_value_comes_back_as_text_and_as_structure(server: EnvironmentServer) -> None:
+    async with opened(server) as session:
+        reply = await session.call("remember", {"word": "one"})
+        unstructured = await session.call("draw", {})
+    assert reply.origin is Origin.TOOL
+    assert reply.outcome is CallOutcome.APPLIED
+    assert reply.result.text == '{"words": ["one"], "count": 1}'
+    assert reply.result.structured == {"words": ["one"], "count": 1}
+    assert unstructured.result.structured is None
+
+
+async def test_an_exception_is_an_error_that_names_its_kind(server: EnvironmentServer) -> None:
+    async with opened(server) as session:
+        reply = await session.call("refuse", {"word": "x"})
+        after = await session.call("remember", {"word": "y"})
+    assert reply.result.is_error
+    assert reply.result.text == "LookupError: the notebook has no page for x"
+    assert (reply.origin, reply.outcome) == (Origin.TOOL, CallOutcome.APPLIED)
+    assert after.result.structured == {"words": ["x", "y"], "count": 2}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("remember", {}, "word"),
+        ("remember", {"word": 3}, "string"),
+        ("remember", {"word": "a", "wird": "b"}, "wird"),
+        ("draw", {"sides": 1}, "sides"),
+        ("recall", {}, "remember, draw, refuse, flood, hang"),
+    ],
+)
+async def test_wrong_calls_are_rejected_before_the_tool(
+    server: EnvironmentServer, tool: str, arguments: dict[str, Any], expected: str
+) -> None:
+    async with opened(server) as session:
+        reply = await session.call(tool, arguments)
+        after = await session.call("remember", {"word": "first"})
+    assert reply.result.is_error
+    assert expected in reply.result.text
+    assert (reply.origin, reply.outcome) == (Origin.TOOL, CallOutcome.REJECTED)
+    assert after.result.structured == {"words": ["first"], "count": 1}
+
+
+async def test_a_rejected_call_does_not_move_the_clock(server: EnvironmentServer) -> None:
+    async with opened(server) as plain, opened(server) as corrected:
+        expected = await plain.call("draw", {})
+        await corrected.call("draw", {"sides": 0})
+        assert await corrected.call("draw", {}) == expected
+
+
+async def test_sessions_of_one_seed_agree_and_share_nothing(server: EnvironmentServer) -> None:
+    async with opened(server) as first, opened(server) as second, opened(server, seed=8) as other:
+        replies = await play(first, TALK)
+        assert await play(second, TALK) == replies
+        assert await play(other, TALK) != replies
+
+
+async def test_the_call_after_a_kill_sees_the_state_as_if_it_had_not_been(
+    server: EnvironmentServer,
+) -> None:
+    async with opened(server) as plain, opened(server) as killed:
+        expected = await play(plain, TALK)
+        replies = await play(killed, TALK[:2])
+        kill = await killed.call("flood", {"length": 1 << 20})
+        replies += await play(killed, TALK[2:])
+    assert replies == expected
+    assert kill.result.is_error
+    assert (kill.origin, kill.outcome) == (Origin.TOOL, CallOutcome.KILLED)
+    assert "flood was stopped" in kill.result.text
+    assert "no effect" in kill.result.text
+
+
+async def test_a_call_that_never_returns_is_stopped_and_says_so(server: EnvironmentServer) -> None:
+    async with opened(server) as session:
+        await session.call("remember", {"word": "kept"})
+        kill = await session.call("hang", {})
+        after = await session.call("remember", {"word": "next"})
+    assert kill.outcome is CallOutcome.KILLED
+    assert "0.5 s" in kill.result.text
+    assert after.result.structured == {"words": ["kept", "next"], "count": 2}
+
+
+async def test_the_last_kill_is_the_sandbox_failing(server: EnvironmentServer) -> None:
+    async with opened(server) as session:
+        kills = await play(session, [("flood", {"length": 1 << 20})] * MAX_KILLS)
+        after = await session.call("remember", {"word": "late"})
+    assert [k.origin for k in kills] == [Origin.TOOL, Origin.TOOL, Origin.SANDBOX]
+    assert {k.outcome for k in kills} == {CallOutcome.KILLED}
+    assert (after.origin, after.outcome) == (Origin.SANDBOX, CallOutcome.REJECTED)
+    assert after.result.is_error
+
+
+async def test_an_earlier_life_is_replayed_before_the_first_call(server: EnvironmentServer) -> None:
+    async with opened(server) as plain:
+        expected = (await play(plain, TALK))[3:]
+    past = [
+        *past_of(TALK[:1]),
+        *past_of([("remember", {"wrong": 1})], CallOutcome.REJECTED),
+        *past_of([("flood", {"length": 1 << 20})], CallOutcome.KILLED),
+        *past_of(TALK[1:3]),
+    ]
+    async with opened(server, past=past) as second:
+        assert await play(second, TALK[3:]) == expected
+
+
+async def test_kills_of_an_earlier_life_count(server: EnvironmentServer) -> None:
+    killed = past_of([("flood", {"length": 1 << 20})] * (MAX_KILLS - 1), CallOutcome.KILLED)
+    async with opened(server, past=killed) as session:
+        reply = await session.call("flood", {"length": 1 << 20})
+    assert (reply.origin, reply.outcome) == (Origin.SANDBOX, CallOutcome.KILLED)
+
+
+async def test_a_death_during_the_replay_is_the_sandbox_failing(server: EnvironmentServer) -> None:
+    async with opened(server, past=past_of([("flood", {"length": 1 << 20})])) as session:
+        reply = await session.call("remember", {"word": "one"})
+    assert (reply.origin, reply.outcome) == (Origin.SANDBOX, CallOutcome.REJECTED)
+    assert reply.result.text == "The environment could not run the tool: its sandbox failed."
+
+
+async def test_code_that_does_not_load_is_the_sandbox_failing(
+    notebook: Bundle, sandbox: Sandbox
+) -> None:
+    broken = notebook.model_copy(update={"code": "1 / 0\n"})
+    async with opened(EnvironmentServer(broken, sandbox)) as session:
+        reply = await session.call("remember", {"word": "one"})
+    assert reply.origin is Origin.SANDBOX
+    assert "ZeroDivision" not in reply.result.text
+
+
+async def test_a_cancelled_call_takes_no_effect(server: EnvironmentServer) -> None:
+    async with opened(server) as plain, opened(server) as session:
+        expected = await play(plain, TALK)
+        replies = await play(session, TALK[:2])
+        with anyio.move_on_after(0.05) as scope:
+            await session.call("hang", {})
+        replies += await play(session, TALK[2:])
+    assert scope.cancelled_caught
+    assert replies == expected
+
+
+async def test_calls_at_once_run_one_after_another(server: EnvironmentServer) -> None:
+    words = [f"w{i}" for i in range(20)]
+    counts: list[Any] = []
+    async with opened(server) as session, anyio.create_task_group() as group:
+
+        async def remember(word: str) -> None:
+            reply = await session.call("remember", {"word": word})
+            assert isinstance(reply.result.structured, dict)
+            counts.append(reply.result.structured["count"])
+
+        for word in words:
+            group.start_soon(remember, word)
+    assert counts == list(range(1, 21))
+
+
+async def test_a_closed_session_takes_no_calls_and_closes_twice(server: EnvironmentServer) -> None:
+    session = server.open_session(key="test", seed=0)
+    await session.call("draw", {})
+    await session.aclose()
+    await session.aclose()
+    with pytest.raises(SandboxError, match="closed"):
+        await session.call("draw", {})
+
+
+async def test_closing_cuts_off_a_call_under_way(server: EnvironmentServer) -> None:
+    session = server.open_session(key="test", seed=0)
+    await session.call("draw", {})
+    is_cut = anyio.Event()
+
+    async def hang() -> None:
+        with pytest.raises(SandboxError, match="closed"):
+            await session.call("hang", {})
+        is_cut.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(hang)
+        await anyio.wait_all_tasks_blocked()
+        await session.aclose()
+    assert is_cut.is_set()
+
+
+CALLS: st.SearchStrategy[Call] = st.one_of(
+    st.tuples(st.just("remember"), st.fixed_dictionaries({"word": st.sampled_from("abc")})),
+    st.tuples(st.just("refuse"), st.fixed_dictionaries({"word": st.sampled_from("de")})),
+    st.tuples(st.just("draw"), st.fixed_dictionaries({"sides": st.integers(2, 1000)})),
+)
+
+
+@given(
+    talk=st.lists(CALLS, min_size=1, max_size=6),
+    kills=st.lists(st.integers(0, 6), max_size=MAX_KILLS - 1),
+    cut=st.integers(0, 6),
+    seed=st.integers(0, 2**63 - 1),
+)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_kills_and_restarts_never_change_what_the_other_calls_return(
+    notebook: Bundle, talk: list[Call], kills: list[int], cut: int, seed: int
+) -> None:
+    async def compare() -> None:
+        limits = SandboxLimits(result_bytes=4096)
+        async with open_sandbox(limits) as sandbox:
+            server = EnvironmentServer(notebook, sandbox)
+            async with opened(server, seed) as plain:
+                expected = await play(plain, talk)
+            replies: list[UpstreamReply] = []
+            async with opened(server, seed) as session:
+                for index, call in enumerate(talk[:cut]):
+                    for _ in range(kills.count(index)):
+                        await session.call("flood", {"length": 10_000})
+                    replies += await play(session, [call])
+            async with opened(server, seed, past_of(talk[:cut])) as revived:
+                replies += await play(revived, talk[cut:])
+            assert replies == expected
+
+    anyio.run(compare)
