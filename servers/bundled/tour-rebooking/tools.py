@@ -131,6 +131,7 @@ def find_booking(lead_traveller: str, departure_date: str) -> dict[str, Any]:
                 "tour": departure["tour"],
                 "party_size": booking["party"],
                 "status": "moved" if booking["moved_to"] else "confirmed",
+                "moved_to": booking["moved_to"],
             }
     raise LookupError("no booking of that lead traveller departs that day; check the name as on the invoice")
 
