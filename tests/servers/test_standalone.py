@@ -1,0 +1,149 @@
+"""One server alone: callers never share a state, states end, and both transports and eras reach it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, MCPError
+
+from astra_mcp.cli.listening import bind, listen, url_of
+from astra_mcp.errors import UnknownNameError
+from astra_mcp.types import ToolResult
+from servers.environment import MAX_KILLS, EnvironmentServer
+from servers.standalone import CallerStates, open_standalone_http
+
+ERAS = ("legacy", "2026-07-28")
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@asynccontextmanager
+async def states_of(server: EnvironmentServer, **options: Any) -> AsyncGenerator[CallerStates]:
+    states = CallerStates(server, **options)
+    try:
+        yield states
+    finally:
+        await states.aclose()
+
+
+async def remember(states: CallerStates, caller: str, word: str) -> Any:
+    result = await states.call(caller, "remember", {"word": word})
+    assert isinstance(result.structured, dict)
+    return result.structured["words"]
+
+
+async def test_callers_share_nothing(server: EnvironmentServer) -> None:
+    async with states_of(server) as states:
+        await remember(states, "a", "one")
+        await remember(states, "b", "two")
+        assert await remember(states, "a", "three") == ["one", "three"]
+
+
+async def test_a_state_ends_when_it_was_idle_for_too_long(server: EnvironmentServer) -> None:
+    clock = Clock()
+    async with states_of(server, idle_seconds=60, now=clock) as states:
+        await remember(states, "a", "one")
+        clock.seconds += 30
+        await remember(states, "b", "two")
+        clock.seconds += 31
+        await states.expire()
+        assert len(states) == 1
+        assert await remember(states, "a", "three") == ["three"]
+        assert await remember(states, "b", "four") == ["two", "four"]
+
+
+async def test_a_state_with_a_call_under_way_does_not_end(server: EnvironmentServer) -> None:
+    clock = Clock()
+    results: list[ToolResult] = []
+    async with (
+        states_of(server, idle_seconds=60, limit=1, now=clock) as states,
+        anyio.create_task_group() as group,
+    ):
+        await remember(states, "a", "one")
+
+        async def hang() -> None:
+            results.append(await states.call("a", "hang", {}))
+
+        group.start_soon(hang)
+        await anyio.wait_all_tasks_blocked()
+        clock.seconds += 1000
+        await states.expire()
+        assert len(states) == 1
+        refused = await states.call("b", "draw", {})
+        assert refused.is_error
+        assert "Too many callers" in refused.text
+    assert "hang was stopped" in results[0].text
+
+
+async def test_the_state_that_was_idle_longest_makes_room(server: EnvironmentServer) -> None:
+    clock = Clock()
+    async with states_of(server, limit=2, now=clock) as states:
+        for caller in ("a", "b", "a", "c"):
+            clock.seconds += 1
+            await remember(states, caller, caller)
+        assert len(states) == 2
+        assert await remember(states, "a", "x") == ["a", "a", "x"]
+        assert await remember(states, "b", "x") == ["x"]
+
+
+async def test_a_state_that_failed_is_replaced_by_a_fresh_one(server: EnvironmentServer) -> None:
+    async with states_of(server) as states:
+        await remember(states, "a", "one")
+        kills = [await states.call("a", "flood", {"length": 1 << 20}) for _ in range(MAX_KILLS)]
+        assert "fresh state" in kills[-1].text
+        assert await remember(states, "a", "two") == ["two"]
+
+
+async def test_an_unknown_tool_names_the_available_ones(server: EnvironmentServer) -> None:
+    async with states_of(server) as states:
+        with pytest.raises(UnknownNameError, match="available tools: remember, draw"):
+            await states.call("a", "recall", {})
+        assert len(states) == 0
+
+
+@pytest.fixture
+async def url(server: EnvironmentServer) -> AsyncGenerator[str]:
+    """Where the notebook is served over HTTP."""
+    with bind("127.0.0.1", 0) as listener:
+        async with open_standalone_http(server) as app, listen(app, listener):
+            yield url_of(listener, "/mcp")
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_http_clients_list_and_call(url: str, mode: Any) -> None:
+    async with Client(url, mode=mode, cache=None) as client:
+        listed = await client.list_tools()
+        result = await client.call_tool("remember", {"word": "one"})
+        error = await client.call_tool("remember", {"word": ""})
+        with pytest.raises(MCPError, match="available tools: remember"):
+            await client.call_tool("recall", {})
+    assert [t.name for t in listed.tools] == ["remember", "draw", "refuse", "flood", "hang"]
+    assert result.structured_content == {"words": ["one"], "count": 1}
+    assert error.is_error
+
+
+async def test_http_callers_of_both_eras_have_their_own_states(url: str) -> None:
+    targets = [
+        (url, "legacy"),
+        (url, "legacy"),
+        (url, "2026-07-28"),
+        (f"{url}?caller=a", "2026-07-28"),
+        (f"{url}?caller=b", "2026-07-28"),
+    ]
+    for number, (target, mode) in enumerate(targets):
+        async with Client(target, mode=mode, cache=None) as client:  # pyright: ignore[reportArgumentType]
+            result = await client.call_tool("remember", {"word": f"w{number}"})
+            assert result.structured_content == {"words": [f"w{number}"], "count": 1}
+    async with Client(targets[3][0], mode="2026-07-28", cache=None) as client:
+        result = await client.call_tool("remember", {"word": "again"})
+    assert result.structured_content == {"words": ["w3", "again"], "count": 2}
