@@ -13,9 +13,7 @@ SET_POINT = -20.0  # degrees Celsius of every frozen box
 MAX_LOG_DAYS = 10
 CITY_HUBS = {"成都": "西安", "重庆": "武汉", "昆明": "贵阳", "南宁": "长沙", "西宁": "兰州", "福州": "南昌"}
 ORIGINS = ("大连", "青岛", "烟台", "天津")
-SEVERITIES = ((-5.0, 2.6), (-10.0, 1.45), (-15.0, 0.8))  # from this peak on: weight of a minute
-MILD_SEVERITY = 0.35
-MINUTES_OF_TOTAL_LOSS = 1200
+DEGREE_MINUTES_OF_TOTAL_LOSS = 9600  # minutes above the limit, times degrees of the peak above the set point
 LIMITED_COVER_PERCENT = 30
 
 
@@ -191,8 +189,8 @@ def assess_claim(
 ) -> dict[str, object]:
     """Assess what the carrier pays for one excursion of a shipment."""
     waybill = _waybill(waybill_no)
-    severity = next((w for peak, w in SEVERITIES if peak_celsius >= peak), MILD_SEVERITY)
-    loss_share = min(1.0, excursion_minutes * severity / MINUTES_OF_TOTAL_LOSS)
+    degrees = max(0.0, peak_celsius - SET_POINT)
+    loss_share = min(1.0, excursion_minutes * degrees / DEGREE_MINUTES_OF_TOTAL_LOSS)
     payable_percent = 100 if cover == "足额保价" else LIMITED_COVER_PERCENT
     fen = round(waybill.declared_yuan * loss_share * payable_percent)
     return {
