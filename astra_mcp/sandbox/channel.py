@@ -4,6 +4,7 @@ Deadlines are the caller's. Knows sizes; does not know what the messages mean.
 """
 
 import array
+import os
 import socket
 import struct
 from collections.abc import Sequence
@@ -14,10 +15,20 @@ import anyio
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.zygote.wire import PREFIX, encode
 
-__all__ = ["Channel", "ChannelClosedError", "Message", "OversizedMessageError", "channel_pair"]
+__all__ = [
+    "Ancillary",
+    "Channel",
+    "ChannelClosedError",
+    "Message",
+    "OversizedMessageError",
+    "channel_pair",
+]
 
 _CHUNK = 1 << 18
 _CREDENTIALS = struct.Struct("3i")
+"""Process, user and group."""
+_ANCILLARY_BYTES = socket.CMSG_SPACE(_CREDENTIALS.size)
+"""Room for one sender, or for a few descriptors where no sender was asked for."""
 
 
 class ChannelClosedError(SandboxError):
@@ -39,6 +50,14 @@ def channel_pair() -> tuple["Channel", socket.socket]:
     """Make the two ends of a new channel: the host's, and the one to give away."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     return Channel(ours), theirs
+
+
+class Ancillary(NamedTuple):
+    """What the kernel delivered beside the first bytes of a message."""
+
+    sender: int | None
+    """Process that sent them, as the kernel vouches; None where nobody asked for it."""
+    descriptors: tuple[int, ...]
 
 
 class Channel:
@@ -75,7 +94,37 @@ class Channel:
             ChannelClosedError: The process is gone.
             OversizedMessageError: Head or body is announced as larger than its limit, in bytes.
         """
-        head_size, body_size = PREFIX.unpack(await self._exactly(PREFIX.size))
+        prefix = await self._exactly(PREFIX.size)
+        return await self._finish(prefix, head_limit, body_limit)
+
+    async def receive_with_ancillary(self, *, head_limit: int) -> tuple[Message, Ancillary]:
+        """Read a message without a body, and what the kernel says about its first bytes.
+
+        Raises:
+            ChannelClosedError: The process is gone.
+            OversizedMessageError: The head is announced as larger than its limit, in bytes.
+        """
+        while True:
+            try:
+                start, control, _, _ = self._socket.recvmsg(PREFIX.size, _ANCILLARY_BYTES)
+                break
+            except BlockingIOError:
+                await anyio.wait_readable(self._socket)
+            except OSError as error:
+                raise ChannelClosedError("the process ended") from error
+        ancillary = _parse_ancillary(control)
+        try:
+            if not start:
+                raise ChannelClosedError("the process ended")
+            prefix = start + await self._exactly(PREFIX.size - len(start))
+            return await self._finish(prefix, head_limit, 0), ancillary
+        except BaseException:
+            for descriptor in ancillary.descriptors:
+                os.close(descriptor)
+            raise
+
+    async def _finish(self, prefix: bytes, head_limit: int, body_limit: int) -> Message:
+        head_size, body_size = PREFIX.unpack(prefix)
         if head_size > head_limit or body_size > body_limit:
             raise OversizedMessageError(f"{head_size} + {body_size} bytes announced")
         return Message(await self._exactly(head_size), await self._exactly(body_size))
@@ -95,6 +144,21 @@ class Channel:
             received += chunk
         return bytes(received)
 
+    def ask_for_sender(self, wanted: bool) -> None:
+        """Have the kernel attach the sender's process id to what arrives, or no longer."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, int(wanted))
+
     def close(self) -> None:
         """Close the host's end."""
         self._socket.close()
+
+
+def _parse_ancillary(control: list[tuple[int, int, bytes]]) -> Ancillary:
+    sender: int | None = None
+    descriptors = array.array("i")
+    for _, kind, data in control:
+        if kind == socket.SCM_CREDENTIALS:
+            sender = _CREDENTIALS.unpack(data)[0]
+        elif kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    return Ancillary(sender, tuple(descriptors))

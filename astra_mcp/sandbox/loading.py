@@ -3,9 +3,10 @@
 Knows the wire and the module's text; does not know how the process came to be.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Self
 
@@ -17,12 +18,19 @@ from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits
 from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_head
 from astra_mcp.types import JsonValue, canonical_json
 
-__all__ = ["START_SECONDS", "ModuleSource", "begin_session", "load_module"]
+__all__ = [
+    "START_SECONDS",
+    "ModuleSource",
+    "RefusedError",
+    "begin_session",
+    "load_module",
+    "wait_until_up",
+]
 
 START_SECONDS = 30.0
 """How long a new process may take to answer on a busy machine."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017 - reads as what it is
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HEAD_LIMIT = head_limit(0)
 
 
@@ -50,20 +58,38 @@ class ModuleSource:
         return cls(id=ModuleId(digest), code=code, load_seed=load_seed, clock=nanoseconds)
 
 
+class RefusedError(SandboxError):
+    """A healthy process could not do as it was asked, such as fork when memory is short."""
+
+
+async def wait_until_up(channel: Channel) -> int | None:
+    """Wait for a new process; returns the descriptor that came with its first words, if any.
+
+    Raises:
+        SandboxError: It did not come up.
+    """
+    try:
+        with anyio.fail_after(START_SECONDS):
+            _, ancillary = await channel.receive_with_ancillary(head_limit=_HEAD_LIMIT)
+    except TimeoutError as error:
+        raise SandboxError("a tool process did not start in time") from error
+    return ancillary.descriptors[0] if ancillary.descriptors else None
+
+
 async def load_module(channel: Channel, source: ModuleSource, limits: SandboxLimits) -> None:
     """Have a process compile and execute a module.
 
     Raises:
         ToolCodeError: It does not compile, it raised, it took too long, or it ended its process.
     """
-    request = {"op": "load", "seed": source.load_seed, "clock": source.clock}
+    request: dict[str, object] = {"op": "load", "seed": source.load_seed, "clock": source.clock}
     try:
-        with anyio.fail_after(START_SECONDS + limits.load_seconds):
+        with anyio.fail_after(limits.load_seconds):
             await channel.send(request, source.code.encode("utf-8", "replace"))
             head = parse_head(await channel.receive(head_limit=_HEAD_LIMIT, body_limit=0))
     except TimeoutError as error:
         seconds = f"{limits.load_seconds:g}"
-        raise ToolCodeError(f"tools.py: took longer than {seconds} s to load") from error
+        raise ToolCodeError(f"tools.py: takes longer than {seconds} s to load") from error
     except ChannelClosedError as error:
         raise ToolCodeError("tools.py: ended its process while it was loaded") from error
     except (MalformedReplyError, OversizedMessageError) as error:
@@ -78,17 +104,24 @@ def _load_fault(head: Mapping[str, JsonValue]) -> str:
     return f"{place}: {head.get('kind')}: {head.get('message')}"
 
 
-async def begin_session(channel: Channel, source: ModuleSource, *, seed: int) -> None:
-    """Set clock and seed of a process that holds the module.
+async def begin_session(channel: Channel, source: ModuleSource, *, seed: int) -> int | None:
+    """Set clock and seed of a process that holds the module; returns who answered, if asked for.
 
     Raises:
-        SandboxError: The process did not answer as it should.
+        RefusedError: The process says that it cannot.
+        SandboxError: It did not answer as it should.
     """
     try:
         with anyio.fail_after(START_SECONDS):
             await channel.send({"op": "begin", "seed": seed, "clock": source.clock})
-            head = parse_head(await channel.receive(head_limit=_HEAD_LIMIT, body_limit=0))
+            message, ancillary = await channel.receive_with_ancillary(head_limit=_HEAD_LIMIT)
     except TimeoutError as error:
-        raise SandboxError("a tool process did not start in time") from error
+        raise SandboxError("a session did not start in time") from error
+    for descriptor in ancillary.descriptors:
+        os.close(descriptor)  # nobody asked for it
+    head = parse_head(message)
+    if head.get("status") == "failed":
+        raise RefusedError(f"a session could not be started: {str(head.get('message'))[:200]}")
     if head.get("status") != "ready":
-        raise SandboxError(f"a tool process did not start: {head.get('message')}")
+        raise SandboxError("a session did not start as it should")
+    return ancillary.sender

@@ -6,7 +6,7 @@ it is used only where the caller says that the code is trusted.
 
 import os
 import platform
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import datetime
 
@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import Process
 
 from astra_mcp.sandbox.channel import channel_pair
-from astra_mcp.sandbox.loading import ModuleSource, begin_session, load_module
+from astra_mcp.sandbox.loading import ModuleSource, begin_session, load_module, wait_until_up
 from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits, SandboxReport
 from astra_mcp.sandbox.runtime import Runtime, settings_for
 from astra_mcp.sandbox.session import ProcessSession
@@ -27,7 +27,7 @@ _GONE_SECONDS = 30.0
 @asynccontextmanager
 async def open_plain_processes(
     limits: SandboxLimits, runtime: Runtime
-) -> AsyncIterator["PlainProcesses"]:
+) -> AsyncGenerator["PlainProcesses"]:
     """Own the processes of trusted tool code; leaving kills them all."""
     processes = PlainProcesses(limits, runtime)
     try:
@@ -85,6 +85,7 @@ class PlainProcesses:
         )
         self._sessions.add(session)
         try:
+            await wait_until_up(channel)
             await load_module(channel, source, self._limits)
             await begin_session(channel, source, seed=seed)
         except BaseException:

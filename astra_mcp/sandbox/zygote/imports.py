@@ -16,31 +16,27 @@ TOOL_MODULE = "tools"
 """Name under which tool code runs."""
 
 ALLOWED = frozenset(
-    """
-    __future__ abc array ast base64 binascii bisect calendar cmath codecs collections collections.abc
-    colorsys contextlib copy copyreg csv dataclasses datetime decimal difflib enum fnmatch fractions
-    functools graphlib hashlib heapq hmac html html.parser inspect io ipaddress itertools json keyword
-    locale logging math numbers operator pprint queue random re reprlib secrets shlex statistics string
-    struct textwrap time traceback types typing unicodedata urllib urllib.parse uuid warnings weakref zlib
-    """.split()
+    ["__future__", "abc", "array", "ast", "base64", "binascii", "bisect", "calendar", "cmath", "codecs", "collections", "collections.abc", "colorsys", "contextlib", "copy", "copyreg", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fnmatch", "fractions", "functools", "graphlib", "hashlib", "heapq", "hmac", "html", "html.parser", "inspect", "io", "ipaddress", "itertools", "json", "keyword", "locale", "logging", "math", "numbers", "operator", "pprint", "queue", "random", "re", "reprlib", "secrets", "shlex", "statistics", "string", "struct", "textwrap", "time", "traceback", "types", "typing", "unicodedata", "urllib", "urllib.parse", "uuid", "warnings", "weakref", "zlib"]
 )
 """The standard library without files, network, processes and the interpreter's insides. ``zoneinfo``
 is not among them: its data lives in files."""
 
-_LAZY = """
-    _strptime _pydecimal linecache stringprep tokenize tracemalloc encodings.idna encodings.ascii
-    encodings.latin_1 encodings.utf_16 encodings.utf_32 encodings.utf_8_sig encodings.cp1252
-    encodings.gbk encodings.gb18030 encodings.big5 encodings.punycode encodings.hex_codec
-    encodings.base64_codec json.decoder json.encoder
-    """.split()
+_LAZY = ["_strptime", "_pydecimal", "linecache", "stringprep", "tokenize", "tracemalloc", "encodings.idna", "encodings.ascii", "encodings.latin_1", "encodings.utf_16", "encodings.utf_32", "encodings.utf_8_sig", "encodings.cp1252", "encodings.gbk", "encodings.gb18030", "encodings.big5", "encodings.punycode", "encodings.hex_codec", "encodings.base64_codec", "json.decoder", "json.encoder"]
 """What the allowed modules import only when a function first needs it."""
+
+_FOR_ATTACKS = ["atexit", "ctypes", "mmap", "multiprocessing", "socket", "subprocess", "threading"]
 
 _HINTS = {"zoneinfo": "; use datetime.timezone with a fixed offset"}
 
 
-def preload() -> None:
-    """Import everything that tools may use: nothing can be opened later."""
-    for name in (*sorted(ALLOWED), *_LAZY):
+def preload(*, unguarded: bool = False) -> None:
+    """Import everything that tools may use: nothing can be opened later.
+
+    Args:
+        unguarded: Also what only an attack needs, so that tests meet the kernel and not an ImportError.
+    """
+    extra = _FOR_ATTACKS if unguarded else ()
+    for name in (*sorted(ALLOWED), *_LAZY, *extra):
         with contextlib.suppress(ImportError):  # a codec that this interpreter was built without
             importlib.import_module(name)
 
@@ -51,8 +47,8 @@ def install_guard() -> None:
 
     def guarded_import(
         name: str,
-        globals: Mapping[str, object] | None = None,  # noqa: A002 - the signature of __import__
-        locals: Mapping[str, object] | None = None,  # noqa: A002
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:

@@ -4,6 +4,7 @@ The packages above this one are entered as empty shells, so that its modules loa
 without running code that the process must not hold. (``-I`` and ``-E`` would ignore PYTHONHASHSEED.)
 """
 
+import os
 import sys
 import types
 from pathlib import Path
@@ -18,15 +19,27 @@ def enter_packages() -> None:
         sys.modules[name] = package
 
 
+def fix_addresses() -> None:
+    """Start over without address randomisation, where the kernel lets us."""
+    if sys.platform != "linux":
+        return
+    from astra_mcp.sandbox.zygote.kernel import Kernel  # noqa: PLC0415 - after enter_packages
+
+    if Kernel().disable_address_randomisation():
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the same command again
+
+
 def main(mode: str, descriptor: str, settings: str) -> None:
-    """Run one mode: ``plain`` is a single session without a sandbox."""
+    """Run one mode of :mod:`astra_mcp.sandbox.zygote.modes`."""
     enter_packages()
-    from astra_mcp.sandbox.zygote import determinism  # noqa: PLC0415 - after enter_packages
+    fix_addresses()
+    from astra_mcp.sandbox.zygote import determinism  # noqa: PLC0415
 
-    determinism.install()
+    determinism.install()  # before any module copies a name out of those it patches
     from astra_mcp.sandbox.zygote import modes  # noqa: PLC0415
+    from astra_mcp.sandbox.zygote.settings import Settings  # noqa: PLC0415
 
-    modes.MODES[mode](int(descriptor), settings)
+    modes.MODES[mode](int(descriptor), Settings.decode(settings))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ The same loop runs locked (as a template, and as the sessions that branch from i
 replies are data from an untrusted process: the host checks their size and shape.
 """
 
+import contextlib
 import gc
 import io
 import json
@@ -13,7 +14,7 @@ import socket
 import sys
 import types
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from astra_mcp.sandbox.zygote import determinism, wire
 from astra_mcp.sandbox.zygote.imports import TOOL_MODULE, install_guard
@@ -49,6 +50,11 @@ class ToolProcess:
         self._module = types.ModuleType(TOOL_MODULE)
         self._output = Output(settings.output_bytes)
         self._armed = False
+
+    def greet(self) -> Self:
+        """Tell the host that the process is up; a locked one is announced by the fork server."""
+        self._channel.sendall(wire.encode({"status": "up"}))
+        return self
 
     def run(self) -> NoReturn:
         """Answer the host until it closes its end; never returns, no exit handler runs."""
@@ -109,7 +115,8 @@ class ToolProcess:
         try:
             pid = _fork()
         except OSError as error:
-            session.sendall(wire.encode({"status": "failed", "message": error.strerror}))
+            with contextlib.suppress(OSError):  # the host may have given up on it
+                session.sendall(wire.encode({"status": "failed", "message": error.strerror}))
             session.close()
             return
         if pid:

@@ -1,5 +1,8 @@
-"""What a launched process can be."""
+"""What a launched process can be: a plain session, the fork server, or a test of this machine."""
 
+import json
+import os
+import platform
 import socket
 from collections.abc import Callable
 
@@ -10,9 +13,37 @@ from astra_mcp.sandbox.zygote.settings import Settings
 __all__ = ["MODES"]
 
 
-def _run_plain(descriptor: int, settings: str) -> None:
+def _run_plain(descriptor: int, settings: Settings) -> None:
     preload()
-    ToolProcess(socket.socket(fileno=descriptor), Settings.decode(settings)).run()
+    channel = socket.socket(fileno=descriptor)
+    ToolProcess(channel, settings).greet().run()
 
 
-MODES: dict[str, Callable[[int, str], None]] = {"plain": _run_plain}
+def _run_zygote(descriptor: int, settings: Settings) -> None:
+    from astra_mcp.sandbox.zygote.lockdown import LayerMissingError, Lockdown  # noqa: PLC0415
+    from astra_mcp.sandbox.zygote.server import ForkServer  # noqa: PLC0415
+
+    preload(unguarded=not settings.import_guard)
+    control = socket.socket(fileno=os.dup(descriptor))  # the host's number may be any
+    os.close(descriptor)
+    try:
+        lockdown = Lockdown()
+        server = ForkServer(control, settings, lockdown)
+        layers = lockdown.enter_server()
+    except LayerMissingError as error:
+        control.send(json.dumps({"missing": error.layer, "reason": str(error)}).encode())
+        return
+    control.send(json.dumps(layers.as_dict()).encode())
+    server.run()
+
+
+def _run_examination(descriptor: int, settings: Settings) -> None:
+    """Try each layer on this very process, and write which of them held."""
+    from astra_mcp.sandbox.zygote.examination import examine  # noqa: PLC0415
+
+    os.write(descriptor, json.dumps(examine(settings)).encode())
+
+
+MODES: dict[str, Callable[[int, Settings], None]] = {"plain": _run_plain}
+if platform.system() == "Linux":
+    MODES |= {"zygote": _run_zygote, "examine": _run_examination}

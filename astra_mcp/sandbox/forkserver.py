@@ -1,0 +1,106 @@
+"""The host's side of the fork server: starts it, asks it for templates, notices its end."""
+
+import array
+import json
+import os
+import socket
+from typing import Any, Self
+
+import anyio
+from anyio.abc import Process
+
+from astra_mcp.errors import SandboxError, SandboxUnavailableError
+from astra_mcp.sandbox.loading import START_SECONDS
+from astra_mcp.sandbox.processes import LockedProcess
+from astra_mcp.sandbox.runtime import Runtime
+from astra_mcp.sandbox.zygote.settings import Settings
+
+__all__ = ["ForkServer"]
+
+_PACKET = 4096
+_END_SECONDS = 10.0
+
+
+class ForkServer:
+    """A running fork server. It is trusted: it runs no tool code."""
+
+    def __init__(self, process: Process, control: socket.socket) -> None:
+        control.setblocking(False)
+        self._process = process
+        self._control = control
+        self._turn = anyio.Lock()
+
+    @classmethod
+    async def start(cls, runtime: Runtime, settings: Settings) -> Self:
+        """Start a fork server and wait until it is locked.
+
+        Raises:
+            SandboxUnavailableError: It could not lock itself; names the layer.
+            SandboxError: It did not start.
+        """
+        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            server = cls(await runtime.start("zygote", theirs.fileno(), settings), control)
+        try:
+            ready, _ = await server._receive()
+        except BaseException:
+            await server.aclose()
+            raise
+        if "missing" in ready:
+            await server.aclose()
+            raise SandboxUnavailableError(f"the sandbox cannot be locked: {ready['reason']}")
+        return server
+
+    @property
+    def pid(self) -> int:
+        """Process id of the fork server."""
+        return self._process.pid
+
+    async def fork_template(self, channel: socket.socket) -> LockedProcess:
+        """Fork a process that locks itself and then serves as a template over ``channel``.
+
+        Raises:
+            SandboxError: The fork server could not fork, or is gone.
+        """
+        # Not to be cancelled between question and answer; both are short and have a deadline.
+        with anyio.CancelScope(shield=True):
+            async with self._turn:
+                self._send(channel.fileno())
+                answer, descriptors = await self._receive()
+        if not descriptors:
+            raise SandboxError(f"no process for a template: {answer.get('error')}")
+        return LockedProcess(answer["pid"], descriptors[0])
+
+    async def wait_ended(self) -> None:
+        """Wait for the end of the fork server, expected or not."""
+        await self._process.wait()
+
+    async def aclose(self) -> None:
+        """End the fork server and, through it, every process of it that is left."""
+        with anyio.CancelScope(shield=True):
+            self._control.close()  # it sees the end, kills its groups, reaps them, and exits
+            with anyio.move_on_after(_END_SECONDS):
+                await self._process.wait()
+                return
+            self._process.kill()
+            await self._process.wait()
+
+    def _send(self, descriptor: int) -> None:
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+        try:
+            self._control.sendmsg([b"template"], rights)
+        except OSError as error:
+            raise SandboxError("the fork server of the sandbox is gone") from error
+
+    async def _receive(self) -> tuple[dict[str, Any], list[int]]:
+        try:
+            with anyio.fail_after(START_SECONDS):
+                await anyio.wait_readable(self._control)
+            packet, descriptors, _, _ = socket.recv_fds(self._control, _PACKET, 1)
+        except (OSError, TimeoutError) as error:
+            raise SandboxError("the fork server of the sandbox does not answer") from error
+        if not packet:
+            raise SandboxError("the fork server of the sandbox ended")
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
+        return json.loads(packet), descriptors

@@ -1,0 +1,192 @@
+"""The locked sandbox: one fork server, a few templates, a process per session.
+
+Owns every process it makes and restarts the fork server when that ends. Does not know how a process is
+locked (:mod:`astra_mcp.sandbox.zygote`) nor how a template branches (:mod:`~astra_mcp.sandbox.template`).
+"""
+
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import TaskGroup
+
+from astra_mcp.errors import SandboxError
+from astra_mcp.sandbox.forkserver import ForkServer
+from astra_mcp.sandbox.loading import ModuleSource
+from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits, SandboxReport
+from astra_mcp.sandbox.runtime import Runtime, settings_for
+from astra_mcp.sandbox.session import ProcessSession
+from astra_mcp.sandbox.template import Template
+
+__all__ = ["IDLE_TEMPLATES", "LockedSandbox", "open_locked"]
+
+IDLE_TEMPLATES = 32
+"""How many templates without a session are kept for the next one."""
+_CLOSED = "the sandbox is closed"
+_SERVER_ENDED = "the sandbox ended and has to be started again"
+
+
+@asynccontextmanager
+async def open_locked(
+    limits: SandboxLimits,
+    report: SandboxReport,
+    runtime: Runtime,
+    *,
+    idle_templates: int = IDLE_TEMPLATES,
+) -> AsyncGenerator["LockedSandbox"]:
+    """Own the fork server and everything that comes from it; leaving kills it all."""
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        sandbox = LockedSandbox(limits, report, runtime, tasks, idle_templates=idle_templates)
+        try:
+            yield sandbox
+        except Exception as error:  # noqa: BLE001 - re-raised below, outside of the group
+            failure = error
+        finally:
+            await sandbox.aclose()
+            tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+class LockedSandbox:
+    """A :class:`~astra_mcp.sandbox.protocol.Sandbox`; the fork server starts at its first use."""
+
+    def __init__(
+        self,
+        limits: SandboxLimits,
+        report: SandboxReport,
+        runtime: Runtime,
+        tasks: TaskGroup,
+        *,
+        idle_templates: int,
+    ) -> None:
+        self._limits = limits
+        self._report = report
+        self._runtime = runtime
+        self._tasks = tasks
+        self._idle_templates = idle_templates
+        self._sources: dict[ModuleId, ModuleSource] = {}
+        self._current: OrderedDict[ModuleId, Template] = OrderedDict()
+        """Templates to branch from, least recently used first."""
+        self._retired: set[Template] = set()
+        """Templates that only live on for their sessions."""
+        self._turns: defaultdict[ModuleId, anyio.Lock] = defaultdict(anyio.Lock)
+        self._server: ForkServer | None = None
+        self._server_turn = anyio.Lock()
+
+    @property
+    def report(self) -> SandboxReport:
+        """What isolates the sessions."""
+        return self._report
+
+    @property
+    def server_pid(self) -> int | None:
+        """Process id of the fork server; None while none runs."""
+        return self._server.pid if self._server else None
+
+    async def load(self, code: str, *, load_seed: int = 0, clock: datetime) -> ModuleId:
+        """Compile and execute a module as a template."""
+        source = ModuleSource.of(code, load_seed=load_seed, clock=clock)
+        if source.id not in self._sources:
+            async with self._using(source):
+                self._sources[source.id] = source
+        return source.id
+
+    async def open_session(self, module: ModuleId, *, seed: int) -> ProcessSession:
+        """Branch a session from the module's template, which is built anew where it is gone."""
+        source = self._sources[module]
+        # A branch that were cancelled half-way would leave a process that nobody owns.
+        with anyio.CancelScope(shield=True):
+            try:
+                session = await self._branch(source, seed)
+            except SandboxError:
+                if self._is_current(module):
+                    raise  # the template is well: a fresh one would do no better
+                session = await self._branch(source, seed)
+        try:
+            await anyio.lowlevel.checkpoint_if_cancelled()
+        except BaseException:
+            await session.aclose()
+            raise
+        return session
+
+    async def aclose(self) -> None:
+        """Kill every process and wait until all are gone."""
+        with anyio.CancelScope(shield=True):
+            templates = [*self._current.values(), *self._retired]
+            self._current.clear()
+            self._retired.clear()
+            for template in templates:
+                template.kill(_CLOSED)
+            for template in templates:
+                await template.aclose(_CLOSED)
+            if self._server is not None:
+                await self._server.aclose()
+
+    async def _branch(self, source: ModuleSource, seed: int) -> ProcessSession:
+        async with self._using(source) as template:
+            return await template.branch(seed=seed, on_closed=self._session_closed)
+
+    @asynccontextmanager
+    async def _using(self, source: ModuleSource) -> AsyncGenerator[Template]:
+        """Find or build the module's template, and keep it from eviction meanwhile."""
+        async with self._turns[source.id]:
+            template = await self._find_or_build(source)
+            template.users += 1
+        try:
+            yield template
+        finally:
+            template.users -= 1
+            self._evict()
+
+    def _is_current(self, module: ModuleId) -> bool:
+        template = self._current.get(module)
+        return template is not None and template.is_usable
+
+    async def _find_or_build(self, source: ModuleSource) -> Template:
+        if self._is_current(source.id):
+            self._current.move_to_end(source.id)
+            return self._current[source.id]
+        worn_out = self._current.pop(source.id, None)
+        if worn_out is not None:
+            self._retired.add(worn_out)
+        server = await self._running_server()
+        template = await Template.start(server, source, self._limits, self._tasks)
+        self._current[source.id] = template
+        return template
+
+    def _session_closed(self, _template: Template) -> None:
+        self._evict()
+
+    def _evict(self) -> None:
+        """Close retired templates without a session, and the idle ones over the bound."""
+        idle = [module for module, template in self._current.items() if template.is_idle]
+        surplus = idle[: max(0, len(idle) - self._idle_templates)]
+        unused = [self._current.pop(module) for module in surplus]
+        unused += [template for template in self._retired if template.is_idle]
+        self._retired.difference_update(unused)
+        for template in unused:
+            self._tasks.start_soon(template.aclose, _CLOSED)
+
+    async def _running_server(self) -> ForkServer:
+        async with self._server_turn:
+            if self._server is None:
+                settings = settings_for(self._limits, self._runtime)
+                self._server = await ForkServer.start(self._runtime, settings)
+                self._tasks.start_soon(self._watch, self._server)
+            return self._server
+
+    async def _watch(self, server: ForkServer) -> None:
+        """When the fork server ends, whatever it forked must end too."""
+        await server.wait_ended()
+        orphans = [*self._current.values(), *self._retired]
+        self._current.clear()
+        self._retired.clear()
+        self._server = None
+        for template in orphans:
+            await template.aclose(_SERVER_ENDED)
+        await server.aclose()

@@ -1,0 +1,70 @@
+"""A process of the locked sandbox, named by a descriptor that can mean no other process.
+
+Process ids are reused; a pidfd is not. Knows signals; does not know what the process runs.
+"""
+
+import os
+import signal
+
+import anyio
+
+from astra_mcp.errors import SandboxError
+
+__all__ = ["LockedProcess", "open_member"]
+
+_GONE_SECONDS = 30.0
+
+
+class LockedProcess:
+    """Kills one process and waits for its end."""
+
+    def __init__(self, pid: int, handle: int) -> None:
+        self.pid = pid
+        self._handle: int | None = handle
+
+    def kill(self) -> None:
+        """Kill at once; a process that is gone is left alone."""
+        if self._handle is None:
+            return
+        try:
+            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+    async def wait_gone(self) -> None:
+        """Wait until it has exited after a kill, and give its descriptor back."""
+        handle, self._handle = self._handle, None
+        if handle is None:
+            return
+        try:
+            with anyio.fail_after(_GONE_SECONDS):
+                await anyio.wait_readable(handle)
+        except TimeoutError as error:
+            raise SandboxError(f"process {self.pid} does not end after a kill") from error
+        finally:
+            os.close(handle)
+
+
+def open_member(pid: int | None, *, leader: int) -> LockedProcess:
+    """Take hold of a process that claims to be a member of a template's group, but not its leader.
+
+    Raises:
+        SandboxError: It is not; nothing was signalled.
+    """
+    if pid is None or pid <= 1 or pid == leader:
+        raise SandboxError("a process did not say who it is")
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError as error:
+        raise SandboxError("a new process is gone") from error
+    try:
+        # Asked after the handle is open: had the number been reused, the group would differ.
+        if os.getpgid(pid) != leader:
+            raise SandboxError("a process is not of the group that it claims")
+    except ProcessLookupError as error:
+        os.close(handle)
+        raise SandboxError("a new process is gone") from error
+    except SandboxError:
+        os.close(handle)
+        raise
+    return LockedProcess(pid, handle)

@@ -1,0 +1,154 @@
+"""A locked process that has executed one module once, and branches into sessions.
+
+It runs untrusted code, so nothing that it says of itself is believed: the kernel vouches for the process
+that comes out of a branch, and whatever does not fit ends the template with its whole group.
+"""
+
+from collections.abc import Callable
+from typing import Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from astra_mcp.errors import SandboxError
+from astra_mcp.sandbox.channel import Channel, channel_pair
+from astra_mcp.sandbox.forkserver import ForkServer
+from astra_mcp.sandbox.gate import ForkGate
+from astra_mcp.sandbox.loading import (
+    ModuleSource,
+    RefusedError,
+    begin_session,
+    load_module,
+    wait_until_up,
+)
+from astra_mcp.sandbox.processes import LockedProcess, open_member
+from astra_mcp.sandbox.protocol import SandboxLimits
+from astra_mcp.sandbox.session import ProcessSession
+
+__all__ = ["Template"]
+
+_BRANCHES_PER_CPU_SECOND = 50
+"""Branching costs a template 1 to 3 ms of its own processor time, which is limited too."""
+
+
+class Template:
+    """The host's view of a template and of the sessions that branched from it."""
+
+    def __init__(
+        self, channel: Channel, process: LockedProcess, source: ModuleSource, limits: SandboxLimits
+    ) -> None:
+        self.source = source
+        self.users = 0
+        """How many are about to branch from it."""
+        self._channel = channel
+        self._process = process
+        self._limits = limits
+        self._gate: ForkGate | None = None
+        self._turn = anyio.Lock()
+        self._sessions: set[ProcessSession] = set()
+        self._branches_left = _BRANCHES_PER_CPU_SECOND * limits.cpu_seconds
+        self._killed = False
+        self._released = False
+
+    @classmethod
+    async def start(
+        cls, server: ForkServer, source: ModuleSource, limits: SandboxLimits, tasks: TaskGroup
+    ) -> Self:
+        """Fork a locked process and have it execute the module.
+
+        Raises:
+            ToolCodeError: The module does not load.
+            SandboxError: The process could not be started.
+        """
+        channel, theirs = channel_pair()
+        with theirs:
+            process = await server.fork_template(theirs)
+        template = cls(channel, process, source, limits)
+        try:
+            listener = await wait_until_up(channel)
+            if listener is None:
+                raise SandboxError("a template came without its fork gate")
+            template._gate = ForkGate(listener, process.pid)
+            tasks.start_soon(template._gate.watch)
+            await load_module(channel, source, limits)
+        except BaseException:
+            await template.aclose("the template is closed")
+            raise
+        return template
+
+    @property
+    def pid(self) -> int:
+        """Process id, which is also its group's."""
+        return self._process.pid
+
+    @property
+    def is_usable(self) -> bool:
+        """True while it can branch."""
+        return not self._killed and self._branches_left > 0
+
+    @property
+    def is_idle(self) -> bool:
+        """True where closing it would end no session."""
+        return not self._sessions and not self.users
+
+    async def branch(self, *, seed: int, on_closed: Callable[["Template"], None]) -> ProcessSession:
+        """Fork a session from the template and set its seed.
+
+        Raises:
+            SandboxError: It could not; where the process did not do as it was told, the template is dead.
+        """
+        channel, theirs = channel_pair()
+        channel.ask_for_sender(wanted=True)
+        try:
+            async with self._turn:
+                with theirs:
+                    process = await self._fork(channel, theirs.fileno(), seed)
+        except BaseException as error:
+            channel.close()
+            if not isinstance(error, RefusedError):
+                self.kill("the sandbox of this module had to be stopped")
+            raise
+        channel.ask_for_sender(wanted=False)
+
+        def closed(session: ProcessSession) -> None:
+            self._sessions.discard(session)
+            on_closed(self)
+
+        session = ProcessSession(channel, process, self._limits, on_closed=closed)
+        self._sessions.add(session)
+        return session
+
+    async def _fork(self, channel: Channel, descriptor: int, seed: int) -> LockedProcess:
+        if self._gate is None or self._killed:
+            raise SandboxError("the template is gone")
+        self._branches_left -= 1
+        self._gate.grant()
+        try:
+            await self._channel.send({"op": "branch"}, descriptors=[descriptor])
+            # Only the template and its newest branch can hold this channel, and one fork passed: whoever
+            # speaks here and is not the template is the new process.
+            speaker = await begin_session(channel, self.source, seed=seed)
+        finally:
+            self._gate.revoke()
+        return open_member(speaker, leader=self.pid)
+
+    def kill(self, reason: str) -> None:
+        """Kill the template and its sessions; callers of those are told the reason."""
+        self._killed = True
+        self._process.kill()
+        for session in tuple(self._sessions):
+            session.kill(reason)
+        if self._gate is not None:
+            self._gate.close()
+
+    async def aclose(self, reason: str) -> None:
+        """Kill, and wait until the process is gone; closing twice is allowed."""
+        self.kill(reason)
+        with anyio.CancelScope(shield=True):
+            async with self._turn:
+                if not self._released:
+                    self._released = True
+                    self._channel.close()
+                    await self._process.wait_gone()
+            for session in tuple(self._sessions):
+                await session.aclose()

@@ -1,0 +1,145 @@
+"""Takes every right away from a process, in the order in which the kernel accepts it.
+
+``Lockdown`` is built once, while files can still be read; its steps are a few system calls each, so that
+a fresh process is locked before the first untrusted byte. Which layers are required is decided here: a
+step that fails raises :class:`LayerMissingError`, except landlock, whose absence is reported.
+"""
+
+import os
+import resource
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TypeVar
+
+from astra_mcp.sandbox.zygote.filters import server_filter, tool_filter
+from astra_mcp.sandbox.zygote.kernel import Kernel
+from astra_mcp.sandbox.zygote.settings import Settings
+from astra_mcp.sandbox.zygote.syscalls import native
+
+__all__ = ["NOBODY", "LayerMissingError", "Layers", "Lockdown", "drop_root", "limit_resources"]
+
+Result = TypeVar("Result")
+
+NOBODY = 65534
+"""User and group that root becomes."""
+_STACK_BYTES = 8 << 20
+_OPEN_FILES = 8
+_DESCRIPTORS = 64
+"""More than the fork server ever holds."""
+
+
+class LayerMissingError(Exception):
+    """The kernel refused a required layer."""
+
+    def __init__(self, layer: str, reason: str) -> None:
+        super().__init__(f"{layer}: {reason}")
+        self.layer = layer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """The layers in force, for the host's report."""
+
+    landlock_abi: int
+    uid: int
+
+    def as_dict(self) -> dict[str, int]:
+        """Render for a message."""
+        return asdict(self)
+
+
+class Lockdown:
+    """Everything that the steps need, prepared."""
+
+    def __init__(self) -> None:
+        architecture = native()
+        if architecture is None:
+            raise LayerMissingError("seccomp", "no table of system calls for this processor")
+        self._kernel = Kernel()
+        self._ruleset = self._kernel.create_ruleset()
+        self._server_filter = server_filter(architecture)
+        self._tool_filter = tool_filter(architecture)
+        self._seccomp_number = architecture.numbers["seccomp"]
+
+    @property
+    def landlock_abi(self) -> int:
+        """Version of landlock; 0 where it is missing."""
+        return self._ruleset.abi if self._ruleset else 0
+
+    def enter_server(self) -> Layers:
+        """Lock the fork server: from here on it can fork, and open, connect or execute nothing."""
+        self._kernel.adopt_orphans()
+        self.give_up_new_privileges()
+        self.restrict()
+        drop_root()
+        self._kernel.hide_memory()
+        _require("seccomp", lambda: self._kernel.install_filter(self._server_filter))
+        return Layers(landlock_abi=self.landlock_abi, uid=os.getuid())
+
+    def enter_tool(self, settings: Settings, *, last_descriptor: int) -> int:
+        """Lock a process for tool code; returns the descriptor that asks the host about forks.
+
+        Every descriptor above ``last_descriptor`` is closed.
+        """
+        self.restrict()
+        os.closerange(last_descriptor + 1, _DESCRIPTORS)
+        _require("rlimits", lambda: limit_resources(settings))
+        return self.filter_tool()
+
+    def give_up_new_privileges(self) -> None:
+        """Set no_new_privs."""
+        _require("no_new_privs", self._kernel.give_up_new_privileges)
+
+    def filter_tool(self) -> int:
+        """Install the filter of tool code; returns the descriptor that asks about forks."""
+        return _require(
+            "seccomp",
+            lambda: self._kernel.install_filter_with_listener(
+                self._tool_filter, self._seccomp_number
+            ),
+        )
+
+    def restrict(self) -> None:
+        """Enter a landlock domain without any right, where the kernel has landlock."""
+        if self._ruleset is not None:
+            self._kernel.restrict(self._ruleset)
+
+    def die_with_parent(self) -> None:
+        """Have the kernel kill this process when its parent ends."""
+        self._kernel.die_with_parent()
+
+
+def drop_root() -> None:
+    """Become nobody without groups and capabilities, when started as root."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+def limit_resources(settings: Settings) -> None:
+    """Set the limits of a tool process, soft and hard, so that it cannot raise them."""
+    for kind, bound in (
+        (resource.RLIMIT_AS, settings.memory_bytes),
+        (resource.RLIMIT_STACK, _STACK_BYTES),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    ):
+        lowered = _at_most(bound, resource.getrlimit(kind)[1])
+        resource.setrlimit(kind, (lowered, lowered))
+    # The soft limit's signal can be caught, the kill one second later cannot.
+    resource.setrlimit(resource.RLIMIT_CPU, (settings.cpu_seconds, settings.cpu_seconds + 1))
+
+
+def _at_most(bound: int, hard: int) -> int:
+    return bound if hard == resource.RLIM_INFINITY else min(bound, hard)
+
+
+def _require(layer: str, step: Callable[[], Result]) -> Result:
+    try:
+        return step()
+    except (OSError, ValueError) as error:
+        raise LayerMissingError(layer, str(error)) from error

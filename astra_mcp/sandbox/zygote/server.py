@@ -1,0 +1,131 @@
+"""The fork server: a locked process that forks one locked process per template and runs no tool code.
+
+It answers the host over a packet socket and reaps its children at once. A template leads a process group
+that its sessions cannot leave; when the template ends, or the host does, the whole group is killed.
+"""
+
+import array
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+from typing import NoReturn
+
+from astra_mcp.sandbox.zygote.lockdown import Lockdown
+from astra_mcp.sandbox.zygote.loop import ToolProcess
+from astra_mcp.sandbox.zygote.settings import Settings
+from astra_mcp.sandbox.zygote.wire import encode
+
+__all__ = ["ForkServer"]
+
+_PACKET = 4096
+_CHANNEL = 3
+"""Descriptor of a template's channel; 0 to 2 are the null device, the rest is closed."""
+_exit = os._exit
+
+
+class ForkServer:
+    """Makes templates until the host closes the control socket."""
+
+    def __init__(self, control: socket.socket, settings: Settings, lockdown: Lockdown) -> None:
+        self._control = control
+        self._settings = settings
+        self._lockdown = lockdown
+        self._pid = os.getpid()
+        self._templates: set[int] = set()
+        self._awake, self._waker = socket.socketpair()
+        self._watch_children()  # needs calls that the lockdown takes away
+
+    def run(self) -> NoReturn:
+        """Serve; at the end of the host, kill every group and exit."""
+        gc.collect()
+        gc.freeze()  # a child that collects garbage shall not copy every page it touches
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        poll.register(self._awake, select.POLLIN)
+        while True:
+            ready = [descriptor for descriptor, _ in poll.poll()]
+            if self._awake.fileno() in ready:
+                self._awake.recv(_PACKET)
+                self._reap()
+            if self._control.fileno() in ready and not self._answer():
+                self._kill_all()
+                _exit(0)
+
+    def _watch_children(self) -> None:
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        os.set_blocking(self._waker.fileno(), False)
+        signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
+
+    def _answer(self) -> bool:
+        """Handle one request; False where the host is gone."""
+        packet, descriptors, _, _ = socket.recv_fds(self._control, _PACKET, 1)
+        if not packet:
+            return False
+        channel = socket.socket(fileno=descriptors[0])
+        try:
+            pid = os.fork()
+        except OSError as error:
+            channel.close()
+            self._control.send(json.dumps({"error": error.strerror}).encode())
+            return True
+        if pid == 0:
+            self._become_template(channel)
+        channel.close()
+        self._templates.add(pid)
+        # Opened here, where the process cannot be reaped in between, it names no other process.
+        handle = os.pidfd_open(pid)
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [handle]))]
+        self._control.sendmsg([json.dumps({"pid": pid}).encode()], rights)
+        os.close(handle)
+        return True
+
+    def _become_template(self, channel: socket.socket) -> NoReturn:
+        """Lock the fresh child and enter the loop. Until then only trusted lines run."""
+        try:
+            os.setsid()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps sessions
+            self._lockdown.die_with_parent()
+            if os.getppid() != self._pid:
+                _exit(0)
+            for inherited in (self._control, self._awake, self._waker):
+                inherited.detach()  # closed below by number, not when an object is collected
+            os.dup2(channel.detach(), _CHANNEL)
+            channel = socket.socket(fileno=_CHANNEL)
+            listener = self._lockdown.enter_tool(self._settings, last_descriptor=_CHANNEL)
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))]
+            channel.sendmsg([encode({"status": "up"})], rights)
+            os.close(listener)
+            after_branch = self._lockdown.die_with_parent
+            ToolProcess(channel, self._settings, after_branch=after_branch).run()
+        finally:
+            _exit(1)
+
+    def _reap(self) -> None:
+        """Bury every child that ended; a template takes its group with it."""
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if dead is None:
+                    return
+                if dead.si_pid in self._templates:
+                    # Not yet buried, the leader keeps its number from being given to another group.
+                    _kill_group(dead.si_pid)
+                    self._templates.discard(dead.si_pid)
+                os.waitpid(dead.si_pid, 0)
+
+    def _kill_all(self) -> None:
+        for leader in self._templates:
+            _kill_group(leader)
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)
+
+
+def _kill_group(leader: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
