@@ -178,12 +178,16 @@ def open_gateway(tmp_path: Path) -> OpenGateway:
 
     @asynccontextmanager
     async def open_it(
-        *servers: CounterServer, max_open: int = 100, **rules: Any
+        *servers: CounterServer,
+        max_open: int = 100,
+        max_body_bytes: int = 65536,
+        readiness: Callable[[], Sequence[str]] = tuple,
+        **rules: Any,
     ) -> AsyncGenerator[Served]:
         catalog = CounterCatalog(*(servers or (CounterServer("coins"), CounterServer("notes"))))
         metrics = Metrics()
         checked = access_rules(
-            host="127.0.0.1", control_key=CONTROL_KEY, max_body_bytes=65536, **rules
+            host="127.0.0.1", control_key=CONTROL_KEY, max_body_bytes=max_body_bytes, **rules
         )
         headers = {"Authorization": f"Bearer {CONTROL_KEY}"}
         with bind("127.0.0.1", 0) as listener:
@@ -196,7 +200,9 @@ def open_gateway(tmp_path: Path) -> OpenGateway:
                     max_open=max_open,
                     sinks=(metrics,),
                 ) as episodes,
-                open_app(catalog, episodes, rules=checked, metrics=metrics) as app,
+                open_app(
+                    catalog, episodes, rules=checked, metrics=metrics, readiness=readiness
+                ) as app,
                 listen(app, listener),
                 httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as control,
                 httpx.AsyncClient(base_url=url, trust_env=False) as stranger,

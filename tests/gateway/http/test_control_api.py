@@ -1,0 +1,245 @@
+"""The control plane over a real socket: episodes, catalog, errors, health, metrics, OpenAPI."""
+
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from astra_mcp.errors import TransportError
+from gateway.client import EpisodeClient, GatewayClient, RefusedError, open_http
+from gateway.protocol import EpisodeId, EpisodeRequest, EpisodeStatus
+
+COINS = {"kind": "environment", "name": "coins"}
+
+
+def request(**fields: Any) -> EpisodeRequest:
+    return EpisodeRequest.model_validate({"source": COINS, **fields})
+
+
+async def test_an_episode_is_created_played_read_and_closed(gateway: Any) -> None:
+    async with GatewayClient(gateway.url, gateway.key) as client:
+        created = await client.create_episode(request(seed=7, labels={"group": "a"}))
+        assert created.mcp_url == f"{gateway.url}/episodes/{created.id}/mcp"
+        assert created.control_url == f"{gateway.url}/v1/episodes/{created.id}"
+        assert (created.prompt, created.seed) == ("How many?", 7)
+        agent = EpisodeClient(created.mcp_url, client.http)
+        assert (await agent.list_tools()) == created.tools
+        await agent.call("add", {"amount": 3})
+        state = await client.episode(created.id)
+        assert (state.status, state.calls, state.solved) == (EpisodeStatus.OPEN, 1, (1,))
+        assert state.labels == {"group": "a"}
+        closed = await client.close_episode(created.id)
+        assert closed.status is EpisodeStatus.CLOSED
+        assert closed.reward is not None
+        assert closed.reward.reward == pytest.approx(1.0, abs=1e-5)
+        assert await client.close_episode(created.id) == closed
+        assert await client.episode(created.id) == closed
+
+
+async def test_an_agent_that_knows_its_address_reads_neither_gold_nor_reward(gateway: Any) -> None:
+    created = await gateway.episode()
+    for path in (f"/v1/episodes/{created['id']}", "/v1/environments/coins/gold", "/v1/episodes"):
+        assert (await gateway.stranger.get(path)).status_code == 401
+
+
+async def test_servers_without_a_job_have_no_reward_and_no_failure(gateway: Any) -> None:
+    source = {"kind": "servers", "names": ["coins", "notes"], "prompt": "Count"}
+    created = await gateway.control.post("/v1/episodes", json={"source": source})
+    assert created.json()["prompt"] == "Count"
+    assert [t["name"] for t in created.json()["tools"]][:2] == ["coins__add", "coins__echo"]
+    state = (await gateway.control.delete(f"/v1/episodes/{created.json()['id']}")).json()
+    assert (state["reward"], state["failure"]) == (None, None)
+
+
+async def test_a_batch_opens_all_episodes_in_order(gateway: Any) -> None:
+    async with GatewayClient(gateway.url, gateway.key) as client:
+        created = await client.create_episodes([request(seed=n) for n in range(5)])
+        assert [c.seed for c in created] == list(range(5))
+        assert len({c.id for c in created}) == 5
+
+
+async def test_a_batch_with_a_fault_opens_none_and_names_it(gateway: Any) -> None:
+    wrong = {"source": {"kind": "environment", "name": "coinz"}}
+    answer = await gateway.control.post("/v1/episodes:batch", json=[{"source": COINS}, wrong])
+    assert answer.status_code == 404
+    assert "episode 1 of the batch (none was opened)" in answer.json()["error"]["message"]
+    assert gateway.episodes.count_open() == 0
+
+
+@pytest.mark.parametrize("count", [0, 1025])
+async def test_an_empty_or_oversized_batch_is_refused(open_gateway: Any, count: int) -> None:
+    async with open_gateway(max_body_bytes=1 << 20) as gateway:
+        body = [{"source": COINS}] * count
+        assert (await gateway.control.post("/v1/episodes:batch", json=body)).status_code == 422
+        assert gateway.episodes.count_open() == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({"source": COINS, "sead": 1}, "sead"),
+        ({"source": {**COINS, "nome": 1}}, "nome"),
+        ({"source": COINS, "limits": {"cals": 1}}, "limits.cals"),
+        ({"source": {"kind": "magic"}}, "source"),
+        ({"source": COINS, "seed": -1}, "seed"),
+        ({"source": COINS, "limits": {"calls": 0}}, "limits.calls"),
+        ({"seed": 1}, "source"),
+        ([], "body"),
+    ],
+)
+async def test_a_wrong_request_is_422_and_the_field_is_named(
+    gateway: Any, body: Any, named: str
+) -> None:
+    answer = await gateway.control.post("/v1/episodes", json=body)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid_request")
+    assert named in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({"source": {"kind": "task", "id": "t"}}, "task"),
+        ({"source": COINS, "distractors": {"mode": "random"}}, "distractors"),
+        ({"source": COINS, "distractors": {"mode": "banded", "k": 2}}, "distractors"),
+        ({"source": COINS, "failures": {"rate": 0.2}}, "failures"),
+    ],
+)
+async def test_what_is_not_available_is_422_and_never_ignored(
+    gateway: Any, body: dict[str, Any], named: str
+) -> None:
+    answer = await gateway.control.post("/v1/episodes", json=body)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "not_available")
+    assert named in answer.json()["error"]["message"]
+    assert gateway.episodes.count_open() == 0
+
+
+async def test_asking_for_no_distractors_and_no_failures_is_allowed(gateway: Any) -> None:
+    created = await gateway.episode(distractors={"mode": "none"}, failures={"rate": 0})
+    assert len(created["tools"]) == 3
+
+
+async def test_unknown_names_are_404_with_the_closest(gateway: Any) -> None:
+    async with GatewayClient(gateway.url, gateway.key) as client:
+        for asked in (client.environment("coinz"), client.gold("coinz")):
+            with pytest.raises(RefusedError, match="coins") as raised:
+                await asked
+            assert (raised.value.status, raised.value.code) == (404, "unknown_name")
+        with pytest.raises(RefusedError) as raised:
+            await client.episode(EpisodeId("f" * 32))
+        assert "f" * 32 not in str(raised.value)
+
+
+async def test_the_catalog_is_listed_and_only_gold_holds_gold(gateway: Any) -> None:
+    async with GatewayClient(gateway.url, gateway.key) as client:
+        environments = await client.environments()
+        assert [e.name for e in environments] == ["coins", "notes"]
+        assert await client.environment("notes") == environments[1]
+        assert [g.arguments for g in await client.gold("coins")] == [{"amount": 3}]
+        servers = await client.servers()
+        assert [s.mcp_url for s in servers] == [
+            f"{gateway.url}/servers/{n}/mcp" for n in ("coins", "notes")
+        ]
+
+
+async def test_beyond_the_most_episodes_creation_is_503_until_one_is_closed(
+    open_gateway: Any,
+) -> None:
+    async with open_gateway(max_open=1) as gateway:
+        first = await gateway.episode()
+        answer = await gateway.control.post("/v1/episodes", json={"source": COINS})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "too_many_episodes")
+        await gateway.control.delete(f"/v1/episodes/{first['id']}")
+        await gateway.episode()
+
+
+async def test_the_open_episodes_are_listed_without_interactive_states(gateway: Any) -> None:
+    first, second = await gateway.episode(), await gateway.episode()
+    async with open_http() as http:
+        await EpisodeClient(f"{gateway.url}/mcp", http).call("coins__add", {})
+    await gateway.control.delete(f"/v1/episodes/{second['id']}")
+    listed = (await gateway.control.get("/v1/episodes")).json()
+    assert [s["id"] for s in listed] == [first["id"]]
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/nothing"), ("PUT", "/v1/episodes")])
+async def test_what_does_not_exist_is_an_error_in_the_same_shape(
+    gateway: Any, method: str, path: str
+) -> None:
+    answer = await gateway.control.request(method, path)
+    assert answer.status_code in (404, 405)
+    assert set(answer.json()["error"]) == {"code", "message"}
+    assert answer.json()["error"]["message"]
+
+
+async def test_the_client_says_where_nothing_answers_and_never_tells_the_key(
+    gateway: Any,
+) -> None:
+    async with GatewayClient("http://127.0.0.1:9", "a secret key of ours") as client:
+        with pytest.raises(TransportError, match="astra-mcp serve") as raised:
+            await client.environments()
+        assert "secret" not in str(raised.value)
+    async with GatewayClient(gateway.url, "a secret key of ours") as client:
+        with pytest.raises(RefusedError, match=r"control\.key") as refused:
+            await client.environments()
+        assert "secret" not in str(refused.value)
+        assert (await client.health())["status"] == "ok"
+
+
+async def test_health_and_readiness_are_told_apart(open_gateway: Any, gateway: Any) -> None:
+    assert (await gateway.stranger.get("/healthz")).json()["status"] == "ok"
+    ready = await gateway.stranger.get("/readyz")
+    assert (ready.status_code, ready.json()["environments"]) == (200, 2)
+    async with open_gateway(readiness=lambda: ["no sandbox"]) as broken:
+        answer = await broken.stranger.get("/readyz")
+        assert (answer.status_code, answer.json()["missing"]) == (503, ["no sandbox"])
+        assert (await broken.stranger.get("/healthz")).status_code == 200
+
+
+async def test_the_openapi_document_describes_every_path_and_its_errors(gateway: Any) -> None:
+    document = (await gateway.stranger.get("/openapi.json")).json()
+    assert document["openapi"].startswith("3.")
+    paths = document["paths"]
+    assert set(paths) == {
+        "/v1/episodes",
+        "/v1/episodes:batch",
+        "/v1/episodes/{id}",
+        "/v1/environments",
+        "/v1/environments/{name}",
+        "/v1/environments/{name}/gold",
+        "/v1/servers",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+    }
+    create = paths["/v1/episodes"]["post"]
+    assert {"201", "401", "404", "422", "503"} <= set(create["responses"])
+    names = set(document["components"]["schemas"])
+    assert {"EpisodeRequest", "EpisodeCreated", "EpisodeState", "ErrorBody"} <= names
+    assert "HTTPValidationError" not in names
+
+
+async def test_the_metrics_count_calls_by_server_and_origin(gateway: Any) -> None:
+    created = await gateway.episode()
+    async with open_http() as http:
+        client = EpisodeClient(created["mcp_url"], http)
+        for _ in range(3):
+            await client.call("add", {})
+        with pytest.raises(TransportError):
+            await client.call("steal", {})
+    text = (await gateway.stranger.get("/metrics")).text
+    samples = {
+        (s.name, *sorted(s.labels.values())): s.value
+        for family in text_string_to_metric_families(text)
+        for s in family.samples
+    }
+    assert samples["astra_mcp_calls_total", "coins", "tool"] == 3
+    assert samples["astra_mcp_calls_total", "(unlisted)", "tool"] == 1
+    assert samples["astra_mcp_call_seconds_count", "coins"] == 3
+    assert samples["astra_mcp_episodes_open",] == 1
+    assert samples["astra_mcp_episodes_created_total", "environment"] == 1
+    assert samples["astra_mcp_http_requests_total", "201", "control"] == 1
+    assert created["id"][:6] not in text
+    await gateway.control.delete(f"/v1/episodes/{created['id']}")
+    text = (await gateway.stranger.get("/metrics")).text
+    assert 'astra_mcp_episodes_ended_total{status="closed"} 1.0' in text
+    assert "astra_mcp_episodes_open 0.0" in text
