@@ -16,6 +16,7 @@ CENT = Decimal("0.01")
 FREE_SHARE_PERCENT = 10
 FEE_PERCENT = Decimal("1.25")
 DAYS_PER_YEAR = 365
+LONGEST_NOTICE_DAYS = 365
 MERCHANTS = (
     "Kvarnbageriet, Norra Järn, Ljusbolaget, Torgets Apotek, Sjöbuss, Bokhuset, Fjällnära, "
     "Gröna Disken, Hammarö El, Pendelkort, Tvättstugan, Linnés Optik"
@@ -173,8 +174,8 @@ def quote_overpayment(
     """Price an extra payment into a loan; the quote can be compared with the present schedule."""
     loan, day = _loan(loan_number), _day(value_date, "value_date")
     extra = Decimal(str(amount)).quantize(CENT)
-    if day <= date.today():
-        raise ValueError(f"value_date {value_date} must lie after today")
+    if not 0 < (day - date.today()).days <= LONGEST_NOTICE_DAYS:
+        raise ValueError(f"value_date {value_date} must lie after today and within a year")
     if extra >= loan.principal:
         raise ValueError(f"the loan stands at {_money(loan.principal)}; an overpayment must stay below that")
     reference = _add_quote(loan, extra, day, effect)

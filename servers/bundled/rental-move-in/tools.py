@@ -18,6 +18,7 @@ FURNITURE_CHECK_CENTS = 14_500
 PARKING_REMOTE_CENTS = 9_000
 DAYPARTS = {"any": (8, 21), "morning": (8, 12), "afternoon": (12, 17), "evening": (17, 21)}
 VIEWING_HORIZON_DAYS = 28
+LONGEST_NOTICE_DAYS = 365
 
 
 class Building(NamedTuple):
@@ -202,8 +203,8 @@ def _day(value: str, field: str) -> date:
         day = date.fromisoformat(value)
     except ValueError:
         raise ValueError(f"{field} must be a date such as 2026-11-03, not {value!r}") from None
-    if day < date.today():
-        raise ValueError(f"{field} {value} is in the past")
+    if not 0 <= (day - date.today()).days <= LONGEST_NOTICE_DAYS:
+        raise ValueError(f"{field} {value} must lie between today and a year ahead")
     return day
 
 
