@@ -323,12 +323,12 @@ class TrajectoryWriter:
         """
         self.path = path
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+        if path.exists():
+            msg = f"{path} exists and is kept as it is: name another file"
+            raise ConfigError(msg)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: int | None = os.open(path, flags, 0o644)
-        except FileExistsError:
-            msg = f"{path} exists and is kept as it is: name another file"
-            raise ConfigError(msg) from None
         except OSError as error:
             msg = f"{path} cannot be created: {error.strerror}"
             raise ConfigError(msg) from None

@@ -116,7 +116,9 @@ def _objects(schema: _Schema, known: Sequence[str]) -> _Values:
 
 def _arrays(schema: _Schema, known: Sequence[str]) -> _Values:
     shortest = schema.get("minItems", 0)
-    longest = min(schema.get("maxItems", MAX_ITEMS), max(MAX_ITEMS, shortest))
+    longest = max(MAX_ITEMS, shortest)
+    if "maxItems" in schema:
+        longest = min(longest, schema["maxItems"])
     unique_by = canonical_json if schema.get("uniqueItems") else None
     items = _values(schema.get("items", {}), known)
     arrays = st.lists(items, min_size=shortest, max_size=longest, unique_by=unique_by)

@@ -1,0 +1,257 @@
+"""The agents without a model: which calls they make."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from astra_mcp.seeds import generator
+from astra_mcp.trajectory import AssistantMessage, StopReason
+from astra_mcp.types import JsonValue, ToolResult
+from gateway.protocol import GoldStep
+from tests.rollout.in_memory_tools import CITY, InMemoryTools, ReceivedCall, spec
+from training.rollout.agent import AgentError
+from training.rollout.arguments import draw_arguments, find_strings
+from training.rollout.chance import RandomAgent
+from training.rollout.noop import NoopAgent
+from training.rollout.oracle import OracleAgent
+from training.rollout.probe import ProbeAgent, probe_arguments
+
+WEATHER = GoldStep(tool="weather", arguments={"city": "Rome"}, solves=(1,))
+PACK = GoldStep(tool="pack", arguments={"items": ["hat", "coat"]}, solves=(2, 3))
+
+
+def gold(*steps: GoldStep) -> OracleAgent:
+    async def answer(_: str) -> Sequence[GoldStep]:
+        return steps
+
+    return OracleAgent(answer)
+
+
+async def test_the_oracle_plays_gold_in_order_and_nothing_else() -> None:
+    tools = InMemoryTools()
+
+    stop = await gold(PACK, WEATHER).play(tools.open_episode(CITY))
+
+    assert stop is StopReason.ANSWER
+    assert [(c.name, c.arguments) for c in tools.received] == [
+        ("pack", {"items": ["hat", "coat"]}),
+        ("weather", {"city": "Rome"}),
+    ]
+
+
+async def test_an_oracle_without_gold_says_so_and_calls_nothing() -> None:
+    tools = InMemoryTools()
+
+    with pytest.raises(AgentError, match="in-memory has no gold"):
+        await gold().play(tools.open_episode(CITY))
+    assert tools.received == []
+
+
+async def test_the_noop_agent_calls_nothing() -> None:
+    tools = InMemoryTools()
+    episode = tools.open_episode(CITY)
+
+    await NoopAgent().play(episode)
+
+    assert tools.received == []
+    assert isinstance(episode.messages[-1], AssistantMessage)
+
+
+# --- probe --------------------------------------------------------------------------------------
+
+
+async def test_the_probe_calls_each_tool_once_in_order() -> None:
+    tools = InMemoryTools()
+    empty = spec("list", {}, [])
+
+    await ProbeAgent().play(tools.open_episode(CITY, empty))
+
+    assert [(c.name, c.arguments) for c in tools.received] == [
+        ("weather", {"city": "Oslo"}),
+        ("list", {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ({"type": "string", "enum": ["a", "b"], "default": "b"}, "b"),
+        ({"type": "string", "enum": ["a", "b"]}, "a"),
+        ({"type": "integer", "examples": [12, 13]}, 12),
+        ({"const": "only"}, "only"),
+        ({"type": "boolean", "default": False}, False),
+        ({"type": "string"}, "example"),
+        ({"type": "string", "minLength": 9}, "examplexx"),
+        ({"type": "string", "maxLength": 3}, "exa"),
+        ({"type": "string", "format": "date"}, "2026-01-05"),
+        ({"type": "integer", "minimum": 10}, 10),
+        ({"type": "integer", "exclusiveMinimum": 10}, 11),
+        ({"type": "number", "maximum": 0.5}, 0.5),
+        ({"type": "integer"}, 1),
+        ({"type": "array", "items": {"enum": ["x"]}, "minItems": 2}, ["x", "x"]),
+        ({"type": ["null", "integer"]}, 1),
+        ({"anyOf": [{"type": "null"}, {"type": "string", "enum": ["z"]}]}, "z"),
+        ({"type": "object", "properties": {"k": {"type": "null"}}, "required": ["k"]}, {"k": None}),
+    ],
+)
+def test_the_probe_sends_what_the_schema_suggests(
+    parameter: Mapping[str, Any], value: JsonValue
+) -> None:
+    arguments = probe_arguments({"properties": {"p": parameter}, "required": ["p"]})
+
+    assert arguments == {"p": value}
+    assert jsonschema_rs.is_valid(dict(parameter), value)
+
+
+def test_the_probe_leaves_out_optional_parameters_without_a_suggestion() -> None:
+    properties = {"a": {"type": "string"}, "b": {"type": "string", "default": "x"}}
+
+    assert probe_arguments({"properties": properties, "required": []}) == {"b": "x"}
+
+
+# --- random -------------------------------------------------------------------------------------
+
+TRIP = spec(
+    "trip",
+    {
+        "to": {"type": "string"},
+        "by": {"type": "string", "enum": ["train", "bus"]},
+        "days": {"type": "integer", "minimum": 1, "maximum": 30},
+        "date": {"type": "string", "format": "date"},
+        "code": {"type": "string", "pattern": r"^[A-Z]{2}-\d{3}$"},
+        "stops": {"type": "array", "items": {"type": "string"}, "maxItems": 2, "uniqueItems": True},
+        "guest": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}},
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+        "note": {"anyOf": [{"type": "string", "maxLength": 5}, {"type": "null"}]},
+        "budget": {"type": ["number", "null"], "minimum": 0},
+    },
+    ["to", "days"],
+)
+
+
+async def played(seed: int) -> list[ReceivedCall]:
+    tools = InMemoryTools()
+    await RandomAgent().play(tools.open_episode(CITY, TRIP, seed=seed))
+    return tools.received
+
+
+async def test_a_random_run_is_the_same_for_one_seed_and_another_for_another() -> None:
+    first, again, other = await played(3), await played(3), await played(4)
+
+    assert first == again
+    assert [c.arguments for c in first] != [c.arguments for c in other]
+
+
+async def test_a_random_run_makes_32_valid_calls_to_all_tools() -> None:
+    received = await played(0)
+
+    assert len(received) == 32
+    assert {c.name for c in received} == {"weather", "trip"}
+    schemas = {tool.name: tool.input_schema for tool in (CITY, TRIP)}
+    assert all(jsonschema_rs.is_valid(schemas[c.name], dict(c.arguments)) for c in received)
+
+
+async def test_a_random_run_uses_strings_that_earlier_results_showed() -> None:
+    async def answer(_: Mapping[str, JsonValue]) -> ToolResult:
+        return ToolResult.from_value({"listings": [{"id": "L-77"}]})
+
+    async def refuse(_: Mapping[str, JsonValue]) -> ToolResult:
+        return ToolResult.from_text("forbidden", is_error=True)
+
+    tools = InMemoryTools({"search": answer, "fail": refuse})
+    detail = spec("detail", {"id": {"type": "string"}}, ["id"])
+    agent = RandomAgent()
+    await agent.play(tools.open_episode(spec("search", {}, []), spec("fail", {}, []), detail))
+
+    first_search = next(i for i, c in enumerate(tools.received) if c.name == "search")
+    later = [c.arguments["id"] for c in tools.received[first_search:] if c.name == "detail"]
+    assert set(later) == {"listings", "id", "L-77"}
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.nested_given])
+@given(st.integers(0, 2**32), st.lists(st.text(st.characters(codec="utf-8"), max_size=5)))
+def test_random_arguments_are_valid_whatever_is_known(seed: int, known: list[str]) -> None:
+    arguments = draw_arguments(TRIP.input_schema, generator(seed), known)
+
+    jsonschema_rs.validate(TRIP.input_schema, arguments, validate_formats=True)
+
+
+def test_random_strings_come_from_examples_and_known_ones_as_far_as_these_are_valid() -> None:
+    properties = {"c": {"type": "string", "maxLength": 4, "examples": ["Oslo"]}}
+    schema = spec("t", properties, ["c"]).input_schema
+    rng = generator(1)
+    drawn = {str(draw_arguments(schema, rng, ["Rome", "Reykjavik"])["c"]) for _ in range(40)}
+
+    assert drawn == {"Oslo", "Rome"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {}},
+        {"type": "object"},
+        {"properties": {"anything": {}}, "required": ["anything"]},
+        {
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/word"}},
+            "required": ["a"],
+            "$defs": {"word": {"type": "string", "enum": ["x", "y"]}},
+        },
+        {
+            "type": "object",
+            "properties": {
+                "who": {
+                    "oneOf": [
+                        {"type": "object", "properties": {"n": {"const": 1}}, "required": ["n"]},
+                        {"type": "array", "items": {"type": "integer"}, "minItems": 6},
+                    ]
+                }
+            },
+            "required": ["who"],
+        },
+    ],
+)
+def test_random_arguments_cope_with_any_shape_of_schema(schema: dict[str, Any]) -> None:
+    rng = generator(0)
+
+    for _ in range(20):
+        jsonschema_rs.validate(schema, draw_arguments(schema, rng))
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [{"type": "integer", "minimum": 3, "maximum": 2}, {"enum": []}, {"not": {}}],
+)
+def test_an_impossible_schema_is_an_error_of_the_agent(parameter: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"p": parameter}, "required": ["p"]}
+
+    with pytest.raises(AgentError, match="schema"):
+        draw_arguments(schema, generator(0))
+
+
+@given(st.recursive(st.text(max_size=3), lambda v: st.lists(v) | st.dictionaries(st.text(), v)))
+def test_every_string_of_a_json_result_is_found_once(value: Any) -> None:
+    found = find_strings(json.dumps(value))
+
+    assert len(found) == len(set(found))
+    if isinstance(value, str):
+        assert found == [value]
+
+
+def test_words_are_found_in_a_result_that_is_no_json() -> None:
+    assert find_strings("Flight AB-12 to Oslo\nFlight CD-34") == [
+        "Flight",
+        "AB-12",
+        "to",
+        "Oslo",
+        "CD-34",
+    ]

@@ -1,0 +1,165 @@
+"""The chat model against a real endpoint: what it sends, what it returns, how it fails."""
+
+import anyio
+import pytest
+from pydantic import SecretStr
+
+from astra_mcp.errors import ConfigError, ModelError
+from astra_mcp.llm.chat import ChatConfig, ChatReply, RequestedCall, open_chat_model
+from astra_mcp.types import JsonObject
+from tests.rollout.completions_server import (
+    CompletionsServer,
+    asks,
+    breaks_off,
+    refuses,
+    says,
+    sends,
+)
+
+KEY = "sk-secret-of-this-test"
+MESSAGES: list[JsonObject] = [{"role": "user", "content": "Go."}]
+TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {}}}
+
+
+async def ask(server: CompletionsServer, **changes: object) -> ChatReply:
+    config = ChatConfig(
+        **{
+            "model": "scripted",
+            "base_url": server.base_url,
+            "api_key": SecretStr(KEY),
+            "timeout_seconds": 5.0,
+            **changes,
+        }  # pyright: ignore[reportArgumentType]
+    )
+    with anyio.fail_after(20):
+        async with open_chat_model(config) as model:
+            return await model.complete(MESSAGES, [TOOL])
+
+
+async def test_a_reply_carries_words_and_calls_as_the_endpoint_sent_them(
+    completions: CompletionsServer,
+) -> None:
+    completions.script.append(asks(("a", "f", {"x": 1}), ("b", "g", "{broken"), content="Hm."))
+
+    reply = await ask(completions, temperature=0.5)
+
+    assert reply == ChatReply(
+        content="Hm.",
+        calls=(
+            RequestedCall(id="a", name="f", arguments='{"x": 1}'),
+            RequestedCall(id="b", name="g", arguments="{broken"),
+        ),
+        finish_reason="tool_calls",
+    )
+    assert completions.requests == [
+        {"model": "scripted", "messages": MESSAGES, "tools": [TOOL], "temperature": 0.5}
+    ]
+    assert completions.keys == [f"Bearer {KEY}"]
+
+
+async def test_temperature_and_tools_are_left_out_where_there_are_none(
+    completions: CompletionsServer,
+) -> None:
+    completions.script.append(says("Done."))
+    config = ChatConfig(model="scripted", base_url=completions.base_url)
+
+    async with open_chat_model(config) as model:
+        await model.complete(MESSAGES, [])
+
+    assert completions.requests[0].keys() == {"model", "messages"}
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+async def test_thoughts_are_kept_under_either_name(
+    completions: CompletionsServer, field: str
+) -> None:
+    message = {"role": "assistant", "content": "42", field: "Let me think."}
+    completions.script.append(sends({"choices": [{"message": message, "finish_reason": "stop"}]}))
+
+    assert (await ask(completions)).reasoning_content == "Let me think."
+
+
+async def test_a_lone_surrogate_becomes_a_question_mark(completions: CompletionsServer) -> None:
+    completions.script.append(
+        breaks_off('{"choices": [{"message": {"content": "a\\ud800b"}, "finish_reason": "stop"}]}')
+    )
+
+    assert (await ask(completions)).content == "a?b"
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+async def test_a_passing_error_is_tried_again(completions: CompletionsServer, status: int) -> None:
+    completions.script.extend([refuses(status), refuses(status), says("At last.")])
+
+    assert (await ask(completions)).content == "At last."
+    assert len(completions.requests) == 3
+
+
+async def test_an_error_that_stays_fails_after_the_retries(completions: CompletionsServer) -> None:
+    completions.always = lambda _: refuses(500, "overloaded")
+
+    with pytest.raises(ModelError, match=r"'scripted' failed: HTTP 500.*overloaded"):
+        await ask(completions)
+    assert len(completions.requests) == 3
+
+
+async def test_a_refusal_is_not_tried_again_and_never_shows_the_key(
+    completions: CompletionsServer,
+) -> None:
+    completions.script.append(refuses(401, f"Incorrect API key provided: {KEY}."))
+
+    with pytest.raises(ModelError, match="HTTP 401") as caught:
+        await ask(completions)
+    assert KEY not in str(caught.value)
+    assert len(completions.requests) == 1
+
+
+async def test_an_endpoint_that_hangs_fails_at_the_deadline(completions: CompletionsServer) -> None:
+    completions.hang = True
+
+    with pytest.raises(ModelError, match=r"no answer in 0\.2 s"):
+        await ask(completions, timeout_seconds=0.2, max_retries=0)
+
+
+async def test_an_address_without_a_server_fails_by_name(completions: CompletionsServer) -> None:
+    with pytest.raises(ModelError, match=r"no connection to 127\.0\.0\.1"):
+        await ask(completions, base_url="http://127.0.0.1:9/v1", max_retries=0)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param({}, id="empty"),
+        pytest.param({"choices": []}, id="no choice"),
+        pytest.param({"choices": None}, id="null"),
+        pytest.param({"choices": [{"finish_reason": "stop"}]}, id="no message"),
+        pytest.param({"choices": ["text"]}, id="a string"),
+        pytest.param([1, 2], id="a list"),
+        pytest.param("hello", id="a text"),
+        pytest.param({"choices": [{"message": {"content": 7}}]}, id="a number as content"),
+        pytest.param(
+            {"choices": [{"message": {"content": None, "tool_calls": [{"type": "custom"}]}}]},
+            id="a custom call",
+        ),
+    ],
+)
+async def test_an_answer_that_is_no_chat_message_is_a_model_error(
+    completions: CompletionsServer, document: object
+) -> None:
+    completions.script.append(sends(document))
+
+    with pytest.raises(ModelError, match="'scripted'"):
+        await ask(completions, max_retries=0)
+
+
+async def test_json_that_breaks_off_is_a_model_error(completions: CompletionsServer) -> None:
+    completions.always = lambda _: breaks_off()
+
+    with pytest.raises(ModelError, match="not JSON"):
+        await ask(completions, max_retries=0)
+
+
+async def test_a_model_without_key_and_address_is_refused_before_any_request() -> None:
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
+        async with open_chat_model(ChatConfig(model="some-model")):
+            pass
