@@ -104,24 +104,27 @@ class Channel:
             ChannelClosedError: The process is gone.
             OversizedMessageError: The head is announced as larger than its limit, in bytes.
         """
-        while True:
-            try:
-                start, control, _, _ = self._socket.recvmsg(PREFIX.size, _ANCILLARY_BYTES)
-                break
-            except BlockingIOError:
-                await anyio.wait_readable(self._socket)
-            except OSError as error:
-                raise ChannelClosedError("the process ended") from error
-        ancillary = _parse_ancillary(control)
+        start, ancillary = await self._start()
         try:
-            if not start:
-                raise ChannelClosedError("the process ended")
             prefix = start + await self._exactly(PREFIX.size - len(start))
             return await self._finish(prefix, head_limit, 0), ancillary
         except BaseException:
             for descriptor in ancillary.descriptors:
                 os.close(descriptor)
             raise
+
+    async def _start(self) -> tuple[bytes, Ancillary]:
+        while True:
+            try:
+                start, control, _, _ = self._socket.recvmsg(PREFIX.size, _ANCILLARY_BYTES)
+            except BlockingIOError:
+                await anyio.wait_readable(self._socket)
+                continue
+            except OSError as error:
+                raise ChannelClosedError("the process ended") from error
+            if not start:
+                raise ChannelClosedError("the process ended")
+            return start, _parse_ancillary(control)
 
     async def _finish(self, prefix: bytes, head_limit: int, body_limit: int) -> Message:
         head_size, body_size = PREFIX.unpack(prefix)

@@ -13,6 +13,7 @@ from astra_mcp.errors import SandboxError, SandboxUnavailableError
 from astra_mcp.sandbox.loading import START_SECONDS
 from astra_mcp.sandbox.processes import LockedProcess
 from astra_mcp.sandbox.runtime import Runtime
+from astra_mcp.sandbox.shielding import shielded
 from astra_mcp.sandbox.zygote.settings import Settings
 
 __all__ = ["ForkServer"]
@@ -63,10 +64,13 @@ class ForkServer:
             SandboxError: The fork server could not fork, or is gone.
         """
         # Not to be cancelled between question and answer; both are short and have a deadline.
-        with anyio.CancelScope(shield=True):
-            async with self._turn:
-                self._send(channel.fileno())
-                answer, descriptors = await self._receive()
+        with shielded():
+            return await self._ask(channel)
+
+    async def _ask(self, channel: socket.socket) -> LockedProcess:
+        async with self._turn:
+            self._send(channel.fileno())
+            answer, descriptors = await self._receive()
         if not descriptors:
             raise SandboxError(f"no process for a template: {answer.get('error')}")
         return LockedProcess(answer["pid"], descriptors[0])
@@ -77,7 +81,7 @@ class ForkServer:
 
     async def aclose(self) -> None:
         """End the fork server and, through it, every process of it that is left."""
-        with anyio.CancelScope(shield=True):
+        with shielded():
             self._control.close()  # it sees the end, kills its groups, reaps them, and exits
             with anyio.move_on_after(_END_SECONDS):
                 await self._process.wait()

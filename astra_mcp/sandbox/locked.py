@@ -19,6 +19,7 @@ from astra_mcp.sandbox.loading import ModuleSource
 from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits, SandboxReport
 from astra_mcp.sandbox.runtime import Runtime, settings_for
 from astra_mcp.sandbox.session import ProcessSession
+from astra_mcp.sandbox.shielding import shielded
 from astra_mcp.sandbox.template import Template
 
 __all__ = ["IDLE_TEMPLATES", "LockedSandbox", "open_locked"]
@@ -99,14 +100,7 @@ class LockedSandbox:
     async def open_session(self, module: ModuleId, *, seed: int) -> ProcessSession:
         """Branch a session from the module's template, which is built anew where it is gone."""
         source = self._sources[module]
-        # A branch that were cancelled half-way would leave a process that nobody owns.
-        with anyio.CancelScope(shield=True):
-            try:
-                session = await self._branch(source, seed)
-            except SandboxError:
-                if self._is_current(module):
-                    raise  # the template is well: a fresh one would do no better
-                session = await self._branch(source, seed)
+        session = await self._branch_or_rebuild(source, seed)
         try:
             await anyio.lowlevel.checkpoint_if_cancelled()
         except BaseException:
@@ -116,7 +110,7 @@ class LockedSandbox:
 
     async def aclose(self) -> None:
         """Kill every process and wait until all are gone."""
-        with anyio.CancelScope(shield=True):
+        with shielded():
             templates = [*self._current.values(), *self._retired]
             self._current.clear()
             self._retired.clear()
@@ -126,6 +120,16 @@ class LockedSandbox:
                 await template.aclose(_CLOSED)
             if self._server is not None:
                 await self._server.aclose()
+
+    async def _branch_or_rebuild(self, source: ModuleSource, seed: int) -> ProcessSession:
+        # A branch that were cancelled half-way would leave a process that nobody owns.
+        with shielded():
+            try:
+                return await self._branch(source, seed)
+            except SandboxError:
+                if self._is_current(source.id):
+                    raise  # the template is well: a fresh one would do no better
+            return await self._branch(source, seed)
 
     async def _branch(self, source: ModuleSource, seed: int) -> ProcessSession:
         async with self._using(source) as template:

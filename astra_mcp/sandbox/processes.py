@@ -57,14 +57,15 @@ def open_member(pid: int | None, *, leader: int) -> LockedProcess:
         handle = os.pidfd_open(pid)
     except OSError as error:
         raise SandboxError("a new process is gone") from error
-    try:
-        # Asked after the handle is open: had the number been reused, the group would differ.
-        if os.getpgid(pid) != leader:
-            raise SandboxError("a process is not of the group that it claims")
-    except ProcessLookupError as error:
+    # Asked after the handle is open: had the number been reused, the group would differ.
+    if _group_of(pid) != leader:
         os.close(handle)
-        raise SandboxError("a new process is gone") from error
-    except SandboxError:
-        os.close(handle)
-        raise
+        raise SandboxError("a process is not of the group that it claims")
     return LockedProcess(pid, handle)
+
+
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None

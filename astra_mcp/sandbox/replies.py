@@ -1,6 +1,7 @@
 """Reads what a tool process said. It may lie about everything, so shape and size are checked here."""
 
 from collections.abc import Mapping
+from typing import cast
 
 import orjson
 
@@ -39,7 +40,7 @@ def parse_head(message: Message) -> Mapping[str, JsonValue]:
         raise MalformedReplyError("a reply is not JSON") from error
     if not isinstance(head, dict):
         raise MalformedReplyError("a reply is not an object")
-    return head
+    return cast("dict[str, JsonValue]", head)
 
 
 def parse_call(message: Message, *, output_bytes: int) -> Returned | Raised:

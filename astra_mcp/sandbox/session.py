@@ -13,6 +13,7 @@ from astra_mcp.errors import SandboxDiedError
 from astra_mcp.sandbox.channel import Channel, ChannelClosedError, OversizedMessageError
 from astra_mcp.sandbox.protocol import Raised, Returned, SandboxLimits
 from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_call
+from astra_mcp.sandbox.shielding import shielded
 from astra_mcp.types import JsonValue
 
 __all__ = ["ProcessSession", "SessionProcess"]
@@ -111,7 +112,7 @@ class ProcessSession:
     async def aclose(self) -> None:
         """Kill the process and wait until it is gone; closing twice is allowed."""
         self.kill(_CLOSED)
-        with anyio.CancelScope(shield=True):
+        with shielded():
             async with self._turn:
                 if self._released:
                     return

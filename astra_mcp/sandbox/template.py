@@ -24,6 +24,7 @@ from astra_mcp.sandbox.loading import (
 from astra_mcp.sandbox.processes import LockedProcess, open_member
 from astra_mcp.sandbox.protocol import SandboxLimits
 from astra_mcp.sandbox.session import ProcessSession
+from astra_mcp.sandbox.shielding import shielded
 
 __all__ = ["Template"]
 
@@ -65,16 +66,19 @@ class Template:
             process = await server.fork_template(theirs)
         template = cls(channel, process, source, limits)
         try:
-            listener = await wait_until_up(channel)
-            if listener is None:
-                raise SandboxError("a template came without its fork gate")
-            template._gate = ForkGate(listener, process.pid)
-            tasks.start_soon(template._gate.watch)
+            await template._open_gate(tasks)
             await load_module(channel, source, limits)
         except BaseException:
             await template.aclose("the template is closed")
             raise
         return template
+
+    async def _open_gate(self, tasks: TaskGroup) -> None:
+        listener = await wait_until_up(self._channel)
+        if listener is None:
+            raise SandboxError("a template came without its fork gate")
+        self._gate = ForkGate(listener, self.pid)
+        tasks.start_soon(self._gate.watch)
 
     @property
     def pid(self) -> int:
@@ -144,7 +148,7 @@ class Template:
     async def aclose(self, reason: str) -> None:
         """Kill, and wait until the process is gone; closing twice is allowed."""
         self.kill(reason)
-        with anyio.CancelScope(shield=True):
+        with shielded():
             async with self._turn:
                 if not self._released:
                     self._released = True

@@ -40,7 +40,7 @@ def begin(seed: int, clock: int) -> None:
     _World.seed = str(seed).encode()
     _World.draws = _World.generators = 0
     random.seed(int.from_bytes(_digest("random", 0)[:8], "big"))
-    vars(uuid)["_last_timestamp"] = None
+    uuid.__dict__["_last_timestamp"] = None
 
 
 def advance(nanoseconds: int = _SECOND) -> None:
@@ -54,15 +54,15 @@ def install() -> None:
     _patch_time()
     datetime.datetime = _DateTime  # type: ignore[misc]
     os.urandom = _urandom
-    vars(random)["_urandom"] = _urandom
+    random.__dict__["_urandom"] = _urandom
     random.Random = _Random  # type: ignore[misc]
     shared = _Random(0)
-    vars(random)["_inst"] = shared
+    random.__dict__["_inst"] = shared
     for name in random.__all__:
         if name[0].islower() and hasattr(shared, name):
             setattr(random, name, getattr(shared, name))
     # Without the C helpers, uuid1 uses time.time_ns and random, which are ours.
-    vars(uuid).update(_node=_NODE, _generate_time_safe=None, _UuidCreate=None)
+    uuid.__dict__.update(_node=_NODE, _generate_time_safe=None, _UuidCreate=None)
 
 
 def _digest(purpose: str, number: int) -> bytes:
@@ -82,8 +82,9 @@ def _urandom(size: int, /) -> bytes:
 class _Random(random.Random):
     """Draws the seed of an unseeded generator from the session's seed, not from the kernel."""
 
-    def __new__(cls, *_args: object, **_keywords: object) -> "_Random":
-        return super().__new__(cls, 0)
+    # The C constructor reads the kernel's randomness where it gets no seed.
+    def __new__(cls, x: Any = None) -> "_Random":
+        return super().__new__(cls, 0)  # pyright: ignore[reportCallIssue,reportUnknownVariableType]
 
     def __init__(self, x: Any = None) -> None:
         super().__init__(x)
@@ -157,7 +158,13 @@ def _patch_time() -> None:
         return _World.now - _World.start
 
     def or_now(function: Callable[..., Any], now: Callable[[], Any]) -> Callable[..., Any]:
-        return lambda value=None: function(now() if value is None else value)
+        def call(value: Any = None) -> Any:
+            return function(now() if value is None else value)
+
+        return call
+
+    def strftime_or_now(form: str, moment: Any = None) -> str:
+        return strftime(form, gmtime(seconds()) if moment is None else moment)
 
     replacements: dict[str, Callable[..., Any]] = {
         "time": seconds,
@@ -169,7 +176,7 @@ def _patch_time() -> None:
         "gmtime": or_now(gmtime, seconds),
         "ctime": or_now(ctime, seconds),
         "asctime": or_now(asctime, lambda: gmtime(seconds())),
-        "strftime": lambda form, t=None: strftime(form, gmtime(seconds()) if t is None else t),
+        "strftime": strftime_or_now,
     }
     for name in ("monotonic", "perf_counter", "process_time", "thread_time"):
         replacements[name] = elapsed

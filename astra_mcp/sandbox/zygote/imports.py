@@ -15,16 +15,32 @@ __all__ = ["ALLOWED", "TOOL_MODULE", "install_guard", "preload"]
 TOOL_MODULE = "tools"
 """Name under which tool code runs."""
 
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
 ALLOWED = frozenset(
-    ["__future__", "abc", "array", "ast", "base64", "binascii", "bisect", "calendar", "cmath", "codecs", "collections", "collections.abc", "colorsys", "contextlib", "copy", "copyreg", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fnmatch", "fractions", "functools", "graphlib", "hashlib", "heapq", "hmac", "html", "html.parser", "inspect", "io", "ipaddress", "itertools", "json", "keyword", "locale", "logging", "math", "numbers", "operator", "pprint", "queue", "random", "re", "reprlib", "secrets", "shlex", "statistics", "string", "struct", "textwrap", "time", "traceback", "types", "typing", "unicodedata", "urllib", "urllib.parse", "uuid", "warnings", "weakref", "zlib"]
+    _words("""
+    __future__ abc array ast base64 binascii bisect calendar cmath codecs collections collections.abc
+    colorsys contextlib copy copyreg csv dataclasses datetime decimal difflib enum fnmatch fractions
+    functools graphlib hashlib heapq hmac html html.parser inspect io ipaddress itertools json keyword
+    locale logging math numbers operator pprint queue random re reprlib secrets shlex statistics string
+    struct textwrap time traceback types typing unicodedata urllib urllib.parse uuid warnings weakref zlib
+    """)
 )
 """The standard library without files, network, processes and the interpreter's insides. ``zoneinfo``
 is not among them: its data lives in files."""
 
-_LAZY = ["_strptime", "_pydecimal", "linecache", "stringprep", "tokenize", "tracemalloc", "encodings.idna", "encodings.ascii", "encodings.latin_1", "encodings.utf_16", "encodings.utf_32", "encodings.utf_8_sig", "encodings.cp1252", "encodings.gbk", "encodings.gb18030", "encodings.big5", "encodings.punycode", "encodings.hex_codec", "encodings.base64_codec", "json.decoder", "json.encoder"]
+_LAZY = _words("""
+    _strptime _pydecimal linecache stringprep tokenize tracemalloc encodings.idna encodings.ascii
+    encodings.latin_1 encodings.utf_16 encodings.utf_32 encodings.utf_8_sig encodings.cp1252
+    encodings.gbk encodings.gb18030 encodings.big5 encodings.punycode encodings.hex_codec
+    encodings.base64_codec json.decoder json.encoder
+    """)
 """What the allowed modules import only when a function first needs it."""
 
-_FOR_ATTACKS = ["atexit", "ctypes", "mmap", "multiprocessing", "socket", "subprocess", "threading"]
+_FOR_ATTACKS = _words("atexit ctypes mmap multiprocessing socket subprocess threading")
 
 _HINTS = {"zoneinfo": "; use datetime.timezone with a fixed offset"}
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import platform
 import socket
 from collections.abc import Callable
 
@@ -44,6 +43,8 @@ def _run_examination(descriptor: int, settings: Settings) -> None:
     os.write(descriptor, json.dumps(examine(settings)).encode())
 
 
-MODES: dict[str, Callable[[int, Settings], None]] = {"plain": _run_plain}
-if platform.system() == "Linux":
-    MODES |= {"zygote": _run_zygote, "examine": _run_examination}
+MODES: dict[str, Callable[[int, Settings], None]] = {
+    "plain": _run_plain,
+    "zygote": _run_zygote,
+    "examine": _run_examination,
+}

@@ -21,20 +21,29 @@ class Architecture:
     """First number of another ABI with the same constant (x32 on x86_64)."""
 
 
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # What running tool code may do: compute, allocate, talk on the one inherited socket, exit.
-TOOL_CALLS = frozenset(
-    ["read", "write", "close", "fstat", "poll", "ppoll", "lseek", "munmap", "brk", "rt_sigprocmask", "rt_sigreturn", "writev", "sched_yield", "mremap", "madvise", "setitimer", "getpid", "sendto", "recvfrom", "sendmsg", "recvmsg", "getsockname", "getsockopt", "exit", "gettimeofday", "getuid", "getgid", "geteuid", "getegid", "sigaltstack", "gettid", "futex", "restart_syscall", "clock_gettime", "exit_group", "set_robust_list", "rseq"]
-)
+TOOL_CALLS = _names("""
+    read write close fstat poll ppoll lseek munmap brk rt_sigprocmask rt_sigreturn writev sched_yield
+    mremap madvise setitimer getpid sendto recvfrom sendmsg recvmsg getsockname getsockopt exit
+    gettimeofday getuid getgid geteuid getegid sigaltstack gettid futex restart_syscall clock_gettime
+    exit_group set_robust_list rseq
+    """)
 
 # The fork server also forks, reaps, signals and restricts its children. It cannot open, connect or exec.
-SERVER_CALLS = TOOL_CALLS | frozenset(
-    ["rt_sigaction", "wait4", "waitid", "kill", "setsid", "getppid", "prctl", "prlimit64", "seccomp", "pidfd_open", "close_range", "landlock_restrict_self", "dup", "dup2", "dup3"]
-)
+SERVER_CALLS = TOOL_CALLS | _names("""
+    rt_sigaction wait4 waitid kill setsid getppid prctl prlimit64 seccomp pidfd_open close_range
+    landlock_restrict_self dup dup2 dup3
+    """)
 
 # Denied like a missing permission, so that library code that probes for files goes on.
-FILE_CALLS = frozenset(
-    ["open", "openat", "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "readlink", "readlinkat", "getcwd", "getdents64"]
-)
+FILE_CALLS = _names("""
+    open openat stat lstat newfstatat statx access faccessat faccessat2 readlink readlinkat getcwd
+    getdents64
+    """)
 
 _COMMON = {
     "pidfd_open": 434,

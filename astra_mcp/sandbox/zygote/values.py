@@ -5,7 +5,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["MAX_DEPTH", "NotJsonError", "Output", "describe", "encode_value"]
 
@@ -42,12 +42,12 @@ def _check(value: Any, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise NotJsonError(f"the result is nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, dict):
-        for key, item in value.items():
+        for key, item in cast("dict[Any, Any]", value).items():
             if not isinstance(key, str):
                 raise NotJsonError(f"the result has a key of type {type(key).__name__}, not str")
             _check(item, depth + 1)
     elif isinstance(value, list | tuple):
-        for item in value:
+        for item in cast("list[Any]", value):
             _check(item, depth + 1)
     elif isinstance(value, int) and not isinstance(value, bool):
         if value not in _INTEGERS:
