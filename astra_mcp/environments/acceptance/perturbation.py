@@ -49,10 +49,8 @@ async def perturbation_failures(bundle: Bundle, player: Player) -> AsyncIterator
         for failure in _identifying_failures(calls[index], cases, wanted):
             yield failure
         usual = await player.observe(calls[index], before)
-        for name, rows in cases.items():
-            failure = _own_results_failure(calls[index], name, rows, usual)
-            if failure is not None:
-                yield failure
+        for failure in _own_results_failures(calls[index], cases, usual):
+            yield failure
 
 
 async def _cases(
@@ -137,27 +135,37 @@ def _shown(values: Sequence[JsonValue]) -> str:
     return ", ".join(canonical_json(v).decode() for v in values[:4])
 
 
-def _own_results_failure(
-    call: PlannedCall, name: str, rows: Sequence[_Case], usual: Observation
-) -> FailedCheck | None:
-    """Another existing value must have a result that neither fails nor says the same for all."""
-    known = [c for c in rows if c.is_known and c.seen.is_success]
-    words = {t for v in (call.arguments[name], *(c.value for c in rows)) for t in _words(v)}
+def _own_results_failures(
+    call: PlannedCall, cases: _Cases, usual: Observation
+) -> list[FailedCheck]:
+    """Other existing values must have results, and not one and the same for all.
+
+    Each parameter needs a known value whose result neither fails nor merely repeats the argument. Over
+    all parameters of the call the results must differ, so that no empty answer stands in for data.
+    """
+    every = [c for rows in cases.values() for c in rows]
+    words = {t for c in every for t in _words(c.value)}
+    words |= {t for name in cases for t in _words(call.arguments[name])}
     gold_text = masked(usual, words)
-    texts = {masked(c.seen, words) for c in known} - {gold_text}
-    if not texts:
-        tried = _shown([c.value for c in rows if c.is_known]) or "none named"
-        return FailedCheck.of(
-            Check.ONLY_GOLD,
-            f"{call}: no other value of {name} has a result of its own ({tried}); name existing ones "
-            "in an enum, in examples or as neighbours of the gold argument",
-        )
-    made = {masked(c.seen, words) for c in rows if not c.is_known and c.seen.is_success}
-    if len(texts) == 1 and (len(known) > 1 or texts <= made):
-        example = next(c for c in known if masked(c.seen, words) in texts)
-        detail = f"{call}: every other value of {name} has the same result, such as {example.seen}"
-        return FailedCheck.of(Check.ONLY_GOLD, detail)
-    return None
+    texts: dict[str, set[tuple[str, ...]]] = {
+        name: {masked(c.seen, words) for c in rows if c.is_known and c.seen.is_success}
+        - {gold_text}
+        for name, rows in cases.items()
+    }
+    failures = [
+        f"{call}: no other value of {name} has a result of its own "
+        f"({_shown([c.value for c in cases[name] if c.is_known]) or 'none is named'}); name existing "
+        "ones in an enum, in examples or as neighbours of the gold argument"
+        for name, found in texts.items()
+        if not found
+    ]
+    known = [c for c in every if c.is_known and c.seen.is_success]
+    made = {masked(c.seen, words) for c in every if not c.is_known and c.seen.is_success}
+    distinct = set[tuple[str, ...]]().union(*texts.values())
+    if len(distinct) == 1 and (len(known) > 1 or distinct <= made):
+        example = next(c for c in known if masked(c.seen, words) in distinct)
+        failures.append(f"{call}: all other arguments have one result, such as {example.seen}")
+    return [FailedCheck.of(Check.ONLY_GOLD, f) for f in failures]
 
 
 def _words(value: JsonValue) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import jsonschema_rs
 
 from astra_mcp.answers import contains_answer
 from astra_mcp.environments.acceptance.gold import planned_gold
-from astra_mcp.environments.acceptance.neighbours import property_of
+from astra_mcp.environments.acceptance.neighbours import known_values, property_of
 from astra_mcp.environments.acceptance.perturbation import masked
 from astra_mcp.environments.acceptance.playing import (
     DIED,
@@ -72,10 +72,11 @@ async def refusal_failures(bundle: Bundle, player: Player) -> AsyncIterator[Fail
     """Put senseless values into each argument of each gold call."""
     calls = planned_gold(bundle)
     answers = {s.id: s.answer for s in bundle.document.sub_tasks}
+    tools = {t.name: t for t in bundle.document.tools}
     for index, (gold, call) in enumerate(zip(bundle.document.gold, calls, strict=True)):
         usual = await player.observe(call, calls[:index])
         wanted = [answers[i] for i in gold.solves]
-        for name, value in _garbage_arguments(gold, player):
+        for name, value in _garbage_arguments(tools[gold.tool], gold, player):
             seen = await player.observe(call.having(name, value), calls[:index])
             if gold.arguments[name].role is not ArgumentRole.IDENTIFYING or not seen.is_success:
                 continue
@@ -87,17 +88,17 @@ async def refusal_failures(bundle: Bundle, player: Player) -> AsyncIterator[Fail
                 yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail)
 
 
-def _garbage_arguments(gold: GoldCall, player: Player) -> Iterator[tuple[str, JsonValue]]:
-    """Values of the argument's own type that the schema accepts and no data holds."""
+def _garbage_arguments(
+    tool: ToolSpec, gold: GoldCall, player: Player
+) -> Iterator[tuple[str, JsonValue]]:
+    """Values of the argument's own type that the schema accepts, but neither names nor means."""
     call = PlannedCall.of_gold(gold)
     for name, argument in gold.arguments.items():
+        schema = property_of(tool, name)
+        meant = [argument.value, *known_values(schema), schema.get("default")]
         for value in _GARBAGE:
             is_same_type = type(value) is type(argument.value)
-            if (
-                is_same_type
-                and value != argument.value
-                and player.accepts(call.having(name, value))
-            ):
+            if is_same_type and value not in meant and player.accepts(call.having(name, value)):
                 yield name, value
 
 
