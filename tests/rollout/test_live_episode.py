@@ -1,0 +1,137 @@
+"""The live episode: what reaches the gateway, in which order, and what the agent sees of it."""
+
+from collections.abc import Mapping
+
+import anyio
+import pytest
+
+from astra_mcp.errors import EpisodeEndedError, TransportError
+from astra_mcp.trajectory import AssistantMessage, ToolMessage
+from astra_mcp.types import ContentBlock, JsonValue, ToolResult
+from gateway.client import CallRefusedError
+from tests.rollout.in_memory_tools import CITY, InMemoryTools
+from training.rollout.agent import CallRequest
+from training.rollout.episode import MAX_ARGUMENT_BYTES, result_text
+
+
+async def test_calls_of_one_turn_run_at_once_and_are_numbered_in_their_order() -> None:
+    both_started = anyio.Event()
+
+    async def wait(_: Mapping[str, JsonValue]) -> ToolResult:
+        await both_started.wait()
+        return ToolResult.from_text("slow")
+
+    async def release(_: Mapping[str, JsonValue]) -> ToolResult:
+        both_started.set()
+        return ToolResult.from_text("quick")
+
+    tools = InMemoryTools({"wait": wait, "release": release})
+    episode = tools.open_episode()
+
+    with anyio.fail_after(5):
+        answers = await episode.take_turn(
+            [CallRequest.of("wait", {}), CallRequest.of("release", {})]
+        )
+        await episode.take_turn([CallRequest.of("release", {})])
+
+    assert [a.text for a in answers] == ["slow", "quick"]
+    assert [(c.seq, c.call_id) for c in tools.received] == [
+        (0, "call_0"),
+        (1, "call_1"),
+        (2, "call_2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ('{"city": ', "not valid JSON"),
+        ("city=Oslo", "not valid JSON"),
+        ('{"n": NaN}', "not valid JSON"),
+        ("[1]", "must be a JSON object"),
+        ('"text"', "must be a JSON object"),
+        ("null", "must be a JSON object"),
+        ('"' + "x" * MAX_ARGUMENT_BYTES + '"', "too large"),
+    ],
+)
+async def test_arguments_that_are_no_object_are_told_to_the_agent_and_take_no_place(
+    arguments: str, words: str
+) -> None:
+    tools = InMemoryTools()
+    episode = tools.open_episode(CITY)
+
+    refused, served = await episode.take_turn(
+        [
+            CallRequest(name="weather", arguments=arguments),
+            CallRequest.of("weather", {"city": "Oslo"}),
+        ]
+    )
+
+    assert words in refused.text
+    assert refused.result is None
+    assert served.result is not None
+    assert [c.seq for c in tools.received] == [0]
+    assert [(n.seq, n.is_error) for n in episode.notes] == [(None, True), (0, False)]
+
+
+async def test_empty_arguments_mean_no_arguments() -> None:
+    tools = InMemoryTools()
+
+    await tools.open_episode().take_turn([CallRequest(name="now", arguments=" ")])
+
+    assert tools.received[0].arguments == {}
+
+
+async def test_ids_of_the_agent_are_kept_where_they_are_new() -> None:
+    episode = InMemoryTools().open_episode()
+    ids = ["a", "", "a", "call_2", "call_4", ""]
+
+    await episode.take_turn([CallRequest(name="f", arguments="{}", id=i) for i in ids])
+
+    used = [m.tool_call_id for m in episode.messages if isinstance(m, ToolMessage)]
+    assert used[:2] == ["a", "call_1"]
+    assert len(set(used)) == len(ids)
+
+
+async def test_a_refused_call_is_an_answer_to_the_agent() -> None:
+    async def refuse(_: Mapping[str, JsonValue]) -> ToolResult:
+        raise CallRefusedError(-32602, "Unknown tool: fly. The tools are: weather")
+
+    episode = InMemoryTools({"fly": refuse}).open_episode(CITY)
+
+    (answer,) = await episode.take_turn([CallRequest.of("fly", {})])
+
+    assert answer.text == "Unknown tool: fly. The tools are: weather"
+    assert episode.notes[0].is_error
+
+
+async def test_an_episode_that_ended_stops_the_agent_with_its_turn_answered() -> None:
+    async def end(_: Mapping[str, JsonValue]) -> ToolResult:
+        raise EpisodeEndedError("this episode is expired")
+
+    episode = InMemoryTools({"f": end}).open_episode(CITY)
+
+    with pytest.raises(EpisodeEndedError, match="expired"):
+        await episode.take_turn([CallRequest.of("f", {}), CallRequest.of("weather", {"city": "R"})])
+    texts = [m.content for m in episode.messages if isinstance(m, ToolMessage)]
+    assert texts == ["this episode is expired", '{"city": "R"}']
+
+
+async def test_a_lost_gateway_leaves_the_turn_unanswered() -> None:
+    async def lose(_: Mapping[str, JsonValue]) -> ToolResult:
+        raise TransportError("no answer")
+
+    episode = InMemoryTools({"f": lose}).open_episode()
+
+    with pytest.raises(TransportError):
+        await episode.take_turn([CallRequest.of("f", {})])
+    assert isinstance(episode.messages[-1], AssistantMessage)
+    assert episode.notes == ()
+
+
+def test_blocks_that_are_no_text_are_named() -> None:
+    text: ContentBlock = {"type": "text", "text": "A map:"}
+    image: ContentBlock = {"type": "image", "data": "aa"}
+
+    assert result_text(ToolResult(content=(text, image))) == "A map:\n[image]"
+    assert result_text(ToolResult(content=(), structured={"a": 1})) == '{"a":1}'

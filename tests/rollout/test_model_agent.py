@@ -1,0 +1,177 @@
+"""The model agent over the real client and a real socket; the tools are in this process."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+
+import anyio
+import pytest
+
+from astra_mcp.errors import ModelError
+from astra_mcp.llm.chat import ChatConfig, open_chat_model
+from astra_mcp.trajectory import AssistantMessage, StopReason, ToolMessage
+from astra_mcp.types import JsonValue, ToolResult
+from tests.rollout.completions_server import (
+    CompletionsServer,
+    asks,
+    refuses,
+    says,
+    sends,
+    tool_texts,
+)
+from tests.rollout.in_memory_tools import CITY, InMemoryTools
+from training.rollout.model import ModelAgent
+
+
+@pytest.fixture
+async def agent(completions: CompletionsServer) -> AsyncGenerator[ModelAgent]:
+    """A model agent at the scripted endpoint."""
+    config = ChatConfig(model="scripted", base_url=completions.base_url, timeout_seconds=5)
+    async with open_chat_model(config) as chat:
+        yield ModelAgent("scripted", chat)
+
+
+async def test_the_model_is_shown_the_prompt_and_tools_and_then_each_result(
+    completions: CompletionsServer, agent: ModelAgent
+) -> None:
+    completions.script.extend(
+        [asks(("c1", "weather", {"city": "Oslo"}), content="I look."), says("It rains.")]
+    )
+    episode = InMemoryTools().open_episode(CITY, prompt="Will it rain in Oslo?")
+
+    assert await agent.play(episode) is StopReason.ANSWER
+
+    first, second = completions.requests
+    assert first["messages"] == [{"role": "user", "content": "Will it rain in Oslo?"}]
+    assert first["tools"] == [CITY.as_openai()]
+    call = {"name": "weather", "arguments": '{"city": "Oslo"}'}
+    assert second["messages"][1:] == [
+        {
+            "role": "assistant",
+            "content": "I look.",
+            "tool_calls": [{"id": "c1", "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": '{"city": "Oslo"}'},
+    ]
+    assert episode.messages[-1] == AssistantMessage(content="It rains.")
+
+
+async def test_parallel_calls_run_at_once_and_answer_in_their_order(
+    completions: CompletionsServer, agent: ModelAgent
+) -> None:
+    started = [anyio.Event(), anyio.Event()]
+
+    async def meet(arguments: Mapping[str, JsonValue]) -> ToolResult:
+        me = int(str(arguments["me"]))
+        started[me].set()
+        await started[1 - me].wait()
+        return ToolResult.from_text(f"I am {me}")
+
+    completions.script.append(asks(("x", "meet", {"me": 1}), ("y", "meet", {"me": 0})))
+    completions.script.append(says("Done."))
+    tools = InMemoryTools({"meet": meet})
+
+    with anyio.fail_after(10):
+        await agent.play(tools.open_episode())
+
+    assert tool_texts(completions.requests[1]) == ["I am 1", "I am 0"]
+    assert sorted((c.seq, c.arguments["me"]) for c in tools.received) == [(0, 1), (1, 0)]
+
+
+async def test_malformed_arguments_are_told_to_the_model_and_it_may_try_again(
+    completions: CompletionsServer, agent: ModelAgent
+) -> None:
+    completions.script.extend(
+        [
+            asks(("a", "weather", '{"city": "Os')),
+            asks(("b", "weather", {"city": "Oslo"})),
+            says("Done."),
+        ]
+    )
+    tools = InMemoryTools()
+
+    await agent.play(tools.open_episode(CITY))
+
+    assert "not valid JSON" in tool_texts(completions.requests[1])[0]
+    assert [c.arguments for c in tools.received] == [{"city": "Oslo"}]
+
+
+async def test_repeated_and_missing_call_ids_are_replaced(
+    completions: CompletionsServer, agent: ModelAgent
+) -> None:
+    completions.script.extend(
+        [
+            asks(("same", "weather", {"city": "A"}), ("same", "weather", {"city": "B"})),
+            asks(("", "weather", {"city": "C"}), ("same", "weather", {"city": "D"})),
+            says("Done."),
+        ]
+    )
+    episode = InMemoryTools().open_episode(CITY)
+
+    await agent.play(episode)
+
+    answers = [m for m in episode.messages if isinstance(m, ToolMessage)]
+    assert len({m.tool_call_id for m in answers}) == 4
+    assert [json.loads(m.content)["city"] for m in answers] == ["A", "B", "C", "D"]
+
+
+async def test_the_agent_stops_after_32_turns_with_calls(
+    completions: CompletionsServer, agent: ModelAgent
+) -> None:
+    completions.always = lambda _: asks(("c", "weather", {"city": "Oslo"}))
+    tools = InMemoryTools()
+
+    assert await agent.play(tools.open_episode(CITY)) is StopReason.TURNS
+    assert len(completions.requests) == len(tools.received) == 32
+
+
+async def test_an_answer_that_was_cut_is_told_from_an_answer(
+    completions: CompletionsServer, agent: ModelAgent
+) -> None:
+    completions.script.append(says("It rai", finish_reason="length"))
+
+    assert await agent.play(InMemoryTools().open_episode()) is StopReason.LENGTH
+
+
+async def test_thoughts_go_back_to_the_endpoint_that_sent_them(
+    completions: CompletionsServer, agent: ModelAgent
+) -> None:
+    thought = sends(
+        {
+            "choices": [
+                {
+                    "finish_reason": "tool_calls",
+                    "message": {
+                        "role": "assistant",
+                        "content": None,
+                        "reasoning_content": "Oslo, then.",
+                        "tool_calls": [
+                            {
+                                "id": "c",
+                                "type": "function",
+                                "function": {"name": "weather", "arguments": "{}"},
+                            }
+                        ],
+                    },
+                }
+            ]
+        }
+    )
+    completions.script.extend([thought, says("Done.")])
+
+    await agent.play(InMemoryTools().open_episode(CITY))
+
+    assert completions.requests[1]["messages"][1]["reasoning_content"] == "Oslo, then."
+
+
+async def test_a_model_that_fails_in_mid_episode_ends_it_with_its_calls_kept(
+    completions: CompletionsServer, agent: ModelAgent
+) -> None:
+    completions.script.append(asks(("a", "weather", {"city": "Oslo"})))
+    completions.always = lambda _: refuses(503)
+    tools = InMemoryTools()
+    episode = tools.open_episode(CITY)
+
+    with pytest.raises(ModelError, match="503"):
+        await agent.play(episode)
+    assert len(tools.received) == 1
+    assert isinstance(episode.messages[-1], ToolMessage)
