@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from astra_mcp.errors import ConfigError, PortInUseError
 
@@ -63,9 +63,10 @@ async def listen(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[None]:
 
     The application's lifespan belongs to the caller.
     """
+    stopping = anyio.Event()
     server = _Server(
         uvicorn.Config(
-            app,
+            _ending_streams(app, stopping),
             http="httptools",
             ws="none",
             lifespan="off",
@@ -90,6 +91,7 @@ async def listen(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[None]:
         try:
             yield
         finally:
+            stopping.set()
             server.should_exit = True
             with anyio.move_on_after(GRACE_SECONDS + 2, shield=True):
                 await stopped.wait()
@@ -114,6 +116,43 @@ async def run_until_stopped(serve: Callable[[], Awaitable[None]]) -> signal.Sign
         await serve()
         group.cancel_scope.cancel()
     return stopped_by
+
+
+def _ending_streams(app: ASGIApp, stopping: anyio.Event) -> ASGIApp:
+    """Tell streams that their client is gone once the server stops; they would never end themselves.
+
+    A stream is what MCP clients open with GET. Calls under way may finish.
+    """
+
+    async def stoppable(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await app(scope, receive, send)
+            return
+        is_open = False
+
+        async def watched(message: Message) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+            await send(message)
+
+        async def receive_or_stop() -> Message:
+            message: Message = {"type": "http.disconnect"}
+
+            async def stop() -> None:
+                await stopping.wait()
+                group.cancel_scope.cancel()
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(stop)
+                message = await receive()
+                group.cancel_scope.cancel()
+            return message
+
+        await app(scope, receive_or_stop, watched)
+        if is_open and stopping.is_set():
+            await send({"type": "http.response.body", "body": b""})
+
+    return stoppable
 
 
 class _Server(uvicorn.Server):
