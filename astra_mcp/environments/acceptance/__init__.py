@@ -5,6 +5,6 @@ the matcher and the reward; knows neither servers nor the gateway.
 """
 
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck, Verdict
-from astra_mcp.environments.acceptance.verification import verify_bundle
+from astra_mcp.environments.acceptance.verification import verdict_of_faults, verify_bundle
 
-__all__ = ["Check", "FailedCheck", "Verdict", "verify_bundle"]
+__all__ = ["Check", "FailedCheck", "Verdict", "verdict_of_faults", "verify_bundle"]

@@ -1,6 +1,12 @@
 """Runs every check of the acceptance, cheap ones first; later ones only where they can tell."""
 
-from astra_mcp.environments.acceptance.documents import document_failures, isolation_failures
+from collections.abc import Sequence
+
+from astra_mcp.environments.acceptance.documents import (
+    document_failures,
+    fault_check,
+    isolation_failures,
+)
 from astra_mcp.environments.acceptance.gold import gold_failures, stability_failures
 from astra_mcp.environments.acceptance.guessing import guessing_failures
 from astra_mcp.environments.acceptance.parameters import parameter_failures
@@ -13,10 +19,10 @@ from astra_mcp.environments.acceptance.refusals import (
 )
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck, Verdict
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.errors import ToolCodeError
+from astra_mcp.errors import BundleFault, ToolCodeError
 from astra_mcp.sandbox.protocol import Sandbox
 
-__all__ = ["verify_bundle"]
+__all__ = ["verdict_of_faults", "verify_bundle"]
 
 _BLOCKING = frozenset({Check.DOCUMENT, Check.SIGNATURE, Check.COMPLETE})
 
@@ -36,6 +42,11 @@ async def verify_bundle(bundle: Bundle, sandbox: Sandbox) -> Verdict:
         failures.extend(schema_refusal_failures(bundle))
         failures.extend(await _executed_failures(bundle, sandbox))
     return Verdict.of(bundle.name, failures)
+
+
+def verdict_of_faults(name: str, faults: Sequence[BundleFault]) -> Verdict:
+    """Refuse a bundle that does not load."""
+    return Verdict.of(name, (FailedCheck.of(fault_check(f), f) for f in faults))
 
 
 async def _executed_failures(bundle: Bundle, sandbox: Sandbox) -> list[FailedCheck]:

@@ -1,0 +1,50 @@
+"""Starting a bundle: a small environment that passes the acceptance, to be changed step by step."""
+
+import re
+import tempfile
+from pathlib import Path
+
+from astra_mcp.environments.bundle import NAME_PATTERN
+from astra_mcp.errors import ConfigError
+
+__all__ = ["create_bundle"]
+
+_TEMPLATE = Path(__file__).parent / "template"
+_TEMPLATE_NAME = "template-name"
+_FILES = {
+    "environment.json": "environment.json",
+    "server.json": "server.json",
+    "tools.py.template": "tools.py",
+}
+_MAX_NAME = 48
+
+
+def create_bundle(name: str, folder: Path) -> Path:
+    """Write a new bundle into ``folder / name``: all of its files, or none.
+
+    Raises:
+        ConfigError: The name is not one, or something of that name is there.
+    """
+    if not re.fullmatch(NAME_PATTERN, name) or len(name) > _MAX_NAME:
+        msg = (
+            f"{name!r} is no name for an environment: use up to {_MAX_NAME} lower-case letters and "
+            "digits, with single hyphens, starting with a letter, such as hotel-booking"
+        )
+        raise ConfigError(msg)
+    target = folder / name
+    if target.exists():
+        msg = f"{target} is there already; choose another name, or delete it first"
+        raise ConfigError(msg)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as workplace:
+            made = Path(workplace) / name
+            made.mkdir()
+            for source, file in _FILES.items():
+                text = (_TEMPLATE / source).read_text(encoding="utf-8")
+                (made / file).write_text(text.replace(_TEMPLATE_NAME, name), encoding="utf-8")
+            made.rename(target)
+    except OSError as error:
+        msg = f"{target} cannot be written: {error.strerror}; choose another folder with --folder"
+        raise ConfigError(msg) from error
+    return target
