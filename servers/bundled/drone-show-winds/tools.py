@@ -97,13 +97,19 @@ def get_twilight(place: str, date: str, phase: str = "sunset", event: str = "eve
     day = _forecast_day(date)
     gamma = 2 * math.pi / 365 * (day.timetuple().tm_yday - 1 + 0.25)
     equation = 229.18 * (
-        0.000075 + 0.001868 * math.cos(gamma) - 0.032077 * math.sin(gamma)
-        - 0.014615 * math.cos(2 * gamma) - 0.040849 * math.sin(2 * gamma)
-    )  # fmt: skip
+        0.000075
+        + 0.001868 * math.cos(gamma)
+        - 0.032077 * math.sin(gamma)
+        - 0.014615 * math.cos(2 * gamma)
+        - 0.040849 * math.sin(2 * gamma)
+    )
     declination = (
-        0.006918 - 0.399912 * math.cos(gamma) + 0.070257 * math.sin(gamma)
-        - 0.006758 * math.cos(2 * gamma) + 0.000907 * math.sin(2 * gamma)
-    )  # fmt: skip
+        0.006918
+        - 0.399912 * math.cos(gamma)
+        + 0.070257 * math.sin(gamma)
+        - 0.006758 * math.cos(2 * gamma)
+        + 0.000907 * math.sin(2 * gamma)
+    )
     lat, altitude = math.radians(latitude), math.radians(SUN_ALTITUDE[phase])
     cosine = (math.sin(altitude) - math.sin(lat) * math.sin(declination)) / (
         math.cos(lat) * math.cos(declination)
