@@ -29,6 +29,11 @@ _ABANDONED = "the call was abandoned and the tool was stopped"
 class SessionProcess(Protocol):
     """The process behind a session, as the kernel or the parent vouches for it."""
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        ...
+
     def kill(self) -> None:
         """Kill at once; a process that is gone is left alone."""
         ...
@@ -57,6 +62,11 @@ class ProcessSession:
         self._running: anyio.CancelScope | None = None
         self._death: str | None = None
         self._released = False
+
+    @property
+    def pid(self) -> int:
+        """Id of the process, for whoever looks at the machine."""
+        return self._process.pid
 
     async def call(self, function: str, arguments: Mapping[str, JsonValue]) -> Returned | Raised:
         """Call a function; see :meth:`astra_mcp.sandbox.protocol.SandboxSession.call`."""

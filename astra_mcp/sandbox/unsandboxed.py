@@ -100,6 +100,10 @@ class _Child:
     def __init__(self, process: Process) -> None:
         self._process = process
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def kill(self) -> None:
         if self._process.returncode is None:
             self._process.kill()

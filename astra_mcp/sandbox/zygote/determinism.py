@@ -97,7 +97,6 @@ class _Random(random.Random):
 
 
 _RealDateTime = datetime.datetime
-_EPOCH = _RealDateTime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class _DateTimeType(type):

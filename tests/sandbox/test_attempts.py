@@ -1,0 +1,157 @@
+"""Hostile tool code has no effect outside of its own process, with and without the import guard.
+
+Each configuration is one host process that is really attacked (``attack_host.py``); as root it also runs as
+an ordinary user, without any user namespace.
+"""
+
+import json
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astra_mcp.sandbox.runtime import Runtime
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parents[1]
+_DEFINED: dict[str, Any] = runpy.run_path(str(HERE / "attempts.py"))
+ATTEMPTS: dict[str, Any] = _DEFINED["ATTEMPTS"]
+ORDINARY_USER = 54321
+REFUSED_IMPORT = "ImportError: module '[a-z_.]+' is not available to tools"
+Run = dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def world() -> Iterator[Path]:
+    """A folder in which everybody may write, below folders that everybody may enter."""
+    folder = Path(tempfile.mkdtemp(prefix="sandbox-attempts-", dir="/tmp"))  # noqa: S108
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def open_runtime(world: Path) -> Runtime:
+    """An interpreter and a launcher that an ordinary user may read and run."""
+    launcher = Path(Runtime.default().launcher)
+    package = world / "astra_mcp" / "sandbox" / "zygote"
+    shutil.copytree(launcher.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    return Runtime(python=str(_open_interpreter(world)), launcher=str(package / launcher.name))
+
+
+def _open_interpreter(world: Path) -> Path:
+    python = Path(sys.executable).resolve()
+    library = Path(sysconfig.get_path("stdlib"))
+    if all(folder.stat().st_mode & 0o001 for folder in (python, *python.parents, library)):
+        return python
+    prefix = world / "python"
+    ignored = shutil.ignore_patterns("test", "tests", "site-packages", "idlelib", "config-*", "*.a")
+    shutil.copytree(library, prefix / "lib" / library.name, ignore=ignored)
+    (prefix / "bin").mkdir()
+    return Path(shutil.copy(python, prefix / "bin" / f"python{sysconfig.get_python_version()}"))
+
+
+@pytest.fixture(scope="session")
+def attack(world: Path, open_runtime: Runtime) -> Callable[[str, bool], Run]:
+    """Run all attempts as one kind of user; each configuration once."""
+    runs: dict[tuple[str, bool], Run] = {}
+
+    def run(user: str, guard: bool) -> Run:
+        if (user, guard) not in runs:
+            runs[user, guard] = _attack(user, guard, world, open_runtime)
+        return runs[user, guard]
+
+    return run
+
+
+def _attack(user: str, guard: bool, world: Path, open_runtime: Runtime) -> Run:
+    ordinary = user == "ordinary user" and os.getuid() == 0
+    runtime = open_runtime if ordinary else Runtime.default()
+    options = {
+        "uid": ORDINARY_USER if ordinary else None,
+        "guard": guard,
+        "python": runtime.python,
+        "launcher": runtime.launcher,
+        "folder": str(world),
+    }
+    finished = subprocess.run(
+        [sys.executable, str(HERE / "attack_host.py"), json.dumps(options)],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    return json.loads(finished.stdout)
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        ("root", False),
+        ("root", True),
+        ("ordinary user", False),
+        ("ordinary user", True),
+    ],
+    ids=[
+        "root-kernel-alone",
+        "root-guarded",
+        "ordinary-user-kernel-alone",
+        "ordinary-user-guarded",
+    ],
+)
+def configuration(request: pytest.FixtureRequest) -> tuple[str, bool]:
+    """Who runs the host, and whether the import guard is on."""
+    user, guard = request.param
+    if user == "root" and os.getuid() != 0:
+        pytest.skip("the tests were not started as root")
+    return user, guard
+
+
+@pytest.fixture(scope="session")
+def run(configuration: tuple[str, bool], attack: Callable[[str, bool], Run]) -> Run:
+    """What happened in this configuration."""
+    return attack(*configuration)
+
+
+def test_the_table_has_the_46_attempts() -> None:
+    assert len(_DEFINED["TABLE"]) == 46
+
+
+def test_tool_code_never_runs_as_root(run: Run, configuration: tuple[str, bool]) -> None:
+    user, _ = configuration
+    assert run["report"]["uid"] == (65534 if user == "root" else run["uid"])
+    assert user == "root" or run["uid"] != 0
+    assert run["report"]["backend"] == "zygote"
+
+
+@pytest.mark.parametrize("name", ATTEMPTS)
+def test_an_attempt_ends_as_it_must(name: str, run: Run, configuration: tuple[str, bool]) -> None:
+    result, attempt, (_, guard) = run["attempts"][name], ATTEMPTS[name], configuration
+
+    assert result["effects"] == []
+    assert result["next"], "the next session did not answer correctly"
+    assert result["sibling"], "another session was disturbed"
+    assert result["server"], "the fork server did not survive"
+    refused_early = guard and re.match(REFUSED_IMPORT, result["outcome"])
+    assert result["as_expected"] or refused_early, result["outcome"]
+    if attempt.alive is not None and not refused_early:
+        assert result["alive"] == attempt.alive
+
+
+def test_with_the_guard_an_import_is_refused_in_clear_words(
+    run: Run, configuration: tuple[str, bool]
+) -> None:
+    refused = re.match(REFUSED_IMPORT, run["attempts"]["tcp_socket"]["outcome"])
+    assert bool(refused) == configuration[1]
