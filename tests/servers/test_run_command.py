@@ -1,0 +1,241 @@
+"""``astra-mcp run`` as a person or a client starts it: real processes, both transports, clear errors."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import Process
+from mcp import Client, StdioServerParameters
+
+RUN = (sys.executable, "-P", "-m", "astra_mcp", "run")
+DEADLINE_SECONDS = 60
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A home of its own and no PATH."""
+    return {"ASTRA_MCP_HOME": str(tmp_path / "home"), "PATH": ""}
+
+
+@asynccontextmanager
+async def running(
+    arguments: Sequence[str], environment: dict[str, str]
+) -> AsyncGenerator[tuple[Process, str]]:
+    """Run the command over HTTP and give its process and URL."""
+    command = [*RUN, *arguments, "--http", "--port", "0", "--json"]
+    with anyio.fail_after(DEADLINE_SECONDS):
+        async with await anyio.open_process(command, env=environment) as process:
+            assert process.stdout is not None
+            try:
+                line = b""
+                while not line.endswith(b"\n"):
+                    line += await process.stdout.receive()
+                yield process, json.loads(line)["url"]
+            finally:
+                if process.returncode is None:
+                    process.kill()
+
+
+def run_to_end(
+    arguments: Sequence[str], environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*RUN, *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_stdio_serves_a_bundle_folder_with_state(
+    notebook_folder: Path, environment: dict[str, str], mode: Any
+) -> None:
+    command = StdioServerParameters(
+        command=RUN[0], args=[*RUN[1:], str(notebook_folder)], env=environment
+    )
+    with anyio.fail_after(DEADLINE_SECONDS):
+        async with Client(command, mode=mode, cache=None) as client:
+            listed = await client.list_tools()
+            for word in ("one", "two"):
+                result = await client.call_tool("remember", {"word": word})
+            error = await client.call_tool("refuse", {"word": "x"})
+    assert [t.name for t in listed.tools][:2] == ["remember", "draw"]
+    assert result.structured_content == {"words": ["one", "two"], "count": 2}
+    assert error.is_error
+
+
+async def test_stdio_serves_a_bundled_environment_by_name(environment: dict[str, str]) -> None:
+    command = StdioServerParameters(
+        command=RUN[0], args=[*RUN[1:], "drone-show-winds"], env=environment
+    )
+    with anyio.fail_after(DEADLINE_SECONDS):
+        async with Client(command, cache=None) as client:
+            assert (await client.list_tools()).tools
+
+
+def test_standard_output_carries_nothing_but_the_protocol(
+    notebook_folder: Path, environment: dict[str, str]
+) -> None:
+    requests: list[dict[str, Any]] = [
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": {"name": "test", "version": "1"},
+            },
+        },
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "remember", "arguments": {"word": "one"}},
+        },
+    ]
+    text = "".join(json.dumps(r) + "\n" for r in requests)
+    with subprocess.Popen(
+        [*RUN, str(notebook_folder)],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(text)
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        rest, errors = process.communicate(timeout=DEADLINE_SECONDS)
+    assert [a["id"] for a in answers] == [1, 2]
+    assert (rest, errors, process.returncode) == ("", "", 0)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+async def test_http_stops_at_a_signal_although_clients_are_connected(
+    notebook_folder: Path, environment: dict[str, str], number: signal.Signals, code: int
+) -> None:
+    async with (
+        running([str(notebook_folder)], environment) as (process, url),
+        Client(url, mode="legacy", cache=None) as client,
+    ):
+        await client.call_tool("remember", {"word": "one"})
+        process.send_signal(number)
+        assert await process.wait() == code
+        assert process.stderr is not None
+        said = b"".join([chunk async for chunk in process.stderr]).decode()
+    assert said == f"notebook is served at {url} (Ctrl-C stops it)\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+async def test_stdio_stops_at_a_signal_while_it_waits_for_input(
+    notebook_folder: Path, environment: dict[str, str], number: signal.Signals, code: int
+) -> None:
+    with anyio.fail_after(DEADLINE_SECONDS):
+        async with await anyio.open_process(
+            [*RUN, str(notebook_folder)], env=environment
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stderr is not None
+            await process.stdin.send(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+            await process.stdout.receive()
+            process.send_signal(number)
+            assert await process.wait() == code
+            assert [chunk async for chunk in process.stderr] == []
+
+
+async def test_http_refuses_foreign_hosts_and_origins(
+    notebook_folder: Path, environment: dict[str, str]
+) -> None:
+    async with running([str(notebook_folder)], environment) as (_, url):
+        assert await status_of(url, {"Host": "evil.example"}) == 421
+        assert await status_of(url, {"Origin": "https://evil.example"}) == 403
+        assert await status_of(url.replace("/mcp", "/other"), {}) == 404
+
+
+async def test_http_asks_for_a_key_where_one_is_set(
+    notebook_folder: Path, environment: dict[str, str]
+) -> None:
+    environment["ASTRA_MCP_SERVE__API_KEYS"] = '["a-long-enough-test-key"]'
+    async with running([str(notebook_folder)], environment) as (_, url):
+        assert await status_of(url, {}) == 401
+        assert await status_of(url, {"Authorization": "Bearer wrong"}) == 401
+        # Let through, and found to be no MCP message.
+        assert await status_of(url, {"Authorization": "Bearer a-long-enough-test-key"}) == 400
+
+
+async def status_of(url: str, headers: dict[str, str]) -> int:
+    """Send an empty POST by hand, since HTTP clients guard the Host header."""
+    address, _, path = url.removeprefix("http://").partition("/")
+    host, _, port = address.partition(":")
+    lines = {"Host": address, "Accept": "*/*", "Content-Type": "application/json", **headers}
+    lines["Content-Length"] = "2"
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    async with await anyio.connect_tcp(host, int(port)) as wire:
+        await wire.send(f"POST /{path} HTTP/1.1\r\n{head}Connection: close\r\n\r\n{{}}".encode())
+        return int((await wire.receive()).split(b" ")[1])
+
+
+def test_an_unknown_name_is_answered_with_the_closest_ones(environment: dict[str, str]) -> None:
+    done = run_to_end(["drone-show-wind"], environment)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no environment is named 'drone-show-wind'" in done.stderr
+    assert "drone-show-winds" in done.stderr.replace("'drone-show-wind'", "")
+
+
+def test_a_broken_bundle_is_answered_with_its_faults(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "environment.json").write_text("{", encoding="utf-8")
+    done = run_to_end([str(tmp_path / "broken")], environment)
+    assert done.returncode == 1
+    assert "environment.json" in done.stderr
+    assert "tools.py" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_port_in_use_is_answered_with_what_to_do(environment: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run_to_end(["drone-show-winds", "--http", "--port", str(port)], environment)
+    assert done.returncode == 1
+    assert f"port {port} on 127.0.0.1 is in use" in done.stderr
+    assert "--port" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--http", "--host", "0.0.0.0"], "serve.api_keys"),
+        (["--port", "8000"], "--port belongs to --http"),
+        (["--json"], "--json belongs to --http"),
+        (["--http", "--host", "no-such-host.invalid"], "check --host"),
+    ],
+)
+def test_wrong_options_are_usage_errors(
+    environment: dict[str, str], arguments: list[str], message: str
+) -> None:
+    if "no-such-host.invalid" in arguments:
+        environment["ASTRA_MCP_SERVE__API_KEYS"] = '["a-long-enough-test-key"]'
+    done = run_to_end(["drone-show-winds", *arguments], environment)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
