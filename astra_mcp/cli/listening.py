@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 import uvicorn
+from anyio.abc import TaskStatus
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from astra_mcp.errors import ConfigError, PortInUseError
@@ -100,19 +101,22 @@ async def listen(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[None]:
 async def run_until_stopped(serve: Callable[[], Awaitable[None]]) -> signal.Signals | None:
     """Serve until the work ends by itself, or the user or the system asks the process to stop.
 
+    Signals are heard from before ``serve`` begins, so it may tell others that it runs.
+
     Returns:
         The signal that stopped it; None where it ended by itself.
     """
     stopped_by: signal.Signals | None = None
 
-    async def watch() -> None:
+    async def watch(*, task_status: TaskStatus[None]) -> None:
         nonlocal stopped_by
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
+            task_status.started()
             stopped_by = await anext(aiter(received))
         group.cancel_scope.cancel()
 
     async with anyio.create_task_group() as group:
-        group.start_soon(watch)
+        await group.start(watch)
         await serve()
         group.cancel_scope.cancel()
     return stopped_by

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import anyio
 import typer
-from rich.table import Table
 
 from astra_mcp import __version__
 from astra_mcp.cli.compose import open_catalog
@@ -107,9 +106,13 @@ async def _serve_http(settings: Settings, trusted: bool, as_json: bool) -> signa
         ):
             url = url_of(listener)
             running = RunningGateway(url=url, pid=os.getpid(), version=__version__)
-            with announce(settings.home, running):
-                _report(settings, catalog, running, as_json=as_json)
-                return await run_until_stopped(anyio.sleep_forever)
+
+            async def stay() -> None:
+                with announce(settings.home, running):
+                    _report(settings, catalog, running, as_json=as_json)
+                    await anyio.sleep_forever()
+
+            return await run_until_stopped(stay)
 
 
 async def _serve_stdio(
@@ -187,12 +190,15 @@ def _report(
         f"({tools} tools) at [bold]{running.url}[/]",
         highlight=False,
     )
-    rows = Table.grid(padding=(0, 3))
-    rows.add_row("  all tools", f"{running.url}/mcp")
-    rows.add_row("  one environment", f"{running.url}/servers/NAME/mcp")
-    rows.add_row("  connect a client", "astra-mcp connect claude-desktop  (or another; see --help)")
-    rows.add_row("  play them all", "astra-mcp rollout --agent oracle")
-    rows.add_row("  control API", f"{running.url}/openapi.json, key in {key_file}")
-    rows.add_row("  records", str(records))
-    out.print(rows, highlight=False)
+    lines = {
+        "all tools": f"{running.url}/mcp",
+        "one environment": f"{running.url}/servers/NAME/mcp",
+        "connect a client": "astra-mcp connect claude-desktop (astra-mcp connect --help names all)",
+        "play them all": "astra-mcp rollout --agent oracle",
+        "control API": f"{running.url}/openapi.json",
+        "control key": str(key_file),
+        "records": str(records),
+    }
+    for what, where in lines.items():
+        out.print(f"  {what:18}{where}", highlight=False, markup=False)
     say.print("Ctrl-C stops it.")

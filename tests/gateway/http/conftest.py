@@ -101,6 +101,12 @@ class CounterServer:
         return CounterSession(self, past)
 
 
+@pytest.fixture
+def counter_server() -> type[CounterServer]:
+    """Makes a server of a chosen name and tool list."""
+    return CounterServer
+
+
 class CounterCatalog:
     """Environments whose answer is ``total 3``, solved by ``add``."""
 
@@ -283,7 +289,7 @@ StartServe = Callable[..., ServeProcess]
 
 def command(*options: str) -> list[str]:
     """Name the command as a child process starts it."""
-    return [sys.executable, "-P", "-m", "astra_mcp.cli.main", "serve", *options]
+    return [sys.executable, "-P", "-m", "astra_mcp", "serve", *options]
 
 
 def environment_of(home: Path, **variables: str) -> dict[str, str]:
@@ -322,6 +328,91 @@ def start_serve() -> Generator[StartServe]:
 
 
 @pytest.fixture(scope="session")
-def served(start_serve: StartServe, tmp_path_factory: pytest.TempPathFactory) -> ServeProcess:
-    """One gateway process with the bundled environments, for all tests that do not stop it."""
-    return start_serve(tmp_path_factory.mktemp("serve") / "home")
+def served(
+    start_serve: StartServe, counter_bundle: Path, tmp_path_factory: pytest.TempPathFactory
+) -> ServeProcess:
+    """One gateway process with the bundled environments and the purse; tests do not stop it."""
+    home = tmp_path_factory.mktemp("serve") / "home"
+    return start_serve(home, "--environments", str(counter_bundle))
+
+
+RunServe = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run_serve(tmp_path: Path) -> RunServe:
+    """Runs ``astra-mcp serve`` to its end, for starts that must fail."""
+
+    def run(*options: str, home: Path | None = None, **variables: str) -> Any:
+        return subprocess.run(
+            command(*options),
+            env=environment_of(home or tmp_path / "home", **variables),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+            cwd=tmp_path,
+        )
+
+    return run
+
+
+COUNTER_TOOLS = '''"""Counts, wherever its calls come from."""
+
+TOTAL = {"total": 0}
+
+
+def add(amount: int) -> dict:
+    """Add to the total."""
+    TOTAL["total"] += amount
+    return dict(TOTAL)
+
+
+def say(text: str, times: int = 1) -> dict:
+    """Repeat a text."""
+    return {"said": text * times}
+'''
+
+
+@pytest.fixture(scope="session")
+def counter_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with a state that tells how many calls took effect."""
+    folder = tmp_path_factory.mktemp("bundles") / "purse"
+    folder.mkdir()
+    integer, text = {"type": "integer"}, {"type": "string"}
+
+    def tool(name: str, required: list[str], **properties: Any) -> dict[str, Any]:
+        schema = {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": False,
+        }
+        return {"name": name, "description": f"Tool {name}.", "input_schema": schema}
+
+    document: dict[str, Any] = {
+        "schema_version": 1,
+        "name": "purse",
+        "title": "A purse",
+        "description": "Counts what is put into it.",
+        "domain": "finance",
+        "language": "en",
+        "question": "How much is in the purse?",
+        "sub_tasks": [{"id": 1, "answer": "never reached", "tool": "add"}],
+        "tools": [
+            tool("add", ["amount"], amount=integer),
+            tool("say", ["text"], text=text, times={**integer, "default": 1}),
+        ],
+        "provenance": {"source": "original"},
+    }
+    server = {
+        "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+        "name": "dev.example/purse",
+        "description": "A purse",
+        "version": "1.0.0",
+    }
+    (folder / "environment.json").write_text(json.dumps(document))
+    (folder / "server.json").write_text(json.dumps(server))
+    (folder / "tools.py").write_text(COUNTER_TOOLS)
+    return folder
