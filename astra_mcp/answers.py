@@ -1,4 +1,4 @@
-"""The one matcher: does a tool's result contain an answer?
+r"""The one matcher: does a tool's result contain an answer?
 
 The acceptance of bundles, the gateway's reward and the trainers use no other. Text becomes tokens;
 an answer is contained where its tokens stand in the result next to one another and in order.
@@ -11,16 +11,19 @@ What is normalised, and nothing else:
 * Dates: ``2025-09-03``, ``2025/9/3``, ``September 3, 2025``, ``3 Sep 2025`` and ``2025年9月3日``
   are one date. Orders that are ambiguous (``03/09/2025``) stay as they are written.
 * Times of day: ``9:05`` is ``09:05`` and ``09:05:00``. ``am`` and ``pm`` are words, not arithmetic; a
-  time zone after a timestamp is dropped.
+  time zone after a timestamp is dropped. A hyphen between two times and a slash between two dates
+  separate them.
 * Each CJK character is a token of its own, so 北京 is in 位于北京市.
 * Codes stay whole: letters and digits joined by hyphens or underscores (``BK-20931``), addresses.
-* Escapes of JSON strings (``\\n``, ``\\"``) separate, as the characters that they stand for would.
+* Escapes of JSON strings (``\n``, ``\"``) separate, as the characters that they stand for would.
 * Percent, degree and currency signs are tokens; other punctuation separates and is dropped.
 """
 
 import re
 import unicodedata
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any
 
 __all__ = ["answer_fault", "contains_answer", "tokenize"]
 
@@ -46,36 +49,57 @@ _MONTHS = {
     for name in names.split()
 }
 _MONTH = "(?:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
-_CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
+_CJK = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uac00-\ud7af\U00020000-\U0003ffff"
+)
 _WORD = rf"(?:(?![{_CJK}])[^\W_])"
-_NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+"
+_NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+)(?:\.\d+)?|\.\d+"
 _LEFT = rf"(?<!{_WORD})(?<!{_WORD}[-_.:/])"
 _RIGHT = rf"(?!{_WORD})(?![-_.:/]{_WORD})"
+_SIGN = r"(?<![^\s\[({\"':,=<>$€£¥₹|])[-+\u2212]"
 _ZONE = r"(?:z|[-+]\d{2}:?\d{2})?"
 
-_TOKEN = re.compile(
-    "|".join(
-        (
-            rf"(?P<iso>(?<!\d)(?<!\d[-/.])(?P<y>\d{{4}})(?P<sep>[-/.])(?P<m>\d{{1,2}})(?P=sep)(?P<d>\d{{1,2}})"
-            rf"(?:t(?P<ih>\d{{2}}):(?P<im>[0-5]\d)(?::(?P<is>[0-5]\d)(?:\.\d+)?)?{_ZONE})?(?!{_WORD})(?![-/.:]\d))",
-            r"(?P<zh>(?P<zy>\d{4})\s*年\s*(?P<zm>\d{1,2})\s*月\s*(?P<zd>\d{1,2})\s*[日号])",
-            rf"(?P<mdy>(?<!{_WORD})(?P<mdy_m>{_MONTH})\s*(?P<mdy_d>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<mdy_y>\d{{4}}){_RIGHT})",
-            rf"(?P<dmy>{_LEFT}(?P<dmy_d>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<dmy_m>{_MONTH}),?\s+(?P<dmy_y>\d{{4}}){_RIGHT})",
-            rf"(?P<time>{_LEFT}(?P<hh>\d{{1,2}}):(?P<mm>[0-5]\d)(?::(?P<ss>[0-5]\d))?(?![-_.:/]?\d))",
-            rf"(?P<mail>{_WORD}[\w.+-]*@{_WORD}+(?:[-.]{_WORD}+)*)",
-            rf"(?P<number>(?P<sign>(?<![^\s\[({{\"':,=<>$€£¥₹|])[-+\u2212])?{_LEFT}(?P<digits>{_NUMBER}){_RIGHT})",
-            rf"(?P<measure>(?P<msign>(?<![^\s\[({{\"':,=<>$€£¥₹|])[-+\u2212])?{_LEFT}(?P<amount>{_NUMBER})(?P<unit>(?:(?!\d){_WORD})+)"
-            rf"(?![-_]?{_WORD}))",
-            rf"(?P<run>{_WORD}+(?:(?:[-_]|(?<=\d)[.:/](?=\d)){_WORD}+)*)",
-            rf"(?P<cjk>[{_CJK}])",
-            r"(?P<symbol>[%‰°$€£¥₹₩])",
-        )
-    )
-)
+_PATTERNS = {
+    # What cannot begin a token, and plain words, are most of a text: they need no second look.
+    "gap": r"[\s\"'{}()\[\]:,;!?<>=|~*&#]+",
+    "word": rf"(?!{_MONTH})[a-z]+(?![\w@.+-])",
+    "iso": (
+        r"(?:(?<!\d)(?<!\d[-/.])|(?<=-\d\d/))(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)"
+        r"(?P<d>\d{1,2})"
+        rf"(?:t(?P<ih>\d{{2}}):(?P<im>[0-5]\d)(?::(?P<is>[0-5]\d)(?:\.\d+)?)?{_ZONE})?"
+        rf"(?!{_WORD})(?![-.:]\d)(?!/(?!\d{{4}}-)\d)"
+    ),
+    "zh": r"(?P<zy>\d{4})\s*年\s*(?P<zm>\d{1,2})\s*月\s*(?P<zd>\d{1,2})\s*[日号]",
+    "mdy": (
+        rf"(?<!{_WORD})(?P<mdy_m>{_MONTH})\s*(?P<mdy_d>\d{{1,2}})(?:st|nd|rd|th)?,?\s+"
+        rf"(?P<mdy_y>\d{{4}}){_RIGHT}"
+    ),
+    "dmy": (
+        rf"{_LEFT}(?P<dmy_d>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<dmy_m>{_MONTH}),?\s+"
+        rf"(?P<dmy_y>\d{{4}}){_RIGHT}"
+    ),
+    "time": (
+        rf"(?:{_LEFT}|(?<=:\d\d-))(?P<hh>\d{{1,2}}):(?P<mm>[0-5]\d)(?::(?P<ss>[0-5]\d))?"
+        r"(?![_.:/]?\d)(?!-(?!\d{1,2}:\d)\d)"
+    ),
+    # The bounds keep the search linear in texts such as "a.a.a.a".
+    "mail": rf"{_WORD}[\w.+-]{{0,63}}@{_WORD}{{1,63}}(?:[-.]{_WORD}{{1,63}}){{0,15}}",
+    "number": rf"(?P<sign>{_SIGN})?{_LEFT}(?P<digits>{_NUMBER}){_RIGHT}",
+    "measure": (
+        rf"(?P<msign>{_SIGN})?{_LEFT}(?P<amount>{_NUMBER})(?P<unit>(?:(?!\d){_WORD})+)(?![-_]?{_WORD})"
+    ),
+    "run": rf"{_WORD}+(?:(?:[-_]|(?<=\d)[.:/](?=\d)){_WORD}+)*",
+    "cjk": rf"[{_CJK}]",
+    "symbol": "[%‰°$€£¥₹₩]",
+}
+_TOKEN = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PATTERNS.items()))
 _JSON_ESCAPE = re.compile(r'\\[nrtbf"\\/]')
 _TRUTH_VALUES = frozenset(
-    ["true", "false", "yes", "no", "y", "n", "t", "f", "on", "off", "none", "null", "是", "否", "有", "无", "对", "错", "真", "假"]
+    "true false yes no y n t f on off ok none null n/a 是 否 有 无 对 错 真 假".split()  # noqa: SIM905
 )
+_Parts = Mapping[str, Any]
+"""Named groups of a match; those of the pattern that matched are texts."""
 _MIN_LENGTH = 3
 _MIN_CJK_LENGTH = 2
 
@@ -88,8 +112,9 @@ def contains_answer(text: str, answer: str) -> bool:
     wanted = _answer_tokens(answer)
     if not wanted:
         return False
-    found = tokenize(text)
-    first, length = wanted[0], len(wanted)
+    found = _text_tokens(text)
+    first, *_ = wanted
+    length = len(wanted)
     return any(token == first and found[i : i + length] == wanted for i, token in enumerate(found))
 
 
@@ -98,7 +123,8 @@ def tokenize(text: str) -> tuple[str, ...]:
     tokens: list[str] = []
     plain = _JSON_ESCAPE.sub(" ", unicodedata.normalize("NFKC", text)).casefold()
     for match in _TOKEN.finditer(plain):
-        tokens.extend(_normalize(match))
+        if match.lastgroup != "gap":
+            tokens.extend(_normalize(match))
     return tuple(tokens)
 
 
@@ -114,10 +140,7 @@ def answer_fault(answer: str) -> str | None:
     stripped = unicodedata.normalize("NFKC", answer).strip().casefold()
     if stripped in _TRUTH_VALUES:
         return f"the answer {answer!r} is a truth value"
-    is_numeric = _NUMERIC.fullmatch(tokens[0]) or (
-        len(tokens) > 1 and tokens[0] in "$€£¥₹₩" and _NUMERIC.fullmatch(tokens[1])
-    )
-    if (is_numeric and len(tokens) > 1) or _DATE.fullmatch(tokens[0]):
+    if _is_amount(tokens) or any(_DATE.fullmatch(t) for t in tokens[:1]):
         return None
     has_cjk = any(_CJK_TOKEN.fullmatch(t) for t in tokens)
     shortest = _MIN_CJK_LENGTH if has_cjk else _MIN_LENGTH
@@ -126,9 +149,26 @@ def answer_fault(answer: str) -> str | None:
     return None
 
 
+def _is_amount(tokens: tuple[str, ...]) -> bool:
+    """Tell whether the tokens are a number and its unit, in either order."""
+    if len(tokens) < 2:
+        return False
+    first, second, *_ = tokens
+    if _NUMERIC.fullmatch(first):
+        return not _NUMERIC.fullmatch(second)
+    return first in _CURRENCIES and _NUMERIC.fullmatch(second) is not None
+
+
+_CURRENCIES = frozenset("$€£¥₹₩")
 _NUMERIC = re.compile(r"-?\d+(?:\.\d+)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CJK_TOKEN = re.compile(f"[{_CJK}]")
+
+
+@lru_cache(maxsize=1)
+def _text_tokens(text: str) -> tuple[str, ...]:
+    """Tokens of the latest text, since the answers of a job are looked for one after another."""
+    return tokenize(text)
 
 
 @lru_cache(maxsize=4096)
@@ -137,29 +177,54 @@ def _answer_tokens(answer: str) -> tuple[str, ...]:
 
 
 def _normalize(match: re.Match[str]) -> tuple[str, ...]:
-    part = match.groupdict()
-    match match.lastgroup:
-        case "iso":
-            date = _date(part["y"], part["m"], part["d"])
-            return (date, _time(part["ih"], part["im"], part["is"])) if part["ih"] else (date,)
-        case "zh":
-            return (_date(part["zy"], part["zm"], part["zd"]),)
-        case "mdy":
-            return (_date(part["mdy_y"], _month(part["mdy_m"]), part["mdy_d"]),)
-        case "dmy":
-            return (_date(part["dmy_y"], _month(part["dmy_m"]), part["dmy_d"]),)
-        case "time":
-            return (_time(part["hh"], part["mm"], part["ss"]),)
-        case "number":
-            return (_number(part["sign"], part["digits"]),)
-        case "measure":
-            return (_number(part["msign"], part["amount"]), part["unit"])
-        case "run":
-            run = match.group()
-            has_digit = any(c.isdigit() for c in run)
-            return (run,) if has_digit else tuple(re.split(r"[-_]", run))
-        case _:
-            return (match.group(),)
+    normalize = _NORMALIZERS.get(match.lastgroup or "")
+    return normalize(match.groupdict()) if normalize else (match.group(),)
+
+
+def _iso(part: _Parts) -> tuple[str, ...]:
+    date = _date(part["y"], part["m"], part["d"])
+    return (date, _time(part["ih"], part["im"], part["is"])) if part["ih"] else (date,)
+
+
+def _zh(part: _Parts) -> tuple[str, ...]:
+    return (_date(part["zy"], part["zm"], part["zd"]),)
+
+
+def _mdy(part: _Parts) -> tuple[str, ...]:
+    return (_date(part["mdy_y"], _month(part["mdy_m"]), part["mdy_d"]),)
+
+
+def _dmy(part: _Parts) -> tuple[str, ...]:
+    return (_date(part["dmy_y"], _month(part["dmy_m"]), part["dmy_d"]),)
+
+
+def _clock(part: _Parts) -> tuple[str, ...]:
+    return (_time(part["hh"], part["mm"], part["ss"]),)
+
+
+def _plain_number(part: _Parts) -> tuple[str, ...]:
+    return (_number(part["sign"], part["digits"]),)
+
+
+def _measure(part: _Parts) -> tuple[str, ...]:
+    return _number(part["msign"], part["amount"]), part["unit"]
+
+
+def _run(part: _Parts) -> tuple[str, ...]:
+    run = part["run"]
+    return (run,) if any(c.isdigit() for c in run) else tuple(re.split(r"[-_]", run))
+
+
+_NORMALIZERS: dict[str, Callable[[_Parts], tuple[str, ...]]] = {
+    "iso": _iso,
+    "zh": _zh,
+    "mdy": _mdy,
+    "dmy": _dmy,
+    "time": _clock,
+    "number": _plain_number,
+    "measure": _measure,
+    "run": _run,
+}
 
 
 def _month(name: str) -> str:
