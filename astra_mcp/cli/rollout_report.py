@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.table import Table
 
 from astra_mcp.cli.console import out, print_json, say
@@ -80,8 +81,8 @@ class RolloutReport:
 
     def print_table(self, *, file: Path) -> None:
         """Print one line per environment for people, and what failed."""
-        table = Table()
-        table.add_column("environment")
+        table = Table(box=SIMPLE)
+        table.add_column("environment", no_wrap=True)
         table.add_column("status")
         for name in ("reward", "recall", "precision", "calls"):
             table.add_column(name, justify="right")

@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from astra_mcp.seeds import generator
@@ -15,7 +15,7 @@ from astra_mcp.types import JsonValue, ToolResult
 from gateway.protocol import GoldStep
 from tests.rollout.in_memory_tools import CITY, InMemoryTools, ReceivedCall, spec
 from training.rollout.agent import AgentError
-from training.rollout.arguments import draw_arguments, find_strings
+from training.rollout.arguments import ArgumentSource, find_strings
 from training.rollout.chance import RandomAgent
 from training.rollout.noop import NoopAgent
 from training.rollout.oracle import OracleAgent
@@ -136,6 +136,7 @@ TRIP = spec(
     },
     ["to", "days"],
 )
+TRIP_SOURCE = ArgumentSource(TRIP.input_schema)
 
 
 async def played(seed: int) -> list[ReceivedCall]:
@@ -177,10 +178,9 @@ async def test_a_random_run_uses_strings_that_earlier_results_showed() -> None:
     assert set(later) == {"listings", "id", "L-77"}
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.nested_given])
 @given(st.integers(0, 2**32), st.lists(st.text(st.characters(codec="utf-8"), max_size=5)))
 def test_random_arguments_are_valid_whatever_is_known(seed: int, known: list[str]) -> None:
-    arguments = draw_arguments(TRIP.input_schema, generator(seed), known)
+    arguments = TRIP_SOURCE.draw(generator(seed), known)
 
     jsonschema_rs.validate(TRIP.input_schema, arguments, validate_formats=True)
 
@@ -188,8 +188,8 @@ def test_random_arguments_are_valid_whatever_is_known(seed: int, known: list[str
 def test_random_strings_come_from_examples_and_known_ones_as_far_as_these_are_valid() -> None:
     properties = {"c": {"type": "string", "maxLength": 4, "examples": ["Oslo"]}}
     schema = spec("t", properties, ["c"]).input_schema
-    rng = generator(1)
-    drawn = {str(draw_arguments(schema, rng, ["Rome", "Reykjavik"])["c"]) for _ in range(40)}
+    source, rng = ArgumentSource(schema), generator(1)
+    drawn = {str(source.draw(rng, ["Rome", "Reykjavik"])["c"]) for _ in range(40)}
 
     assert drawn == {"Oslo", "Rome"}
 
@@ -221,10 +221,10 @@ def test_random_strings_come_from_examples_and_known_ones_as_far_as_these_are_va
     ],
 )
 def test_random_arguments_cope_with_any_shape_of_schema(schema: dict[str, Any]) -> None:
-    rng = generator(0)
+    source, rng = ArgumentSource(schema), generator(0)
 
     for _ in range(20):
-        jsonschema_rs.validate(schema, draw_arguments(schema, rng))
+        jsonschema_rs.validate(schema, source.draw(rng))
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_an_impossible_schema_is_an_error_of_the_agent(parameter: dict[str, Any]
     schema = {"type": "object", "properties": {"p": parameter}, "required": ["p"]}
 
     with pytest.raises(AgentError, match="schema"):
-        draw_arguments(schema, generator(0))
+        ArgumentSource(schema).draw(generator(0))
 
 
 @given(st.recursive(st.text(max_size=3), lambda v: st.lists(v) | st.dictionaries(st.text(), v)))

@@ -22,7 +22,7 @@ from astra_mcp.schemas import compile_validator
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from training.rollout.agent import AgentError
 
-__all__ = ["draw_arguments", "find_strings"]
+__all__ = ["ArgumentSource", "find_strings"]
 
 MAX_ITEMS = 4
 """Length of an array whose schema sets no limit."""
@@ -34,58 +34,112 @@ _Schema = Mapping[str, Any]
 _Values = st.SearchStrategy[JsonValue]
 
 
-def draw_arguments(schema: _Schema, rng: Random, known: Sequence[str] = ()) -> JsonObject:
-    """Draw arguments that are valid under a schema.
+class ArgumentSource:
+    """Draws arguments that are valid under one schema. Belongs to one thread.
 
     A string without an enumeration is drawn from the schema's ``examples`` and the known strings, as far
     as they are valid; only where there is none does the library make one up.
-
-    Args:
-        schema: JSON Schema of an object.
-        rng: Decides everything.
-        known: Strings seen elsewhere, such as in earlier results.
-
-    Raises:
-        AgentError: No value could be made.
     """
-    drawn: list[JsonValue] = []
 
-    # The database stays off: nothing is written, and nothing remembered from run to run.
-    @settings(database=None)
-    @given(_values({**_inlined(schema), "type": "object"}, known))
-    def keep(value: JsonValue) -> None:
-        drawn.append(value)
+    def __init__(self, schema: _Schema) -> None:
+        """Take the schema of a tool's arguments.
 
-    target = cast("Any", keep).hypothesis.fuzz_one_input
-    is_valid = _validator(canonical_json(schema)).is_valid
-    try:
-        for _ in range(MAX_DRAWS):
-            target(rng.randbytes(_ENTROPY_BYTES))
-            if drawn and is_valid(drawn[-1]):
-                return cast("JsonObject", drawn[-1])
-    except (HypothesisException, ValueError) as error:
-        msg = f"no arguments can be made for the schema: {error}"
-        raise AgentError(msg) from None
-    msg = f"no valid arguments were found for the schema in {MAX_DRAWS} draws"
-    raise AgentError(msg)
+        Raises:
+            AgentError: The schema is not understood.
+        """
+        self._known: Sequence[str] = ()
+        self._drawn: list[JsonValue] = []
+        try:
+            self._is_valid = _validator(canonical_json(schema)).is_valid
+            values = self._values({**_inlined(schema), "type": "object"})
+        except (HypothesisException, ValueError) as error:
+            msg = f"no arguments can be made for the schema: {error}"
+            raise AgentError(msg) from None
 
+        # The database stays off: nothing is written, and nothing remembered from run to run.
+        @settings(database=None)
+        @given(values)
+        def keep(value: JsonValue) -> None:
+            self._drawn.append(value)
 
-def _values(schema: _Schema, known: Sequence[str]) -> _Values:
-    """Make the strategy of a schema."""
-    branches = _branches(schema)
-    if branches:
-        return st.one_of([_values(branch, known) for branch in branches])
-    if "enum" in schema or "const" in schema:
-        return _leaf(canonical_json(schema))
-    match schema.get("type"):
-        case "object":
-            return _objects(schema, known)
-        case "array":
-            return _arrays(schema, known)
-        case "string":
-            return _strings(schema, known)
-        case _:
+        self._draw_from = cast("Any", keep).hypothesis.fuzz_one_input
+
+    def draw(self, rng: Random, known: Sequence[str] = ()) -> JsonObject:
+        """Draw one set of arguments.
+
+        Args:
+            rng: Decides everything.
+            known: Strings seen elsewhere, such as in earlier results.
+
+        Raises:
+            AgentError: No valid value was found.
+        """
+        self._known = known
+        try:
+            for _ in range(MAX_DRAWS):
+                self._drawn.clear()
+                self._draw_from(rng.randbytes(_ENTROPY_BYTES))
+                if self._drawn and self._is_valid(self._drawn[0]):
+                    return cast("JsonObject", self._drawn[0])
+        except (HypothesisException, ValueError) as error:
+            msg = f"no arguments can be made for the schema: {error}"
+            raise AgentError(msg) from None
+        msg = f"no valid arguments were found for the schema in {MAX_DRAWS} draws"
+        raise AgentError(msg)
+
+    def _values(self, schema: _Schema) -> _Values:
+        """Make the strategy of a schema."""
+        branches = _branches(schema)
+        if branches:
+            return st.one_of([self._values(branch) for branch in branches])
+        if "enum" in schema or "const" in schema:
             return _leaf(canonical_json(schema))
+        match schema.get("type"):
+            case "object":
+                return self._objects(schema)
+            case "array":
+                return self._arrays(schema)
+            case "string":
+                return self._strings(schema)
+            case _:
+                return _leaf(canonical_json(schema))
+
+    def _objects(self, schema: _Schema) -> _Values:
+        """Objects of declared properties alone: the required ones, and each other one or not."""
+        required = set(schema.get("required", ()))
+        properties = cast("dict[str, _Schema]", schema.get("properties", {}))
+        fields = {name: self._values(spec) for name, spec in properties.items()}
+        return cast(
+            "_Values",
+            st.fixed_dictionaries(
+                {name: field for name, field in fields.items() if name in required},
+                optional={name: field for name, field in fields.items() if name not in required},
+            ),
+        )
+
+    def _arrays(self, schema: _Schema) -> _Values:
+        shortest = schema.get("minItems", 0)
+        longest = max(MAX_ITEMS, shortest)
+        if "maxItems" in schema:
+            longest = min(longest, schema["maxItems"])
+        unique_by = canonical_json if schema.get("uniqueItems") else None
+        items = self._values(schema.get("items", {}))
+        arrays = st.lists(items, min_size=shortest, max_size=longest, unique_by=unique_by)
+        return cast("_Values", arrays)
+
+    def _strings(self, schema: _Schema) -> _Values:
+        """Strings that are known, where any fits; examples and seen ones are equally likely kinds."""
+        key = canonical_json(schema)
+        is_valid = _validator(key).is_valid
+        examples = [text for text in schema.get("examples", ()) if is_valid(text)]
+
+        @st.composite
+        def strings(draw: st.DrawFn) -> JsonValue:
+            seen = [text for text in self._known if is_valid(text)]
+            pools = [pool for pool in (examples, seen) if pool]
+            return draw(st.one_of([st.sampled_from(p) for p in pools]) if pools else _leaf(key))
+
+        return strings()
 
 
 def _branches(schema: _Schema) -> list[_Schema]:
@@ -98,41 +152,6 @@ def _branches(schema: _Schema) -> list[_Schema]:
     if isinstance(kinds, list):
         return [{**schema, "type": kind} for kind in cast("list[str]", kinds)]
     return []
-
-
-def _objects(schema: _Schema, known: Sequence[str]) -> _Values:
-    """Objects of declared properties alone: the required ones, and each other one or not."""
-    required = set(schema.get("required", ()))
-    properties = cast("dict[str, _Schema]", schema.get("properties", {}))
-    fields = {name: _values(spec, known) for name, spec in properties.items()}
-    return cast(
-        "_Values",
-        st.fixed_dictionaries(
-            {name: field for name, field in fields.items() if name in required},
-            optional={name: field for name, field in fields.items() if name not in required},
-        ),
-    )
-
-
-def _arrays(schema: _Schema, known: Sequence[str]) -> _Values:
-    shortest = schema.get("minItems", 0)
-    longest = max(MAX_ITEMS, shortest)
-    if "maxItems" in schema:
-        longest = min(longest, schema["maxItems"])
-    unique_by = canonical_json if schema.get("uniqueItems") else None
-    items = _values(schema.get("items", {}), known)
-    arrays = st.lists(items, min_size=shortest, max_size=longest, unique_by=unique_by)
-    return cast("_Values", arrays)
-
-
-def _strings(schema: _Schema, known: Sequence[str]) -> _Values:
-    """Strings that are known, where any fits; examples and seen ones are equally likely kinds."""
-    key = canonical_json(schema)
-    is_valid = _validator(key).is_valid
-    groups = (schema.get("examples", ()), known)
-    fitting = [[text for text in group if is_valid(text)] for group in groups]
-    pools = [st.sampled_from(group) for group in fitting if group]
-    return cast("_Values", st.one_of(pools)) if pools else _leaf(key)
 
 
 @lru_cache(maxsize=4096)

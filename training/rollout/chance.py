@@ -6,8 +6,9 @@ solved without thought.
 
 from astra_mcp.seeds import generator
 from astra_mcp.trajectory import AgentInfo, StopReason
+from astra_mcp.types import ToolSpec, canonical_json
 from training.rollout.agent import Answered, CallRequest, EpisodeView
-from training.rollout.arguments import draw_arguments, find_strings
+from training.rollout.arguments import ArgumentSource, find_strings
 
 __all__ = ["NUM_CALLS", "RandomAgent"]
 
@@ -23,6 +24,7 @@ class RandomAgent:
 
     def __init__(self, num_calls: int = NUM_CALLS) -> None:
         self._num_calls = num_calls
+        self._sources: dict[bytes, ArgumentSource] = {}
 
     async def play(self, episode: EpisodeView) -> StopReason:
         """Call random tools; each tool is equally likely.
@@ -31,14 +33,22 @@ class RandomAgent:
             AgentError: A tool's schema allows no arguments that the library can make.
         """
         rng = generator(episode.seed, "random agent")
+        sources = [(tool.name, self._source(tool)) for tool in episode.tools]
         known: dict[str, None] = {}
-        for _ in range(self._num_calls if episode.tools else 0):
-            tool = rng.choice(episode.tools)
-            arguments = draw_arguments(tool.input_schema, rng, list(known))
-            answers = await episode.take_turn([CallRequest.of(tool.name, arguments)])
+        for _ in range(self._num_calls if sources else 0):
+            name, source = rng.choice(sources)
+            arguments = source.draw(rng, list(known))
+            answers = await episode.take_turn([CallRequest.of(name, arguments)])
             known = _remember(known, answers)
         episode.answer("I have called tools at random.")
         return StopReason.ANSWER
+
+    def _source(self, tool: ToolSpec) -> ArgumentSource:
+        """Find or build a tool's source; building costs more than many draws."""
+        key = canonical_json(tool.input_schema)
+        if key not in self._sources:
+            self._sources[key] = ArgumentSource(tool.input_schema)
+        return self._sources[key]
 
 
 def _remember(known: dict[str, None], answers: tuple[Answered, ...]) -> dict[str, None]:
