@@ -174,7 +174,8 @@ TABLE: dict[str, Attempt] = {
         EITHER,
     ),
     "stdout_flood": Attempt(
-        "for _ in range(300):\n    print('x' * 1000000)\nreturn 'flooded'", "returned flooded|Timeout"
+        "for _ in range(300):\n    print('x' * 1000000)\nreturn 'flooded'",
+        "returned flooded|Timeout",
     ),
     "huge_result": Attempt("return 'x' * (200 << 20)", "died|MemoryError|Timeout", EITHER),
     "atexit_bomb": Attempt(

@@ -1,0 +1,280 @@
+"""What honest tool code sees is the same in both backends: calls, errors, bounds."""
+
+from datetime import datetime
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from astra_mcp.errors import SandboxDiedError, SandboxUnavailableError, ToolCodeError
+from astra_mcp.sandbox import (
+    Raised,
+    Returned,
+    Sandbox,
+    SandboxLimits,
+    SandboxReport,
+    open_sandbox,
+)
+
+CODE = """
+import dataclasses, decimal, time
+
+@dataclasses.dataclass
+class Order:
+    id: str
+
+ORDERS = {"o1": Order("o1")}
+
+def echo(value=None): return value
+def find(order_id): return dataclasses.asdict(ORDERS[order_id])
+def add(order_id): ORDERS[order_id] = Order(order_id); return sorted(ORDERS)
+def missing(): raise KeyError("no order o9")
+def shout(): print("printed \\u00e9", end=""); return 1
+def flood(): print("x" * 10**6)
+def value(name):
+    return {"nan": float("nan"), "inf": [float("inf")], "set": {1}, "key": {1: 2}, "tuple": (1, 2),
+            "long": 10**30, "surrogate": "\\ud800", "order": ORDERS["o1"], "bytes": b"x"}[name]
+def deep(levels):
+    value = []
+    for _ in range(levels - 1): value = [value]
+    return value
+def spin():
+    while True: pass
+def stubborn():
+    n = 0
+    while True:
+        try:
+            while True:
+                n += 1
+        except BaseException:
+            n += 1
+def text(size): return "x" * size
+def leave():
+    raise SystemExit(1)
+def library():
+    import socket
+def zone():
+    import zoneinfo
+def path():
+    raise ValueError("in " + decimal.__file__ + " of this machine")
+def _private(): return 1
+"""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        -(2**63),
+        2**64 - 1,
+        0.1,
+        "北京 \U0001f600",
+        [],
+        {"a": [1, {"b": None}]},
+        "x" * 70000,
+    ],
+)
+async def test_json_values_pass_through_unchanged(
+    sandbox: Sandbox, clock: datetime, value: object
+) -> None:
+    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+    assert await session.call("echo", {"value": value}) == Returned(value=value)  # type: ignore[dict-item]
+    await session.aclose()
+
+
+async def test_state_lives_as_long_as_the_session_and_nowhere_else(
+    sandbox: Sandbox, clock: datetime
+) -> None:
+    module = await sandbox.load(CODE, clock=clock)
+    first = await sandbox.open_session(module, seed=1)
+    assert await first.call("add", {"order_id": "o2"}) == Returned(value=["o1", "o2"])
+    second = await sandbox.open_session(module, seed=1)
+    assert await second.call("add", {"order_id": "o3"}) == Returned(value=["o1", "o3"])
+    assert await first.call("add", {"order_id": "o4"}) == Returned(value=["o1", "o2", "o4"])
+    await first.aclose()
+    await second.aclose()
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "kind", "message"),
+    [
+        ("missing", {}, "KeyError", "no order o9"),
+        ("find", {}, "TypeError", "find() missing 1 required positional argument: 'order_id'"),
+        ("no_such", {}, "NameError", "the module has no function 'no_such'"),
+        ("_private", {}, "NameError", "the module has no function '_private'"),
+        ("Order", {"id": "x"}, "NameError", "the module has no function 'Order'"),
+        ("leave", {}, "SystemExit", "1"),
+        ("library", {}, "ImportError", "module 'socket' is not available to tools"),
+        ("zone", {}, "ImportError", "module 'zoneinfo' is not available to tools; use datetime.timezone with a fixed offset"),
+        ("path", {}, "ValueError", "in <library> of this machine"),
+        ("spin", {}, "Timeout", "the tool ran longer than 0.5 s"),
+        ("value", {"name": "nan"}, "NotJson", "the result holds NaN or an infinite number"),
+        ("value", {"name": "inf"}, "NotJson", "the result holds NaN or an infinite number"),
+        ("value", {"name": "set"}, "NotJson", "the result holds a set, which is not JSON"),
+        ("value", {"name": "bytes"}, "NotJson", "the result holds a bytes, which is not JSON"),
+        ("value", {"name": "order"}, "NotJson", "the result holds a Order, which is not JSON"),
+        ("value", {"name": "key"}, "NotJson", "the result has a key of type int, not str"),
+        ("value", {"name": "long"}, "NotJson", "the result holds an integer of more than 64 bits"),
+        ("value", {"name": "surrogate"}, "NotJson", "a string in the result is not valid Unicode"),
+        ("deep", {"levels": 102}, "NotJson", "the result is nested deeper than 100 levels"),
+    ],
+)  # fmt: skip
+async def test_an_error_says_what_to_change_and_the_session_lives_on(
+    sandbox: Sandbox,
+    clock: datetime,
+    function: str,
+    arguments: dict[str, object],
+    kind: str,
+    message: str,
+) -> None:
+    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+    answer = await session.call(function, arguments)  # type: ignore[arg-type]
+    assert answer == Raised(kind=kind, message=message)
+    assert await session.call("value", {"name": "tuple"}) == Returned(value=[1, 2])
+    await session.aclose()
+
+
+async def test_printed_text_is_kept_apart_from_the_result_and_bounded(
+    sandbox: Sandbox, clock: datetime, limits: SandboxLimits
+) -> None:
+    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+    assert await session.call("shout", {}) == Returned(value=1, output="printed é")
+    flooded = await session.call("flood", {})
+    assert flooded == Returned(value=None, output="x" * limits.output_bytes)
+    assert await session.call("echo", {}) == Returned(value=None, output="")
+    await session.aclose()
+
+
+async def test_a_result_may_be_as_large_as_the_limit_and_no_larger(
+    sandbox: Sandbox, clock: datetime, limits: SandboxLimits
+) -> None:
+    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+    largest = limits.result_bytes - len('""')
+    assert await session.call("text", {"size": largest}) == Returned(value="x" * largest)
+    with pytest.raises(SandboxDiedError, match=r"more than 1,048,576 bytes and was stopped"):
+        await session.call("text", {"size": largest + 1})
+    with pytest.raises(SandboxDiedError, match=r"more than 1,048,576 bytes and was stopped"):
+        await session.call("echo", {})
+    await session.aclose()
+
+
+async def test_a_result_of_a_hundred_levels_is_still_returned(
+    sandbox: Sandbox, clock: datetime
+) -> None:
+    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+    answer = await session.call("deep", {"levels": 101})
+    assert isinstance(answer, Returned)
+    await session.aclose()
+
+
+async def test_a_call_that_swallows_its_timeout_is_killed(
+    sandbox: Sandbox, clock: datetime
+) -> None:
+    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+    with pytest.raises(SandboxDiedError, match=r"^the tool ran longer than 3 s and was stopped$"):
+        await session.call("stubborn", {})
+    await session.aclose()
+
+
+async def test_calls_of_a_session_run_one_at_a_time(sandbox: Sandbox, clock: datetime) -> None:
+    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+    answers: list[Returned | Raised] = []
+
+    async def add(number: int) -> None:
+        answers.append(await session.call("add", {"order_id": f"p{number}"}))
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(20):
+            tasks.start_soon(add, number)
+
+    assert sorted(len(a.value) for a in answers if isinstance(a, Returned)) == list(range(2, 22))  # type: ignore[arg-type]
+    await session.aclose()
+
+
+async def test_an_abandoned_call_kills_the_session(sandbox: Sandbox, clock: datetime) -> None:
+    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+    with anyio.move_on_after(0.1):
+        await session.call("stubborn", {})
+    with pytest.raises(SandboxDiedError, match="abandoned"):
+        await session.call("echo", {})
+    await session.aclose()
+
+
+async def test_closing_ends_a_running_call_and_may_be_repeated(
+    sandbox: Sandbox, clock: datetime
+) -> None:
+    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+    async with anyio.create_task_group() as tasks:
+
+        async def call() -> None:
+            with pytest.raises(SandboxDiedError, match="the session is closed"):
+                await session.call("stubborn", {})
+
+        tasks.start_soon(call)
+        await anyio.lowlevel.checkpoint()
+        tasks.start_soon(session.aclose)
+        await session.aclose()
+    with pytest.raises(SandboxDiedError, match="the session is closed"):
+        await session.call("echo", {})
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("def f(:\n  pass", "tools.py line 1: SyntaxError: invalid syntax"),
+        ("a = 1\nb = a / 0\n", "tools.py line 2: ZeroDivisionError: division by zero"),
+        ("\nimport os", "tools.py line 2: ImportError: module 'os' is not available to tools"),
+        ("open('/etc/passwd')", "tools.py line 1: "),
+        ("raise SystemExit(3)", "tools.py line 1: SystemExit: 3"),
+        ("x = 1\n\x00", "tools.py: "),
+    ],
+)
+async def test_a_module_that_does_not_load_is_named_with_its_line(
+    locked: Sandbox, clock: datetime, code: str, message: str
+) -> None:
+    with pytest.raises(ToolCodeError) as failure:
+        await locked.load(code, clock=clock)
+    assert str(failure.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("while True: pass", "takes longer than 0.5 s to load"),
+        ("import random\nrandom._os._exit(0)", "ended its process"),
+        ("x = [0] * 10**9", "MemoryError"),
+        ("import random\nfor fd in range(3, 8):\n try: random._os.write(fd, b'\\xff' * 8)\n except OSError: pass\nwhile True: pass", "tampered"),
+    ],
+)  # fmt: skip
+async def test_a_module_that_misbehaves_while_it_loads_is_refused(
+    clock: datetime, machine: SandboxReport, code: str, message: str
+) -> None:
+    limits = SandboxLimits(load_seconds=0.5)
+    async with open_sandbox(limits, machine=machine) as sandbox:
+        with pytest.raises(ToolCodeError, match=message):
+            await sandbox.load(code, clock=clock)
+
+
+@pytest.mark.parametrize("layer", ["seccomp", "no_new_privs", "rlimits"])
+async def test_a_missing_layer_is_refused_with_its_name_and_a_remedy(
+    machine: SandboxReport, limits: SandboxLimits, layer: str
+) -> None:
+    lacking = machine.model_copy(update={layer: False})
+    with pytest.raises(SandboxUnavailableError, match=rf"missing {layer}\..*--trusted"):
+        async with open_sandbox(limits, machine=lacking):
+            pytest.fail("a sandbox was opened")
+
+
+async def test_missing_landlock_is_a_warning_and_no_refusal(
+    machine: SandboxReport, limits: SandboxLimits
+) -> None:
+    lacking = machine.model_copy(update={"landlock_abi": 0})
+    async with open_sandbox(limits, machine=lacking) as sandbox:
+        assert sandbox.report.warnings == ("no landlock",)
+
+
+async def test_without_a_sandbox_every_report_says_so(limits: SandboxLimits) -> None:
+    async with open_sandbox(limits, unsandboxed=True) as sandbox:
+        assert sandbox.report.backend == "unsandboxed"
+        assert sandbox.report.warnings == ("unsandboxed",)
