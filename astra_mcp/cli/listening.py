@@ -13,6 +13,7 @@ import anyio
 import uvicorn
 from anyio.abc import TaskStatus
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from astra_mcp.errors import ConfigError, PortInUseError
 
@@ -21,6 +22,12 @@ __all__ = ["bind", "listen", "run_until_stopped", "url_of"]
 BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 600
 """Agents think between two calls; the usual 5 s would drop their connections."""
+MAX_HEAD_BYTES = 64 << 10
+"""Above the gate's own limit on headers, whose answer explains itself."""
+_HEAD_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"connection: close\r\ncontent-length: 0\r\n\r\n"
+)
 GRACE_SECONDS = 3
 """How long answers under way may take after the stop."""
 
@@ -68,7 +75,7 @@ async def listen(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[None]:
     server = _Server(
         uvicorn.Config(
             _ending_streams(app, stopping),
-            http="httptools",
+            http=_BoundedHead,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -157,6 +164,33 @@ def _ending_streams(app: ASGIApp, stopping: anyio.Event) -> ASGIApp:
             await send({"type": "http.response.body", "body": b""})
 
     return stoppable
+
+
+class _BoundedHead(HttpToolsProtocol):
+    """Refuses a request head that grows too large while it still arrives, before it fills the memory."""
+
+    _is_in_head = False
+    _head_bytes = 0
+
+    def data_received(self, data: bytes) -> None:
+        """Count the bytes of an unfinished head."""
+        if self._is_in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self.transport.write(_HEAD_TOO_LARGE)
+                self.transport.close()
+                return
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """Start to count."""
+        self._is_in_head, self._head_bytes = True, 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Stop counting; the gate limits the body."""
+        self._is_in_head = False
+        super().on_headers_complete()
 
 
 class _Server(uvicorn.Server):

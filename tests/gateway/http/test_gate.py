@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.abc
 import httpx
 import pytest
 from hypothesis import given
@@ -119,6 +120,21 @@ async def test_too_many_or_too_large_headers_are_refused(gateway: Any) -> None:
     for headers in (many, large):
         answer = await gateway.stranger.get("/healthz", headers=headers)
         assert (answer.status_code, answer.json()["error"]["code"]) == (431, "headers_too_large")
+
+
+async def send_without_end(stream: anyio.abc.SocketStream) -> None:
+    for _ in range(10_000):
+        await stream.send(b"x" * 65536)
+
+
+async def test_a_head_that_never_ends_is_refused_before_it_fills_the_memory(gateway: Any) -> None:
+    port = int(gateway.url.rpartition(":")[2])
+    with anyio.fail_after(20):
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Large: ")
+            with pytest.raises(anyio.BrokenResourceError):
+                await send_without_end(stream)
+    assert (await gateway.stranger.get("/healthz")).status_code == 200
 
 
 async def test_two_host_headers_are_refused(gateway: Any) -> None:

@@ -114,6 +114,26 @@ async def test_the_process_says_where_it_is_and_forgets_it_when_it_is_stopped(
     assert not (home / "gateway.json").exists()
 
 
+async def test_the_request_log_holds_no_key_no_query_and_no_whole_episode_id(
+    start_serve: Any, tmp_path: Path, counter_bundle: Path
+) -> None:
+    running = start_serve(tmp_path / "home", "--verbose", "--environments", str(counter_bundle))
+    async with GatewayClient(running.url, running.key) as control:
+        created = await control.create_episode(request("purse"))
+        await EpisodeClient(created.mcp_url, control.http).call("add", {"amount": 1})
+        interactive = EpisodeClient(f"{running.url}/mcp?caller=hidden-token", control.http)
+        await interactive.call("purse__add", {"amount": 1})
+        await control.close_episode(created.id)
+        key = running.key
+    assert running.stop() == 0
+    log = running.process.stderr.read()
+    assert f"POST /episodes/{created.id[:6]}…/mcp 200" in log
+    assert f"DELETE /v1/episodes/{created.id[:6]}… 200" in log
+    assert "POST /mcp 200" in log
+    for secret in (created.id, key, "hidden-token"):
+        assert secret not in log
+
+
 def test_ctrl_c_stops_it_with_130(start_serve: Any, tmp_path: Path) -> None:
     assert start_serve(tmp_path / "home").stop(signal.SIGINT) == 130
 

@@ -1,0 +1,55 @@
+"""One gateway serves a home, and other commands find it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from astra_mcp.errors import GatewayError
+from gateway.presence import RunningGateway, announce, claim_home, find_gateway
+
+HERE = RunningGateway(url="http://127.0.0.1:1", pid=os.getpid(), version="1")
+
+
+def test_a_gateway_is_found_while_it_runs(tmp_path: Path) -> None:
+    assert find_gateway(tmp_path) is None
+    with announce(tmp_path, HERE):
+        assert find_gateway(tmp_path) == HERE
+    assert find_gateway(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_gateway_left_behind_is_not_taken_for_one(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left = HERE.model_copy(update={"pid": gone.pid})
+    (tmp_path / "gateway.json").write_text(left.model_dump_json())
+    assert find_gateway(tmp_path) is None
+    (tmp_path / "gateway.json").write_text('{"url": ')
+    assert find_gateway(tmp_path) is None
+
+
+def test_a_stopping_gateway_does_not_remove_the_word_of_a_newer_one(tmp_path: Path) -> None:
+    newer = HERE.model_copy(update={"pid": os.getppid()})
+    with announce(tmp_path, HERE):
+        (tmp_path / "gateway.json").write_text(newer.model_dump_json())
+    assert find_gateway(tmp_path) == newer
+
+
+def test_a_home_is_claimed_by_one_at_a_time(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with claim_home(home):
+        with announce(home, HERE), pytest.raises(GatewayError, match="process"), claim_home(home):
+            pass
+        with pytest.raises(GatewayError, match="ASTRA_MCP_HOME"), claim_home(home):
+            pass
+    with claim_home(home):
+        pass
+
+
+def test_a_home_that_cannot_be_made_is_an_error_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(GatewayError, match="choose another"), claim_home(tmp_path / "file" / "x"):
+        pass
