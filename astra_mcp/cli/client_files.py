@@ -27,24 +27,25 @@ def read_config(file: Path) -> JsonObject:
         ConfigError: It is not plain JSON, or cannot be read; nothing was changed.
     """
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        content = file.read_bytes()
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{file} cannot be read: {error}"
+    except OSError as error:
+        msg = f"{file} cannot be read ({error.strerror}): choose another with --path"
         raise ConfigError(msg) from None
-    if not text.strip():
+    if not content.strip():
         return {}
     try:
+        text = content.decode("utf-8-sig")
         document = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         msg = (
             f"{file} is not plain JSON ({error}), and rewriting it could lose comments or settings."
-            " It was left as it is: run again without --write and add the entry by hand"
+            " It is left as it is: run again without --write and add the entry by hand"
         )
         raise ConfigError(msg) from None
     if not isinstance(document, dict):
-        msg = f"{file} holds no JSON object; it was left as it is"
+        msg = f"{file} holds no JSON object; it is left as it is"
         raise ConfigError(msg)
     return cast("JsonObject", document)
 
@@ -63,12 +64,12 @@ def merge_entry(file: Path, document: JsonObject, servers_key: str, entry: Entry
     """
     servers = document.get(servers_key, {})
     if not isinstance(servers, dict):
-        msg = f"{file}: {servers_key} is no object; it was left as it is"
+        msg = f"{file}: {servers_key} is no object; it is left as it is"
         raise ConfigError(msg)
     present = servers.get(entry.name)
     if present is not None and not _is_ours(present):
         msg = (
-            f"{file} already has a server named {entry.name!r} that is not astra-mcp's; it was left"
+            f"{file} already has a server named {entry.name!r} that is not astra-mcp's; it is left"
             " as it is: rename that server first"
         )
         raise ConfigError(msg)
@@ -125,7 +126,7 @@ def _is_ours(entry: object) -> bool:
 
 def _merge_inputs(file: Path, present: object, added: Sequence[JsonObject]) -> list[Any]:
     if not isinstance(present, list):
-        msg = f"{file}: inputs is no list; it was left as it is"
+        msg = f"{file}: inputs is no list; it is left as it is"
         raise ConfigError(msg)
     ids = [entry["id"] for entry in added]
     others: list[Any] = [

@@ -1,0 +1,75 @@
+"""The MCP Inspector lists and calls over HTTP and stdio, in both eras."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ERAS = ("legacy", "modern")
+ASTRA_MCP = (sys.executable, "-P", "-m", "astra_mcp")
+TOOL_ERROR = 5
+
+
+def call(tool: str, **arguments: Any) -> tuple[str, ...]:
+    """Spell a tool call as options of the Inspector."""
+    given = json.dumps(arguments)
+    return ("--method", "tools/call", "--tool-name", tool, "--tool-args-json", given)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_inspector_lists_and_calls_over_http(inspector: Any, notebook_url: str, era: str) -> None:
+    target = (notebook_url, "--transport", "http", "--protocol-era", era)
+    listed = inspector.ask(*target, "--method", "tools/list")
+    called = inspector.ask(*target, *call("remember", word="one"))
+    assert [t["name"] for t in listed["tools"]][:2] == ["remember", "draw"]
+    assert called["structuredContent"] == {"words": ["one"], "count": 1}
+    assert called["isError"] is False
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_inspector_lists_and_calls_over_stdio(
+    inspector: Any, notebook_folder: Path, era: str
+) -> None:
+    def ask(*method: str) -> Any:
+        target = ("--", *ASTRA_MCP, "run", str(notebook_folder))
+        return inspector.ask("--protocol-era", era, *method, *target)
+
+    listed = ask("--method", "tools/list")
+    called = ask(*call("remember", word="one"))
+    assert [t["name"] for t in listed["tools"]][:2] == ["remember", "draw"]
+    assert called["structuredContent"] == {"words": ["one"], "count": 1}
+
+
+def test_inspector_shows_errors_of_tools(inspector: Any, notebook_url: str) -> None:
+    target = (notebook_url, "--transport", "http")
+    refused = inspector.run(*target, *call("refuse", word="one"))
+    rejected = inspector.run(*target, *call("remember", word=""))
+    assert refused.returncode == rejected.returncode == TOOL_ERROR
+    assert "LookupError: the notebook has no page for one" in refused.stdout
+    assert "Invalid arguments for remember" in rejected.stdout
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_inspector_reaches_every_environment_through_the_gateway(
+    inspector: Any, gateway_url: str, era: str
+) -> None:
+    target = ("--transport", "http", "--protocol-era", era)
+    everything = inspector.ask(f"{gateway_url}/mcp", *target, "--method", "tools/list")["tools"]
+    alone = inspector.ask(
+        f"{gateway_url}/servers/drone-show-winds/mcp", *target, "--method", "tools/list"
+    )["tools"]
+    assert alone
+    names = {t["name"] for t in everything}
+    if len(everything) > 2:
+        assert {f"drone-show-winds__{t['name']}" for t in alone} <= names
+    else:
+        assert names == {"search_tools", "call_tool"}
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_inspector_starts_the_gateway_over_stdio(inspector: Any, era: str) -> None:
+    target = ("--", *ASTRA_MCP, "serve", "--stdio")
+    listed = inspector.ask("--protocol-era", era, "--method", "tools/list", *target)
+    assert listed["tools"]
