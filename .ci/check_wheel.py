@@ -20,7 +20,9 @@ def check_contents(wheel: Path) -> int:
     assert tops == TOP_LEVEL, f"top-level names are {sorted(tops)}"
     for package in TOP_LEVEL:
         assert f"{package}/py.typed" in names, f"{package} has no py.typed"
-    bundles = {n.split("/")[2] for n in names if n.startswith("servers/bundled/") and n.count("/") > 2}
+    bundles = {
+        n.split("/")[2] for n in names if n.startswith("servers/bundled/") and n.count("/") > 2
+    }
     for bundle in bundles:
         for file in ("environment.json", "tools.py", "server.json"):
             assert f"servers/bundled/{bundle}/{file}" in names, f"{bundle} lacks {file}"
@@ -43,7 +45,10 @@ def check_serves(wheel: Path, expected: int) -> None:
             started = json.loads(server.stdout.readline())
             rollout = subprocess.run(
                 [command[0], "rollout", "--agent", "oracle", "--json"],
-                check=True, capture_output=True, env=environment, cwd=folder,
+                check=True,
+                capture_output=True,
+                env=environment,
+                cwd=folder,
             )
             episodes = json.loads(rollout.stdout)["episodes"]
             assert len(episodes) == expected, f"{len(episodes)} of {expected} environments ran"
