@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar
 
 import anyio
 import typer
@@ -59,7 +59,7 @@ def report_errors() -> Generator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.STOPPED) from None
     except BaseExceptionGroup as group:
-        known = _first_known(cast("BaseExceptionGroup[BaseException]", group))
+        known = _first_known(group)  # pyright: ignore[reportUnknownArgumentType]
         if known is None:
             raise
         fail(str(known), ExitCode.USAGE if isinstance(known, ConfigError) else ExitCode.FAILED)
