@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 import anyio
 import typer
@@ -19,6 +19,7 @@ from astra_mcp.errors import AstraError, ConfigError
 __all__ = ["ExitCode", "fail", "out", "print_json", "report_errors", "run_async", "say"]
 
 Result = TypeVar("Result")
+Errors = tuple[BaseException, ...]
 
 out = Console(soft_wrap=True)
 """Results for people."""
@@ -59,7 +60,7 @@ def report_errors() -> Generator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.STOPPED) from None
     except BaseExceptionGroup as group:
-        known = _first_known(group)  # pyright: ignore[reportUnknownArgumentType]
+        known = _first_known(cast("Errors", group.exceptions))
         if known is None:
             raise
         fail(str(known), ExitCode.USAGE if isinstance(known, ConfigError) else ExitCode.FAILED)
@@ -71,12 +72,12 @@ def run_async(function: Callable[..., Awaitable[Result]], *args: Any) -> Result:
         return anyio.run(function, *args, backend_options={"use_uvloop": sys.platform != "win32"})
 
 
-def _first_known(group: BaseExceptionGroup[BaseException]) -> AstraError | None:
-    for error in group.exceptions:
+def _first_known(errors: Errors) -> AstraError | None:
+    for error in errors:
         if isinstance(error, AstraError):
             return error
         if isinstance(error, BaseExceptionGroup):
-            known = _first_known(error)
+            known = _first_known(cast("Errors", error.exceptions))
             if known is not None:
                 return known
     return None
