@@ -1,0 +1,197 @@
+"""The matcher: what counts as containing an answer, and which answers are too weak to look for."""
+
+import datetime as dt
+import json
+import string
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astra_mcp.answers import answer_fault, contains_answer, tokenize
+from astra_mcp.types import JsonValue, ToolResult
+
+CONTAINED = [
+    # numbers
+    ("the total is 7.", "7"),
+    ("1,234.50 USD", "1234.5 USD"),
+    ("$1,234.50", "1234.5"),
+    ("price: 42.50", "42.5"),
+    ("\uff10\uff17", "7"),
+    ("007", "7"),
+    (".5", "0.5"),
+    ("-5°C", "-5 °C"),
+    ("\u22125", "-5"),
+    ("x=-5.20", "-5.2"),
+    ("45\uff05", "45%"),
+    ("12kg", "12 kg"),
+    ("12 kg", "12kg"),
+    ("Total: 1,234,567", "1234567"),
+    # dates and times
+    ("2025年9月3日", "2025-09-03"),
+    ("September 3, 2025", "2025-09-03"),
+    ("Sept. 3, 2025", "2025-09-03"),
+    ("3rd of September 2025", "2025-09-03"),
+    ("2025/9/3", "2025-09-03"),
+    ("2025-09-03T10:00:00Z", "2025-09-03"),
+    ("2025-09-03T10:00:00+02:00", "10:00"),
+    ("2025-09-03T10:00", "2025-09-03 10:00"),
+    ("2025-09-03/2025-09-05", "2025-09-05"),
+    ("2025-09-03至2025-09-05", "2025-09-05"),
+    ("9:05", "09:05:00"),
+    ("12:30-13:45", "13:45"),
+    ("12:30\u201313:45", "12:30"),
+    # words, codes, scripts
+    ("位于北京市", "北京"),
+    ("第3名", "3"),
+    ("Ｂ栋１２０３室", "B栋1203室"),
+    ("bk-20931,", "BK-20931"),
+    ("CAFÉ au lait", "café"),
+    ("a large-print edition", "large print"),
+    ("write to a@b.com", "a@b.com"),
+    ('{"a": "x\\ny"}', "x y"),
+    ("from A/B", "B"),
+]
+NOT_CONTAINED = [
+    ("17", "7"),
+    ("[1, 234]", "1234"),
+    ("1,234,5", "1234"),
+    ("12,34", "1234"),
+    ("-5°C", "5°C"),
+    ("1234.5", "$1,234.50"),
+    ("between 3-5 days", "5"),
+    ("v1.2.3", "1.2"),
+    ("192.168.0.1", "168"),
+    ("19:05", "9:05"),
+    ("10:30:45", "10:30"),
+    ("BK-20931", "20931"),
+    ("GEOG-2310", "GEOG"),
+    ("B栋1203室", "203"),
+    ("420万元", "20万"),
+    ("1/2 cup", "2"),
+    ("2025-09", "2025"),
+    ("a@b.com", "b.com"),
+    ("1.234,50", "1234.5"),
+    ("03/09/2025", "2025-09-03"),
+    ("anything", ""),
+    ("...", "..."),
+]
+
+
+@pytest.mark.parametrize(("text", "answer"), CONTAINED)
+def test_text_contains_the_answer(text: str, answer: str) -> None:
+    assert contains_answer(text, answer), (tokenize(text), tokenize(answer))
+
+
+@pytest.mark.parametrize(("text", "answer"), NOT_CONTAINED)
+def test_text_does_not_contain_the_answer(text: str, answer: str) -> None:
+    assert not contains_answer(text, answer), (tokenize(text), tokenize(answer))
+
+
+@given(st.integers(0, 10**12), st.integers(0, 10**12))
+def test_a_number_contains_only_itself(one: int, other: int) -> None:
+    assert contains_answer(f"it is {one}.", str(other)) == (one == other)
+
+
+@given(st.decimals(-(10**9), 10**9, places=2))
+def test_grouping_and_trailing_zeros_do_not_matter(value: Decimal) -> None:
+    assert contains_answer(f"costs {value:,} USD", f"{value} USD")
+
+
+@given(st.dates(min_value=dt.date(1000, 1, 1)))
+def test_every_spelling_of_a_day_is_the_same_day(day: dt.date) -> None:
+    spellings = [
+        f"{day:%Y-%m-%d}",
+        f"{day:%Y/%m/%d}",
+        f"{day:%B %d, %Y}",
+        f"{day:%d %b %Y}",
+        f"{day:%Y年%m月%d日}",
+    ]
+    assert len({tokenize(s) for s in spellings}) == 1
+
+
+ANSWERS = st.one_of(
+    st.text(string.ascii_letters + " ", min_size=3).filter(lambda t: tokenize(t) != ()),
+    st.text("北京市海淀区中关村大街", min_size=2),
+    st.dates().map(str),
+    st.from_regex(r"[A-Z]{2}-[0-9]{4,6}", fullmatch=True),
+    st.from_regex(r"-?[1-9][0-9]{0,5}\.[0-9]{2} (USD|kg)", fullmatch=True),
+)
+
+
+@given(ANSWERS, st.sampled_from(["note", "value 3", "北京"]))
+def test_an_answer_is_found_in_every_rendering_of_a_result(answer: str, other: str) -> None:
+    values: tuple[JsonValue, ...] = (
+        {"other": other, "answer": answer},
+        [other, answer],
+        f"{other}: {answer}.",
+    )
+    for value in values:
+        assert contains_answer(ToolResult.from_value(value).text, answer)
+
+
+@given(ANSWERS)
+def test_case_and_width_do_not_matter(answer: str) -> None:
+    wide = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in answer)
+    assert tokenize(wide) == tokenize(answer) == tokenize(answer.upper())
+
+
+@given(st.text())
+def test_any_text_contains_itself_unless_it_has_no_token(text: str) -> None:
+    assert contains_answer(text, text) == bool(tokenize(text))
+
+
+@given(st.text(), st.text("true false 北京 BK-1 7kg", min_size=1))
+def test_the_matcher_never_raises(text: str, answer: str) -> None:
+    contains_answer(text, answer)
+    answer_fault(text)
+    json.dumps(tokenize(text))
+
+
+@pytest.mark.timeout(30)  # time that grows with the square of the length takes minutes
+@pytest.mark.parametrize("unit", ["a.", "a+", "1,", "a@", "1 may ", "5a5"])
+def test_a_large_text_is_read_in_time_linear_in_its_length(unit: str) -> None:
+    assert len(tokenize(unit * (400_000 // len(unit)))) > 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "BK-20931",
+        "abc",
+        "北京",
+        "7 kg",
+        "$7",
+        "¥5",
+        "5元",
+        "45%",
+        "2025-09-03",
+        "09:05",
+        "123",
+        "3天",
+    ],
+)
+def test_specific_answers_are_accepted(answer: str) -> None:
+    assert answer_fault(answer) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("", "empty"),
+        ("  ...", "empty"),
+        ("True", "truth value"),
+        ("否", "truth value"),
+        ("N/A", "truth value"),
+        ("ab", "fewer than 3"),
+        ("12", "fewer than 3"),
+        ("-5", "fewer than 3"),
+        ("北", "fewer than 2"),
+        ("€", "fewer than 3"),
+    ],
+)
+def test_weak_answers_are_refused_with_the_reason(answer: str, reason: str) -> None:
+    fault = answer_fault(answer)
+    assert fault is not None
+    assert reason in fault
