@@ -23,7 +23,7 @@ from astra_mcp.trajectory import (
     TrajectoryStatus,
     Versions,
 )
-from gateway.client import EpisodeClient, GatewayClient
+from gateway.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
 from gateway.protocol import EpisodeCreated, EpisodeRequest, EpisodeState, SourceEnvironment
 from training.rollout.agent import Agent, AgentError
 from training.rollout.episode import LiveEpisode
@@ -106,7 +106,7 @@ async def run_rollout(gateway: GatewayClient, agent: Agent, rollout: Rollout) ->
     try:
         created = await gateway.create_episode(rollout.request)
     except TransportError as error:
-        failure = TrajectoryFailure(boundary=Boundary.TRANSPORT, message=str(error))
+        failure = _transport_failure(error)
         return _build(agent, rollout, began, _Played(StopReason.FAILURE, failure))
     episode = LiveEpisode(
         environment=rollout.environment,
@@ -141,12 +141,12 @@ async def _play(agent: Agent, episode: LiveEpisode) -> tuple[StopReason, Traject
     except EpisodeEndedError:
         return StopReason.ENDED, None
     except ModelError as error:
-        boundary, message = Boundary.MODEL, str(error)
+        failure = TrajectoryFailure(boundary=Boundary.MODEL, message=str(error))
     except AgentError as error:
-        boundary, message = Boundary.AGENT, str(error)
+        failure = TrajectoryFailure(boundary=Boundary.AGENT, message=str(error))
     except TransportError as error:
-        boundary, message = Boundary.TRANSPORT, str(error)
-    return StopReason.FAILURE, TrajectoryFailure(boundary=boundary, message=message)
+        failure = _transport_failure(error)
+    return StopReason.FAILURE, failure
 
 
 async def _close(
@@ -157,9 +157,16 @@ async def _close(
         try:
             return await gateway.close_episode(created.id)
         except TransportError as error:
-            return TrajectoryFailure(boundary=Boundary.TRANSPORT, message=str(error))
+            return _transport_failure(error)
     message = f"the gateway did not close the episode within {CLOSE_SECONDS:g} s"
     return TrajectoryFailure(boundary=Boundary.TRANSPORT, message=message)
+
+
+def _transport_failure(error: TransportError) -> TrajectoryFailure:
+    """Tell a gateway that refused from one that was not reached."""
+    has_answered = isinstance(error, (RefusedError, CallRefusedError))
+    boundary = Boundary.GATEWAY if has_answered else Boundary.TRANSPORT
+    return TrajectoryFailure(boundary=boundary, message=str(error))
 
 
 def _build(agent: Agent, rollout: Rollout, began: datetime, played: _Played) -> Trajectory:

@@ -1,0 +1,135 @@
+"""A gateway on a real socket over one small server in this process, whose tools can go wrong."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from astra_mcp.cli.listening import bind, listen, url_of
+from astra_mcp.errors import UnknownNameError, UpstreamError
+from astra_mcp.reward import JobItem
+from astra_mcp.types import (
+    CallOutcome,
+    JsonValue,
+    Origin,
+    PastCall,
+    ServerKind,
+    ToolResult,
+    ToolSpec,
+    UpstreamReply,
+)
+from gateway.app import open_app
+from gateway.client import GatewayClient
+from gateway.episodes import Episodes, open_episodes
+from gateway.metrics import Metrics
+from gateway.protocol import EnvironmentInfo, GoldStep, Upstream
+from gateway.security import access_rules
+from tests.rollout.in_memory_tools import spec
+
+KEY = "a control key for these tests"
+NAME = "harbour"
+
+
+@dataclass
+class HarbourServer:
+    """Tools: ``look`` solves the job, ``sink`` fails the server."""
+
+    name: str = NAME
+    kind: ServerKind = ServerKind.ENVIRONMENT
+    tools: tuple[ToolSpec, ...] = tuple(spec(name, {}, []) for name in ("look", "sink"))
+    version: str = "v1"
+    marks: tuple[str, ...] = ()
+
+    def open_session(
+        self, *, key: str, seed: int, past: Sequence[PastCall] = ()
+    ) -> "HarbourServer":
+        """There is no state."""
+        del key, seed, past
+        return self
+
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> UpstreamReply:
+        """Call a tool."""
+        del arguments
+        if tool == "sink":
+            raise UpstreamError("the harbour is flooded")
+        result = ToolResult.from_text("a ship of 300 tons")
+        return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
+
+    async def aclose(self) -> None:
+        """Nothing to release."""
+
+
+@dataclass
+class HarbourCatalog:
+    """One environment."""
+
+    server: HarbourServer
+
+    def environments(self) -> Sequence[EnvironmentInfo]:
+        """The one."""
+        info = EnvironmentInfo(
+            name=NAME,
+            title="A harbour",
+            description="Look at ships",
+            version="v1",
+            status="verified",
+            domain="logistics",
+            language="en",
+            scenario_type="Single-Hop",
+            question=self.question(NAME),
+            sub_tasks=1,
+            tools=self.server.tools,
+        )
+        return (info,)
+
+    def question(self, environment: str) -> str:
+        """The main question."""
+        self.upstream(environment)
+        return "How heavy is the ship?"
+
+    def job(self, environment: str) -> tuple[JobItem, ...]:
+        """One sub-task."""
+        self.upstream(environment)
+        return (JobItem(id=1, answer="300 tons", tools=("look",)),)
+
+    def gold(self, environment: str) -> tuple[GoldStep, ...]:
+        """One call."""
+        self.upstream(environment)
+        return (GoldStep(tool="look", arguments={}, solves=(1,)),)
+
+    def upstreams(self) -> Sequence[Upstream]:
+        """The one."""
+        return (self.server,)
+
+    def upstream(self, name: str) -> Upstream:
+        """The one, by name."""
+        if name != NAME:
+            msg = f"no server is named {name!r}"
+            raise UnknownNameError(msg)
+        return self.server
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallGateway:
+    """The gateway, its server, and a client of its control plane."""
+
+    server: HarbourServer
+    episodes: Episodes
+    client: GatewayClient
+
+
+@asynccontextmanager
+async def open_small_gateway(home: Path) -> AsyncGenerator[SmallGateway]:
+    """Serve the harbour while the context is open."""
+    server = HarbourServer()
+    catalog = HarbourCatalog(server)
+    metrics = Metrics()
+    rules = access_rules(host="127.0.0.1", control_key=KEY)
+    with bind("127.0.0.1", 0) as listener:
+        async with (
+            open_episodes(catalog, home, secret=b"s", sinks=(metrics,)) as episodes,
+            open_app(catalog, episodes, rules=rules, metrics=metrics) as app,
+            listen(app, listener),
+            GatewayClient(url_of(listener), KEY) as client,
+        ):
+            yield SmallGateway(server=server, episodes=episodes, client=client)

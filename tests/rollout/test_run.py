@@ -1,0 +1,207 @@
+"""Rollouts against a real gateway over HTTP: the reward comes from there, and failures are data."""
+
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from astra_mcp.errors import ModelError
+from astra_mcp.trajectory import (
+    AgentInfo,
+    Boundary,
+    StopReason,
+    ToolMessage,
+    Trajectory,
+    TrajectoryStatus,
+)
+from gateway.client import GatewayClient
+from tests.rollout.small_gateway import KEY, NAME, SmallGateway, open_small_gateway
+from training.rollout.agent import CallRequest, EpisodeView
+from training.rollout.noop import NoopAgent
+from training.rollout.oracle import OracleAgent
+from training.rollout.run import Rollout, plan_rollouts, run_rollout, run_rollouts
+
+ROLLOUT = Rollout(environment=NAME, version="v1", root_seed=7, index=0, labels={"run": "a"})
+
+
+@pytest.fixture
+async def gateway(anyio_backend: str, tmp_path: Path) -> AsyncGenerator[SmallGateway]:
+    """The small gateway, on a socket."""
+    async with open_small_gateway(tmp_path / "home") as opened:
+        yield opened
+
+
+class ScriptedAgent:
+    """Plays turns of calls by tool name, then fails where it is told to."""
+
+    info = AgentInfo(name="scripted")
+
+    def __init__(self, *turns: list[str], failure: Exception | None = None) -> None:
+        self._turns = turns
+        self._failure = failure
+
+    async def play(self, episode: EpisodeView) -> StopReason:
+        """Play the turns."""
+        for turn in self._turns:
+            await episode.take_turn([CallRequest.of(name, {}) for name in turn])
+        if self._failure is not None:
+            raise self._failure
+        episode.answer("Done.")
+        return StopReason.ANSWER
+
+
+async def test_the_oracle_earns_the_full_reward(gateway: SmallGateway) -> None:
+    trajectory = await run_rollout(gateway.client, OracleAgent(gateway.client.gold), ROLLOUT)
+
+    assert trajectory.status is TrajectoryStatus.CLOSED
+    assert trajectory.reward is not None
+    assert trajectory.reward.recall == 1.0
+    assert trajectory.reward.reward >= 0.999
+    assert trajectory.failure is None
+    assert trajectory.environment == NAME
+    assert trajectory.versions.source == "v1"
+    assert trajectory.labels == {"run": "a"}
+    assert [tool["type"] for tool in trajectory.tools] == ["function"] * 2
+    assert gateway.episodes.count_open() == 0
+
+
+async def test_all_calls_count_and_an_unknown_tool_is_told_to_the_agent(
+    gateway: SmallGateway,
+) -> None:
+    agent = ScriptedAgent(["look", "fly"], ["look"])
+
+    trajectory = await run_rollout(gateway.client, agent, ROLLOUT)
+
+    assert trajectory.reward is not None
+    assert (trajectory.reward.recall, trajectory.reward.calls) == (1.0, 3)
+    texts = [m.content for m in trajectory.messages if isinstance(m, ToolMessage)]
+    assert "fly" in texts[1]
+    assert [c.is_error for c in trajectory.calls] == [False, True, False]
+
+
+async def test_a_server_that_fails_ends_the_episode_without_a_reward(
+    gateway: SmallGateway,
+) -> None:
+    trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"], ["sink"]), ROLLOUT)
+
+    assert trajectory.status is TrajectoryStatus.FAILED
+    assert trajectory.stop is StopReason.FAILURE
+    assert trajectory.reward is None
+    assert trajectory.failure is not None
+    assert trajectory.failure.boundary is Boundary.UPSTREAM
+    assert "flooded" in trajectory.failure.message
+
+
+async def test_a_model_that_fails_never_earns_a_score_and_its_episode_is_closed(
+    gateway: SmallGateway,
+) -> None:
+    agent = ScriptedAgent(["look"], failure=ModelError("HTTP 500"))
+
+    trajectory = await run_rollout(gateway.client, agent, ROLLOUT)
+
+    assert trajectory.status is TrajectoryStatus.FAILED
+    assert trajectory.reward is None
+    assert trajectory.failure is not None
+    assert trajectory.failure.boundary is Boundary.MODEL
+    assert len(trajectory.calls) == 1
+    assert gateway.episodes.count_open() == 0
+
+
+async def test_an_episode_at_its_call_limit_keeps_its_reward(gateway: SmallGateway) -> None:
+    trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"] * 257), ROLLOUT)
+
+    assert trajectory.status is TrajectoryStatus.LIMIT
+    assert trajectory.reward is not None
+    assert (trajectory.reward.recall, trajectory.reward.calls) == (1.0, 256)
+
+
+async def test_an_episode_that_cannot_be_opened_is_a_failed_trajectory(
+    gateway: SmallGateway,
+) -> None:
+    nowhere = Rollout(environment="nowhere", version=None, root_seed=0, index=0)
+
+    trajectory = await run_rollout(gateway.client, NoopAgent(), nowhere)
+
+    assert trajectory.failure is not None
+    assert trajectory.failure.boundary is Boundary.GATEWAY
+    assert trajectory.episode_id is None
+    assert trajectory.messages == ()
+
+
+async def test_a_gateway_that_is_not_there_is_a_failure_of_the_transport() -> None:
+    async with GatewayClient("http://127.0.0.1:9", KEY) as client:
+        trajectory = await run_rollout(client, NoopAgent(), ROLLOUT)
+
+    assert trajectory.failure is not None
+    assert trajectory.failure.boundary is Boundary.TRANSPORT
+
+
+async def test_a_mistake_of_the_agent_propagates_and_its_episode_is_closed(
+    gateway: SmallGateway,
+) -> None:
+    with pytest.raises(ZeroDivisionError):
+        await run_rollout(gateway.client, ScriptedAgent(failure=ZeroDivisionError()), ROLLOUT)
+    assert gateway.episodes.count_open() == 0
+
+
+async def test_a_cancelled_run_closes_its_episodes_and_keeps_what_is_finished(
+    gateway: SmallGateway,
+) -> None:
+    finished: list[int] = []
+    thinking = anyio.Event()
+
+    class ThinkForEver(ScriptedAgent):
+        async def play(self, episode: EpisodeView) -> StopReason:
+            if finished:
+                thinking.set()
+                await anyio.sleep_forever()
+            return await super().play(episode)
+
+    rollouts = plan_rollouts([(NAME, "v1")], num_episodes=3, root_seed=0)
+
+    async def run() -> None:
+        await run_rollouts(
+            gateway.client,
+            ThinkForEver(["look"]),
+            rollouts,
+            concurrency=1,
+            on_finished=lambda index, _: finished.append(index),
+        )
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await thinking.wait()
+            assert gateway.episodes.count_open() == 1
+            group.cancel_scope.cancel()
+
+    assert finished == [0]
+    assert gateway.episodes.count_open() == 0
+
+
+async def test_no_more_episodes_are_open_than_allowed(gateway: SmallGateway) -> None:
+    open_counts: list[int] = []
+
+    class Count(ScriptedAgent):
+        async def play(self, episode: EpisodeView) -> StopReason:
+            open_counts.append(gateway.episodes.count_open())
+            return await super().play(episode)
+
+    rollouts = plan_rollouts([(NAME, "v1")], num_episodes=12, root_seed=0)
+    trajectories: list[Trajectory] = []
+    keep: Callable[[int, Trajectory], None] = lambda _, t: trajectories.append(t)  # noqa: E731
+    await run_rollouts(gateway.client, Count(["look"]), rollouts, concurrency=3, on_finished=keep)
+
+    assert max(open_counts) == 3
+    assert len({t.seeds.episode for t in trajectories}) == 12
+
+
+def test_the_seed_of_an_episode_depends_on_root_environment_and_number_alone() -> None:
+    alone = plan_rollouts([("b", "1")], num_episodes=1, root_seed=5)
+    among = plan_rollouts([("a", "1"), ("b", "2")], num_episodes=3, root_seed=5)
+    other = plan_rollouts([("b", "1")], num_episodes=1, root_seed=6)
+
+    assert alone[0].seed == next(r.seed for r in among if (r.environment, r.index) == ("b", 0))
+    assert len({r.seed for r in [*among, *other]}) == 7
+    assert all(0 <= r.seed < 2**63 for r in among)
