@@ -5,6 +5,7 @@ that comes out of a branch, and whatever does not fit ends the template with its
 """
 
 from collections.abc import Callable
+from socket import socket
 from typing import Self
 
 import anyio
@@ -104,9 +105,9 @@ class Template:
         channel, theirs = channel_pair()
         channel.ask_for_sender(wanted=True)
         try:
-            async with self._turn:
-                with theirs:
-                    process = await self._fork(channel, theirs.fileno(), seed)
+            with theirs:
+                async with self._turn:
+                    process = await self._fork(channel, theirs, seed)
         except BaseException as error:
             channel.close()
             if not isinstance(error, RefusedError):
@@ -122,13 +123,14 @@ class Template:
         self._sessions.add(session)
         return session
 
-    async def _fork(self, channel: Channel, descriptor: int, seed: int) -> LockedProcess:
+    async def _fork(self, channel: Channel, theirs: socket, seed: int) -> LockedProcess:
         if self._gate is None or self._killed:
             raise SandboxError("the template is gone")
         self._branches_left -= 1
         self._gate.grant()
         try:
-            await self._channel.send({"op": "branch"}, descriptors=[descriptor])
+            await self._channel.send({"op": "branch"}, descriptors=[theirs.fileno()])
+            theirs.close()  # else the end of the other process would not show
             # Only the template and its newest branch can hold this channel, and one fork passed: whoever
             # speaks here and is not the template is the new process.
             speaker = await begin_session(channel, self.source, seed=seed)

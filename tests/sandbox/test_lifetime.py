@@ -1,0 +1,304 @@
+"""Every process of the sandbox ends with its owner, whatever the owner's or its own end is."""
+
+import gc
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from astra_mcp.errors import SandboxDiedError, SandboxError
+from astra_mcp.sandbox import Returned, SandboxLimits, SandboxReport, open_sandbox
+from astra_mcp.sandbox.locked import LockedSandbox, open_locked
+from astra_mcp.sandbox.runtime import Runtime
+
+HERE = Path(__file__).parent
+_LOOK: dict[str, Any] = runpy.run_path(str(HERE / "processes.py"))
+below: Callable[[int], list[Any]] = _LOOK["below"]
+wait_until_gone: Callable[[list[int], float], int] = _LOOK["wait_until_gone"]
+
+CODE = """
+import inspect, queue
+calls = 0
+def ready():
+    global calls
+    calls += 1
+    return calls
+def blocked(): queue.Queue().get()
+def busy():
+    n = 0
+    while True:
+        n += 1
+"""
+
+# Takes hold of the trusted loop around it, which is possible: it is the same interpreter.
+FIND_LOOP = """
+frame = inspect.currentframe()
+while "self" not in frame.f_locals:
+    frame = frame.f_back
+loop = frame.f_locals["self"]
+"""
+REFUSES_TO_DIE_WITH_PARENT = CODE + FIND_LOOP + "loop._after_branch = None\n"
+
+
+async def members_become(server: int, expected: int) -> None:
+    """Wait until so many processes live below the fork server, zombies included."""
+    with anyio.fail_after(20):
+        while len(below(server)) != expected:
+            await anyio.sleep(0.02)
+
+
+def server_of(sandbox: LockedSandbox) -> int:
+    assert sandbox.server_pid is not None
+    return sandbox.server_pid
+
+
+async def test_the_fork_server_starts_at_the_first_use(
+    locked: LockedSandbox, clock: datetime
+) -> None:
+    assert locked.server_pid is None
+    await locked.load(CODE, clock=clock)
+    assert locked.server_pid is not None
+
+
+@pytest.mark.timeout(180)
+async def test_a_thousand_kills_in_mid_call_leave_no_process(
+    machine: SandboxReport, clock: datetime
+) -> None:
+    limits = SandboxLimits(soft_seconds=60, hard_seconds=0.3)
+    killed = 0
+
+    async def one(sandbox: LockedSandbox, module: Any, seed: int) -> None:
+        nonlocal killed
+        async with limiter:
+            session = await sandbox.open_session(module, seed=seed)
+            with pytest.raises(SandboxDiedError, match=r"longer than 0\.3 s"):
+                await session.call("busy" if seed % 25 == 0 else "blocked", {})
+            killed += 1
+            await session.aclose()
+
+    limiter = anyio.CapacityLimiter(100)
+    async with open_locked(limits, machine, Runtime.default()) as sandbox:
+        module = await sandbox.load(CODE, clock=clock)
+        async with anyio.create_task_group() as tasks:
+            for seed in range(1000):
+                tasks.start_soon(one, sandbox, module, seed)
+        assert killed == 1000
+        server = server_of(sandbox)
+        assert len(below(server)) == 1, "only the template is left, and no zombie"
+    assert below(os.getpid()) == []
+
+
+@pytest.mark.parametrize("code", [CODE, REFUSES_TO_DIE_WITH_PARENT], ids=["honest", "hostile"])
+def test_killing_the_host_under_load_ends_every_process(code: str) -> None:
+    host = subprocess.Popen(
+        [sys.executable, str(HERE / "doomed_host.py"), code],
+        env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with host:
+        assert host.stdout is not None
+        pids = json.loads(host.stdout.readline())
+        everybody = [pids["server"], *{row.pid for row in below(pids["server"])}]
+        assert set(pids["sessions"]) < set(everybody)
+        handles = [os.pidfd_open(pid) for pid in everybody]
+        host.kill()
+        host.wait()
+    assert wait_until_gone(handles, 20) == 0
+
+
+@pytest.mark.parametrize("code", [CODE, REFUSES_TO_DIE_WITH_PARENT], ids=["honest", "hostile"])
+async def test_when_the_fork_server_is_killed_sessions_end_and_the_next_one_works(
+    locked: LockedSandbox, clock: datetime, code: str
+) -> None:
+    module = await locked.load(code, clock=clock)
+    session = await locked.open_session(module, seed=1)
+    assert await session.call("ready", {}) == Returned(value=1)
+    first = server_of(locked)
+    handles = [os.pidfd_open(row.pid) for row in below(first)]
+    assert len(handles) == 2
+
+    os.kill(first, signal.SIGKILL)
+
+    with pytest.raises(SandboxDiedError):
+        await session.call("blocked", {})
+    await session.aclose()
+    assert await anyio.to_thread.run_sync(wait_until_gone, handles, 20.0) == 0
+    fresh = await locked.open_session(module, seed=1)
+    assert await fresh.call("ready", {}) == Returned(value=1)
+    assert locked.server_pid != first
+    await fresh.aclose()
+
+
+async def test_leaving_the_sandbox_ends_sessions_that_nobody_closed(
+    machine: SandboxReport, limits: SandboxLimits, clock: datetime
+) -> None:
+    async with open_locked(limits, machine, Runtime.default()) as sandbox:
+        module = await sandbox.load(CODE, clock=clock)
+        session = await sandbox.open_session(module, seed=1)
+        handle = os.pidfd_open(session.pid)
+    assert wait_until_gone([handle], 0.5) == 0
+    with pytest.raises(SandboxDiedError, match="the sandbox is closed"):
+        await session.call("ready", {})
+
+
+async def test_an_error_in_the_callers_block_passes_as_it_is(
+    machine: SandboxReport, limits: SandboxLimits, clock: datetime
+) -> None:
+    with pytest.raises(LookupError, match="the caller's own"):
+        async with open_sandbox(limits, machine=machine) as sandbox:
+            await sandbox.load(CODE, clock=clock)
+            raise LookupError("the caller's own")
+
+
+async def test_a_template_that_ended_is_built_anew(locked: LockedSandbox, clock: datetime) -> None:
+    module = await locked.load(CODE, clock=clock)
+    (template,) = below(server_of(locked))
+    os.kill(template.pid, signal.SIGKILL)
+    await members_become(server_of(locked), 0)
+    session = await locked.open_session(module, seed=1)
+    assert await session.call("ready", {}) == Returned(value=1)
+    await session.aclose()
+
+
+async def test_idle_templates_are_few_and_an_evicted_one_comes_back(
+    locked: LockedSandbox, clock: datetime
+) -> None:
+    modules = [await locked.load(f"{CODE}\nX = {n}", clock=clock) for n in range(5)]
+    await members_become(server_of(locked), 2)
+    session = await locked.open_session(modules[0], seed=1)
+    assert await session.call("ready", {}) == Returned(value=1)
+    await session.aclose()
+
+
+async def test_a_template_with_sessions_is_never_evicted(
+    locked: LockedSandbox, clock: datetime
+) -> None:
+    modules = [await locked.load(f"{CODE}\nX = {n}", clock=clock) for n in range(5)]
+    sessions = [await locked.open_session(module, seed=1) for module in modules]
+    for _ in range(2):
+        for session in sessions:
+            assert isinstance(await session.call("ready", {}), Returned)
+    for session in sessions:
+        await session.aclose()
+    await members_become(server_of(locked), 2)
+
+
+async def test_a_template_is_replaced_before_its_processor_time_ends(
+    machine: SandboxReport, clock: datetime
+) -> None:
+    limits = SandboxLimits(cpu_seconds=1)
+    async with open_locked(limits, machine, Runtime.default()) as sandbox:
+        module = await sandbox.load(CODE, clock=clock)
+        early = await sandbox.open_session(module, seed=0)
+        groups = {os.getpgid(early.pid)}
+        for seed in range(60):
+            session = await sandbox.open_session(module, seed=seed)
+            groups.add(os.getpgid(session.pid))
+            await session.aclose()
+        assert len(groups) == 2
+        assert await early.call("ready", {}) == Returned(value=1)
+        await early.aclose()
+        await members_become(server_of(sandbox), 1)
+
+
+async def test_processor_time_over_the_life_of_a_session_is_bounded(
+    machine: SandboxReport, clock: datetime
+) -> None:
+    limits = SandboxLimits(cpu_seconds=1, soft_seconds=60, hard_seconds=60)
+    async with open_locked(limits, machine, Runtime.default()) as sandbox:
+        session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+        with pytest.raises(SandboxDiedError, match="processor time"):
+            await session.call("busy", {})
+        await session.aclose()
+
+
+async def test_a_session_costs_two_descriptors_and_gives_them_back(
+    locked: LockedSandbox, clock: datetime
+) -> None:
+    module = await locked.load(CODE, clock=clock)
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    sessions = [await locked.open_session(module, seed=n) for n in range(30)]
+    assert len(os.listdir("/proc/self/fd")) - before <= 2 * len(sessions)
+    for session in sessions:
+        await session.aclose()
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(below(server_of(locked))) == 1
+
+
+async def test_opening_that_is_cancelled_leaves_no_process(
+    locked: LockedSandbox, clock: datetime
+) -> None:
+    module = await locked.load(CODE, clock=clock)
+    for _ in range(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: locked.open_session(module, seed=1))
+            await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+    await members_become(server_of(locked), 1)
+
+
+IMPOSTORS = {
+    "answers-itself-without-forking": (
+        "def branch(descriptor):\n"
+        "    import socket\n"
+        "    from astra_mcp.sandbox.zygote import wire\n"
+        "    wire.receive(s := socket.socket(fileno=descriptor))\n"
+        "    s.sendall(wire.encode({'status': 'ready'}))\n"
+        "loop._branch = branch\n"
+    ),
+    "hangs-up": "import socket\nloop._branch = lambda descriptor: socket.socket(fileno=descriptor).close()\n",
+    "exits": "import os\nloop._branch = lambda descriptor: os._exit(0)\n",
+}
+
+
+@pytest.mark.parametrize("name", IMPOSTORS)
+async def test_a_template_that_does_not_branch_honestly_is_killed(
+    machine: SandboxReport, limits: SandboxLimits, clock: datetime, name: str
+) -> None:
+    default = Runtime.default()
+    unguarded = Runtime(python=default.python, launcher=default.launcher, import_guard=False)
+    async with open_locked(limits, machine, unguarded) as sandbox:
+        honest = await sandbox.load(CODE, clock=clock)
+        bystander = await sandbox.open_session(honest, seed=1)
+        hostile = await sandbox.load(CODE + FIND_LOOP + IMPOSTORS[name], clock=clock)
+        with pytest.raises(SandboxError):
+            await sandbox.open_session(hostile, seed=1)
+        await members_become(server_of(sandbox), 2)
+        assert await bystander.call("ready", {}) == Returned(value=1)
+        await bystander.aclose()
+
+
+async def test_a_module_cannot_fork_while_it_loads(
+    machine: SandboxReport, limits: SandboxLimits, clock: datetime
+) -> None:
+    code = "import random\ntry:\n    PID = random._os.fork()\nexcept OSError as e:\n    PID = e.errno\ndef pid():\n    return PID\n"
+    async with open_locked(limits, machine, Runtime.default()) as sandbox:
+        session = await sandbox.open_session(await sandbox.load(code, clock=clock), seed=1)
+        assert await session.call("pid", {}) == Returned(value=1)
+        await session.aclose()
+
+
+def test_it_works_under_uvloop_too(machine: SandboxReport, clock: datetime) -> None:
+    async def main() -> Any:
+        async with open_sandbox(SandboxLimits(), machine=machine) as sandbox:
+            module = await sandbox.load(CODE, clock=clock)
+            sessions = [await sandbox.open_session(module, seed=n) for n in range(20)]
+            answers = [await session.call("ready", {}) for session in sessions]
+            for session in sessions[::2]:
+                await session.aclose()
+            return answers
+
+    assert anyio.run(main, backend_options={"use_uvloop": True}) == [Returned(value=1)] * 20
+    assert below(os.getpid()) == []
