@@ -217,7 +217,10 @@ def _environments(settings: Settings) -> Check:
 
 
 def _gateway(settings: Settings) -> Check:
-    running = find_gateway(settings.home)
+    try:
+        running = find_gateway(settings.home)
+    except OSError:  # the home folder has its own check
+        running = None
     if running is not None:
         detail = f"running at {running.url} (process {running.pid})"
         return Check(name="gateway", state=State.OK, detail=detail)

@@ -1,0 +1,145 @@
+"""``astra-mcp doctor`` on real machines: this one, and one without seccomp; and what ``run`` does there."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+
+ASTRA_MCP = (sys.executable, "-P", "-m", "astra_mcp")
+WITHOUT_SECCOMP = (sys.executable, str(Path(__file__).parent / "without_seccomp.py"))
+DEADLINE_SECONDS = 60
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A home of its own and no PATH."""
+    return {"ASTRA_MCP_HOME": str(tmp_path / "home"), "PATH": ""}
+
+
+def run(*command: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+
+
+def examined(environment: dict[str, str], *launcher: str) -> tuple[int, dict[str, Any]]:
+    """Run the doctor and give its exit code and its checks by name."""
+    done = run(*launcher, *ASTRA_MCP, "doctor", "--json", environment=environment)
+    told = json.loads(done.stdout)
+    assert told["ok"] is (done.returncode == 0)
+    return done.returncode, {check["name"]: check for check in told["checks"]}
+
+
+def test_a_sound_machine_misses_nothing(environment: dict[str, str], tmp_path: Path) -> None:
+    code, checks = examined(environment)
+    assert code == 0
+    assert {c["state"] for c in checks.values()} <= {"ok", "warning"}
+    assert "a tool ran in it" in checks["sandbox"]["detail"]
+    assert not (tmp_path / "home").exists()
+    shown = run(*ASTRA_MCP, "doctor", environment=environment)
+    assert shown.returncode == 0
+    assert all(name in shown.stdout for name in checks)
+
+
+def test_everything_that_is_not_ok_has_a_remedy(environment: dict[str, str]) -> None:
+    _, checks = examined(environment, *WITHOUT_SECCOMP)
+    assert all(c["remedy"] for c in checks.values() if c["state"] != "ok")
+
+
+def test_a_port_in_use_is_a_warning(environment: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        environment["ASTRA_MCP_SERVE__PORT"] = str(taken.getsockname()[1])
+        code, checks = examined(environment)
+    assert code == 0
+    assert checks["gateway"]["state"] == "warning"
+    assert "serve.port" in checks["gateway"]["remedy"]
+
+
+def test_a_gateway_that_runs_is_found(environment: dict[str, str]) -> None:
+    command = [*ASTRA_MCP, "serve", "--port", "0", "--json"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as gateway:
+        assert gateway.stdout is not None
+        try:
+            url = json.loads(gateway.stdout.readline())["url"]
+            _, checks = examined(environment)
+        finally:
+            gateway.terminate()
+    assert checks["gateway"]["state"] == "ok"
+    assert url in checks["gateway"]["detail"]
+
+
+def test_a_home_that_cannot_be_written_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    code, checks = examined({"ASTRA_MCP_HOME": str(tmp_path / "file" / "home"), "PATH": ""})
+    assert code == 1
+    assert checks["home folder"]["state"] == "missing"
+    assert "ASTRA_MCP_HOME" in checks["home folder"]["remedy"]
+
+
+def test_a_wrong_setting_is_named(environment: dict[str, str]) -> None:
+    environment["ASTRA_MCP_SERVE__PORT"] = "many"
+    code, checks = examined(environment)
+    assert code == 1
+    assert "serve.port" in checks["configuration"]["detail"]
+
+
+def test_a_published_bundle_that_does_not_load_is_named(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "mine" / "broken").mkdir(parents=True)
+    (tmp_path / "mine" / "broken" / "environment.json").write_text("{}", encoding="utf-8")
+    environment["ASTRA_MCP_ENVIRONMENTS"] = json.dumps([str(tmp_path / "mine")])
+    code, checks = examined(environment)
+    assert code == 1
+    assert "broken" in checks["environments"]["detail"]
+
+
+def test_a_missing_layer_is_named(environment: dict[str, str]) -> None:
+    code, checks = examined(environment, *WITHOUT_SECCOMP)
+    assert code == 1
+    assert checks["sandbox: seccomp"]["state"] == "missing"
+    assert checks["sandbox: rlimits"]["state"] == "ok"
+    assert "seccomp" in checks["sandbox"]["detail"]
+
+
+def test_foreign_code_is_refused_where_a_layer_is_missing(
+    environment: dict[str, str], notebook_folder: Path
+) -> None:
+    command = (*WITHOUT_SECCOMP, *ASTRA_MCP, "run", str(notebook_folder))
+    done = run(*command, environment=environment)
+    assert done.returncode == 1
+    assert "lacks seccomp" in done.stderr
+    assert "--trusted" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+async def test_trusted_and_bundled_code_runs_there_with_a_notice(
+    environment: dict[str, str], notebook_folder: Path, tmp_path: Path, is_trusted: bool
+) -> None:
+    target = [str(notebook_folder), "--trusted"] if is_trusted else ["drone-show-winds"]
+    command = StdioServerParameters(
+        command=WITHOUT_SECCOMP[0],
+        args=[*WITHOUT_SECCOMP[1:], *ASTRA_MCP, "run", *target],
+        env=environment,
+    )
+    errors = tmp_path / "errors"
+    with anyio.fail_after(DEADLINE_SECONDS), errors.open("w") as stream:
+        async with Client(stdio_client(command, errlog=stream), cache=None) as client:
+            tools = (await client.list_tools()).tools
+            arguments: dict[str, Any] = {"word": "one"} if is_trusted else {"country": "IE"}
+            result = await client.call_tool(tools[0].name, arguments)
+    assert not result.is_error
+    assert "unsandboxed" in errors.read_text()
