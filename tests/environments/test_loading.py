@@ -1,0 +1,435 @@
+"""Loading names every fault of a bundle by file and field."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from astra_mcp.environments.bundle import ScenarioType
+from astra_mcp.environments.loading import MAX_CODE_BYTES, load_bundle
+from astra_mcp.errors import BundleError
+from tests.environments.workshop import Change, Document, Workshop, calling, put, remove
+
+
+def faults_of(path: Path) -> str:
+    with pytest.raises(BundleError) as caught:
+        load_bundle(path)
+    return "\n".join(caught.value.faults)
+
+
+def test_the_starting_bundle_loads(workshop: Workshop) -> None:
+    bundle = load_bundle(workshop.path)
+    assert bundle.name == "small-library"
+    assert [(i.id, i.answer, i.tools) for i in bundle.job] == [
+        (1, "BK-9038", ("find_book",)),
+        (2, "2026-02-17", ("get_due_date",)),
+    ]
+    assert bundle.document.gold[0].values == {"author": "Ida Moreau", "format": "large print"}
+
+
+def test_the_hash_sees_the_document_and_the_code(workshop: Workshop) -> None:
+    before = load_bundle(workshop.path).content_hash
+    assert load_bundle(workshop.path).content_hash == before
+    workshop.replace_code("Nine Bridges", "Ten Bridges")
+    changed_code = load_bundle(workshop.path).content_hash
+    workshop.change_document(put("title", value="Another title"))
+    assert len({before, changed_code, load_bundle(workshop.path).content_hash}) == 3
+
+
+AUTHOR = ("tools", 0, "input_schema", "properties", "author")
+FORMAT = ("tools", 0, "input_schema", "properties", "format")
+THIRD: Document = {
+    "id": 3,
+    "question": "Which of the two?",
+    "answer": "The second one",
+    "hop_level": 2,
+    "is_parallel": True,
+    "dependencies": [1],
+    "tool": None,
+}
+
+DOCUMENT_FAULTS: list[tuple[Change, str]] = [
+    (put("schema_version", value=2), "schema_version: 2 is newer than 1"),
+    (put("schema_version", value="1"), "schema_version: Input should be 1"),
+    (put("name", value="Small Library"), "name: String should match pattern"),
+    (
+        put("name", value="other-library"),
+        "name: is 'other-library', but the folder is 'small-library'",
+    ),
+    (put("surprise", value=1), "surprise: Extra inputs are not permitted"),
+    (put("domain", value="libraries"), "domain: Input should be"),
+    (put("language", value="de"), "language: Input should be 'en' or 'zh'"),
+    (put("version", value="1"), "version: String should match"),
+    (put("clock", value="2026-01-05T09:00:00"), "clock: has no time zone"),
+    (put("provenance", value={}), "provenance.source: Field required"),
+    (remove("question"), "question: Field required"),
+    (remove("answer"), "answer: is required of a verified environment"),
+    (remove("scenario_type"), "scenario_type: is required of a verified environment"),
+    (remove("gold"), "gold: is required of a verified environment"),
+    (remove("sub_tasks", 0, "question"), "sub_tasks[0].question: is required of a verified"),
+    (remove("sub_tasks", 1, "hop_level"), "sub_tasks[1].hop_level: is required of a verified"),
+    (remove("sub_tasks", 1, "is_parallel"), "sub_tasks[1].is_parallel: is required of a verified"),
+    (put("sub_tasks", value=[]), "sub_tasks: Tuple should have at least 1 item"),
+    # decomposition
+    (put("sub_tasks", 1, "id", value=1), "sub_tasks[1].id: 1 is also the id of sub_tasks[0]"),
+    (
+        put("sub_tasks", 1, "dependencies", value=[9]),
+        "sub_tasks[1].dependencies: there is no sub-task 9",
+    ),
+    (put("sub_tasks", 1, "dependencies", value=[2]), "sub-task 2 depends on itself"),
+    (put("sub_tasks", 1, "dependencies", value=[1, 1]), "1 stands there 2 times"),
+    (
+        put("sub_tasks", 0, "dependencies", value=[2]),
+        "sub_tasks: the dependencies of [1, 2] form a cycle",
+    ),
+    (
+        put("sub_tasks", 1, "hop_level", value=3),
+        "sub_tasks[1].hop_level: is 3, but the dependencies make it 2",
+    ),
+    (put("sub_tasks", 1, "is_parallel", value=True), "sub_tasks[1].is_parallel: must be false"),
+    (
+        put("sub_tasks", 0, "tool", value=None),
+        "sub_tasks[0].tool: only a leaf may go without a tool",
+    ),
+    (
+        put("scenario_type", value="Single-Hop"),
+        "scenario_type: Single-Hop has exactly one sub-task",
+    ),
+    (
+        put("scenario_type", value="Parallel Single-Hop"),
+        "Parallel Single-Hop has one hop level, but there are 2",
+    ),
+    (
+        put("scenario_type", value="Parallel Multi-Hop"),
+        "Parallel Multi-Hop has several sub-tasks on some",
+    ),
+    (
+        calling("append", "sub_tasks", value=lambda _: THIRD),
+        "Multi-Hop never has two sub-tasks on a hop level",
+    ),
+    (
+        calling("append", "sub_tasks", value=lambda _: {**THIRD, "is_parallel": False}),
+        "sub_tasks[2].is_parallel: must be true",
+    ),
+    # tools
+    (
+        put("tools", 1, "name", value="find_book"),
+        "tools[1].name: 'find_book' is also the name of tools[0]",
+    ),
+    (
+        put("tools", 0, "name", value="find book"),
+        "tools[0].name: 'find book' must be 1 to 64 letters",
+    ),
+    (
+        put("tools", 0, "name", value="find-book"),
+        "tools[0].name: 'find-book' must be the name of a public",
+    ),
+    (put("tools", 0, "description", value=" "), "tools[0].description: is empty"),
+    (put("sub_tasks", 0, "tool", value="look"), "sub_tasks[0].tool: there is no tool 'look'"),
+    (
+        put("tools", 0, "input_schema", "type", value="array"),
+        "tools[0].input_schema: type: must be 'object'",
+    ),
+    (
+        remove("tools", 0, "input_schema", "properties"),
+        "tools[0].input_schema: properties: must be there",
+    ),
+    (put(*AUTHOR, "type", value="text"), "tools[0].input_schema: properties.author.type"),
+    (put(*AUTHOR, value={}), "properties.author: says nothing about its values"),
+    (put(*AUTHOR, value=True), "properties.author: must be an object"),
+    (put(*AUTHOR, "examples", value=[5]), "properties.author.examples[0]: 5 is not valid"),
+    (put(*FORMAT, "default", value="scroll"), "properties.format.default: 'scroll' is not valid"),
+    (
+        put("tools", 0, "input_schema", "required", value=["writer"]),
+        "required: 'writer' is not among",
+    ),
+    (put("tools", 0, "output_schema", value={"type": "text"}), "tools[0].output_schema: type"),
+    # gold calls
+    (put("gold", 0, "tool", value="look"), "gold[0].tool: there is no tool 'look'"),
+    (put("gold", 0, "solves", value=[]), "gold[0].solves: Tuple should have at least 1 item"),
+    (put("gold", 0, "solves", value=[7]), "gold[0].solves: there is no sub-task 7"),
+    (
+        put("gold", 0, "solves", value=[2]),
+        "sub-task 2 belongs to tool 'get_due_date', not 'find_book'",
+    ),
+    (
+        put("gold", 1, "arguments", "numbr", value={"value": "x", "role": "modifying"}),
+        "did you mean 'number'?",
+    ),
+    (remove("gold", 1, "arguments", "number"), "gold[1].arguments: argument 'number' is required"),
+    (
+        put("gold", 1, "arguments", "number", "value", value="9038"),
+        "gold[1].arguments: argument 'number'",
+    ),
+    (put("gold", 1, "arguments", "number", "role", value="other"), "number.role: Input should be"),
+    (
+        put("gold", 1, "arguments", "number", "neighbours", value=["x"]),
+        "number.neighbours[0]: argument 'number'",
+    ),
+    (
+        put("gold", 1, "arguments", "number", "neighbours", value=["BK-9038"]),
+        "number.neighbours[0]: equals the gold value",
+    ),
+    (
+        calling("pop", "gold"),
+        "gold: no gold call solves sub-task 2; add one with 'get_due_date'",
+    ),
+    (
+        calling("reverse", "gold"),
+        "gold[0].solves: sub-task 2 needs [1], which no earlier call solves",
+    ),
+    (
+        calling("append", "gold", value=lambda d: d["gold"][1]),
+        "gold[2].solves: solves nothing that earlier calls did not",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "fault"), DOCUMENT_FAULTS, ids=[f for _, f in DOCUMENT_FAULTS])
+def test_a_fault_of_the_document_is_named(workshop: Workshop, change: Change, fault: str) -> None:
+    workshop.change_document(change)
+    faults = faults_of(workshop.path)
+    assert fault in faults
+    assert all(
+        line.startswith("environment.json: ") for line in faults.splitlines() if fault in line
+    )
+
+
+SIGNATURE = "def get_due_date(number: str, renewed: bool = False)"
+CODE_FAULTS = [
+    ("def get_due_date", "def due_date", "tools.py: get_due_date: define a top-level function"),
+    (
+        "def get_due_date",
+        "async def get_due_date",
+        "get_due_date: must be a plain function, not async",
+    ),
+    ("def get_due_date", "@staticmethod\ndef get_due_date", "get_due_date: must not be decorated"),
+    (
+        "number: str, renewed",
+        "number: str, day: str, renewed",
+        "get_due_date.day: the document does not declare",
+    ),
+    (
+        "renewed: bool = False)",
+        "renewed: bool = False, **rest)",
+        "get_due_date: must not take *rest",
+    ),
+    (
+        "renewed: bool = False)",
+        "renewed: bool = False, *rest)",
+        "get_due_date: must not take *rest",
+    ),
+    ("number: str, renewed", "number: str, /, renewed", "must not have positional-only parameters"),
+    (", renewed: bool = False", "", "get_due_date.renewed: the document declares this parameter"),
+    (
+        "renewed: bool = False",
+        "renewed: bool = True",
+        "has the default True, but its schema says False",
+    ),
+    ("renewed: bool = False", "renewed: bool = 0", "has the default 0, but its schema says False"),
+    ("renewed: bool = False", "renewed: bool = bool()", "its default must be a literal"),
+    (
+        SIGNATURE,
+        "def get_due_date(renewed: bool, number: str)",
+        "renewed: is optional in the document",
+    ),
+    (
+        "number: str, renewed",
+        "number: str = 'BK-1', renewed",
+        "number: is required in the document, but has a",
+    ),
+    (
+        "number: str, renewed",
+        "number: int, renewed",
+        "number: is annotated int, but its schema says ['string']",
+    ),
+    ("BOOKS = {", "get_due_date = None\nBOOKS = {", "get_due_date: is bound more than once"),
+    ("BOOKS = {", "BOOKS = {{", "tools.py: line"),
+    ("BOOKS = {", f"X = {'-' * 200_000}1\nBOOKS = {{", "tools.py: nests too deeply"),
+    ("BOOKS = {", "X = '\0'\nBOOKS = {", "tools.py:"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "fault"), CODE_FAULTS, ids=[f for _, _, f in CODE_FAULTS])
+def test_a_fault_of_the_code_is_named_without_running_it(
+    workshop: Workshop, old: str, new: str, fault: str
+) -> None:
+    workshop.replace_code(old, new)
+    assert fault in faults_of(workshop.path)
+
+
+def test_code_is_never_executed(workshop: Workshop, tmp_path: Path) -> None:
+    mark = tmp_path / "executed"
+    workshop.replace_code(
+        "import datetime as dt", f"import datetime as dt\nopen({str(mark)!r}, 'w')"
+    )
+    load_bundle(workshop.path)
+    assert not mark.exists()
+
+
+SERVER_FAULTS = [
+    (remove("version"), "server.json: version: must be a text of 1 to 255 characters"),
+    (put("version", value="1.0.1"), "version: is '1.0.1', but environment.json says '1.0.0'"),
+    (
+        put("description", value="x" * 101),
+        "description: must be a text of 1 to 100 characters, but has 101",
+    ),
+    (
+        put("name", value="small-library"),
+        "name: 'small-library' must look like example.org/small-library",
+    ),
+    (put("title", value=""), "title: must be a text"),
+    (put("homepage", value="x"), "homepage: the format has no such field"),
+]
+
+
+@pytest.mark.parametrize(("change", "fault"), SERVER_FAULTS, ids=[f for _, f in SERVER_FAULTS])
+def test_a_fault_of_the_server_document_is_named(
+    workshop: Workshop, change: Change, fault: str
+) -> None:
+    workshop.change_server(change)
+    assert fault in faults_of(workshop.path)
+
+
+@pytest.mark.parametrize("name", ["environment.json", "tools.py", "server.json"])
+def test_a_missing_file_is_named(workshop: Workshop, name: str) -> None:
+    (workshop.path / name).unlink()
+    assert f"{name}: is missing" in faults_of(workshop.path)
+
+
+@pytest.mark.parametrize("name", ["environment.json", "tools.py", "server.json"])
+def test_a_file_that_is_not_utf8_is_named(workshop: Workshop, name: str) -> None:
+    (workshop.path / name).write_bytes(b"\xff\xfe{")
+    assert f"{name}: is not UTF-8 (byte 0)" in faults_of(workshop.path)
+
+
+def test_a_file_that_is_too_large_is_not_read(workshop: Workshop) -> None:
+    with (workshop.path / "tools.py").open("r+b") as file:
+        file.truncate(MAX_CODE_BYTES + 1)
+    assert f"the limit is {MAX_CODE_BYTES}" in faults_of(workshop.path)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    assert "there is no such folder" in faults_of(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("{", "environment.json: line 1 column 2: is not JSON"),
+        ("[]", "environment.json: must hold one JSON object"),
+        ('{"a": 1, "a": 2}', "the key 'a' stands twice"),
+        ('{"a": NaN}', "NaN is not JSON"),
+        ("[" * 100_000, "environment.json: nests too deeply"),
+        ('{"a": "\\ud800"}', "holds a value that JSON cannot carry"),
+        ('{"a": 1e400}', "environment.json: "),
+    ],
+)
+def test_text_that_is_not_sound_json_is_refused(workshop: Workshop, text: str, fault: str) -> None:
+    (workshop.path / "environment.json").write_text(text, encoding="utf-8")
+    assert fault in faults_of(workshop.path)
+
+
+def test_all_faults_are_reported_together(workshop: Workshop) -> None:
+    workshop.change_document(put("sub_tasks", 1, "hop_level", value=4))
+    workshop.change_server(put("version", value="9.9.9"))
+    workshop.replace_code("renewed: bool = False", "renewed: bool = True")
+    faults = faults_of(workshop.path)
+    assert all(f"{name}: " in faults for name in ("environment.json", "server.json", "tools.py"))
+
+
+def test_an_unverified_bundle_needs_neither_graph_nor_gold(workshop: Workshop) -> None:
+    def strip(document: Document) -> None:
+        document["status"] = "unverified"
+        for name in ("answer", "scenario_type", "gold"):
+            del document[name]
+        document["sub_tasks"] = [
+            {"id": s["id"], "answer": s["answer"], "tool": s["tool"]} for s in document["sub_tasks"]
+        ]
+
+    workshop.change_document(strip)
+    bundle = load_bundle(workshop.path)
+    assert bundle.document.gold == ()
+    assert len(bundle.job) == 2
+
+
+def test_a_tool_free_leaf_stays_out_of_the_job(workshop: Workshop) -> None:
+    leaf = {**THIRD, "hop_level": 3, "is_parallel": False, "dependencies": [2]}
+    workshop.change_document(lambda d: d["sub_tasks"].append(leaf))
+    bundle = load_bundle(workshop.path)
+    assert len(bundle.document.sub_tasks) == 3
+    assert [i.id for i in bundle.job] == [1, 2]
+
+
+def _chain(widths: list[int]) -> list[Document]:
+    """Sub-tasks in levels of these widths; each needs all of the level before."""
+    rows: list[Document] = []
+    before: list[int] = []
+    for level, width in enumerate(widths, start=1):
+        ids = [len(rows) + i + 1 for i in range(width)]
+        rows += [
+            {
+                "id": i,
+                "question": f"Question {i}?",
+                "answer": f"answer number {i}",
+                "hop_level": level,
+                "is_parallel": width > 1,
+                "dependencies": before,
+                "tool": "find_book",
+            }
+            for i in ids
+        ]
+        before = ids
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("widths", "fitting"),
+    [
+        ([1], {ScenarioType.SINGLE_HOP}),
+        ([2], {ScenarioType.PARALLEL_SINGLE_HOP}),
+        ([8], {ScenarioType.PARALLEL_SINGLE_HOP}),
+        ([9], set[ScenarioType]()),
+        ([1, 1], {ScenarioType.MULTI_HOP}),
+        ([1] * 8, {ScenarioType.MULTI_HOP}),
+        ([1] * 9, set[ScenarioType]()),
+        ([1, 2], {ScenarioType.PARALLEL_MULTI_HOP}),
+        ([3, 1, 2], {ScenarioType.PARALLEL_MULTI_HOP}),
+        ([4, 5], set[ScenarioType]()),
+    ],
+)
+def test_each_shape_fits_one_scenario_type_at_most(
+    workshop: Workshop, widths: list[int], fitting: set[ScenarioType]
+) -> None:
+    accepted: set[ScenarioType] = set()
+    refused: list[str] = []
+    workshop.change_document(put("status", value="unverified"))
+    workshop.change_document(put("gold", value=[]))
+    workshop.change_document(put("sub_tasks", value=_chain(widths)))
+    for scenario in ScenarioType:
+        workshop.change_document(put("scenario_type", value=scenario.value))
+        try:
+            load_bundle(workshop.path)
+        except BundleError as error:
+            refused += error.faults
+        else:
+            accepted.add(scenario)
+    assert all("scenario_type" in fault for fault in refused)
+    assert accepted == fitting
+
+
+def test_a_bundle_may_be_given_by_a_relative_path(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workshop.path)
+    assert load_bundle(Path()).name == "small-library"
+
+
+def test_the_document_survives_a_round_trip(workshop: Workshop, tmp_path: Path) -> None:
+    bundle = load_bundle(workshop.path)
+    copy = tmp_path / "copy" / bundle.name
+    shutil.copytree(workshop.path, copy)
+    text = json.dumps(bundle.document.model_dump(mode="json"))
+    (copy / "environment.json").write_text(text, encoding="utf-8")
+    assert load_bundle(copy) == bundle

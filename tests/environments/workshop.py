@@ -1,0 +1,99 @@
+"""Bundles to break: the starting bundle of ``environments new``, changed in one place."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from astra_mcp.environments.creation import create_bundle
+
+__all__ = ["Change", "Document", "Workshop", "both", "calling", "put", "remove"]
+
+Document = dict[str, Any]
+Change = Callable[[Document], object]
+
+
+def put(*keys: str | int, value: Any) -> Change:
+    """Set the field at the end of a path of keys."""
+
+    def change(document: Document) -> None:
+        target: Any = document
+        for key in keys[:-1]:
+            target = target[key]
+        target[keys[-1]] = value
+
+    return change
+
+
+def remove(*keys: str | int) -> Change:
+    """Delete the field at the end of a path of keys."""
+
+    def change(document: Document) -> None:
+        target: Any = document
+        for key in keys[:-1]:
+            target = target[key]
+        del target[keys[-1]]
+
+    return change
+
+
+def calling(
+    method: str, *keys: str | int, value: Callable[[Document], Any] | None = None
+) -> Change:
+    """Call a method of the list at the end of a path of keys, with a value made of the document."""
+
+    def change(document: Document) -> None:
+        target: Any = document
+        for key in keys:
+            target = target[key]
+        arguments = () if value is None else (value(document),)
+        getattr(target, method)(*arguments)
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    """Make several changes."""
+
+    def change(document: Document) -> None:
+        for each in changes:
+            each(document)
+
+    return change
+
+
+class Workshop:
+    """Makes bundles in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = create_bundle("small-library", folder)
+
+    def change_document(self, change: Change) -> None:
+        """Edit ``environment.json``."""
+        self._change_json("environment.json", change)
+
+    def change_server(self, change: Change) -> None:
+        """Edit ``server.json``."""
+        self._change_json("server.json", change)
+
+    def replace_code(self, old: str, new: str) -> None:
+        """Replace a passage of ``tools.py`` that is there."""
+        file = self.path / "tools.py"
+        code = file.read_text(encoding="utf-8")
+        assert old in code
+        file.write_text(code.replace(old, new), encoding="utf-8")
+
+    def replace_function(self, name: str, source: str) -> None:
+        """Replace one function of ``tools.py``."""
+        file = self.path / "tools.py"
+        code = file.read_text(encoding="utf-8")
+        head, mark, rest = code.partition(f"def {name}(")
+        assert mark
+        _, _, tail = rest.partition("\n\n\n")
+        file.write_text(f"{head}{source.strip()}\n\n\n{tail}", encoding="utf-8")
+
+    def _change_json(self, name: str, change: Change) -> None:
+        file = self.path / name
+        document = json.loads(file.read_text(encoding="utf-8"))
+        change(document)
+        file.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
