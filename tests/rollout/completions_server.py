@@ -6,7 +6,7 @@ client.
 
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +34,8 @@ class CompletionsServer:
     always: Callable[[Body], Response] | None = None
     """Answers every request that the script does not."""
     base_url: str = ""
+    later: Callable[[Body], Awaitable[Response]] | None = None
+    """Answers in its own time, in the place of everything else."""
     hang: bool = False
     """Accept requests and never answer."""
 
@@ -42,6 +44,8 @@ class CompletionsServer:
         body: Body = await request.json()
         self.requests.append(body)
         self.keys.append(request.headers.get("authorization", ""))
+        if self.later is not None:
+            return await self.later(body)
         if self.hang:
             await anyio.sleep_forever()
         if self.script:

@@ -1,0 +1,345 @@
+"""``astra-mcp rollout`` as a user runs it: a process, a gateway over HTTP, the bundled environments."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from starlette.responses import Response
+
+from astra_mcp.trajectory import StopReason, Trajectory, read_trajectories
+from gateway.client import GatewayClient
+from servers.bundled import bundled_folder
+from tests.rollout.completions_server import (
+    Body,
+    CompletionsServer,
+    asks,
+    refuses,
+    says,
+    tool_texts,
+)
+
+BUNDLED = {folder.parent.name for folder in bundled_folder().glob("*/environment.json")}
+NAMES = sorted(BUNDLED)[:3]
+SECONDS = 100.0
+Run = subprocess.CompletedProcess[str]
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-P", "-m", "astra_mcp", *arguments]
+
+
+def variables(home: Path, **more: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "ASTRA_MCP_"))}
+    return {**kept, "ASTRA_MCP_HOME": str(home), **more}
+
+
+class Cli:
+    """Runs the command in one home."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def run(self, *arguments: str, seconds: float = SECONDS, **more: str) -> Run:
+        """Run ``astra-mcp rollout`` to its end."""
+        return subprocess.run(
+            command("rollout", *arguments),
+            env=variables(self.home, **more),
+            cwd=self.home.parent,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+
+    def play(self, *arguments: str, seconds: float = SECONDS) -> dict[str, Any]:
+        """Run it with ``--json`` and success."""
+        done = self.run(*arguments, "--json", seconds=seconds)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("\n") == 1
+        return json.loads(done.stdout)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Cli:
+    """A home without a gateway."""
+    return Cli(tmp_path / "home")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cli]:
+    """A home that ``astra-mcp serve`` serves, in another process."""
+    home = tmp_path_factory.mktemp("served") / "home"
+    with subprocess.Popen(
+        command("serve", "--port", "0", "--json"),
+        env=variables(home),
+        cwd=home.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline(), "serve did not start"
+        yield Cli(home)
+        process.terminate()
+
+
+def by_environment(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {row["environment"]: row for row in report["episodes"]}
+
+
+# --- the bundled environments -------------------------------------------------------------------
+
+
+def test_the_oracle_earns_the_full_reward_in_every_bundled_environment(served: Cli) -> None:
+    rows = by_environment(served.play("--agent", "oracle"))
+
+    assert rows.keys() == BUNDLED
+    assert {row["recall"] for row in rows.values()} == {1.0}
+    assert min(row["reward"] for row in rows.values()) >= 0.999
+
+
+def test_doing_nothing_earns_nothing(served: Cli) -> None:
+    rows = by_environment(served.play("--agent", "noop"))
+
+    assert rows.keys() == BUNDLED
+    assert {(row["reward"], row["recall"], row["calls"]) for row in rows.values()} == {(0, 0, 0)}
+
+
+def test_probing_each_tool_once_solves_nothing(served: Cli) -> None:
+    rows = by_environment(served.play("--agent", "probe"))
+
+    assert rows.keys() == BUNDLED
+    assert {row["recall"] for row in rows.values()} == {0.0}
+    assert min(row["calls"] for row in rows.values()) >= 1
+
+
+@pytest.mark.timeout(600)
+def test_random_calls_solve_at_most_a_tenth_over_20_seeds(served: Cli) -> None:
+    report = served.play("--agent", "random", "--seeds", "20", seconds=590)
+
+    means = {row["environment"]: row for row in report["environments"]}
+    assert means.keys() == BUNDLED
+    assert {row["episodes"] for row in means.values()} == {20}
+    assert {row["calls"] for row in means.values()} == {32.0}
+    too_easy = {name: row["recall"] for name, row in means.items() if row["recall"] > 0.1}
+    assert too_easy == {}
+
+
+# --- the same again -----------------------------------------------------------------------------
+
+
+def comparable(path: Path) -> list[dict[str, Any]]:
+    """Everything of a file but times and ids."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        del row["episode_id"], row["created_at"]
+    return rows
+
+
+def test_two_oracle_runs_with_one_seed_leave_the_same_records(tmp_path: Path) -> None:
+    files: list[Path] = []
+    for name, concurrency in (("one", "1"), ("two", "8")):
+        cli, file = Cli(tmp_path / name), tmp_path / f"{name}.jsonl"
+        cli.play("--agent", "oracle", "--concurrency", concurrency, "--out", str(file))
+        files.append(file)
+
+    first, second = map(comparable, files)
+    assert len(first) == len(BUNDLED)
+    assert first == second
+
+
+@pytest.mark.parametrize("agent", ["random", "probe"])
+def test_an_agent_repeats_itself_for_one_seed(served: Cli, tmp_path: Path, agent: str) -> None:
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for file in files:
+        served.play("--agent", agent, *NAMES, "--seed", "5", "--out", str(file))
+
+    assert comparable(files[0]) == comparable(files[1])
+
+
+# --- a gateway of its own, records, output ------------------------------------------------------
+
+
+def test_without_a_gateway_it_serves_one_and_says_so(own: Cli) -> None:
+    done = own.run("--agent", "oracle", *NAMES[:2], "--json")
+
+    report = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert "an own one serves at http://127.0.0.1:" in done.stderr
+    assert list(by_environment(report)) == NAMES[:2]
+    assert {"agent": "oracle", "model": None, "seed": 0}.items() <= report.items()
+    assert report["episodes"][0].keys() == {
+        "environment",
+        "agent",
+        "seed",
+        "status",
+        "reward",
+        "recall",
+        "precision",
+        "calls",
+        "failure",
+    }
+    rows = list(read_trajectories(Path(report["trajectories"])))
+    assert [row.environment for row in rows] == NAMES[:2]
+    assert not (own.home.parent / ".hypothesis").exists()
+
+
+def test_people_get_a_table_and_where_the_trajectories_are(served: Cli, tmp_path: Path) -> None:
+    done = served.run("--agent", "noop", NAMES[0], "--out", str(tmp_path / "t.jsonl"))
+
+    assert done.returncode == 0
+    assert NAMES[0] in done.stdout
+    assert "0.000" in done.stdout
+    assert "t.jsonl" in done.stderr
+
+
+def test_a_random_run_writes_nothing_beside_the_users_files(own: Cli) -> None:
+    own.play("--agent", "random", NAMES[0])
+
+    assert [path.name for path in own.home.parent.iterdir()] == ["home"]
+
+
+# --- a model ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def gold_model(
+    completions: CompletionsServer, served: Cli
+) -> Callable[[], CompletionsServer]:
+    """A scripted model that makes the gold calls of the first environment, all in one turn."""
+    url = json.loads((served.home / "gateway.json").read_text(encoding="utf-8"))["url"]
+    key = (served.home / "control.key").read_text(encoding="utf-8").strip()
+    async with GatewayClient(url, key) as client:
+        steps = await client.gold(NAMES[0])
+
+    def policy(body: Body) -> Response:
+        if tool_texts(body):
+            return says("That is all.")
+        return asks(*((f"c{i}", s.tool, s.arguments) for i, s in enumerate(steps)))
+
+    def start() -> CompletionsServer:
+        completions.always = policy
+        return completions
+
+    return start
+
+
+async def run_model(cli: Cli, server: CompletionsServer, *more: str) -> Run:
+    """Run with a model in a thread, since its endpoint is served by this one."""
+    options = ("--agent", "scripted", "--base-url", server.base_url, *more)
+    return await anyio.to_thread.run_sync(lambda: cli.run(*options, "--json"))
+
+
+async def test_a_model_with_parallel_calls_earns_its_reward(
+    served: Cli, gold_model: Callable[[], CompletionsServer]
+) -> None:
+    done = await run_model(served, gold_model(), NAMES[0])
+
+    report = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert (report["agent"], report["model"]) == ("model", "scripted")
+    assert report["episodes"][0]["reward"] >= 0.999
+    (trajectory,) = read_trajectories(Path(report["trajectories"]))
+    assert trajectory.stop is StopReason.ANSWER
+    assert [m.role for m in trajectory.messages[:2]] == ["user", "assistant"]
+
+
+async def test_a_model_that_is_down_fails_the_run_without_a_score(
+    served: Cli, completions: CompletionsServer
+) -> None:
+    completions.always = lambda _: refuses(500, "overloaded")
+
+    done = await run_model(served, completions, NAMES[0])
+
+    (episode,) = json.loads(done.stdout)["episodes"]
+    assert done.returncode == 1
+    assert episode["status"] == "failed"
+    assert episode["reward"] is None
+    assert episode["failure"]["boundary"] == "model"
+    assert "overloaded" in episode["failure"]["message"]
+
+
+async def test_ctrl_c_keeps_what_is_finished_and_exits_130(
+    served: Cli, completions: CompletionsServer, tmp_path: Path
+) -> None:
+    asked_again = anyio.Event()
+    answers = iter([says("I do not know.")])
+
+    async def hang_later(body: Body) -> Response:
+        del body
+        answer = next(answers, None)
+        if answer is None:
+            asked_again.set()
+            await anyio.sleep_forever()
+        assert answer is not None
+        return answer
+
+    completions.later = hang_later
+    file = tmp_path / "kept.jsonl"
+    options = ["--agent", "scripted", "--base-url", completions.base_url, "--concurrency", "1"]
+    async with await anyio.open_process(
+        command("rollout", *options, *NAMES, "--out", str(file), "--json"),
+        env=variables(served.home),
+        cwd=tmp_path,
+    ) as process:
+        with anyio.fail_after(SECONDS):
+            await asked_again.wait()
+            process.send_signal(signal.SIGINT)
+            code = await process.wait()
+
+    assert code == 130
+    kept: list[Trajectory] = list(read_trajectories(file))
+    assert [row.environment for row in kept] == NAMES[:1]
+
+
+# --- mistakes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--agent", "orcale"], 2, "did you mean oracle?"),
+        (["--agent", "some-model"], 2, "set OPENAI_API_KEY"),
+        (["--agent", "noop", "--base-url", "http://127.0.0.1:9/v1"], 2, "--base-url"),
+        (["--agent", "noop", "no-such-place"], 1, "no environment is named 'no-such-place'"),
+        (["--agent", "noop", NAMES[0][:-1]], 1, f"did you mean {NAMES[0]}"),
+        (["--agent", "noop", "--gateway", "http://127.0.0.1:9"], 1, "no answer from the gateway"),
+        (["--agent", "noop", "--episodes", "0"], 2, "--episodes"),
+        ([], 2, "--agent"),
+    ],
+)
+def test_a_mistake_is_named_with_a_remedy(
+    served: Cli, arguments: list[str], code: int, words: str
+) -> None:
+    done = served.run(*arguments)
+
+    assert done.returncode == code
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_wrong_control_key_is_refused(served: Cli) -> None:
+    done = served.run("--agent", "noop", ASTRA_MCP_CONTROL_KEY="not the key of this gateway")
+
+    assert done.returncode == 1
+    assert "401" in done.stderr
+    assert "not the key" not in done.stderr
+
+
+def test_an_existing_file_is_kept(served: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    file.write_text("precious", encoding="utf-8")
+
+    done = served.run("--agent", "noop", NAMES[0], "--out", str(file))
+
+    assert done.returncode == 2
+    assert "exists" in done.stderr
+    assert file.read_text(encoding="utf-8") == "precious"
