@@ -19,7 +19,6 @@ from astra_mcp.errors import AstraError, ConfigError
 __all__ = ["ExitCode", "fail", "out", "print_json", "report_errors", "run_async", "say"]
 
 Result = TypeVar("Result")
-Errors = tuple[BaseException, ...]
 
 out = Console(soft_wrap=True)
 """Results for people."""
@@ -60,7 +59,7 @@ def report_errors() -> Generator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.STOPPED) from None
     except BaseExceptionGroup as group:
-        known = _first_known(cast("Errors", group.exceptions))
+        known = _first_known(cast("BaseException", group))
         if known is None:
             raise
         fail(str(known), ExitCode.USAGE if isinstance(known, ConfigError) else ExitCode.FAILED)
@@ -72,15 +71,12 @@ def run_async(function: Callable[..., Awaitable[Result]], *args: Any) -> Result:
         return anyio.run(function, *args, backend_options={"use_uvloop": sys.platform != "win32"})
 
 
-def _first_known(errors: Errors) -> AstraError | None:
-    for error in errors:
-        if isinstance(error, AstraError):
-            return error
-        if isinstance(error, BaseExceptionGroup):
-            known = _first_known(cast("Errors", error.exceptions))
-            if known is not None:
-                return known
-    return None
+def _first_known(error: BaseException) -> AstraError | None:
+    """Find an error of this project in an exception group, depth first."""
+    if isinstance(error, AstraError):
+        return error
+    members: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    return next((known for member in members if (known := _first_known(member))), None)
 
 
 def _escape(message: str) -> str:
