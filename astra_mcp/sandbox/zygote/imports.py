@@ -58,8 +58,10 @@ def preload(*, unguarded: bool = False) -> None:
 
 
 def install_guard() -> None:
-    """Refuse other modules to tool code, and take them out of ``sys.modules``' easy reach."""
+    """Refuse other modules to tool code, in words that say which."""
     real_import = builtins.__import__
+    # C code such as datetime.strptime imports in the name of the tool that called it.
+    permitted = ALLOWED.union(_LAZY)
 
     def guarded_import(
         name: str,
@@ -69,7 +71,7 @@ def install_guard() -> None:
         level: int = 0,
     ) -> ModuleType:
         by_tool = globals is not None and globals.get("__name__") == TOOL_MODULE
-        if by_tool and (level or name not in ALLOWED):
+        if by_tool and (level or name not in permitted):
             raise ImportError(f"module {name!r} is not available to tools{_HINTS.get(name, '')}")
         return real_import(name, globals, locals, fromlist or (), level)
 

@@ -1,0 +1,110 @@
+"""What a hostile process writes on its channel is refused, never believed and never fatal."""
+
+import json
+import socket
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astra_mcp.sandbox import Raised, Returned
+from astra_mcp.sandbox.channel import (
+    ChannelClosedError,
+    Message,
+    OversizedMessageError,
+    channel_pair,
+)
+from astra_mcp.sandbox.replies import MalformedReplyError, parse_call
+from astra_mcp.sandbox.zygote import wire
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(head=st.binary(max_size=80) | json_values.map(lambda v: json.dumps(v).encode()),
+       body=st.binary(max_size=80))  # fmt: skip
+def test_any_bytes_are_a_reply_or_refused(head: bytes, body: bytes) -> None:
+    try:
+        reply = parse_call(Message(head, body), output_bytes=100)
+    except MalformedReplyError:
+        return
+    assert isinstance(reply, Returned | Raised)
+
+
+@given(value=json_values)
+def test_an_honest_reply_is_read_as_it_was_written(value: Any) -> None:
+    head = json.dumps({"status": "returned", "output": "o"}).encode()
+    reply = parse_call(Message(head, json.dumps(value).encode()), output_bytes=100)
+    assert reply == Returned(value=value, output="o")
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ({"status": "returned"}, b"NaN"),
+        ({"status": "returned"}, b""),
+        ({"status": "returned"}, b"[" * 5000 + b"]" * 5000),
+        ({"status": "returned"}, b"[" * 200 + b"]" * 200),
+        ({"status": "returned", "output": "x" * 101}, b"1"),
+        ({"status": "returned", "output": 1}, b"1"),
+        ({"status": "raised", "kind": "x" * 101, "message": ""}, b""),
+        ({"status": "raised", "kind": "E", "message": "x" * 2001}, b""),
+        ({"status": "raised", "kind": "E", "message": ""}, b"1"),
+        ({"status": "ready"}, b""),
+        ([], b""),
+    ],
+)
+def test_what_no_honest_process_sends_is_refused(head: Any, body: bytes) -> None:
+    with pytest.raises(MalformedReplyError):
+        parse_call(Message(json.dumps(head).encode(), body), output_bytes=100)
+
+
+async def test_messages_arrive_whole_and_in_order() -> None:
+    channel, theirs = channel_pair()
+    with theirs:
+        for size in (0, 1, 150_000):
+            theirs.sendall(wire.encode({"n": size}, b"x" * size))
+            if size < 150_000:
+                message = await channel.receive(head_limit=100, body_limit=150_000)
+                assert (json.loads(message.head), len(message.body)) == ({"n": size}, size)
+        message = await channel.receive(head_limit=100, body_limit=150_000)
+        assert message.body == b"x" * 150_000
+    channel.close()
+
+
+async def test_an_announced_size_over_the_limit_is_refused_unread() -> None:
+    channel, theirs = channel_pair()
+    with theirs:
+        theirs.sendall(wire.PREFIX.pack(2, 101) + b"{}")
+        with pytest.raises(OversizedMessageError):
+            await channel.receive(head_limit=100, body_limit=100)
+    channel.close()
+
+
+async def test_the_end_of_the_process_in_mid_message_is_noticed() -> None:
+    channel, theirs = channel_pair()
+    theirs.sendall(wire.PREFIX.pack(2, 100) + b"{}short")
+    theirs.close()
+    with pytest.raises(ChannelClosedError):
+        await channel.receive(head_limit=100, body_limit=100)
+    with pytest.raises(ChannelClosedError):
+        await channel.send({"op": "call"})
+    channel.close()
+
+
+async def test_a_descriptor_travels_with_the_first_byte() -> None:
+    channel, theirs = channel_pair()
+    passed, kept = socket.socketpair()
+    with theirs, passed, kept:
+        await channel.send({"op": "branch"}, b"body", descriptors=[passed.fileno()])
+        frame, descriptor = wire.receive_with_descriptor(theirs)
+        assert (frame.head, frame.body) == ({"op": "branch"}, b"body")
+        assert descriptor is not None
+        with socket.socket(fileno=descriptor) as received:
+            received.sendall(b"x")
+        assert kept.recv(1) == b"x"
+    channel.close()
