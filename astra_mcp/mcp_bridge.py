@@ -23,6 +23,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from astra_mcp.errors import AstraError, EpisodeEndedError, GatewayError
@@ -250,6 +251,10 @@ async def open_http(
     )
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "GET":
+            # Nothing is ever sent unasked; a stream for it would only keep the server from stopping.
+            await Response(status_code=405, headers={"Allow": "POST, DELETE"})(scope, receive, send)
+            return
         # httptools keeps white space around header values; the protocol compares them exactly.
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         await manager.handle_request({**scope, "headers": headers}, receive, send)

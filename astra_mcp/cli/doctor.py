@@ -142,7 +142,6 @@ def _layers(report: SandboxReport) -> Iterator[Check]:
 
 def _sandbox(report: SandboxReport) -> Check:
     """Run a tool in the sandbox: layers that exist may still not work together."""
-    who = f"{report.machine}, tool code as uid {report.uid}"
     if report.missing:
         return Check(
             name="sandbox",
@@ -150,28 +149,24 @@ def _sandbox(report: SandboxReport) -> Check:
             detail=f"cannot run on {report.machine}: {', '.join(report.missing)} missing",
             remedy="run on Linux; bundled environments work here without isolation",
         )
+    fault: str | None = None
     try:
-        run_probe = anyio.run(_probe)
-    except SandboxError as error:
-        return Check(
-            name="sandbox",
-            state=State.MISSING,
-            detail=f"a tool could not be run: {error}",
-            remedy="report this with the output of `astra-mcp doctor --json`",
-        )
+        fault = anyio.run(_probe)
+    except* SandboxError as group:  # a task group may have wrapped it
+        fault = f"a tool could not be run: {group.exceptions[0]}"
     return Check(
         name="sandbox",
-        state=State.OK if run_probe else State.MISSING,
-        detail=f"a tool ran in it ({who})" if run_probe else "a tool gave a wrong result",
-        remedy="" if run_probe else "report this with the output of `astra-mcp doctor --json`",
+        state=State.MISSING if fault else State.OK,
+        detail=fault or f"a tool ran in it ({report.machine}, tool code as uid {report.uid})",
+        remedy="report this with the output of `astra-mcp doctor --json`" if fault else "",
     )
 
 
-async def _probe() -> bool:
-    """Run one call and tell whether its answer is right.
+async def _probe() -> str | None:
+    """Run one call and say what is wrong with its answer.
 
     Raises:
-        SandboxError: It could not be run, or not in time.
+        SandboxError: It could not be run.
     """
     with anyio.move_on_after(PROBE_SECONDS):
         async with open_sandbox(SandboxLimits()) as sandbox:
@@ -179,9 +174,9 @@ async def _probe() -> bool:
             module = await sandbox.load(code, clock=datetime(2026, 1, 1, tzinfo=UTC))
             session = await sandbox.open_session(module, seed=0)
             answer = await session.call("double", {"number": 21})
-            return isinstance(answer, Returned) and answer.value == 42
-    msg = f"no answer within {PROBE_SECONDS:g} s"
-    raise SandboxError(msg)
+            is_right = isinstance(answer, Returned) and answer.value == 42
+            return None if is_right else f"a tool gave a wrong result: {answer}"
+    return f"a tool gave no answer within {PROBE_SECONDS:g} s"
 
 
 def _home(home: Path) -> Check:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 import anyio
 import uvicorn
 from anyio.abc import TaskStatus
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from astra_mcp.errors import ConfigError, PortInUseError
@@ -71,10 +71,9 @@ async def listen(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[None]:
 
     The application's lifespan belongs to the caller.
     """
-    stopping = anyio.Event()
     server = _Server(
         uvicorn.Config(
-            _ending_streams(app, stopping),
+            app,
             http=_BoundedHead,
             ws="none",
             lifespan="off",
@@ -99,7 +98,6 @@ async def listen(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[None]:
         try:
             yield
         finally:
-            stopping.set()
             server.should_exit = True
             with anyio.move_on_after(GRACE_SECONDS + 2, shield=True):
                 await stopped.wait()
@@ -127,43 +125,6 @@ async def run_until_stopped(serve: Callable[[], Awaitable[None]]) -> signal.Sign
         await serve()
         group.cancel_scope.cancel()
     return stopped_by
-
-
-def _ending_streams(app: ASGIApp, stopping: anyio.Event) -> ASGIApp:
-    """Tell streams that their client is gone once the server stops; they would never end themselves.
-
-    A stream is what MCP clients open with GET. Calls under way may finish.
-    """
-
-    async def stoppable(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "GET":
-            await app(scope, receive, send)
-            return
-        is_open = False
-
-        async def watched(message: Message) -> None:
-            nonlocal is_open
-            is_open = message["type"] == "http.response.start" or message.get("more_body", False)
-            await send(message)
-
-        async def receive_or_stop() -> Message:
-            message: Message = {"type": "http.disconnect"}
-
-            async def stop() -> None:
-                await stopping.wait()
-                group.cancel_scope.cancel()
-
-            async with anyio.create_task_group() as group:
-                group.start_soon(stop)
-                message = await receive()
-                group.cancel_scope.cancel()
-            return message
-
-        await app(scope, receive_or_stop, watched)
-        if is_open and stopping.is_set():
-            await send({"type": "http.response.body", "body": b""})
-
-    return stoppable
 
 
 class _BoundedHead(HttpToolsProtocol):
