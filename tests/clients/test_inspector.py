@@ -1,6 +1,7 @@
 """The MCP Inspector lists and calls over HTTP and stdio, in both eras."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -73,3 +74,16 @@ def test_inspector_starts_the_gateway_over_stdio(inspector: Any, era: str) -> No
     target = ("--", *ASTRA_MCP, "serve", "--stdio")
     listed = inspector.ask("--protocol-era", era, "--method", "tools/list", *target)
     assert listed["tools"]
+
+
+def test_inspector_finds_what_connect_wrote(inspector: Any, notebook_folder: Path) -> None:
+    connect = (*ASTRA_MCP, "connect", "inspector", "--write", "--server", str(notebook_folder))
+    subprocess.run(connect, env=inspector.environment, check=True, timeout=60)
+    listed = inspector.ask("--server", "notebook", "--method", "tools/list")
+    assert [t["name"] for t in listed["tools"]][:2] == ["remember", "draw"]
+
+
+def test_inspector_reaches_the_url_that_connect_wrote(inspector: Any, gateway_url: str) -> None:
+    connect = (*ASTRA_MCP, "connect", "inspector", "--write", "--url", gateway_url)
+    subprocess.run(connect, env=inspector.environment, check=True, timeout=60)
+    assert inspector.ask("--server", "astra-mcp", "--method", "tools/list")["tools"]
