@@ -1,0 +1,30 @@
+"""Every environment that ships with the package passes the acceptance."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from astra_mcp.environments.acceptance import verify_bundle
+from astra_mcp.environments.bundle import ScenarioType
+from astra_mcp.environments.loading import load_bundle
+from astra_mcp.sandbox import Sandbox
+from servers.bundled import bundled_folder
+
+FOLDERS = sorted(p.parent for p in bundled_folder().glob("*/environment.json"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+async def test_a_bundled_environment_is_verified(folder: Path, sandbox: Sandbox) -> None:
+    bundle = load_bundle(folder)
+    assert bundle.document.status == "verified"
+    assert (await verify_bundle(bundle, sandbox)).failed_checks == ()
+
+
+def test_the_bundled_environments_are_many_and_various() -> None:
+    documents = [load_bundle(folder).document for folder in FOLDERS]
+    assert len(documents) >= 16
+    assert {d.scenario_type for d in documents} == set(ScenarioType)
+    assert len({d.domain for d in documents}) >= 8
+    assert Counter(d.language for d in documents)["zh"] >= 4
+    assert sum(bool(d.provenance.rows) for d in documents) >= 6

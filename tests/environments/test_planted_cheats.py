@@ -1,0 +1,449 @@
+"""Every planted cheat is refused by the check that is there for it."""
+
+import pytest
+
+from astra_mcp.environments.acceptance import Check, Verdict, verdict_of_faults, verify_bundle
+from astra_mcp.environments.loading import load_bundle
+from astra_mcp.errors import BundleError
+from astra_mcp.sandbox import Sandbox
+from tests.environments.workshop import Change, Workshop, both, put
+
+AUTHOR = ("tools", 0, "input_schema", "properties", "author")
+FORMAT = ("tools", 0, "input_schema", "properties", "format")
+NUMBER = ("tools", 1, "input_schema", "properties", "number")
+FIND = "def find_book(author: str, format: str = 'hardcover') -> object:\n"
+DUE = "def get_due_date(number: str, renewed: bool = False) -> object:\n"
+HONEST_DUE = """
+    book = BOOKS.get(number)
+    if book is None:
+        raise ValueError(f"No book has the number {number!r}; find_book gives numbers.")
+    due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
+"""
+
+
+async def verdict_of(workshop: Workshop, sandbox: Sandbox) -> Verdict:
+    try:
+        bundle = load_bundle(workshop.path)
+    except BundleError as error:
+        return verdict_of_faults(workshop.path.name, error.faults)
+    return await verify_bundle(bundle, sandbox)
+
+
+def evidence(verdict: Verdict, check: Check) -> str:
+    """Details of one failed check; fails the test where the bundle passed it."""
+    details = [f.detail for f in verdict.failed_checks if f.check is check]
+    assert details, f"not refused by {check}: {verdict.failed_checks}"
+    return "\n".join(details)
+
+
+async def test_the_honest_bundle_is_verified(workshop: Workshop, sandbox: Sandbox) -> None:
+    verdict = await verdict_of(workshop, sandbox)
+    assert verdict.failed_checks == ()
+    assert verdict.verified
+
+
+CODE_CHEATS: dict[str, tuple[str, str, Check, str]] = {
+    "answers only its gold arguments": (
+        "find_book",
+        FIND
+        + """
+    if (author, format) == ("Ida Moreau", "large print"):
+        return {"number": "BK-9038"}
+    raise ValueError("The library has no such book, sorry.")
+""",
+        Check.ONLY_GOLD,
+        "no other value of author has a result of its own",
+    ),
+    "answers only its gold arguments, the rest with an empty list": (
+        "find_book",
+        FIND
+        + """
+    is_gold = (author, format) == ("Ida Moreau", "large print")
+    return {"numbers": ["BK-9038"] if is_gold else []}
+""",
+        Check.ONLY_GOLD,
+        "all other arguments have one result",
+    ),
+    "answers a constant": (
+        "get_due_date",
+        DUE + "    return {'number': number, 'due': '2026-02-17', 'renewed': renewed}\n",
+        Check.IDENTIFYING_ARGUMENT,
+        "keeps its answers whatever number is",
+    ),
+    "ignores one identifying argument": (
+        "find_book",
+        FIND
+        + """
+    found = [b["number"] for b in BOOKS.values() if b["author"] == author]
+    if not found:
+        raise ValueError(f"The library has no author named {author!r}.")
+    return {"numbers": found, "format": format}
+""",
+        Check.IDENTIFYING_ARGUMENT,
+        "whatever format is",
+    ),
+    "returns the whole table": (
+        "get_due_date",
+        DUE + "    return {'asked': [number, renewed], 'books': list(BOOKS.values())}\n",
+        Check.IDENTIFYING_ARGUMENT,
+        "whatever number is",
+    ),
+    "returns most of the table": (
+        "get_due_date",
+        DUE
+        + """
+    if number == "BK-2205":
+        raise ValueError("Nothing is known of that book, sorry.")
+    return {"asked": [number, renewed], "books": list(BOOKS.values())}
+""",
+        Check.IDENTIFYING_ARGUMENT,
+        "more than 20%",
+    ),
+    "shows the address of an object": (
+        "get_due_date",
+        DUE + HONEST_DUE + "    return {'due': due.isoformat(), 'row': repr(object())}\n",
+        Check.DETERMINISM,
+        "differs between two",
+    ),
+    "orders by addresses": (
+        "get_due_date",
+        DUE
+        + HONEST_DUE
+        + """
+    class Row:
+        def __init__(self, name: int) -> None:
+            self.name = name
+    rows = {Row(i) for i in range(64)}
+    return {"due": due.isoformat(), "rows": [row.name for row in rows]}
+""",
+        Check.DETERMINISM,
+        "differs between two",
+    ),
+    "calls id": (
+        "get_due_date",
+        DUE + HONEST_DUE + "    return {'due': due.isoformat(), 'row': id(book) % 97}\n",
+        Check.DETERMINISM,
+        "id(book)",
+    ),
+    "answers only while the clock is young": (
+        "get_due_date",
+        DUE
+        + HONEST_DUE
+        + """
+    if dt.datetime.now(dt.timezone.utc) > dt.datetime(2026, 1, 5, 9, 1, tzinfo=dt.timezone.utc):
+        due += dt.timedelta(days=1)
+    return {"due": due.isoformat()}
+""",
+        Check.DETERMINISM,
+        "97 seconds later",
+    ),
+    "opens a file": (
+        "get_due_date",
+        DUE + "    return {'due': open('/etc/hostname').read(), 'asked': [number, renewed]}\n",
+        Check.ISOLATION,
+        "must not call open",
+    ),
+    "opens a file behind a method": (
+        "get_due_date",
+        DUE + "    import io\n    return {'due': io.open('/etc/hostname').read()}\n",
+        Check.ISOLATION,
+        "PermissionError",
+    ),
+    "imports a module that reaches out": (
+        "get_due_date",
+        DUE + "    import subprocess\n    return {'due': subprocess.getoutput('date')}\n",
+        Check.ISOLATION,
+        "subprocess",
+    ),
+    "evaluates its arguments": (
+        "get_due_date",
+        DUE + HONEST_DUE + "    return {'due': due.isoformat(), 'n': eval('1')}\n",
+        Check.ISOLATION,
+        "must not call eval",
+    ),
+    "prints instead of returning": (
+        "get_due_date",
+        DUE + HONEST_DUE + "    print({'due': due.isoformat()})\n",
+        Check.RESULT,
+        "prints answer 2 instead of returning it",
+    ),
+    "swallows everything": (
+        "get_due_date",
+        DUE
+        + """
+    book = BOOKS.get(number, BOOKS["BK-9038"])
+    due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
+    return {"due": due.isoformat()}
+""",
+        Check.IDENTIFYING_ARGUMENT,
+        "keeps answer 2",
+    ),
+    "returns a value that JSON cannot carry": (
+        "get_due_date",
+        DUE + "    return {'due', '2026-02-17'}\n",
+        Check.RESULT,
+        "NotJson",
+    ),
+    "returns nothing for unknown arguments": (
+        "get_due_date",
+        DUE.replace("object", "dict[str, str] | None")
+        + """
+    book = BOOKS.get(number)
+    if book is None:
+        return None
+    due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
+    return {"due": due.isoformat()}
+""",
+        Check.RESULT,
+        "returns nothing",
+    ),
+    "takes an undeclared parameter": (
+        "get_due_date",
+        DUE.replace("False)", "False, answer: str = '')")
+        + HONEST_DUE
+        + "    return {'due': str(due)}\n",
+        Check.SIGNATURE,
+        "get_due_date.answer: the document does not declare this parameter",
+    ),
+    "takes any parameter": (
+        "get_due_date",
+        DUE.replace("False)", "False, **rest: object)")
+        + HONEST_DUE
+        + "    return {'due': str(due)}\n",
+        Check.SIGNATURE,
+        "must not take *rest",
+    ),
+    "hangs": (
+        "get_due_date",
+        DUE + "    while True:\n        pass\n",
+        Check.LIMITS,
+        "get_due_date",
+    ),
+    "hangs on unusual arguments": (
+        "get_due_date",
+        DUE
+        + """
+    while number not in BOOKS:
+        pass
+    due = dt.date.fromisoformat(BOOKS[number]["due"]) + (_RENEWAL if renewed else dt.timedelta())
+    return {"due": due.isoformat()}
+""",
+        Check.LIMITS,
+        "exceeds the limits",
+    ),
+    "takes all memory": (
+        "get_due_date",
+        DUE + "    return {'due': 'x' * (8 << 30)}\n",
+        Check.LIMITS,
+        "MemoryError",
+    ),
+    "returns too much": (
+        "get_due_date",
+        DUE + "    return {'due': 'x' * (8 << 20)}\n",
+        Check.LIMITS,
+        "get_due_date",
+    ),
+    "ignores a declared parameter": (
+        "get_due_date",
+        DUE
+        + HONEST_DUE.replace("_RENEWAL if renewed else ", "")
+        + "    return {'due': str(due)}\n",
+        Check.LIVE_PARAMETER,
+        "no value of renewed was found that changes a result",
+    ),
+    "crashes on unknown arguments": (
+        "get_due_date",
+        DUE
+        + """
+    due = dt.date.fromisoformat(BOOKS[number]["due"]) + (_RENEWAL if renewed else dt.timedelta())
+    return {"due": due.isoformat()}
+""",
+        Check.CLEAR_ERROR,
+        "crashes instead of explaining (KeyError)",
+    ),
+    "shows a path in an error": (
+        "get_due_date",
+        DUE
+        + HONEST_DUE.replace("find_book gives numbers", "see /srv/data/books.csv")
+        + "    return {'due': str(due)}\n",
+        Check.CLEAR_ERROR,
+        "shows a path or a traceback",
+    ),
+    "does not load": (
+        "get_due_date",
+        DUE + HONEST_DUE + "    return {'due': str(due)}\n\n\nBOOKS['none']\n",
+        Check.LOAD,
+        "KeyError",
+    ),
+    "hangs while it loads": (
+        "get_due_date",
+        DUE + HONEST_DUE + "    return {'due': str(due)}\n\n\nwhile True:\n    pass\n",
+        Check.LOAD,
+        "tools.py",
+    ),
+}
+
+
+@pytest.mark.parametrize("cheat", CODE_CHEATS)
+async def test_a_cheat_in_the_code_is_refused_for_its_own_reason(
+    workshop: Workshop, sandbox: Sandbox, cheat: str
+) -> None:
+    function, source, check, words = CODE_CHEATS[cheat]
+    workshop.replace_function(function, source)
+    assert words in evidence(await verdict_of(workshop, sandbox), check)
+
+
+DOCUMENT_CHEATS: dict[str, tuple[Change, Check, str]] = {
+    "leaks the answer into a description": (
+        put("tools", 0, "description", value="Find numbers such as BK-9038."),
+        Check.LEAKED_ANSWER,
+        "answer 1, 'BK-9038', stands in the description of find_book",
+    ),
+    "leaks the answer into a parameter": (
+        put(*NUMBER, "description", value="A number of a book due on 17 February 2026."),
+        Check.LEAKED_ANSWER,
+        "answer 2, '2026-02-17', stands in the schema of get_due_date",
+    ),
+    "leaks the answer into a short enumeration": (
+        both(
+            put(*AUTHOR, "enum", value=["Ida Moreau", "Tomas Brandt", "Aiko Senda"]),
+            put("sub_tasks", 0, "answer", value="Tomas Brandt"),
+        ),
+        Check.LEAKED_ANSWER,
+        "enum",
+    ),
+    "asks with the answer": (
+        put("question", value="Is BK-9038 due back on 2026-02-17?"),
+        Check.LEAKED_ANSWER,
+        "stands in the main question",
+    ),
+    "asks a sub-question with the answer": (
+        put("sub_tasks", 1, "question", value="Is it due back on 2026-02-17?"),
+        Check.LEAKED_ANSWER,
+        "stands in question 2",
+    ),
+    "has a truth value as its answer": (
+        put("sub_tasks", 1, "answer", value="Yes"),
+        Check.SPECIFIC_ANSWER,
+        "truth value",
+    ),
+    "has an answer that is found by chance": (
+        put("sub_tasks", 1, "answer", value="17"),
+        Check.SPECIFIC_ANSWER,
+        "fewer than 3 characters",
+    ),
+    "has an answer that no tool gives": (
+        put("sub_tasks", 1, "answer", value="2026-02-18"),
+        Check.GOLD_ANSWER,
+        "does not contain answer 2, '2026-02-18'",
+    ),
+    "marks every argument as modifying": (
+        both(
+            put("gold", 0, "arguments", "author", "role", value="modifying"),
+            put("gold", 0, "arguments", "format", "role", value="modifying"),
+        ),
+        Check.IDENTIFYING_ARGUMENT,
+        "has no identifying argument",
+    ),
+    "names no other existing value": (
+        both(
+            put("gold", 0, "arguments", "author", "neighbours", value=[]),
+            put(*AUTHOR, "examples", value=[]),
+        ),
+        Check.ONLY_GOLD,
+        "none is named",
+    ),
+    "solves itself by its examples": (
+        put(*NUMBER, "examples", value=["BK-9038"]),
+        Check.GUESSABLE,
+        "solves [2]",
+    ),
+    "takes values of any type": (
+        put(*NUMBER, value={"anyOf": [{}]}),
+        Check.CLEAR_ERROR,
+        "the schema of number takes any value",
+    ),
+    "returns another type than it declares": (
+        put(
+            "tools",
+            1,
+            "output_schema",
+            value={"type": "object", "properties": {"due": {"type": "integer"}}},
+        ),
+        Check.RESULT,
+        "returns what its output schema refuses",
+    ),
+    "declares another type than it takes": (
+        put(*NUMBER, value={"type": "integer"}),
+        Check.SIGNATURE,
+        "is annotated str, but its schema says ['integer']",
+    ),
+    "lacks its gold calls": (
+        both(put("status", value="unverified"), put("gold", value=[])),
+        Check.COMPLETE,
+        "environment.json lacks gold",
+    ),
+    "breaks its own graph": (
+        put("sub_tasks", 1, "hop_level", value=1),
+        Check.DOCUMENT,
+        "sub_tasks[1].hop_level",
+    ),
+}
+
+
+@pytest.mark.parametrize("cheat", DOCUMENT_CHEATS)
+async def test_a_cheat_in_the_document_is_refused_for_its_own_reason(
+    workshop: Workshop, sandbox: Sandbox, cheat: str
+) -> None:
+    change, check, words = DOCUMENT_CHEATS[cheat]
+    workshop.change_document(change)
+    assert words in evidence(await verdict_of(workshop, sandbox), check)
+
+
+async def test_an_answer_in_a_default_is_refused(workshop: Workshop, sandbox: Sandbox) -> None:
+    workshop.replace_code(
+        'format: str = "hardcover")', 'format: str = "hardcover", number: str = "BK-9038")'
+    )
+    parameter = {"type": "string", "default": "BK-9038"}
+    workshop.change_document(
+        put("tools", 0, "input_schema", "properties", "number", value=parameter)
+    )
+    details = evidence(await verdict_of(workshop, sandbox), Check.LEAKED_ANSWER)
+    assert "the schema of find_book, properties, number, default" in details
+
+
+async def test_swallowed_garbage_is_refused_where_the_schema_lets_it_through(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_function(
+        "get_due_date",
+        DUE
+        + """
+    book = BOOKS.get(number) if number.startswith("BK-") else BOOKS["BK-9038"]
+    if book is None:
+        raise ValueError(f"No book has the number {number!r}; find_book gives numbers.")
+    due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
+    return {"due": due.isoformat()}
+""",
+    )
+    schema = {"type": "string", "examples": ["BK-7316", "BK-1573", "BK-5820", "BK-8642", "BK-3957"]}
+    workshop.change_document(put(*NUMBER, value=schema))
+    details = evidence(await verdict_of(workshop, sandbox), Check.SWALLOWED_ARGUMENT)
+    assert "still has answer '2026-02-17'" in details
+
+
+@pytest.mark.parametrize("num_draws", range(1, 5))
+async def test_an_answer_that_depends_on_the_episode_seed_is_refused(
+    workshop: Workshop, sandbox: Sandbox, num_draws: int
+) -> None:
+    workshop.replace_code("import datetime as dt", "import datetime as dt\nimport random")
+    draws = f"    odd = [random.randrange(2) for _ in range({num_draws})][-1]\n"
+    late = "    return {'due': str(due + dt.timedelta(days=odd))}\n"
+    workshop.replace_function("get_due_date", DUE + HONEST_DUE + draws + late)
+    verdict = await verdict_of(workshop, sandbox)
+    if any(f.check is Check.GOLD_ANSWER for f in verdict.failed_checks):
+        workshop.replace_code("days=odd", "days=1 - odd")  # then the first seed gives the answer
+        verdict = await verdict_of(workshop, sandbox)
+    details = evidence(verdict, Check.DETERMINISM)
+    assert "under another episode seed" in details
+    assert "loses answer 2" in details
