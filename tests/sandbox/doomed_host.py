@@ -39,7 +39,8 @@ async def main(code: str) -> None:
                 tasks.start_soon(call, session, "busy" if seed % 4 == 1 else "blocked")
         await anyio.lowlevel.checkpoint()
         pids = [session.pid for session in sessions]  # type: ignore[attr-defined]
-        print(json.dumps({"server": sandbox.server_pid, "sessions": pids}), flush=True)
+        sys.stdout.write(json.dumps({"server": sandbox.server_pid, "sessions": pids}) + "\n")
+        sys.stdout.flush()
         await anyio.sleep_forever()
 
 

@@ -33,7 +33,7 @@ Run = dict[str, Any]
 @pytest.fixture(scope="session")
 def world() -> Iterator[Path]:
     """A folder in which everybody may write, below folders that everybody may enter."""
-    folder = Path(tempfile.mkdtemp(prefix="sandbox-attempts-", dir="/tmp"))  # noqa: S108
+    folder = Path(tempfile.mkdtemp(prefix="sandbox-attempts-", dir="/tmp"))
     folder.chmod(0o777)
     yield folder
     shutil.rmtree(folder)

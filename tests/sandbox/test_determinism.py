@@ -16,7 +16,7 @@ from astra_mcp.sandbox import (
 )
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
-from astra_mcp.types import canonical_json
+from astra_mcp.types import JsonValue, canonical_json
 
 CODE = """
 import calendar, datetime, hashlib, random, secrets, time, uuid
@@ -91,7 +91,7 @@ async def test_earlier_sessions_do_not_matter(
     locked: LockedSandbox, machine: SandboxReport, clock: datetime
 ) -> None:
     for seed in range(5):
-        await answers(locked, clock, seed=seed, calls=[("draw", {})] * seed)
+        await answers(locked, clock, seed=seed, calls=CALLS[:seed])
     async with open_locked(SandboxLimits(), machine, Runtime.default()) as fresh:
         assert await answers(locked, clock, seed=9) == await answers(fresh, clock, seed=9)
 
@@ -135,6 +135,7 @@ async def test_virtual_datetimes_behave_like_datetimes(sandbox: Sandbox, clock: 
     session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
     answer = await session.call("types", {})
     moment = int(clock.timestamp()) + 1
-    expected = [True] * 7 + ["2026-01-05 09:30:00", "1 day, 0:00:00", moment]
+    expected: list[JsonValue] = [True, True, True, True, True, True, True]
+    expected += ["2026-01-05 09:30:00", "1 day, 0:00:00", moment]
     assert answer == Returned(value=expected)
     await session.aclose()

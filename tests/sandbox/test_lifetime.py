@@ -17,7 +17,7 @@ import anyio.lowlevel
 import pytest
 
 from astra_mcp.errors import SandboxDiedError, SandboxError
-from astra_mcp.sandbox import Returned, SandboxLimits, SandboxReport, open_sandbox
+from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
 
@@ -53,8 +53,13 @@ REFUSES_TO_DIE_WITH_PARENT = CODE + FIND_LOOP + "loop._after_branch = None\n"
 async def members_become(server: int, expected: int) -> None:
     """Wait until so many processes live below the fork server, zombies included."""
     with anyio.fail_after(20):
-        while len(below(server)) != expected:
+        while len(below(server)) != expected:  # noqa: ASYNC110 - no event tells of reaping
             await anyio.sleep(0.02)
+
+
+async def fail_in(sandbox: Sandbox, clock: datetime) -> None:
+    await sandbox.load(CODE, clock=clock)
+    raise LookupError("the caller's own")
 
 
 def server_of(sandbox: LockedSandbox) -> int:
@@ -157,8 +162,7 @@ async def test_an_error_in_the_callers_block_passes_as_it_is(
 ) -> None:
     with pytest.raises(LookupError, match="the caller's own"):
         async with open_sandbox(limits, machine=machine) as sandbox:
-            await sandbox.load(CODE, clock=clock)
-            raise LookupError("the caller's own")
+            await fail_in(sandbox, clock)
 
 
 async def test_a_template_that_ended_is_built_anew(locked: LockedSandbox, clock: datetime) -> None:
@@ -283,7 +287,12 @@ async def test_a_template_that_does_not_branch_honestly_is_killed(
 async def test_a_module_cannot_fork_while_it_loads(
     machine: SandboxReport, limits: SandboxLimits, clock: datetime
 ) -> None:
-    code = "import random\ntry:\n    PID = random._os.fork()\nexcept OSError as e:\n    PID = e.errno\ndef pid():\n    return PID\n"
+    code = (
+        "import random\n"
+        "try:\n    PID = random._os.fork()\n"
+        "except OSError as error:\n    PID = error.errno\n"
+        "def pid():\n    return PID\n"
+    )
     async with open_locked(limits, machine, Runtime.default()) as sandbox:
         session = await sandbox.open_session(await sandbox.load(code, clock=clock), seed=1)
         assert await session.call("pid", {}) == Returned(value=1)

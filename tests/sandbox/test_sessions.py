@@ -15,6 +15,7 @@ from astra_mcp.sandbox import (
     SandboxReport,
     open_sandbox,
 )
+from astra_mcp.types import JsonValue
 
 CODE = """
 import dataclasses, decimal, time
@@ -61,6 +62,18 @@ def _private(): return 1
 """
 
 
+ZONE_REFUSED = (
+    "module 'zoneinfo' is not available to tools; use datetime.timezone with a fixed offset"
+)
+TAMPER = """
+import random
+for fd in range(3, 8):
+    try: random._os.write(fd, b"\\xff" * 8)
+    except OSError: pass
+while True: pass
+"""
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -76,10 +89,10 @@ def _private(): return 1
     ],
 )
 async def test_json_values_pass_through_unchanged(
-    sandbox: Sandbox, clock: datetime, value: object
+    sandbox: Sandbox, clock: datetime, value: JsonValue
 ) -> None:
     session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
-    assert await session.call("echo", {"value": value}) == Returned(value=value)  # type: ignore[dict-item]
+    assert await session.call("echo", {"value": value}) == Returned(value=value)
     await session.aclose()
 
 
@@ -97,7 +110,7 @@ async def test_state_lives_as_long_as_the_session_and_nowhere_else(
 
 
 @pytest.mark.parametrize(
-    ("function", "arguments", "kind", "message"),
+    "case",
     [
         ("missing", {}, "KeyError", "no order o9"),
         ("find", {}, "TypeError", "find() missing 1 required positional argument: 'order_id'"),
@@ -106,7 +119,7 @@ async def test_state_lives_as_long_as_the_session_and_nowhere_else(
         ("Order", {"id": "x"}, "NameError", "the module has no function 'Order'"),
         ("leave", {}, "SystemExit", "1"),
         ("library", {}, "ImportError", "module 'socket' is not available to tools"),
-        ("zone", {}, "ImportError", "module 'zoneinfo' is not available to tools; use datetime.timezone with a fixed offset"),
+        ("zone", {}, "ImportError", ZONE_REFUSED),
         ("path", {}, "ValueError", "in <library> of this machine"),
         ("spin", {}, "Timeout", "the tool ran longer than 0.5 s"),
         ("value", {"name": "nan"}, "NotJson", "the result holds NaN or an infinite number"),
@@ -121,16 +134,11 @@ async def test_state_lives_as_long_as_the_session_and_nowhere_else(
     ],
 )  # fmt: skip
 async def test_an_error_says_what_to_change_and_the_session_lives_on(
-    sandbox: Sandbox,
-    clock: datetime,
-    function: str,
-    arguments: dict[str, object],
-    kind: str,
-    message: str,
+    sandbox: Sandbox, clock: datetime, case: tuple[str, dict[str, JsonValue], str, str]
 ) -> None:
+    function, arguments, kind, message = case
     session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
-    answer = await session.call(function, arguments)  # type: ignore[arg-type]
-    assert answer == Raised(kind=kind, message=message)
+    assert await session.call(function, arguments) == Raised(kind=kind, message=message)
     assert await session.call("value", {"name": "tuple"}) == Returned(value=[1, 2])
     await session.aclose()
 
@@ -244,7 +252,7 @@ async def test_a_module_that_does_not_load_is_named_with_its_line(
         ("while True: pass", "takes longer than 0.5 s to load"),
         ("import random\nrandom._os._exit(0)", "ended its process"),
         ("x = [0] * 10**9", "MemoryError"),
-        ("import random\nfor fd in range(3, 8):\n try: random._os.write(fd, b'\\xff' * 8)\n except OSError: pass\nwhile True: pass", "tampered"),
+        (TAMPER, "tampered"),
     ],
 )  # fmt: skip
 async def test_a_module_that_misbehaves_while_it_loads_is_refused(
