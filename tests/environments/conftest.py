@@ -1,4 +1,4 @@
-"""Fixtures of the environments' tests: a real sandbox with short limits, and bundles to break."""
+"""Fixtures of the environments' tests: a real sandbox, and bundles to break."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -7,8 +7,6 @@ import pytest
 
 from astra_mcp.sandbox import Sandbox, SandboxLimits, open_sandbox
 from tests.environments.workshop import Workshop
-
-LIMITS = SandboxLimits(load_seconds=2.0, soft_seconds=0.5, hard_seconds=1.0)
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +18,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 async def sandbox() -> AsyncGenerator[Sandbox]:
     """A real sandbox."""
-    async with open_sandbox(LIMITS) as opened:
+    async with open_sandbox(SandboxLimits()) as opened:
         yield opened
 
 

@@ -1,48 +1,41 @@
 """``astra-mcp environments``, as a person and as a program call it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from astra_mcp.cli.main import app
 from astra_mcp.environments.acceptance import Check
 from tests.environments.workshop import Workshop, put
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """An empty ``$ASTRA_MCP_HOME`` and working folder."""
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that is both ``$ASTRA_MCP_HOME`` and the working folder."""
     folder = tmp_path / "home"
     folder.mkdir()
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(folder))
+    monkeypatch.chdir(folder)
     return folder
 
 
-def run(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "astra_mcp", "environments", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=home,
-        env={**os.environ, "ASTRA_MCP_HOME": str(home), "COLUMNS": "160"},
-        timeout=60,
-        check=False,
-    )
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["environments", *map(str, arguments)])
 
 
-def json_of(done: subprocess.CompletedProcess[str]) -> Any:
+def json_of(done: Result) -> Any:
     return json.loads(done.stdout)
 
 
 def test_a_new_bundle_verifies(home: Path) -> None:
-    made = run(home, "new", "night-bus")
-    assert made.returncode == 0, made.stderr
+    made = run("new", "night-bus")
+    assert made.exit_code == 0, made.stderr
     assert "environments verify night-bus" in made.stdout
-    checked = run(home, "verify", "night-bus", "--json")
-    assert checked.returncode == 0, checked.stderr
+    checked = run("verify", "night-bus", "--json")
+    assert checked.exit_code == 0, checked.stderr
     assert json_of(checked) == {
         "environments": [{"name": "night-bus", "verified": True, "failed_checks": []}]
     }
@@ -51,25 +44,25 @@ def test_a_new_bundle_verifies(home: Path) -> None:
 def test_a_new_bundle_never_overwrites(home: Path) -> None:
     (home / "night-bus").mkdir()
     (home / "night-bus" / "notes.txt").write_text("mine", encoding="utf-8")
-    done = run(home, "new", "night-bus")
-    assert done.returncode == 2
+    done = run("new", "night-bus")
+    assert done.exit_code == 2
     assert "is there already" in done.stderr
     assert [p.name for p in home.iterdir()] == ["night-bus"]
     assert [p.name for p in (home / "night-bus").iterdir()] == ["notes.txt"]
 
 
 def test_a_bad_name_is_refused_with_a_good_one(home: Path) -> None:
-    done = run(home, "new", "Night Bus")
-    assert done.returncode == 2
+    done = run("new", "Night Bus")
+    assert done.exit_code == 2
     assert "lower-case letters" in done.stderr
     assert list(home.iterdir()) == []
 
 
 def test_verify_reports_each_refused_bundle_and_fails(home: Path, workshop: Workshop) -> None:
-    run(home, "new", "night-bus")
+    run("new", "night-bus")
     workshop.change_document(put("sub_tasks", 1, "answer", value="Yes"))
-    done = run(home, "verify", workshop.path, home, "--json")
-    assert done.returncode == 1
+    done = run("verify", workshop.path, home, "--json")
+    assert done.exit_code == 1
     rows = {row["name"]: row for row in json_of(done)["environments"]}
     assert rows["night-bus"]["verified"] is True
     assert rows["small-library"]["verified"] is False
@@ -80,8 +73,8 @@ def test_verify_reports_each_refused_bundle_and_fails(home: Path, workshop: Work
 
 def test_verify_reports_a_bundle_that_does_not_load(home: Path, workshop: Workshop) -> None:
     workshop.change_document(put("domain", value="libraries"))
-    done = run(home, "verify", workshop.path)
-    assert done.returncode == 1
+    done = run("verify", workshop.path)
+    assert done.exit_code == 1
     assert "refused  small-library" in done.stdout
     assert "document: environment.json: domain: Input should be" in done.stdout
     assert "0 of 1 verified" in done.stdout
@@ -89,32 +82,32 @@ def test_verify_reports_a_bundle_that_does_not_load(home: Path, workshop: Worksh
 
 @pytest.mark.parametrize("what", ["nowhere", "."])
 def test_verify_says_where_there_is_no_bundle(home: Path, what: str) -> None:
-    done = run(home, "verify", what)
-    assert done.returncode == 2
+    done = run("verify", what)
+    assert done.exit_code == 2
     assert "bundle" in done.stderr
     assert done.stdout == ""
 
 
 def test_list_names_every_bundled_environment(home: Path) -> None:
-    rows = json_of(run(home, "list", "--json"))["environments"]
+    rows = json_of(run("list", "--json"))["environments"]
     assert [r["name"] for r in rows] == sorted(r["name"] for r in rows)
-    table = run(home, "list").stdout
+    table = run("list").stdout
     assert len(rows) >= 16
     assert all(r["name"] in table for r in rows)
 
 
 def test_show_hides_the_gold_until_it_is_asked_for(home: Path, workshop: Workshop) -> None:
     for flag in ((), ("--json",)):
-        hidden = run(home, "show", workshop.path, *flag).stdout
+        hidden = run("show", workshop.path, *flag).stdout
         assert "Ida Moreau" in hidden
         assert "find_book" in hidden
         assert "BK-9038" not in hidden
         assert "2026-02-17" not in hidden
-        assert "BK-9038" in run(home, "show", workshop.path, "--gold", *flag).stdout
+        assert "BK-9038" in run("show", workshop.path, "--gold", *flag).stdout
 
 
 def test_show_suggests_the_closest_name(home: Path) -> None:
-    first = json_of(run(home, "list", "--json"))["environments"][0]["name"]
-    done = run(home, "show", first[:-1])
-    assert done.returncode == 1
+    first = json_of(run("list", "--json"))["environments"][0]["name"]
+    done = run("show", first[:-1])
+    assert done.exit_code == 1
     assert first in done.stderr

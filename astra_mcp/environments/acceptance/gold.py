@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from astra_mcp.answers import contains_answer
 from astra_mcp.environments.acceptance.playing import (
-    DIED,
     FIRST_SEED,
+    LIMIT_KINDS,
     Observation,
     PlannedCall,
     Player,
@@ -86,7 +86,7 @@ def _call_failures(gold: GoldCall, seen: Observation, answers: dict[int, str]) -
 
 
 def _error_check(kind: str) -> Check:
-    if kind in (DIED, "Timeout", "MemoryError"):
+    if kind in LIMIT_KINDS:
         return Check.LIMITS
     if kind in _OUTSIDE_KINDS:
         return Check.ISOLATION

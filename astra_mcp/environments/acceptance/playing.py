@@ -10,18 +10,35 @@ from typing import Self
 
 from astra_mcp.environments.bundle import Bundle, GoldCall
 from astra_mcp.environments.results import render_answer, render_refusal
-from astra_mcp.errors import SandboxDiedError
+from astra_mcp.errors import AstraError, SandboxDiedError
 from astra_mcp.sandbox.protocol import ModuleId, Raised, Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema
 from astra_mcp.types import JsonValue, ToolResult, canonical_json
 
-__all__ = ["DIED", "FIRST_SEED", "REFUSED", "Observation", "PlannedCall", "Player"]
+__all__ = [
+    "DIED",
+    "FIRST_SEED",
+    "LIMIT_KINDS",
+    "REFUSED",
+    "LimitsExceededError",
+    "Observation",
+    "PlannedCall",
+    "Player",
+]
 
 FIRST_SEED = 11
 DIED = "Died"
 """``error_kind`` of a call that destroyed its process."""
+LIMIT_KINDS = frozenset({DIED, "Timeout", "MemoryError"})
+"""``error_kind`` of calls that exceeded a limit."""
 REFUSED = "Refused"
 """``error_kind`` of a call whose arguments the schema refuses."""
+
+_MAX_EXCEEDED = 3
+
+
+class LimitsExceededError(AstraError):
+    """Several calls exceeded the limits, each at the cost of its time: no further one is worth it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +93,25 @@ class Player:
         self._tools = {t.name: t for t in bundle.document.tools}
         self._checks = {t.name: compile_schema(t.input_schema) for t in bundle.document.tools}
         self._remembered: dict[bytes, tuple[PlannedCall, Observation]] = {}
+        self._num_exceeded = 0
 
     def accepts(self, call: PlannedCall) -> bool:
         """Tell whether the arguments pass the tool's schema."""
         return not self._checks[call.tool].faults(call.arguments)
 
     async def observe(self, call: PlannedCall, after: Sequence[PlannedCall] = ()) -> Observation:
-        """Make a call in a fresh session, after other calls; equal plays are run once."""
+        """Make a call in a fresh session, after other calls; equal plays are run once.
+
+        Raises:
+            LimitsExceededError: Three calls have exceeded the limits.
+        """
         key = canonical_json([[c.tool, dict(c.arguments)] for c in (*after, call)])
         if key not in self._remembered:
             seen = await self.play([*after, call])
             self._remembered[key] = call, seen[-1]
+            self._num_exceeded += seen[-1].error_kind in LIMIT_KINDS
+            if self._num_exceeded >= _MAX_EXCEEDED:
+                raise LimitsExceededError
         return self._remembered[key][1]
 
     def seen(self) -> tuple[tuple[PlannedCall, Observation], ...]:

@@ -10,7 +10,7 @@ from astra_mcp.environments.acceptance.gold import planned_gold
 from astra_mcp.environments.acceptance.neighbours import known_values, property_of
 from astra_mcp.environments.acceptance.perturbation import masked
 from astra_mcp.environments.acceptance.playing import (
-    DIED,
+    LIMIT_KINDS,
     REFUSED,
     Observation,
     PlannedCall,
@@ -141,7 +141,7 @@ def _error_fault(seen: Observation, kind: str) -> tuple[Check, str] | None:
     message = seen.result.text.removeprefix(f"{kind}: ")
     if kind == REFUSED:
         return None
-    if kind in (DIED, "Timeout", "MemoryError"):
+    if kind in LIMIT_KINDS:
         return Check.LIMITS, "exceeds the limits"
     if kind == "NotJson":
         return Check.RESULT, "returns what JSON cannot carry"
