@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 import anyio
@@ -11,7 +12,14 @@ from hypothesis import strategies as st
 
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import SandboxError
-from astra_mcp.sandbox import Sandbox, SandboxLimits, open_sandbox
+from astra_mcp.sandbox import (
+    ModuleId,
+    Sandbox,
+    SandboxLimits,
+    SandboxReport,
+    SandboxSession,
+    open_sandbox,
+)
 from astra_mcp.types import CallOutcome, Origin, PastCall, ServerKind, UpstreamReply
 from servers.environment import MAX_KILLS, EnvironmentServer, EnvironmentSession
 
@@ -192,19 +200,53 @@ async def test_a_cancelled_call_takes_no_effect(server: EnvironmentServer) -> No
     assert replies == expected
 
 
-async def test_calls_at_once_run_one_after_another(server: EnvironmentServer) -> None:
-    words = [f"w{i}" for i in range(20)]
+class CountingSandbox:
+    """The real sandbox, counting the processes that it starts."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self.num_started = 0
+
+    @property
+    def report(self) -> SandboxReport:
+        return self._sandbox.report
+
+    async def load(self, code: str, *, load_seed: int = 0, clock: datetime) -> ModuleId:
+        return await self._sandbox.load(code, load_seed=load_seed, clock=clock)
+
+    async def open_session(self, module: ModuleId, *, seed: int) -> SandboxSession:
+        self.num_started += 1
+        return await self._sandbox.open_session(module, seed=seed)
+
+
+async def test_calls_at_once_run_one_after_another_in_one_process(
+    notebook: Bundle, sandbox: Sandbox
+) -> None:
+    counting = CountingSandbox(sandbox)
     counts: list[Any] = []
-    async with opened(server) as session, anyio.create_task_group() as group:
+    async with (
+        opened(EnvironmentServer(notebook, counting)) as session,
+        anyio.create_task_group() as group,
+    ):
 
         async def remember(word: str) -> None:
             reply = await session.call("remember", {"word": word})
             assert isinstance(reply.result.structured, dict)
             counts.append(reply.result.structured["count"])
 
-        for word in words:
-            group.start_soon(remember, word)
+        for number in range(20):
+            group.start_soon(remember, f"w{number}")
     assert counts == list(range(1, 21))
+    assert counting.num_started == 1
+
+
+async def test_a_session_that_is_never_called_starts_no_process(
+    notebook: Bundle, sandbox: Sandbox
+) -> None:
+    counting = CountingSandbox(sandbox)
+    async with opened(EnvironmentServer(notebook, counting)) as session:
+        await session.call("remember", {})
+    assert counting.num_started == 0
 
 
 async def test_a_closed_session_takes_no_calls_and_closes_twice(server: EnvironmentServer) -> None:
