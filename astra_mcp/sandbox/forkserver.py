@@ -3,6 +3,7 @@
 import array
 import json
 import os
+import select
 import socket
 from typing import Any, Self
 
@@ -56,6 +57,13 @@ class ForkServer:
     def pid(self) -> int:
         """Process id of the fork server."""
         return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """False as soon as its end of the control socket is closed, which is before its children end."""
+        poll = select.poll()
+        poll.register(self._control, 0)
+        return not poll.poll(0)
 
     async def fork_template(self, channel: socket.socket) -> LockedProcess:
         """Fork a process that locks itself and then serves as a template over ``channel``.

@@ -4,6 +4,7 @@ Owns every process it makes and restarts the fork server when that ends. Does no
 locked (:mod:`astra_mcp.sandbox.zygote`) nor how a template branches (:mod:`~astra_mcp.sandbox.template`).
 """
 
+import logging
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -21,6 +22,8 @@ from astra_mcp.sandbox.runtime import Runtime, settings_for
 from astra_mcp.sandbox.session import ProcessSession
 from astra_mcp.sandbox.shielding import shielded
 from astra_mcp.sandbox.template import Template
+
+_log = logging.getLogger(__name__)
 
 __all__ = ["IDLE_TEMPLATES", "LockedSandbox", "open_locked"]
 
@@ -78,6 +81,7 @@ class LockedSandbox:
         self._turns: defaultdict[ModuleId, anyio.Lock] = defaultdict(anyio.Lock)
         self._server: ForkServer | None = None
         self._server_turn = anyio.Lock()
+        self._closed = False
 
     @property
     def report(self) -> SandboxReport:
@@ -111,6 +115,7 @@ class LockedSandbox:
     async def aclose(self) -> None:
         """Kill every process and wait until all are gone."""
         with shielded():
+            self._closed = True
             templates = [*self._current.values(), *self._retired]
             self._current.clear()
             self._retired.clear()
@@ -133,7 +138,7 @@ class LockedSandbox:
 
     async def _branch(self, source: ModuleSource, seed: int) -> ProcessSession:
         async with self._using(source) as template:
-            return await template.branch(seed=seed, on_closed=self._session_closed)
+            return await template.branch(seed=seed, on_closed=self._evict)
 
     @asynccontextmanager
     async def _using(self, source: ModuleSource) -> AsyncGenerator[Template]:
@@ -158,13 +163,20 @@ class LockedSandbox:
         worn_out = self._current.pop(source.id, None)
         if worn_out is not None:
             self._retired.add(worn_out)
-        server = await self._running_server()
-        template = await Template.start(server, source, self._limits, self._tasks)
+        template = await self._build(source)
         self._current[source.id] = template
         return template
 
-    def _session_closed(self, _template: Template) -> None:
-        self._evict()
+    async def _build(self, source: ModuleSource) -> Template:
+        server = await self._running_server()
+        try:
+            return await Template.start(server, source, self._limits, self._tasks)
+        except SandboxError:
+            if server.is_alive:
+                raise
+        # It ended under our hands; one fresh one is tried.
+        server = await self._running_server()
+        return await Template.start(server, source, self._limits, self._tasks)
 
     def _evict(self) -> None:
         """Close retired templates without a session, and the idle ones over the bound."""
@@ -174,10 +186,14 @@ class LockedSandbox:
         unused += [template for template in self._retired if template.is_idle]
         self._retired.difference_update(unused)
         for template in unused:
-            self._tasks.start_soon(template.aclose, _CLOSED)
+            self._tasks.start_soon(_close_in_background, template, _CLOSED)
 
     async def _running_server(self) -> ForkServer:
         async with self._server_turn:
+            if self._closed:
+                raise SandboxError(_CLOSED)
+            if self._server is not None and not self._server.is_alive:
+                await self._bury(self._server)
             if self._server is None:
                 settings = settings_for(self._limits, self._runtime)
                 self._server = await ForkServer.start(self._runtime, settings)
@@ -187,10 +203,23 @@ class LockedSandbox:
     async def _watch(self, server: ForkServer) -> None:
         """When the fork server ends, whatever it forked must end too."""
         await server.wait_ended()
+        await self._bury(server)
+
+    async def _bury(self, server: ForkServer) -> None:
+        if self._server is not server:
+            return
         orphans = [*self._current.values(), *self._retired]
         self._current.clear()
         self._retired.clear()
         self._server = None
         for template in orphans:
-            await template.aclose(_SERVER_ENDED)
+            await _close_in_background(template, _SERVER_ENDED)
         await server.aclose()
+
+
+async def _close_in_background(template: Template, reason: str) -> None:
+    """Close where nobody could take an exception."""
+    try:
+        await template.aclose(reason)
+    except SandboxError as error:
+        _log.error("a template could not be closed: %s", error)

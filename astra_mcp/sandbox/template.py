@@ -11,7 +11,7 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
-from astra_mcp.errors import SandboxError
+from astra_mcp.errors import SandboxError, ToolCodeError
 from astra_mcp.sandbox.channel import Channel, channel_pair
 from astra_mcp.sandbox.forkserver import ForkServer
 from astra_mcp.sandbox.gate import ForkGate
@@ -39,7 +39,7 @@ class Template:
     def __init__(
         self, channel: Channel, process: LockedProcess, source: ModuleSource, limits: SandboxLimits
     ) -> None:
-        self.source = source
+        self._source = source
         self.users = 0
         """How many are about to branch from it."""
         self._channel = channel
@@ -63,14 +63,20 @@ class Template:
             SandboxError: The process could not be started.
         """
         channel, theirs = channel_pair()
-        with theirs:
-            process = await server.fork_template(theirs)
+        try:
+            with theirs:
+                process = await server.fork_template(theirs)
+        except BaseException:
+            channel.close()
+            raise
         template = cls(channel, process, source, limits)
         try:
             await template._open_gate(tasks)
             await load_module(channel, source, limits)
-        except BaseException:
+        except BaseException as error:
             await template.aclose("the template is closed")
+            if isinstance(error, ToolCodeError) and not server.is_alive:
+                raise SandboxError("the fork server ended; the module is not to blame") from error
             raise
         return template
 
@@ -96,7 +102,7 @@ class Template:
         """True where closing it would end no session."""
         return not self._sessions and not self.users
 
-    async def branch(self, *, seed: int, on_closed: Callable[["Template"], None]) -> ProcessSession:
+    async def branch(self, *, seed: int, on_closed: Callable[[], None]) -> ProcessSession:
         """Fork a session from the template and set its seed.
 
         Raises:
@@ -117,7 +123,7 @@ class Template:
 
         def closed(session: ProcessSession) -> None:
             self._sessions.discard(session)
-            on_closed(self)
+            on_closed()
 
         session = ProcessSession(channel, process, self._limits, on_closed=closed)
         self._sessions.add(session)
@@ -133,7 +139,7 @@ class Template:
             theirs.close()  # else the end of the other process would not show
             # Only the template and its newest branch can hold this channel, and one fork passed: whoever
             # speaks here and is not the template is the new process.
-            speaker = await begin_session(channel, self.source, seed=seed)
+            speaker = await begin_session(channel, self._source, seed=seed)
         finally:
             self._gate.revoke()
         return open_member(speaker, leader=self.pid)

@@ -145,6 +145,31 @@ async def test_when_the_fork_server_is_killed_sessions_end_and_the_next_one_work
     await fresh.aclose()
 
 
+@pytest.mark.parametrize("loaded", [True, False], ids=["known-module", "new-module"])
+async def test_right_after_the_fork_server_is_killed_the_next_use_works(
+    locked: LockedSandbox, clock: datetime, loaded: bool
+) -> None:
+    module = await locked.load(CODE, clock=clock)
+    handle = os.pidfd_open(server_of(locked))
+    signal.pidfd_send_signal(handle, signal.SIGKILL)
+    assert wait_until_gone([handle], 20) == 0  # without giving the event loop a turn
+    if not loaded:
+        module = await locked.load(f"{CODE}\nX = 1", clock=clock)
+    session = await locked.open_session(module, seed=1)
+    assert await session.call("ready", {}) == Returned(value=1)
+    await session.aclose()
+
+
+async def test_a_closed_sandbox_starts_nothing(
+    machine: SandboxReport, limits: SandboxLimits, clock: datetime
+) -> None:
+    async with open_locked(limits, machine, Runtime.default()) as sandbox:
+        module = await sandbox.load(CODE, clock=clock)
+    with pytest.raises(SandboxError, match="the sandbox is closed"):
+        await sandbox.open_session(module, seed=1)
+    assert below(os.getpid()) == []
+
+
 async def test_leaving_the_sandbox_ends_sessions_that_nobody_closed(
     machine: SandboxReport, limits: SandboxLimits, clock: datetime
 ) -> None:

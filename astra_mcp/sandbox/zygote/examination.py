@@ -21,8 +21,8 @@ def examine(settings: Settings) -> dict[str, bool | int]:
     except LayerMissingError:
         return {"seccomp": False, "landlock_abi": 0, "uid": os.getuid()}
     facts: dict[str, bool | int] = {"landlock_abi": lockdown.landlock_abi}
-    facts["no_new_privs"] = _holds(lockdown.give_up_new_privileges)
-    drop_root()
+    # One who cannot stop being root cannot give up privileges either.
+    facts["no_new_privs"] = _holds(lockdown.give_up_new_privileges) and _holds(drop_root)
     facts["uid"] = os.getuid()
     facts["rlimits"] = _holds(lambda: limit_resources(settings))
     facts["seccomp"] = _holds(lockdown.filter_tool) and not _can_open_files()

@@ -71,7 +71,7 @@ class Lockdown:
         self._kernel.adopt_orphans()
         self.give_up_new_privileges()
         self.restrict()
-        drop_root()
+        _require("privilege drop", drop_root)
         self._kernel.hide_memory()
         _require("seccomp", lambda: self._kernel.install_filter(self._server_filter))
         return Layers(landlock_abi=self.landlock_abi, uid=os.getuid())
@@ -101,8 +101,9 @@ class Lockdown:
 
     def restrict(self) -> None:
         """Enter a landlock domain without any right, where the kernel has landlock."""
-        if self._ruleset is not None:
-            self._kernel.restrict(self._ruleset)
+        ruleset = self._ruleset
+        if ruleset is not None:
+            _require("landlock", lambda: self._kernel.restrict(ruleset))
 
     def die_with_parent(self) -> None:
         """Have the kernel kill this process when its parent ends."""
