@@ -3,9 +3,11 @@
 import logging
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import anyio
 import typer
@@ -80,12 +82,12 @@ def serve(
 
 async def _serve_http(settings: Settings, trusted: bool, as_json: bool) -> signal.Signals | None:
     key = ensure_control_key(settings.home)
-    rules = _rules(settings, key)
     metrics = Metrics()
     with (
         bind(settings.serve.host, settings.serve.port) as listener,
         claim_home(settings.home),
     ):
+        rules = _rules(settings, key, listener)
         async with (
             open_catalog(settings, trusted=trusted) as catalog,
             open_episodes(
@@ -135,12 +137,14 @@ def _settings(host: str | None, port: int | None, environments: list[Path]) -> S
     return settings.model_copy(update={"serve": serving, "environments": folders})
 
 
-def _rules(settings: Settings, key: str) -> AccessRules:
+def _rules(settings: Settings, key: str, listener: socket.socket) -> AccessRules:
+    """Derive what the gate lets through; the URL that we print must be among it."""
+    printed = urlsplit(url_of(listener)).hostname or ""
     return access_rules(
         host=settings.serve.host,
         control_key=key,
         api_keys=[k.get_secret_value() for k in settings.serve.api_keys],
-        allowed_hosts=settings.serve.allowed_hosts,
+        allowed_hosts=(*settings.serve.allowed_hosts, printed),
         max_body_bytes=settings.serve.max_body_bytes,
     )
 

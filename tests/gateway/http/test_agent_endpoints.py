@@ -3,6 +3,7 @@
 from typing import Any
 
 import anyio
+import anyio.abc
 import httpx
 import pytest
 from mcp import MCPError
@@ -195,6 +196,40 @@ async def test_a_call_whose_client_has_gone_is_finished_and_its_retry_answers(
     assert server.executed == 1
 
 
+async def is_listening(port: int) -> bool:
+    try:
+        await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
+    except OSError:
+        return False
+    return True
+
+
+async def test_a_call_under_way_is_answered_while_the_gateway_stops(open_gateway: Any) -> None:
+    answers: list[str] = []
+    async with (
+        open_http() as http,
+        anyio.create_task_group() as group,
+        open_gateway() as gateway,
+    ):
+        server = gateway.catalog.servers["coins"]
+        client = EpisodeClient((await gateway.episode())["mcp_url"], http)
+        port = int(gateway.url.rpartition(":")[2])
+
+        async def call() -> None:
+            answers.append((await client.call("wait", {"text": "late"})).text)
+
+        async def release_once_it_stops() -> None:
+            with anyio.fail_after(20):
+                while await is_listening(port):
+                    pass
+            server.release.set()
+
+        group.start_soon(call)
+        await server.waiting.wait()
+        group.start_soon(release_once_it_stops)
+    assert answers == ["late"]
+
+
 async def test_calls_are_taken_in_the_order_of_seq(gateway: Any) -> None:
     created = await gateway.episode()
     totals: dict[int, str] = {}
@@ -270,6 +305,56 @@ async def test_the_thin_client_lists_calls_and_tells_its_errors_apart(gateway: A
         await gateway.control.delete(f"/v1/episodes/{created['id']}")
         with pytest.raises(EpisodeEndedError, match="create a new one"):
             await client.call("add", {})
+
+
+async def test_the_thin_client_retries_a_broken_connection_and_the_call_takes_effect_once(
+    gateway: Any,
+) -> None:
+    created = await gateway.episode()
+    port = int(gateway.url.rpartition(":")[2])
+    connections = 0
+
+    async def relay(agent: anyio.abc.SocketStream) -> None:
+        """Pass one request and its answer on; of the first connection, lose the answer."""
+        nonlocal connections
+        connections += 1
+        is_first = connections == 1
+        async with agent, await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(await agent.receive())
+            answer = await stream.receive()
+            if not is_first:
+                await agent.send(answer)
+
+    results: list[str] = []
+    with anyio.fail_after(20):
+        async with (
+            await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+            anyio.create_task_group() as group,
+            open_http() as http,
+        ):
+            group.start_soon(listener.serve, relay)
+            relay_port = listener.extra_attributes[anyio.abc.SocketAttribute.local_port]()
+            url = created["mcp_url"].replace(f":{port}/", f":{relay_port}/")
+            results.append((await EpisodeClient(url, http).call("add", {"amount": 7})).text)
+            group.cancel_scope.cancel()
+    assert (connections, results) == (2, ["total 7"])
+    assert gateway.catalog.servers["coins"].executed == 1
+
+
+async def test_an_episode_at_its_call_limit_answers_an_error_and_can_still_be_listed(
+    gateway: Any,
+) -> None:
+    created = await gateway.episode(limits={"calls": 1})
+    async with open_http() as http:
+        client = EpisodeClient(created["mcp_url"], http)
+        await client.call("add", {"amount": 3})
+        for _ in range(2):
+            result = await client.call("add", {})
+            assert result.is_error
+            assert "limit of 1" in result.text
+        assert len(await client.list_tools()) == 3
+    state = (await gateway.control.get(f"/v1/episodes/{created['id']}")).json()
+    assert (state["status"], state["calls"], state["reward"]["recall"]) == ("limit", 1, 1.0)
 
 
 async def test_64_episodes_at_once_each_get_their_own_answers(gateway: Any) -> None:

@@ -169,6 +169,11 @@ def test_a_reachable_address_without_api_keys_is_refused_with_the_remedy(host: s
     assert ("0.0.0.0" in rules.hosts) is False
 
 
+def test_the_bound_address_is_accepted_as_host() -> None:
+    rules = access_rules(host="Gate.example", control_key="k" * 32, api_keys=[API_KEY])
+    assert rules.hosts == {"localhost", "127.0.0.1", "::1", "gate.example"}
+
+
 def test_a_short_api_key_is_refused() -> None:
     with pytest.raises(ConfigError, match="16 characters"):
         access_rules(host="127.0.0.1", control_key="k" * 32, api_keys=["short"])

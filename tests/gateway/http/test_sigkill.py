@@ -61,10 +61,16 @@ class Killed:
         return read_record(record_path(self.home / "records", played.created.id))
 
 
-@pytest.fixture
-async def killed(start_serve: Any, counter_bundle: Path, tmp_path: Path) -> Killed:
+@pytest.fixture(scope="module")
+def killed(
+    start_serve: Any, counter_bundle: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Killed:
     """Play several episodes at once, and kill the gateway in the midst of it."""
-    home = tmp_path / "home"
+    home = tmp_path_factory.mktemp("killed") / "home"
+    return anyio.run(play_and_kill, start_serve, counter_bundle, home)
+
+
+async def play_and_kill(start_serve: Any, counter_bundle: Path, home: Path) -> Killed:
     running = start_serve(home, "--environments", str(counter_bundle))
     request = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "purse"}})
     async with GatewayClient(running.url, running.key) as control:
@@ -87,11 +93,11 @@ async def killed(start_serve: Any, counter_bundle: Path, tmp_path: Path) -> Kill
     return Killed(home, played, survivors)
 
 
-async def test_no_sandbox_process_outlives_a_killed_gateway(killed: Killed) -> None:
+def test_no_sandbox_process_outlives_a_killed_gateway(killed: Killed) -> None:
     assert killed.survivors == []
 
 
-async def test_everything_answered_is_in_the_record(killed: Killed) -> None:
+def test_everything_answered_is_in_the_record(killed: Killed) -> None:
     assert sum(len(p.answered) for p in killed.played) >= ANSWERS_BEFORE_KILL
     for played in killed.played:
         recorded = {

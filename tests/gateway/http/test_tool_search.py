@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp import MCPError
 
 from astra_mcp.types import ToolSpec
 from gateway.search import find_tools
@@ -30,6 +31,8 @@ async def test_100_tools_are_listed_and_101_are_searched(
 ) -> None:
     async with open_gateway(many(100)) as gateway, sdk(f"{gateway.url}/mcp", era) as client:
         assert len((await client.list_tools()).tools) == 100
+        with pytest.raises(MCPError, match="search_tools"):
+            await client.call_tool("search_tools", {"query": "coins"})
     async with open_gateway(many(101)) as gateway, sdk(f"{gateway.url}/mcp", era) as client:
         names = [t.name for t in (await client.list_tools()).tools]
         assert names == ["search_tools", "call_tool"]
