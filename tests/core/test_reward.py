@@ -30,6 +30,10 @@ def score(num_solved: int, num_subtasks: int, num_calls: int) -> Reward:
         (4, 4, 4, 1.0, 1.0, 1.0),
     ],
 )
+@pytest.mark.claim("P9")
+@pytest.mark.claim("P10")
+@pytest.mark.claim("P11")
+@pytest.mark.claim("P12")
 def test_reward_is_the_f1_computed_by_hand(  # noqa: PLR0917
     solved: int, subtasks: int, calls: int, recall: float, precision: float, f1: float
 ) -> None:

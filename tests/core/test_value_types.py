@@ -59,6 +59,7 @@ def test_text_joins_the_text_blocks_alone() -> None:
     assert result.text == "a\nb"
 
 
+@pytest.mark.claim("P13")
 def test_a_renamed_tool_keeps_the_rest() -> None:
     renamed = SPEC.renamed("other")
     assert (renamed.name, renamed.description) == ("other", "Find it.")

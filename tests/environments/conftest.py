@@ -9,13 +9,13 @@ from astra_mcp.sandbox import Sandbox, SandboxLimits, open_sandbox
 from tests.environments.workshop import Workshop
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def anyio_backend() -> str:
-    """One event loop for the sandbox that all tests of the folder share."""
+    """One event loop for the sandbox that the tests of a module share."""
     return "asyncio"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def sandbox() -> AsyncGenerator[Sandbox]:
     """A real sandbox."""
     async with open_sandbox(SandboxLimits()) as opened:

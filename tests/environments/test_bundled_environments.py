@@ -21,6 +21,7 @@ async def test_a_bundled_environment_is_verified(folder: Path, sandbox: Sandbox)
     assert (await verify_bundle(bundle, sandbox)).failed_checks == ()
 
 
+@pytest.mark.claim("P15")
 def test_the_bundled_environments_are_many_and_various() -> None:
     documents = [load_bundle(folder).document for folder in FOLDERS]
     assert len(documents) >= 16
@@ -28,3 +29,10 @@ def test_the_bundled_environments_are_many_and_various() -> None:
     assert len({d.domain for d in documents}) >= 8
     assert Counter(d.language for d in documents)["zh"] >= 4
     assert sum(bool(d.provenance.rows) for d in documents) >= 6
+
+
+@pytest.mark.claim("P6")
+def test_one_tool_may_serve_several_sub_questions() -> None:
+    jobs = [load_bundle(folder).job for folder in FOLDERS]
+    shared = [job for job in jobs if max(Counter(i.tools for i in job).values()) > 1]
+    assert shared

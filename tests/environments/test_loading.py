@@ -18,6 +18,7 @@ def faults_of(path: Path) -> str:
     return "\n".join(caught.value.faults)
 
 
+@pytest.mark.claim("P1")
 def test_the_starting_bundle_loads(workshop: Workshop) -> None:
     bundle = load_bundle(workshop.path)
     assert bundle.name == "small-library"
@@ -186,6 +187,7 @@ DOCUMENT_FAULTS: list[tuple[Change, str]] = [
 ]
 
 
+@pytest.mark.claim("P2")
 @pytest.mark.parametrize(("change", "fault"), DOCUMENT_FAULTS, ids=[f for _, f in DOCUMENT_FAULTS])
 def test_a_fault_of_the_document_is_named(workshop: Workshop, change: Change, fault: str) -> None:
     workshop.change_document(change)
@@ -354,6 +356,7 @@ def test_an_unverified_bundle_needs_neither_graph_nor_gold(workshop: Workshop) -
     assert len(bundle.job) == 2
 
 
+@pytest.mark.claim("P4")
 def test_a_tool_free_leaf_stays_out_of_the_job(workshop: Workshop) -> None:
     leaf = {**THIRD, "hop_level": 3, "is_parallel": False, "dependencies": [2]}
     workshop.change_document(lambda d: d["sub_tasks"].append(leaf))
@@ -399,6 +402,7 @@ def _chain(widths: list[int]) -> list[Document]:
         ([4, 5], set[ScenarioType]()),
     ],
 )
+@pytest.mark.claim("P3")
 def test_each_shape_fits_one_scenario_type_at_most(
     workshop: Workshop, widths: list[int], fitting: set[ScenarioType]
 ) -> None:

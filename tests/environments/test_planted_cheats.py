@@ -391,6 +391,7 @@ DOCUMENT_CHEATS: dict[str, tuple[Change, Check, str]] = {
 }
 
 
+@pytest.mark.claim("P5")
 @pytest.mark.parametrize("cheat", DOCUMENT_CHEATS)
 async def test_a_cheat_in_the_document_is_refused_for_its_own_reason(
     workshop: Workshop, sandbox: Sandbox, cheat: str
