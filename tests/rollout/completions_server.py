@@ -38,6 +38,8 @@ class CompletionsServer:
     """Answers in its own time, in the place of everything else."""
     hang: bool = False
     """Accept requests and never answer."""
+    closing: anyio.Event = field(default_factory=anyio.Event)
+    """Set when the server goes; releases what hangs."""
 
     async def complete(self, request: Request) -> Response:
         """Answer one request."""
@@ -47,13 +49,18 @@ class CompletionsServer:
         if self.later is not None:
             return await self.later(body)
         if self.hang:
-            await anyio.sleep_forever()
+            return await self.wait_for_end()
         if self.script:
             entry = self.script.popleft()
             return entry if isinstance(entry, Response) else entry(body)
         if self.always is None:
             return JSONResponse({"error": {"message": "the script is over"}}, status_code=400)
         return self.always(body)
+
+    async def wait_for_end(self) -> Response:
+        """Answer nothing of use, and only when the server goes."""
+        await self.closing.wait()
+        return Response(status_code=503)
 
 
 @asynccontextmanager
@@ -64,7 +71,10 @@ async def open_completions_server() -> AsyncGenerator[CompletionsServer]:
     with bind("127.0.0.1", 0) as listener:
         async with listen(Starlette(routes=[route]), listener):
             server.base_url = url_of(listener, "/v1")
-            yield server
+            try:
+                yield server
+            finally:
+                server.closing.set()
 
 
 def says(

@@ -1,6 +1,7 @@
 """The agents without a model: which calls they make."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -194,11 +195,23 @@ def test_random_strings_come_from_examples_and_known_ones_as_far_as_these_are_va
     assert drawn == {"Oslo", "Rome"}
 
 
+def test_known_strings_that_do_not_fit_are_passed_over_and_made_up_ones_are_ascii() -> None:
+    properties = {"c": {"type": "string", "pattern": r"^\d{3}$"}, "d": {"type": "string"}}
+    source = ArgumentSource(spec("t", properties, ["c", "d"]).input_schema)
+    rng = generator(2)
+    codes = [str(source.draw(rng, [f"word {i}" for i in range(500)])["c"]) for _ in range(10)]
+    words = [str(source.draw(rng)["d"]) for _ in range(10)]
+
+    assert all(re.fullmatch("[0-9]{3}", code) for code in codes)
+    assert all(word.isascii() for word in words)
+
+
 @pytest.mark.parametrize(
     "schema",
     [
         {"type": "object", "properties": {}},
         {"type": "object"},
+        {"type": "object", "properties": {"a": {}, "b": {}}, "minProperties": 1},
         {"properties": {"anything": {}}, "required": ["anything"]},
         {
             "type": "object",

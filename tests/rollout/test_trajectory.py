@@ -189,7 +189,7 @@ def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("precious", encoding="utf-8")
 
-    with pytest.raises(ConfigError, match="exists"):
+    with pytest.raises(ConfigError, match="exists and is kept"):
         TrajectoryWriter(path)
     assert path.read_text(encoding="utf-8") == "precious"
 

@@ -29,7 +29,7 @@ class CallRequest:
     arguments: str
     """JSON text of an object. Anything else is answered with an error and reaches no tool."""
     id: str = ""
-    """The agent's own name for it; by default, and where it was used before, one is made."""
+    """The agent's own name for it; by default one is made."""
 
     @classmethod
     def of(cls, name: str, arguments: JsonObject) -> "CallRequest":

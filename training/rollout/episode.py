@@ -150,9 +150,8 @@ class LiveEpisode:
         self._notes.append(CallNote(tool_call_id=name, seq=call.seq, is_error=is_error))
 
     def _name_call(self, call: CallRequest) -> str:
-        """Keep the agent's id where it is new, so that ids are unique in the trajectory."""
-        number = next(self._call_numbers)
-        name = call.id if call.id and call.id not in self._used_ids else f"call_{number}"
+        """Keep the agent's id, changed where it was used before, so that ids are unique."""
+        name = call.id or f"call_{next(self._call_numbers)}"
         while name in self._used_ids:
             name += "_"
         self._used_ids.add(name)
