@@ -47,8 +47,18 @@ class Message(NamedTuple):
 
 
 def channel_pair() -> tuple["Channel", socket.socket]:
-    """Make the two ends of a new channel: the host's, and the one to give away."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    """Make the two ends of a new channel: the host's, and the one to give away.
+
+    Raises:
+        SandboxError: The host has no descriptor left.
+    """
+    try:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    except OSError as error:
+        raise SandboxError(
+            f"no socket for a new session: {error.strerror}. Raise the limit of open files "
+            "(ulimit -n): a session needs two"
+        ) from error
     return Channel(ours), theirs
 
 

@@ -1,6 +1,5 @@
 """The way in: opens the sandbox that this machine offers, or none where a required layer is missing."""
 
-import resource
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -14,9 +13,6 @@ from astra_mcp.sandbox.runtime import Runtime
 from astra_mcp.sandbox.unsandboxed import open_plain_processes
 
 __all__ = ["open_sandbox"]
-
-_OPEN_FILES = 1 << 16
-"""Descriptors that the host asks for: two per session."""
 
 
 @asynccontextmanager
@@ -46,7 +42,6 @@ async def open_sandbox(
     report = machine or await to_thread.run_sync(examine_machine, runtime)
     if report.missing:
         raise SandboxUnavailableError(_refusal(report))
-    _allow_many_descriptors()
     async with open_locked(limits, report, runtime) as sandbox:
         yield sandbox
 
@@ -59,10 +54,3 @@ def _refusal(report: SandboxReport) -> str:
         "seccomp, prctl and pidfd_open calls (Docker's default profile does). Code that you trust can "
         "be run without a sandbox: pass --trusted."
     )
-
-
-def _allow_many_descriptors() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,6 +1,6 @@
 """What a sandbox offers to its users, whatever enforces it.
 
-Two implementations: the locked zygote (:mod:`astra_mcp.sandbox.zygote`) and plain processes for trusted
+Two implementations: the locked zygote (:mod:`astra_mcp.sandbox.locked`) and plain processes for trusted
 code on platforms without it (:mod:`astra_mcp.sandbox.unsandboxed`). Everything a session says is data
 from untrusted code: its values are never evaluated, its claims about itself never trusted.
 """

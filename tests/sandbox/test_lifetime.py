@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import resource
 import runpy
 import signal
 import subprocess
@@ -264,6 +265,24 @@ async def test_a_session_costs_two_descriptors_and_gives_them_back(
         await session.aclose()
     assert len(os.listdir("/proc/self/fd")) == before
     assert len(below(server_of(locked))) == 1
+
+
+async def test_without_free_descriptors_opening_fails_clearly_and_the_others_live_on(
+    locked: LockedSandbox, clock: datetime
+) -> None:
+    module = await locked.load(CODE, clock=clock)
+    session = await locked.open_session(module, seed=1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    next_free = os.dup(0)
+    os.close(next_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_free + 1, hard))
+    try:
+        with pytest.raises(SandboxError, match="limit of open files"):
+            await locked.open_session(module, seed=2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert await session.call("ready", {}) == Returned(value=1)
+    await session.aclose()
 
 
 async def test_opening_that_is_cancelled_leaves_no_process(
