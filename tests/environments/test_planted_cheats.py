@@ -119,6 +119,24 @@ CODE_CHEATS: dict[str, tuple[str, str, Check, str]] = {
         Check.DETERMINISM,
         "differs between two",
     ),
+    "orders by addresses while it loads": (
+        "get_due_date",
+        DUE
+        + HONEST_DUE
+        + """
+    return {"due": due.isoformat(), "rows": ORDER}
+
+
+class Row:
+    def __init__(self, name: int) -> None:
+        self.name = name
+
+
+ORDER = [row.name for row in {Row(i) for i in range(64)}]
+""",
+        Check.DETERMINISM,
+        "two layouts of memory",
+    ),
     "calls id": (
         "get_due_date",
         DUE + HONEST_DUE + "    return {'due': due.isoformat(), 'row': id(book) % 97}\n",
@@ -260,6 +278,28 @@ CODE_CHEATS: dict[str, tuple[str, str, Check, str]] = {
 """,
         Check.CLEAR_ERROR,
         "crashes instead of explaining (KeyError)",
+    ),
+    "crashes with the interpreter's words": (
+        "get_due_date",
+        DUE
+        + """
+    book = BOOKS.get(number)
+    due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
+    return {"due": due.isoformat()}
+""",
+        Check.CLEAR_ERROR,
+        "crashes instead of explaining (TypeError)",
+    ),
+    "shows the interpreter's words as its own error": (
+        "get_due_date",
+        DUE
+        + """
+    book = list(BOOKS.values())[list(BOOKS).index(number)]
+    due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
+    return {"due": due.isoformat()}
+""",
+        Check.CLEAR_ERROR,
+        "crashes instead of explaining (ValueError)",
     ),
     "shows a path in an error": (
         "get_due_date",
