@@ -114,6 +114,7 @@ async def test_repeated_and_missing_call_ids_are_replaced(
     assert [json.loads(m.content)["city"] for m in answers] == ["A", "B", "C", "D"]
 
 
+@pytest.mark.claim("P8")
 async def test_the_agent_stops_after_32_turns_with_calls(
     completions: CompletionsServer, agent: ModelAgent
 ) -> None:

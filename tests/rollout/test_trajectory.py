@@ -92,6 +92,7 @@ def conversations(draw: st.DrawFn) -> list[Message]:
     return messages
 
 
+@pytest.mark.claim("P14")
 @given(conversations())
 def test_every_answered_conversation_is_a_trajectory_and_survives_json(
     messages: list[Message],
