@@ -120,7 +120,8 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
     else:
         report.print_table(file=path)
     if was_stopped:
-        say.print(f"stopped; {report.num_finished} of {len(rollouts)} episodes are kept in {path}")
+        kept = f"{report.num_finished} of {len(rollouts)} episodes are kept in {path}"
+        say.print(f"stopped; {kept}", markup=False)
         return ExitCode.STOPPED
     return ExitCode.FAILED if report.num_failed else ExitCode.DONE
 
@@ -134,7 +135,7 @@ async def _play(
 ) -> tuple[RolloutReport, bool]:
     """Play everything; a signal stops it and keeps what is finished."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -260,4 +261,4 @@ def _default_file(home: Path, agent: str) -> Path:
 
 def _say_gateway(access: GatewayAccess) -> None:
     what = "no gateway was running: an own one serves" if access.is_own else "gateway"
-    say.print(f"{what} at {access.url}", highlight=False)
+    say.print(f"{what} at {access.url}", highlight=False, markup=False)

@@ -92,7 +92,7 @@ class RolloutReport:
             table.add_row(name, _show_statuses(rows), *figures, _show(means["calls"], digits=1))
         out.print(table)
         self._say_failures()
-        say.print(f"trajectories: {file}", highlight=False)
+        say.print(f"trajectories: {file}", highlight=False, markup=False)
 
     def _say_failures(self) -> None:
         found = Counter(
