@@ -7,7 +7,8 @@ AstraError
     SandboxError         the sandbox itself failed
         SandboxUnavailableError   this machine lacks a required layer
         ToolCodeError             tool code does not compile or its module does not load
-        SandboxDiedError          an episode's process ended during a call
+        SandboxDiedError          tool code ended its own process, or was stopped for what it did
+        SandboxLostError          a process ended for no fault of its tool code
     UpstreamError        a server behind the gateway failed
     GatewayError         the gateway could not do what it was asked to
         UnknownNameError          no such environment, server, episode or tool
@@ -36,6 +37,7 @@ __all__ = [
     "PortInUseError",
     "SandboxDiedError",
     "SandboxError",
+    "SandboxLostError",
     "SandboxUnavailableError",
     "ToolCodeError",
     "TransportError",
@@ -92,9 +94,16 @@ class ToolCodeError(SandboxError):
 
 
 class SandboxDiedError(SandboxError):
-    """The process of a sandbox session ended or was killed during a call.
+    """The process of a sandbox session ended or was stopped because of what its tool code did.
 
     The message says why in words that may be shown to an agent (no path, no traceback).
+    """
+
+
+class SandboxLostError(SandboxError):
+    """The process of a sandbox session ended for no fault of its tool code, such as with its fork server.
+
+    The call took no effect that outlives the process: it may be repeated on rebuilt state.
     """
 
 

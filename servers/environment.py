@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 import anyio
 
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.errors import SandboxDiedError, SandboxError
+from astra_mcp.environments.results import render_answer, render_refusal
+from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
 from astra_mcp.sandbox.protocol import Raised, Returned, Sandbox, SandboxSession
 from astra_mcp.schemas import ArgumentCheck, compile_schema
 from astra_mcp.types import (
@@ -30,6 +31,8 @@ MAX_KILLS = 3
 """A session whose calls destroyed this many processes has failed."""
 
 CLOSE_SECONDS = 10.0
+LOST_RETRIES = 2
+"""How often a call is repeated whose process ended for no fault of its tool code."""
 
 _log = logging.getLogger(__name__)
 
@@ -135,17 +138,25 @@ class EnvironmentSession:
         Raises:
             SandboxError: The session is closed, or was closed during the call.
         """
-        fault = self._argument_fault(tool, arguments)
-        if fault is not None:
+        spec = self._server.tool(tool)
+        if spec is None:
+            names = ", ".join(t.name for t in self._server.tools)
+            fault = f"There is no tool named {tool!r}. Available tools: {names}."
             return _error(fault, Origin.TOOL, CallOutcome.REJECTED)
+        faults = self._server.check(tool).faults(arguments)
+        if faults:
+            return UpstreamReply(
+                result=render_refusal(tool, faults),
+                origin=Origin.TOOL,
+                outcome=CallOutcome.REJECTED,
+            )
         async with self._turn:
             if self._is_closed:
                 raise SandboxError(_CLOSED)
             if self._kills >= MAX_KILLS:
                 return _error(_FAILED, Origin.SANDBOX, CallOutcome.REJECTED)
             try:
-                process = self._process or await self._rebuild()
-                answer = await self._run(process, tool, arguments)
+                answer = await self._run_or_repeat(tool, arguments)
             except SandboxDiedError as error:
                 if self._is_closed:
                     raise SandboxError(_CLOSED) from error
@@ -153,7 +164,8 @@ class EnvironmentSession:
             except SandboxError:
                 _log.exception("the sandbox of session %.8s failed", self._key)
                 return _error(_UNAVAILABLE, Origin.SANDBOX, CallOutcome.REJECTED)
-        return self._reply(tool, answer)
+        result = render_answer(spec, answer)
+        return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
 
     async def aclose(self) -> None:
         """End the process, cutting off a call under way; closing twice is allowed."""
@@ -163,14 +175,19 @@ class EnvironmentSession:
             async with self._turn:  # a call may be starting a process just now
                 await self._give_up_process()
 
-    def _argument_fault(self, tool: str, arguments: Mapping[str, JsonValue]) -> str | None:
-        if self._server.tool(tool) is None:
-            names = ", ".join(t.name for t in self._server.tools)
-            return f"There is no tool named {tool!r}. Available tools: {names}."
-        faults = self._server.check(tool).faults(arguments)
-        if not faults:
-            return None
-        return f"Invalid arguments for {tool}:\n" + "\n".join(f"- {fault}" for fault in faults)
+    async def _run_or_repeat(
+        self, tool: str, arguments: Mapping[str, JsonValue]
+    ) -> Returned | Raised:
+        """Run a call; one whose process was lost for no fault of its own runs again on rebuilt state."""
+        for _ in range(LOST_RETRIES):
+            try:
+                return await self._run(self._process or await self._rebuild(), tool, arguments)
+            except SandboxLostError as error:
+                if self._is_closed:
+                    raise
+                _log.warning("the process of session %.8s was lost: %s", self._key, error)
+                await self._give_up_process()
+        return await self._run(await self._rebuild(), tool, arguments)
 
     async def _run(
         self, process: SandboxSession, tool: str, arguments: Mapping[str, JsonValue]
@@ -218,15 +235,6 @@ class EnvironmentSession:
             return _error(_FAILED, Origin.SANDBOX, CallOutcome.KILLED)
         text = f"{tool} was stopped: {error}. The call had no effect; the state is as it was before it."
         return _error(text, Origin.TOOL, CallOutcome.KILLED)
-
-    def _reply(self, tool: str, answer: Returned | Raised) -> UpstreamReply:
-        if isinstance(answer, Raised):
-            text = f"{answer.kind}: {answer.message}" if answer.message else answer.kind
-            return _error(text, Origin.TOOL, CallOutcome.APPLIED)
-        spec = self._server.tool(tool)
-        is_structured = spec is not None and spec.output_schema is not None
-        result = ToolResult.from_value(answer.value, structured=is_structured)
-        return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
 
 
 _FAILED = f"The environment has failed: {MAX_KILLS} calls destroyed its sandbox. It takes no further calls."

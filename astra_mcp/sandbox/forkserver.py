@@ -83,6 +83,14 @@ class ForkServer:
             raise SandboxError(f"no process for a template: {answer.get('error')}")
         return LockedProcess(answer["pid"], descriptors[0])
 
+    def has_ended(self) -> bool:
+        """Tell whether it has ended, before anyone was told; its processes end with it."""
+        try:
+            look = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            return os.waitid(os.P_PID, self._process.pid, look) is not None
+        except ChildProcessError:
+            return True
+
     async def wait_ended(self) -> None:
         """Wait for the end of the fork server, expected or not."""
         await self._process.wait()

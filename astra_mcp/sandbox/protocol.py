@@ -115,8 +115,9 @@ class SandboxSession(Protocol):
         The virtual clock advances by one second before each call.
 
         Raises:
-            SandboxDiedError: The process ended or was killed (time, memory, exit, oversized result).
-                The session is dead; every later call raises the same.
+            SandboxDiedError: The process ended or was killed for what the tool did (time, memory,
+                exit, oversized result). The session is dead; every later call raises the same.
+            SandboxLostError: The process ended for no fault of the tool; otherwise alike.
         """
         ...
 

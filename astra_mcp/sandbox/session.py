@@ -5,11 +5,11 @@ The same for every backend; what differs is the :class:`SessionProcess` that is 
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Protocol, cast
 
 import anyio
 
-from astra_mcp.errors import SandboxDiedError
+from astra_mcp.errors import SandboxDiedError, SandboxLostError
 from astra_mcp.sandbox.channel import Channel, ChannelClosedError, OversizedMessageError
 from astra_mcp.sandbox.protocol import Raised, Returned, SandboxLimits
 from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_call
@@ -23,6 +23,7 @@ _ENDED = (
     "the tool ended its own process: it exited, crashed, or used up its memory or processor time"
 )
 _MALFORMED = "the tool tampered with its process and was stopped"
+_LOST = "the sandbox ended while it ran the tool"
 _ABANDONED = "the call was abandoned and the tool was stopped"
 
 
@@ -53,14 +54,25 @@ class ProcessSession:
         limits: SandboxLimits,
         *,
         on_closed: Callable[["ProcessSession"], None],
+        is_lost: Callable[[], bool] = lambda: False,
     ) -> None:
+        """Hold a process.
+
+        Args:
+            channel: Reaches the process.
+            process: What is killed.
+            limits: Bounds of each call.
+            on_closed: Told when the process is gone.
+            is_lost: Tells whether whatever keeps the process alive has ended, which ends it too.
+        """
         self._channel = channel
         self._process = process
         self._limits = limits
         self._on_closed = on_closed
         self._turn = anyio.Lock()
         self._running: anyio.CancelScope | None = None
-        self._death: str | None = None
+        self._is_lost = is_lost
+        self._death: SandboxDiedError | SandboxLostError | None = None
         self._released = False
 
     @property
@@ -72,16 +84,16 @@ class ProcessSession:
         """Call a function; see :meth:`astra_mcp.sandbox.protocol.SandboxSession.call`."""
         async with self._turn:
             if self._death is not None:
-                raise SandboxDiedError(self._death)
+                raise self._death
             outcome: Returned | Raised | str = _ABANDONED
             try:
                 outcome = await self._attempt(function, arguments)
             finally:
                 if isinstance(outcome, str):
-                    self.kill(outcome)
-            if isinstance(outcome, str):
-                raise SandboxDiedError(self._death)
-            return outcome
+                    self._end(SandboxDiedError(outcome))
+            if self._death is not None:
+                raise self._death
+            return cast("Returned | Raised", outcome)
 
     async def _attempt(
         self, function: str, arguments: Mapping[str, JsonValue]
@@ -92,6 +104,8 @@ class ProcessSession:
             with anyio.move_on_after(limits.hard_seconds) as self._running:
                 return await self._exchange(function, arguments)
         except ChannelClosedError:
+            if self._is_lost():
+                self.lose(_LOST)
             return _ENDED
         except OversizedMessageError:
             return f"the tool returned more than {limits.result_bytes:,} bytes and was stopped"
@@ -112,9 +126,16 @@ class ProcessSession:
         return parse_call(message, output_bytes=limits.output_bytes)
 
     def kill(self, reason: str) -> None:
-        """Kill the process; the first reason is what callers are told from now on."""
+        """Kill the process for what its tool code did; the first reason is what callers are told."""
+        self._end(SandboxDiedError(reason))
+
+    def lose(self, reason: str) -> None:
+        """Kill the process for no fault of its tool code; the first reason is what callers are told."""
+        self._end(SandboxLostError(reason))
+
+    def _end(self, death: SandboxDiedError | SandboxLostError) -> None:
         if self._death is None:
-            self._death = reason
+            self._death = death
             self._process.kill()
         if self._running is not None:
             self._running.cancel()

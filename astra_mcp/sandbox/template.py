@@ -37,9 +37,16 @@ class Template:
     """The host's view of a template and of the sessions that branched from it."""
 
     def __init__(
-        self, channel: Channel, process: LockedProcess, source: ModuleSource, limits: SandboxLimits
+        self,
+        channel: Channel,
+        process: LockedProcess,
+        source: ModuleSource,
+        limits: SandboxLimits,
+        *,
+        server_has_ended: Callable[[], bool],
     ) -> None:
         self._source = source
+        self._server_has_ended = server_has_ended
         self.users = 0
         """How many are about to branch from it."""
         self._channel = channel
@@ -69,7 +76,7 @@ class Template:
         except BaseException:
             channel.close()
             raise
-        template = cls(channel, process, source, limits)
+        template = cls(channel, process, source, limits, server_has_ended=server.has_ended)
         try:
             await template._open_gate(tasks)
             await load_module(channel, source, limits)
@@ -125,7 +132,9 @@ class Template:
             self._sessions.discard(session)
             on_closed()
 
-        session = ProcessSession(channel, process, self._limits, on_closed=closed)
+        session = ProcessSession(
+            channel, process, self._limits, on_closed=closed, is_lost=self._server_has_ended
+        )
         self._sessions.add(session)
         return session
 
@@ -145,11 +154,11 @@ class Template:
         return open_member(speaker, leader=self.pid)
 
     def kill(self, reason: str) -> None:
-        """Kill the template and its sessions; callers of those are told the reason."""
+        """Kill the template and its sessions, which are not to blame; their callers learn the reason."""
         self._killed = True
         self._process.kill()
         for session in tuple(self._sessions):
-            session.kill(reason)
+            session.lose(reason)
         if self._gate is not None:
             self._gate.close()
 

@@ -17,7 +17,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from astra_mcp.errors import SandboxDiedError, SandboxError
+from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
 from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
@@ -136,7 +136,7 @@ async def test_when_the_fork_server_is_killed_sessions_end_and_the_next_one_work
 
     os.kill(first, signal.SIGKILL)
 
-    with pytest.raises(SandboxDiedError):
+    with pytest.raises(SandboxLostError):
         await session.call("blocked", {})
     await session.aclose()
     assert await anyio.to_thread.run_sync(wait_until_gone, handles, 20.0) == 0
@@ -179,7 +179,7 @@ async def test_leaving_the_sandbox_ends_sessions_that_nobody_closed(
         session = await sandbox.open_session(module, seed=1)
         handle = os.pidfd_open(session.pid)
     assert wait_until_gone([handle], 0.5) == 0
-    with pytest.raises(SandboxDiedError, match="the sandbox is closed"):
+    with pytest.raises(SandboxLostError, match="the sandbox is closed"):
         await session.call("ready", {})
 
 

@@ -1,5 +1,7 @@
 """What a session of an environment server promises, with the real sandbox behind it."""
 
+import os
+import signal
 from collections.abc import Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -20,6 +22,7 @@ from astra_mcp.sandbox import (
     SandboxSession,
     open_sandbox,
 )
+from astra_mcp.sandbox.locked import LockedSandbox
 from astra_mcp.types import CallOutcome, Origin, PastCall, ServerKind, UpstreamReply
 from servers.environment import MAX_KILLS, EnvironmentServer, EnvironmentSession
 
@@ -150,6 +153,25 @@ async def test_the_last_kill_is_the_sandbox_failing(server: EnvironmentServer) -
     assert {k.outcome for k in kills} == {CallOutcome.KILLED}
     assert (after.origin, after.outcome) == (Origin.SANDBOX, CallOutcome.REJECTED)
     assert after.result.is_error
+
+
+async def test_a_process_lost_with_its_fork_server_is_rebuilt_and_nobody_notices(
+    server: EnvironmentServer, sandbox: Sandbox
+) -> None:
+    assert isinstance(sandbox, LockedSandbox)
+    async with opened(server) as whole:
+        expected = await play(whole, TALK)
+    async with opened(server) as session:
+        replies: list[UpstreamReply] = []
+        for call in TALK:
+            replies += await play(session, [call])
+            pid = sandbox.server_pid
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+            with anyio.fail_after(10):
+                while sandbox.server_pid == pid:  # noqa: ASYNC110 - a process's end is no event here
+                    await anyio.sleep(0.01)
+        assert replies == expected
 
 
 async def test_an_earlier_life_is_replayed_before_the_first_call(server: EnvironmentServer) -> None:
