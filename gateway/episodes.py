@@ -74,6 +74,7 @@ class Episodes:
         self._sinks = tuple(sinks)
         self._now = now
         self._live: dict[str, Episode] = {}
+        self._generations: dict[tuple[str, str], int] = {}
         self._last_asked: dict[str, float] = {}
         self._ended: OrderedDict[str, Episode] = OrderedDict()
 
@@ -154,7 +155,7 @@ class Episodes:
             caller: Whose state it is; the same caller gets the same state, also after a restart.
             servers: Names of the servers that the endpoint shows.
         """
-        generation = 0
+        generation = self._generations.get((endpoint, caller), 0)
         while True:
             episode = self._interactive_id(endpoint, caller, generation)
             known = self._live.get(episode)
@@ -167,6 +168,7 @@ class Episodes:
                 self._last_asked[episode] = self._now()
                 return known
             generation += 1
+            self._generations[endpoint, caller] = generation
 
     def _interactive_id(self, endpoint: str, caller: str, generation: int) -> EpisodeId:
         message = "\0".join(("interactive", endpoint, caller, str(generation))).encode()
