@@ -28,6 +28,7 @@ from gateway.protocol import (
     EnvironmentInfo,
     EpisodeCreated,
     EpisodeId,
+    EpisodeRecord,
     EpisodeRequest,
     EpisodeState,
     GoldStep,
@@ -165,6 +166,11 @@ class GatewayClient:
         return self._model(
             EpisodeState, await self._send("GET", f"/v1/episodes/{quote(episode, safe='')}")
         )
+
+    async def record(self, episode: EpisodeId) -> EpisodeRecord:
+        """Read an episode's calls with their results, origins and what they solved."""
+        path = f"/v1/episodes/{quote(episode, safe='')}/record"
+        return self._model(EpisodeRecord, await self._send("GET", path))
 
     async def close_episode(self, episode: EpisodeId) -> EpisodeState:
         """Close an episode and read its final state; closing twice is allowed."""

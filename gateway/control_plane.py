@@ -30,6 +30,7 @@ from gateway.protocol import (
     Catalog,
     EnvironmentInfo,
     EpisodeCreated,
+    EpisodeRecord,
     EpisodeRequest,
     EpisodeState,
     GoldStep,
@@ -105,6 +106,7 @@ class ControlPlane:
         v1.add_api_route("/episodes", self.list_open, methods=["GET"])
         v1.add_api_route("/episodes/{id}", self.state, methods=["GET"])
         v1.add_api_route("/episodes/{id}", self.close, methods=["DELETE"])
+        v1.add_api_route("/episodes/{id}/record", self.record, methods=["GET"])
         v1.add_api_route("/environments", self.environments, methods=["GET"])
         v1.add_api_route("/environments/{name}", self.environment, methods=["GET"])
         v1.add_api_route("/environments/{name}/gold", self.gold, methods=["GET"])
@@ -145,6 +147,10 @@ class ControlPlane:
     async def state(self, id: str) -> EpisodeState:
         """Read where an episode stands, its reward included."""
         return self._episodes.state(id)
+
+    async def record(self, id: str) -> EpisodeRecord:
+        """Read an episode's calls with their results, origins and what they solved."""
+        return self._episodes.record(id)
 
     async def close(self, id: str) -> EpisodeState:
         """Close an episode after its running calls, and read its final state; repeatable."""

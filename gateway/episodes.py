@@ -29,6 +29,7 @@ from gateway.protocol import (
     Catalog,
     EpisodeId,
     EpisodeLimits,
+    EpisodeRecord,
     EpisodeRequest,
     EpisodeState,
     EpisodeStatus,
@@ -127,6 +128,19 @@ class Episodes:
         found = self.get(episode)
         found.expire_if_due()
         return found.state()
+
+    def record(self, episode: str) -> EpisodeRecord:
+        """Read what an episode's record says so far."""
+        found = self.get(episode)
+        found.expire_if_due()
+        record = read_record(record_path(self._folder, found.id))
+        return EpisodeRecord(
+            state=found.state(),
+            prompt=record.opened.prompt,
+            tools_hash=record.opened.tools_hash,
+            servers=record.opened.servers,
+            calls=tuple(call.as_state() for call in record.calls),
+        )
 
     async def close(self, episode: str) -> EpisodeState:
         """End an episode after its running calls, and release what it holds; repeatable."""

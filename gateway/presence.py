@@ -22,6 +22,9 @@ if sys.platform != "win32":
 __all__ = ["RunningGateway", "announce", "claim_home", "find_gateway"]
 
 
+_LOCK = "gateway.lock"
+
+
 class RunningGateway(BaseModel):
     """How another command of the same home reaches the gateway."""
 
@@ -38,9 +41,9 @@ def find_gateway(home: Path) -> RunningGateway | None:
     """Find the gateway that serves a home; None where none runs."""
     try:
         running = RunningGateway.model_validate_json(_path(home).read_bytes())
-    except (FileNotFoundError, ValidationError):
+    except (OSError, ValidationError):
         return None
-    return running if _is_alive(running.pid) else None
+    return running if _is_claimed(home) and _is_alive(running.pid) else None
 
 
 @contextmanager
@@ -52,7 +55,7 @@ def claim_home(home: Path) -> Generator[None]:
     """
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(home / "gateway.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(home / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         msg = f"{home} cannot be written ({error.strerror}): choose another ASTRA_MCP_HOME"
         raise GatewayError(msg) from None
@@ -91,6 +94,23 @@ def announce(home: Path, running: RunningGateway) -> Generator[None]:
         found = find_gateway(home)
         if found is None or found.pid == running.pid:
             path.unlink(missing_ok=True)
+
+
+def _is_claimed(home: Path) -> bool:
+    """Tell whether a process holds the lock, so that a reused process id deceives nobody."""
+    if sys.platform == "win32":
+        return True
+    try:
+        descriptor = os.open(home / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _path(home: Path) -> Path:

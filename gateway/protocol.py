@@ -17,8 +17,10 @@ from astra_mcp.types import (
     Failure,
     JsonObject,
     JsonValue,
+    Origin,
     PastCall,
     ServerKind,
+    ToolResult,
     ToolSpec,
     UpstreamReply,
 )
@@ -27,12 +29,14 @@ __all__ = [
     "CALL_ID_KEY",
     "EPISODE_KEY_KEY",
     "SEQ_KEY",
+    "CallState",
     "Catalog",
     "DistractorRequest",
     "EnvironmentInfo",
     "EpisodeCreated",
     "EpisodeId",
     "EpisodeLimits",
+    "EpisodeRecord",
     "EpisodeRequest",
     "EpisodeState",
     "EpisodeStatus",
@@ -305,6 +309,40 @@ class EpisodeState(_Wire):
     """What weakens the record, such as ``no landlock``."""
     created_at: datetime
     expires_at: datetime
+
+
+class CallState(_Wire):
+    """One recorded call."""
+
+    n: int
+    """Place in the record, from 0."""
+    call_id: str
+    seq: int | None
+    server: str | None
+    """None for a tool that the episode does not list."""
+    tool: str | None
+    """The tool's own name at its server."""
+    shown: str
+    """The name that the agent used."""
+    arguments: JsonObject
+    is_distractor: bool
+    result: ToolResult | None
+    """None where the call has not finished; so are the origin and the latency."""
+    origin: Origin | None
+    solved: tuple[int, ...]
+    """Ids of the sub-tasks that this call solved."""
+    latency_ms: float | None
+
+
+class EpisodeRecord(_Wire):
+    """Answer to ``GET /v1/episodes/{id}/record``."""
+
+    state: EpisodeState
+    prompt: str | None
+    tools_hash: str
+    servers: dict[str, str]
+    """Name to version (content hash) of every server of the episode."""
+    calls: tuple[CallState, ...]
 
 
 class ServerInfo(_Wire):

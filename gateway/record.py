@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from astra_mcp.errors import GatewayError
 from astra_mcp.reward import JobItem, Reward
 from astra_mcp.types import CallOutcome, Failure, JsonObject, JsonValue, Origin, ToolResult
-from gateway.protocol import EpisodeId, EpisodeLimits, EpisodeStatus, RecordSink
+from gateway.protocol import CallState, EpisodeId, EpisodeLimits, EpisodeStatus, RecordSink
 
 __all__ = [
     "RECORD_VERSION",
@@ -127,6 +127,24 @@ class RecordedCall:
 
     started: CallStarted
     finished: CallFinished | None
+
+    def as_state(self) -> CallState:
+        """Render for the control plane."""
+        started, finished = self.started, self.finished
+        return CallState(
+            n=started.n,
+            call_id=started.call_id,
+            seq=started.seq,
+            server=started.server,
+            tool=started.tool,
+            shown=started.shown,
+            arguments=started.arguments,
+            is_distractor=started.distractor,
+            result=finished.result if finished else None,
+            origin=finished.origin if finished else None,
+            solved=finished.solved if finished else (),
+            latency_ms=finished.latency_ms if finished else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,6 +188,9 @@ class Gate:
         try:
             self._check(scope)
             body = await self._read_body(scope, receive)
+            if body is None:
+                status = 499  # nobody waits for an answer; the number is what proxies log
+                return
             await self._app(scope, body, watched)
         except Refusal as refusal:
             await send_json(
@@ -254,8 +257,11 @@ class Gate:
         msg = f"a valid {which} is needed: send it as 'Authorization: Bearer <key>'"
         raise Refusal(401, "wrong_key", msg, {"WWW-Authenticate": "Bearer"})
 
-    async def _read_body(self, scope: Scope, receive: Receive) -> Receive:
-        """Take in the whole body within its limits; the application reads it from memory."""
+    async def _read_body(self, scope: Scope, receive: Receive) -> Receive | None:
+        """Take in the whole body within its limits; the application reads it from memory.
+
+        None where the client went away before its request was complete.
+        """
         limit = self._rules.max_body_bytes
         too_large = Refusal(413, "body_too_large", f"at most {limit} bytes are accepted")
         declared = _values(scope["headers"], b"content-length")
@@ -268,7 +274,7 @@ class Gate:
                 while not is_complete:
                     message = await receive()
                     if message["type"] != "http.request":
-                        break
+                        return None
                     body += message.get("body", b"")
                     if len(body) > limit:
                         raise too_large
@@ -276,7 +282,7 @@ class Gate:
         except TimeoutError:
             msg = f"the request did not arrive within {BODY_SECONDS:g} s"
             raise Refusal(408, "too_slow", msg) from None
-        return _replay(bytes(body), receive) if is_complete else receive
+        return _replay(bytes(body), receive)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

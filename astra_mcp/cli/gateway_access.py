@@ -12,7 +12,7 @@ from gateway.app import open_app
 from gateway.episodes import open_episodes
 from gateway.keys import derive_secret, ensure_control_key, read_control_key
 from gateway.metrics import Metrics
-from gateway.presence import claim_home, find_gateway
+from gateway.presence import find_gateway
 from gateway.security import access_rules
 
 __all__ = ["CONTROL_KEY_VARIABLE", "GatewayAccess", "open_gateway_access"]
@@ -67,7 +67,8 @@ async def _open_own(settings: Settings) -> AsyncGenerator[GatewayAccess]:
         max_body_bytes=settings.serve.max_body_bytes,
     )
     metrics = Metrics()
-    with bind(_LOOPBACK, 0) as listener, claim_home(settings.home):
+    # The home need not be claimed: this gateway only ever touches the episodes that it opens.
+    with bind(_LOOPBACK, 0) as listener:
         async with (
             open_catalog(settings) as catalog,
             open_episodes(

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.sandbox import Sandbox, SandboxLimits, open_sandbox
-from tests.environments.workshop import Workshop
+
+from workshop import Workshop
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ from typer.testing import CliRunner, Result
 
 from astra_mcp.cli.main import app
 from astra_mcp.environments.acceptance import Check
-from tests.environments.workshop import Workshop, put
+
+from workshop import Workshop, put
 
 
 @pytest.fixture

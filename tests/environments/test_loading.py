@@ -9,7 +9,8 @@ import pytest
 from astra_mcp.environments.bundle import ScenarioType
 from astra_mcp.environments.loading import MAX_CODE_BYTES, load_bundle
 from astra_mcp.errors import BundleError
-from tests.environments.workshop import Change, Document, Workshop, calling, put, remove
+
+from workshop import Change, Document, Workshop, calling, put, remove
 
 
 def faults_of(path: Path) -> str:

@@ -6,7 +6,8 @@ from astra_mcp.environments.acceptance import Check, Verdict, verdict_of_faults,
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import BundleError
 from astra_mcp.sandbox import Sandbox
-from tests.environments.workshop import Change, Workshop, both, put
+
+from workshop import Change, Workshop, both, put
 
 AUTHOR = ("tools", 0, "input_schema", "properties", "author")
 FORMAT = ("tools", 0, "input_schema", "properties", "format")

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from tests.rollout.completions_server import CompletionsServer, open_completions_server
+from completions_server import CompletionsServer, open_completions_server
 
 
 @pytest.fixture

@@ -14,13 +14,14 @@ from astra_mcp.seeds import generator
 from astra_mcp.trajectory import AssistantMessage, StopReason
 from astra_mcp.types import JsonValue, ToolResult
 from gateway.protocol import GoldStep
-from tests.rollout.in_memory_tools import CITY, InMemoryTools, ReceivedCall, spec
 from training.rollout.agent import AgentError
 from training.rollout.arguments import ArgumentSource, find_strings
 from training.rollout.chance import RandomAgent
 from training.rollout.noop import NoopAgent
 from training.rollout.oracle import OracleAgent
 from training.rollout.probe import ProbeAgent, probe_arguments
+
+from in_memory_tools import CITY, InMemoryTools, ReceivedCall, spec
 
 WEATHER = GoldStep(tool="weather", arguments={"city": "Rome"}, solves=(1,))
 PACK = GoldStep(tool="pack", arguments={"items": ["hat", "coat"]}, solves=(2, 3))

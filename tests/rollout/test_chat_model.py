@@ -7,7 +7,8 @@ from pydantic import SecretStr
 from astra_mcp.errors import ConfigError, ModelError
 from astra_mcp.llm.chat import ChatConfig, ChatReply, RequestedCall, open_chat_model
 from astra_mcp.types import JsonObject
-from tests.rollout.completions_server import (
+
+from completions_server import (
     CompletionsServer,
     asks,
     breaks_off,

@@ -9,9 +9,10 @@ from astra_mcp.errors import EpisodeEndedError, TransportError
 from astra_mcp.trajectory import AssistantMessage, ToolMessage
 from astra_mcp.types import ContentBlock, JsonValue, ToolResult
 from gateway.client import CallRefusedError
-from tests.rollout.in_memory_tools import CITY, InMemoryTools
 from training.rollout.agent import CallRequest
 from training.rollout.episode import MAX_ARGUMENT_BYTES, result_text
+
+from in_memory_tools import CITY, InMemoryTools
 
 
 async def test_calls_of_one_turn_run_at_once_and_are_numbered_in_their_order() -> None:

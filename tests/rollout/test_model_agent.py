@@ -10,7 +10,9 @@ from astra_mcp.errors import ModelError
 from astra_mcp.llm.chat import ChatConfig, open_chat_model
 from astra_mcp.trajectory import AssistantMessage, StopReason, ToolMessage
 from astra_mcp.types import JsonValue, ToolResult
-from tests.rollout.completions_server import (
+from training.rollout.model import ModelAgent
+
+from completions_server import (
     CompletionsServer,
     asks,
     refuses,
@@ -18,8 +20,7 @@ from tests.rollout.completions_server import (
     sends,
     tool_texts,
 )
-from tests.rollout.in_memory_tools import CITY, InMemoryTools
-from training.rollout.model import ModelAgent
+from in_memory_tools import CITY, InMemoryTools
 
 
 @pytest.fixture

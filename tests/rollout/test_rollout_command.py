@@ -16,7 +16,8 @@ from starlette.responses import Response
 from astra_mcp.trajectory import StopReason, Trajectory, read_trajectories
 from gateway.client import GatewayClient
 from servers.bundled import bundled_folder
-from tests.rollout.completions_server import (
+
+from completions_server import (
     Body,
     CompletionsServer,
     asks,

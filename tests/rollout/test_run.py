@@ -15,12 +15,14 @@ from astra_mcp.trajectory import (
     Trajectory,
     TrajectoryStatus,
 )
+from astra_mcp.types import Origin
 from gateway.client import GatewayClient
-from tests.rollout.small_gateway import KEY, NAME, SmallGateway, open_small_gateway
 from training.rollout.agent import CallRequest, EpisodeView
 from training.rollout.noop import NoopAgent
 from training.rollout.oracle import OracleAgent
 from training.rollout.run import Rollout, plan_rollouts, run_rollout, run_rollouts
+
+from small_gateway import KEY, NAME, SmallGateway, open_small_gateway
 
 ROLLOUT = Rollout(environment=NAME, version="v1", root_seed=7, index=0, labels={"run": "a"})
 
@@ -63,6 +65,9 @@ async def test_the_oracle_earns_the_full_reward(gateway: SmallGateway) -> None:
     assert trajectory.versions.source == "v1"
     assert trajectory.labels == {"run": "a"}
     assert [tool["type"] for tool in trajectory.tools] == ["function"] * 2
+    assert [(n.origin, n.solved, n.is_distractor) for n in trajectory.calls] == [
+        (Origin.TOOL, (1,), False)
+    ]
     assert gateway.episodes.count_open() == 0
 
 

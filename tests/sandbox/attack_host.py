@@ -22,12 +22,13 @@ from typing import Any
 
 import anyio
 import anyio._backends._asyncio  # pyright: ignore[reportUnusedImport] - before the drop
-from attempts import ATTEMPTS, CALL_NUMBERS, Attempt
 
 from astra_mcp.errors import SandboxDiedError, ToolCodeError
 from astra_mcp.sandbox import Raised, Returned, SandboxLimits, SandboxSession, examine_machine
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
+
+from attempts import ATTEMPTS, CALL_NUMBERS, Attempt
 
 LIMITS = SandboxLimits(soft_seconds=0.4, hard_seconds=3.0, load_seconds=20, result_bytes=1 << 20)
 CLOCK = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)

@@ -4,7 +4,7 @@ Calls of one turn run at the same time and carry their place (``seq``), so the g
 order whatever the network does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -25,6 +25,7 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
 from gateway.client import CallRefusedError
+from gateway.protocol import CallState
 from training.rollout.agent import Answered, CallRequest
 
 __all__ = ["MAX_ARGUMENT_BYTES", "LiveEpisode", "ToolCaller", "result_text"]
@@ -97,6 +98,22 @@ class LiveEpisode:
     def notes(self) -> tuple[CallNote, ...]:
         """What is known of each answered call."""
         return tuple(self._notes)
+
+    def annotate(self, calls: Iterable[CallState]) -> None:
+        """Add what the episode's record says of the calls, once it has been read."""
+        recorded = {call.seq: call for call in calls if call.seq is not None}
+        self._notes = [
+            note.model_copy(
+                update={
+                    "origin": call.origin,
+                    "solved": call.solved,
+                    "is_distractor": call.is_distractor,
+                }
+            )
+            if note.seq is not None and (call := recorded.get(note.seq))
+            else note
+            for note in self._notes
+        ]
 
     def answer(self, content: str | None, *, reasoning: str | None = None) -> None:
         """End with words and no call."""

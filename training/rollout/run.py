@@ -24,7 +24,13 @@ from astra_mcp.trajectory import (
     Versions,
 )
 from gateway.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
-from gateway.protocol import EpisodeCreated, EpisodeRequest, EpisodeState, SourceEnvironment
+from gateway.protocol import (
+    EpisodeCreated,
+    EpisodeRecord,
+    EpisodeRequest,
+    EpisodeState,
+    SourceEnvironment,
+)
 from training.rollout.agent import Agent, AgentError
 from training.rollout.episode import LiveEpisode
 
@@ -121,7 +127,9 @@ async def run_rollout(gateway: GatewayClient, agent: Agent, rollout: Rollout) ->
         await _close(gateway, created)
         raise
     state = await _close(gateway, created)
-    played = _Played(stop, failure, created=created, episode=episode, state=state)
+    if isinstance(state, EpisodeRecord):
+        episode.annotate(state.calls)
+    played = _Played(stop, failure, created=created, episode=episode, record=state)
     return _build(agent, rollout, began, played)
 
 
@@ -131,7 +139,12 @@ class _Played:
     failure: TrajectoryFailure | None
     created: EpisodeCreated | None = None
     episode: LiveEpisode | None = None
-    state: EpisodeState | TrajectoryFailure | None = None
+    record: EpisodeRecord | TrajectoryFailure | None = None
+
+    @property
+    def state(self) -> EpisodeState | None:
+        """Where the gateway says that the episode stands; None where it did not answer."""
+        return self.record.state if isinstance(self.record, EpisodeRecord) else None
 
 
 async def _play(agent: Agent, episode: LiveEpisode) -> tuple[StopReason, TrajectoryFailure | None]:
@@ -151,11 +164,12 @@ async def _play(agent: Agent, episode: LiveEpisode) -> tuple[StopReason, Traject
 
 async def _close(
     gateway: GatewayClient, created: EpisodeCreated
-) -> EpisodeState | TrajectoryFailure:
-    """Close the episode, although the run may be cancelled meanwhile."""
+) -> EpisodeRecord | TrajectoryFailure:
+    """Close the episode and read its record, although the run may be cancelled meanwhile."""
     with anyio.move_on_after(CLOSE_SECONDS, shield=True):
         try:
-            return await gateway.close_episode(created.id)
+            await gateway.close_episode(created.id)
+            return await gateway.record(created.id)
         except TransportError as error:
             return _transport_failure(error)
     message = f"the gateway did not close the episode within {CLOSE_SECONDS:g} s"
@@ -171,7 +185,7 @@ def _transport_failure(error: TransportError) -> TrajectoryFailure:
 
 def _build(agent: Agent, rollout: Rollout, began: datetime, played: _Played) -> Trajectory:
     failure = _first_failure(played)
-    state = played.state if isinstance(played.state, EpisodeState) else None
+    state = played.state
     created, episode = played.created, played.episode
     return Trajectory(
         episode_id=created.id if created else None,
@@ -195,12 +209,12 @@ def _build(agent: Agent, rollout: Rollout, began: datetime, played: _Played) -> 
 def _first_failure(played: _Played) -> TrajectoryFailure | None:
     """Find the cause: what the gateway saw explains what its client saw."""
     state = played.state
-    if isinstance(state, EpisodeState) and state.failure is not None:
+    if state is not None and state.failure is not None:
         boundary = Boundary(state.failure.boundary.value)
         return TrajectoryFailure(boundary=boundary, message=state.failure.message)
     if played.failure is not None:
         return played.failure
-    return state if isinstance(state, TrajectoryFailure) else None
+    return played.record if isinstance(played.record, TrajectoryFailure) else None
 
 
 def _status(state: EpisodeState | None) -> TrajectoryStatus:

@@ -65,6 +65,7 @@ async def test_the_sdk_lists_and_calls_at_all_servers(gateway: Any, sdk: Any, er
         assert text_of(await client.call_tool("notes__add", {})) == "total 1"
 
 
+@pytest.mark.claim("P7")
 async def test_episodes_share_no_state(gateway: Any, sdk: Any, era: str) -> None:
     first, second = await gateway.episode(), await gateway.episode()
     async with sdk(first["mcp_url"], era) as one, sdk(second["mcp_url"], era) as other:

@@ -6,7 +6,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from astra_mcp.errors import TransportError
-from gateway.client import EpisodeClient, GatewayClient, RefusedError, open_http
+from astra_mcp.types import Origin
+from gateway.client import (
+    CallRefusedError,
+    EpisodeClient,
+    GatewayClient,
+    RefusedError,
+    open_http,
+)
 from gateway.protocol import EpisodeId, EpisodeRequest, EpisodeStatus
 
 COINS = {"kind": "environment", "name": "coins"}
@@ -36,9 +43,30 @@ async def test_an_episode_is_created_played_read_and_closed(gateway: Any) -> Non
         assert await client.episode(created.id) == closed
 
 
+async def test_a_record_says_of_each_call_who_answered_and_what_it_solved(gateway: Any) -> None:
+    async with GatewayClient(gateway.url, gateway.key) as client:
+        created = await client.create_episode(request())
+        agent = EpisodeClient(created.mcp_url, client.http)
+        await agent.call("add", {"amount": 3}, call_id="mine", seq=0)
+        with pytest.raises(CallRefusedError):
+            await agent.call("steal", {})
+        record = await client.record(created.id)
+    assert record.state.calls == 2
+    assert (record.prompt, record.tools_hash) == (created.prompt, created.tools_hash)
+    known, unknown = record.calls
+    assert (known.call_id, known.seq, known.server, known.tool) == ("mine", 0, "coins", "add")
+    assert (known.origin, known.solved, known.is_distractor) == (Origin.TOOL, (1,), False)
+    assert known.result is not None
+    assert (unknown.server, unknown.tool, unknown.shown) == (None, None, "steal")
+
+
 async def test_an_agent_that_knows_its_address_reads_neither_gold_nor_reward(gateway: Any) -> None:
     created = await gateway.episode()
-    for path in (f"/v1/episodes/{created['id']}", "/v1/environments/coins/gold", "/v1/episodes"):
+    for path in (
+        f"/v1/episodes/{created['id']}/record",
+        "/v1/environments/coins/gold",
+        "/v1/episodes",
+    ):
         assert (await gateway.stranger.get(path)).status_code == 401
 
 
@@ -203,6 +231,7 @@ async def test_the_openapi_document_describes_every_path_and_its_errors(gateway:
         "/v1/episodes",
         "/v1/episodes:batch",
         "/v1/episodes/{id}",
+        "/v1/episodes/{id}/record",
         "/v1/environments",
         "/v1/environments/{name}",
         "/v1/environments/{name}/gold",

@@ -15,10 +15,10 @@ HERE = RunningGateway(url="http://127.0.0.1:1", pid=os.getpid(), version="1")
 
 def test_a_gateway_is_found_while_it_runs(tmp_path: Path) -> None:
     assert find_gateway(tmp_path) is None
-    with announce(tmp_path, HERE):
+    with claim_home(tmp_path), announce(tmp_path, HERE):
         assert find_gateway(tmp_path) == HERE
     assert find_gateway(tmp_path) is None
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["gateway.lock"]
 
 
 def test_what_a_killed_gateway_left_behind_is_not_taken_for_one(tmp_path: Path) -> None:
@@ -33,9 +33,19 @@ def test_what_a_killed_gateway_left_behind_is_not_taken_for_one(tmp_path: Path) 
 
 def test_a_stopping_gateway_does_not_remove_the_word_of_a_newer_one(tmp_path: Path) -> None:
     newer = HERE.model_copy(update={"pid": os.getppid()})
-    with announce(tmp_path, HERE):
-        (tmp_path / "gateway.json").write_text(newer.model_dump_json())
-    assert find_gateway(tmp_path) == newer
+    with claim_home(tmp_path):
+        with announce(tmp_path, HERE):
+            (tmp_path / "gateway.json").write_text(newer.model_dump_json())
+        assert find_gateway(tmp_path) == newer
+
+
+def test_another_process_with_the_number_of_a_killed_gateway_is_not_taken_for_it(
+    tmp_path: Path,
+) -> None:
+    with claim_home(tmp_path):
+        (tmp_path / "gateway.json").write_text(HERE.model_dump_json())
+        assert find_gateway(tmp_path) == HERE
+    assert find_gateway(tmp_path) is None
 
 
 def test_a_home_is_claimed_by_one_at_a_time(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from gateway.episodes import Episodes, open_episodes
 from gateway.metrics import Metrics
 from gateway.protocol import EnvironmentInfo, GoldStep, Upstream
 from gateway.security import access_rules
-from tests.rollout.in_memory_tools import spec
+
+from in_memory_tools import spec
 
 KEY = "a control key for these tests"
 NAME = "harbour"
