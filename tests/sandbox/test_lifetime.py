@@ -4,11 +4,9 @@ import gc
 import json
 import os
 import resource
-import runpy
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,10 +20,9 @@ from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, o
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
 
+from processes import Process, below, wait_until_gone
+
 HERE = Path(__file__).parent
-_LOOK: dict[str, Any] = runpy.run_path(str(HERE / "processes.py"))
-below: Callable[[int], list[Any]] = _LOOK["below"]
-wait_until_gone: Callable[[list[int], float], int] = _LOOK["wait_until_gone"]
 
 CODE = """
 import inspect, queue
@@ -76,9 +73,20 @@ async def test_the_fork_server_starts_at_the_first_use(
     assert locked.server_pid is not None
 
 
+@pytest.fixture
+def strangers() -> frozenset[int]:
+    """Processes that other fixtures of this run started before."""
+    return frozenset(row.pid for row in below(os.getpid()))
+
+
+def new_below(strangers: frozenset[int]) -> list[Process]:
+    """Find the processes that were started since."""
+    return [row for row in below(os.getpid()) if row.pid not in strangers]
+
+
 @pytest.mark.timeout(180)
 async def test_a_thousand_kills_in_mid_call_leave_no_process(
-    machine: SandboxReport, clock: datetime
+    machine: SandboxReport, clock: datetime, strangers: frozenset[int]
 ) -> None:
     limits = SandboxLimits(soft_seconds=60, hard_seconds=0.3)
     killed = 0
@@ -101,7 +109,7 @@ async def test_a_thousand_kills_in_mid_call_leave_no_process(
         assert killed == 1000
         server = server_of(sandbox)
         assert len(below(server)) == 1, "only the template is left, and no zombie"
-    assert below(os.getpid()) == []
+    assert new_below(strangers) == []
 
 
 @pytest.mark.parametrize("code", [CODE, REFUSES_TO_DIE_WITH_PARENT], ids=["honest", "hostile"])
@@ -162,13 +170,13 @@ async def test_right_after_the_fork_server_is_killed_the_next_use_works(
 
 
 async def test_a_closed_sandbox_starts_nothing(
-    machine: SandboxReport, limits: SandboxLimits, clock: datetime
+    machine: SandboxReport, limits: SandboxLimits, clock: datetime, strangers: frozenset[int]
 ) -> None:
     async with open_locked(limits, machine, Runtime.default()) as sandbox:
         module = await sandbox.load(CODE, clock=clock)
     with pytest.raises(SandboxError, match="the sandbox is closed"):
         await sandbox.open_session(module, seed=1)
-    assert below(os.getpid()) == []
+    assert new_below(strangers) == []
 
 
 async def test_leaving_the_sandbox_ends_sessions_that_nobody_closed(
@@ -343,7 +351,9 @@ async def test_a_module_cannot_fork_while_it_loads(
         await session.aclose()
 
 
-def test_it_works_under_uvloop_too(machine: SandboxReport, clock: datetime) -> None:
+def test_it_works_under_uvloop_too(
+    machine: SandboxReport, clock: datetime, strangers: frozenset[int]
+) -> None:
     async def main() -> Any:
         async with open_sandbox(SandboxLimits(), machine=machine) as sandbox:
             module = await sandbox.load(CODE, clock=clock)
@@ -354,4 +364,4 @@ def test_it_works_under_uvloop_too(machine: SandboxReport, clock: datetime) -> N
             return answers
 
     assert anyio.run(main, backend_options={"use_uvloop": True}) == [Returned(value=1)] * 20
-    assert below(os.getpid()) == []
+    assert new_below(strangers) == []

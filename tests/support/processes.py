@@ -1,4 +1,4 @@
-"""Looks at processes of this machine through /proc. Loaded by path: by tests and by their hosts."""
+"""Looks at processes of this machine through /proc."""
 
 import contextlib
 import os
