@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import anyio
 
-__all__ = ["map_concurrently", "shielded"]
+__all__ = ["completed", "map_concurrently"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -39,7 +39,7 @@ async def map_concurrently(
     return [results[i] for i in range(len(rows))]
 
 
-async def shielded(work: Awaitable[Result]) -> Result:
+async def completed(work: Awaitable[Result]) -> Result:
     """Await to the end, although the caller is cancelled meanwhile; the work bounds its own time."""
     results: list[Result] = []
     with anyio.CancelScope(shield=True):

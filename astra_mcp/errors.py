@@ -12,6 +12,8 @@ AstraError
     UpstreamError        a server behind the gateway failed
     GatewayError         the gateway could not do what it was asked to
         UnknownNameError          no such environment, server, episode or tool
+        CallFaultError            a call's id, seq or other _meta contradicts the record
+        RecordError               a record cannot be written or read
         EpisodeEndedError         the episode is closed, expired, at its limit or failed
         NotAvailableError         a request asks for what this version does not do
         CapacityError             as many episodes as allowed are open
@@ -28,6 +30,7 @@ __all__ = [
     "AstraError",
     "BundleError",
     "BundleFault",
+    "CallFaultError",
     "CapacityError",
     "ConfigError",
     "EpisodeEndedError",
@@ -35,6 +38,7 @@ __all__ = [
     "ModelError",
     "NotAvailableError",
     "PortInUseError",
+    "RecordError",
     "SandboxDiedError",
     "SandboxError",
     "SandboxLostError",
@@ -117,6 +121,14 @@ class GatewayError(AstraError):
 
 class UnknownNameError(GatewayError, LookupError):
     """No environment, server, episode or tool has this name."""
+
+
+class CallFaultError(GatewayError):
+    """A call's id, ``seq`` or other ``_meta`` is wrong or contradicts the record; its caller can mend it."""
+
+
+class RecordError(GatewayError):
+    """A record cannot be written or read; nothing that is not recorded may be answered."""
 
 
 class EpisodeEndedError(GatewayError):

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import Any, Self
+from math import isfinite
+from typing import Any, Self, cast
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -26,6 +27,7 @@ __all__ = [
     "ToolSpec",
     "UpstreamReply",
     "canonical_json",
+    "json_fault",
     "tools_hash",
 ]
 
@@ -39,6 +41,54 @@ ContentBlock = dict[str, JsonValue]
 def canonical_json(value: object) -> bytes:
     """Encode as JSON with sorted keys and no white space: equal values, equal bytes."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+_MAX_DEPTH = 100
+_INTEGERS = range(-(2**63), 2**64)
+
+
+def json_fault(value: object) -> str | None:
+    """Say why a value cannot be written as JSON and read back by any program; None where it can.
+
+    Numbers must be finite and integers within 64 bits, texts without lone surrogates, nesting at most
+    100 levels deep.
+    """
+    pending: list[tuple[object, int]] = [(value, 0)]
+    while pending:
+        item, depth = pending.pop()
+        if depth > _MAX_DEPTH:
+            return f"the arguments are nested more than {_MAX_DEPTH} levels deep"
+        fault = _scalar_fault(item)
+        if fault is not None:
+            return fault
+        if isinstance(item, Mapping):
+            members = cast("Mapping[object, object]", item)
+            pending += [(part, depth + 1) for pair in members.items() for part in pair]
+        elif isinstance(item, list | tuple):
+            pending += [(part, depth + 1) for part in cast("Sequence[object]", item)]
+    return None
+
+
+def _scalar_fault(item: object) -> str | None:
+    match item:
+        case bool() | None:
+            return None
+        case int() if item not in _INTEGERS:
+            return "the arguments hold an integer that does not fit into 64 bits"
+        case float() if not isfinite(item):
+            return "the arguments hold NaN or Infinity, which JSON does not have"
+        case str() if not _is_text(item):
+            return "the arguments hold a text with half a character (a lone surrogate)"
+        case _:
+            return None
+
+
+def _is_text(item: str) -> bool:
+    try:
+        item.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class ServerKind(StrEnum):

@@ -3,7 +3,7 @@
 Works on the files alone; a gateway need not run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -11,11 +11,12 @@ from pathlib import Path
 
 import anyio
 
-from astra_mcp.errors import GatewayError, UnknownNameError
+from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
 from astra_mcp.seeds import derive_seed
-from astra_mcp.types import CallOutcome, ToolResult
+from astra_mcp.types import CallOutcome, ToolResult, UpstreamReply
+from gateway.episode import within_limit
 from gateway.protocol import Catalog, EpisodeStatus, UpstreamSession
-from gateway.record import Record, RecordedCall, read_record
+from gateway.record import CallStarted, Record, read_record
 
 __all__ = ["Divergence", "Replay", "find_record", "list_records", "replay_record", "status_of"]
 
@@ -88,6 +89,7 @@ async def replay_record(record: Record, catalog: Catalog) -> Replay:
 
     Raises:
         GatewayError: A server is another version than the recorded one.
+        UpstreamError: A server failed, or did not answer in time.
         UnknownNameError: A server is not published.
     """
     sessions: dict[str, UpstreamSession] = {}
@@ -100,31 +102,48 @@ async def replay_record(record: Record, catalog: Catalog) -> Replay:
         key = sha256(f"replay {record.opened.id}".encode()).hexdigest()
         sessions[name] = upstream.open_session(key=key, seed=seed)
     try:
-        return await _replay(record.calls, sessions)
+        return await _replay(record, sessions)
     finally:
         for session in sessions.values():
             await session.aclose()
 
 
-async def _replay(calls: Sequence[RecordedCall], sessions: Mapping[str, UpstreamSession]) -> Replay:
+async def _replay(record: Record, sessions: Mapping[str, UpstreamSession]) -> Replay:
+    limit_bytes = record.opened.limits.result_bytes
     divergences: list[Divergence] = []
     compared = 0
-    for call in calls:
+    for call in record.finished_calls:
         started, finished = call.started, call.finished
-        if started.server is None or started.tool is None or finished is None:
+        if started.server is None or started.tool is None or finished is None or started.fault:
             continue
         if finished.outcome is CallOutcome.KILLED or finished.origin != "tool":
             continue
-        with anyio.fail_after(_REPLAY_CALL_SECONDS):
-            reply = await sessions[started.server].call(started.tool, started.arguments)
+        reply = await _call_again(sessions[started.server], started.tool, started)
         compared += 1
-        if reply.result != finished.result:
+        replayed = within_limit(reply.result, limit_bytes)
+        if replayed != finished.result:
             divergences.append(
                 Divergence(
                     n=started.n,
                     tool=started.shown,
                     recorded=finished.result,
-                    replayed=reply.result,
+                    replayed=replayed,
                 )
             )
-    return Replay(compared=compared, skipped=len(calls) - compared, divergences=tuple(divergences))
+    return Replay(
+        compared=compared, skipped=len(record.calls) - compared, divergences=tuple(divergences)
+    )
+
+
+async def _call_again(session: UpstreamSession, tool: str, started: CallStarted) -> UpstreamReply:
+    try:
+        with anyio.fail_after(_REPLAY_CALL_SECONDS):
+            reply = await session.call(tool, started.arguments)
+    except TimeoutError:
+        msg = f"call {started.n} of the replay took longer than {_REPLAY_CALL_SECONDS:g} s"
+        raise UpstreamError(msg) from None
+    if reply.origin.is_failure:
+        text = reply.result.text
+        msg = f"call {started.n} of the replay failed at {reply.origin}: {text}"
+        raise UpstreamError(msg)
+    return reply

@@ -150,7 +150,7 @@ class ControlPlane:
 
     async def record(self, id: str) -> EpisodeRecord:
         """Read an episode's calls with their results, origins and what they solved."""
-        return self._episodes.record(id)
+        return await self._episodes.record(id)
 
     async def close(self, id: str) -> EpisodeState:
         """Close an episode after its running calls, and read its final state; repeatable."""

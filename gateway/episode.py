@@ -14,11 +14,12 @@ from secrets import token_hex
 import anyio
 import orjson
 
-from astra_mcp.concurrency import shielded
+from astra_mcp.concurrency import completed
 from astra_mcp.errors import (
     AstraError,
+    CallFaultError,
     EpisodeEndedError,
-    GatewayError,
+    RecordError,
     SandboxError,
     UnknownNameError,
     UpstreamError,
@@ -32,7 +33,9 @@ from astra_mcp.types import (
     ToolResult,
     ToolSpec,
     UpstreamReply,
+    json_fault,
 )
+from gateway.call_order import CallOrder
 from gateway.naming import Route
 from gateway.protocol import EpisodeId, EpisodeState, EpisodeStatus, UpstreamSession
 from gateway.record import (
@@ -44,11 +47,12 @@ from gateway.record import (
     RecordFile,
     read_record,
 )
-from gateway.sequence import Sequence
 
-__all__ = ["Episode", "Turn"]
+__all__ = ["Episode", "Turn", "within_limit"]
 
 _FAILED_TEXT = "The tool could not be reached. This run has ended; further calls are not possible."
+_MAX_NAME = 256
+"""A longer name is no tool's; so much of it is recorded."""
 _log = logging.getLogger("astra_mcp.gateway")
 
 
@@ -93,7 +97,8 @@ class Episode:
         self._num_agent_calls = 0
         self._running: dict[int, anyio.Event] = {}
         self._solved: set[int] = set()
-        self._sequence = Sequence()
+        self._order = CallOrder()
+        self._is_closing = False
         self._last_activity = opened.at.timestamp()
         self._ended: EpisodeEnded | None = None
 
@@ -135,9 +140,9 @@ class Episode:
         return self._opened.endpoint
 
     @property
-    def last_activity(self) -> float:
-        """Seconds since the epoch of its creation or its last call."""
-        return self._last_activity
+    def servers(self) -> Mapping[str, str]:
+        """Name to version of every server of the episode."""
+        return self._opened.servers
 
     @property
     def expires_at(self) -> datetime:
@@ -180,6 +185,7 @@ class Episode:
         *,
         call_id: str | None = None,
         seq: int | None = None,
+        fault: str | None = None,
     ) -> ToolResult:
         """Run one tool call to its end and record it, whatever becomes of the caller.
 
@@ -188,26 +194,44 @@ class Episode:
         result, a running one is waited for, one that an earlier life of the gateway only started is
         executed now.
 
+        Args:
+            shown: The tool's name as the episode lists it.
+            arguments: Checked by the tool's server.
+            call_id: Names the call within the episode.
+            seq: Its place among the numbered calls, from 0 without gaps.
+            fault: Why the agent's arguments are no JSON object; the call reaches no tool, is recorded
+                with this text and counts.
+
         Raises:
             UnknownNameError: The episode lists no such tool; the call is recorded and counted.
             EpisodeEndedError: The episode is closed or expired.
-            GatewayError: The ``call_id`` or ``seq`` contradicts the record.
+            CallFaultError: The ``call_id`` or ``seq`` contradicts the record.
         """
+        shown = shown.encode(errors="replace").decode()[:_MAX_NAME]
+        fault = fault or json_fault(arguments)
+        if fault is not None:
+            arguments = {}
         known = self._calls.get(call_id) if call_id else None
         if known is None and seq is not None and self.is_open:
-            await self._sequence.wait_for(seq)
+            await self._order.wait_for(seq)
             known = self._calls.get(call_id) if call_id else None
         if known is not None:
             return await self._repeat(known, shown, arguments)
         refusal = self._refuse()
         if refusal is not None:
             return refusal
-        call = self._start(call_id, seq, shown, arguments)
+        try:
+            call = self._start(call_id, seq, shown, arguments, fault)
+        except RecordError as error:
+            return self._fail_unrecorded(error)
         return await self._finish(call)
 
     def _refuse(self) -> ToolResult | None:
         """Answer in the place of the tools where the episode takes no more calls."""
         self.expire_if_due()
+        if self._ended is None and self._is_closing:
+            msg = "this episode is being closed: create a new one"
+            raise EpisodeEndedError(msg)
         if self._ended is None:
             return None
         match self._ended.status:
@@ -234,7 +258,7 @@ class Episode:
     ) -> ToolResult:
         if call.started.shown != shown or call.started.arguments != dict(arguments):
             msg = f"call id {call.started.call_id!r} was used for another call: choose a new one"
-            raise GatewayError(msg)
+            raise CallFaultError(msg)
         if call.done is None and not call.is_finished:
             refusal = self._refuse()
             if refusal is not None:
@@ -243,10 +267,10 @@ class Episode:
             return await self._finish(call)
         if call.done is not None:
             await call.done.wait()
-        return self._recorded_result(call)
+        return self._answer(call, await self._recorded_result(call))
 
-    def _recorded_result(self, call: _Call) -> ToolResult:
-        record = read_record(self._file.path)
+    async def _recorded_result(self, call: _Call) -> ToolResult:
+        record = await anyio.to_thread.run_sync(read_record, self._file.path)
         finished = record.calls[call.started.n].finished
         if finished is None:
             return ToolResult.from_text(_FAILED_TEXT, is_error=True)
@@ -258,6 +282,7 @@ class Episode:
         seq: int | None,
         shown: str,
         arguments: Mapping[str, JsonValue],
+        fault: str | None,
     ) -> _Call:
         """Record that the call begins, and take its place in the order (no await in between)."""
         route = self._routes.get(shown)
@@ -270,6 +295,7 @@ class Episode:
             tool=route.tool if route else None,
             shown=shown,
             arguments=dict(arguments),
+            fault=fault,
         )
         self._file.append(started)
         limit = self._opened.limits.calls
@@ -281,7 +307,7 @@ class Episode:
         if call_id:
             self._calls[call_id] = call
         if seq is not None:
-            self._sequence.take(seq)
+            self._order.take(seq)
         self._run(call)
         return call
 
@@ -291,7 +317,10 @@ class Episode:
 
     async def _finish(self, call: _Call) -> ToolResult:
         """Execute and record, also where the caller has gone: a retry finds the result."""
-        result = await shielded(self._run_to_end(call))
+        return self._answer(call, await completed(self._run_to_end(call)))
+
+    @staticmethod
+    def _answer(call: _Call, result: ToolResult) -> ToolResult:
         if call.started.tool is None and not call.is_over_limit:
             raise UnknownNameError(result.text)
         return result
@@ -301,9 +330,8 @@ class Episode:
         try:
             reply = await self._execute(call)
             return self._record_reply(call, reply, time.perf_counter() - began)
-        except GatewayError as error:
-            self._end_unrecorded(Failure(boundary=Origin.GATEWAY, message=str(error)))
-            raise
+        except RecordError as error:
+            return self._fail_unrecorded(error)
         finally:
             self._last_activity = self._now()
             self._running.pop(call.started.n).set()
@@ -315,6 +343,8 @@ class Episode:
             return _rejected(self._limit_text, Origin.LIMIT)
         if started.server is None or started.tool is None:
             return _rejected(self._unknown_text(started.shown))
+        if started.fault is not None:
+            return _rejected(started.fault)
         turn = self._turns[started.server]
         async with turn.lock:
             if self._ended is not None and self._ended.failure is not None:
@@ -345,7 +375,8 @@ class Episode:
     ) -> ToolResult:
         failure = _failure_of(reply)
         if failure is None and isinstance(reply, UpstreamReply):
-            result, origin, outcome = self._within_limits(reply.result), reply.origin, reply.outcome
+            result = within_limit(reply.result, self._opened.limits.result_bytes)
+            origin, outcome = reply.origin, reply.outcome
         else:
             result = ToolResult.from_text(_FAILED_TEXT, is_error=True)
             origin = failure.boundary if failure else Origin.GATEWAY
@@ -371,14 +402,6 @@ class Episode:
             self.end(EpisodeStatus.LIMIT)
         return result
 
-    def _within_limits(self, result: ToolResult) -> ToolResult:
-        size = len(orjson.dumps([result.content, result.structured]))
-        limit = self._opened.limits.result_bytes
-        if size <= limit:
-            return result
-        text = f"The result has {size} bytes; at most {limit} are allowed. Ask for less at once."
-        return ToolResult.from_text(text, is_error=True)
-
     def _unknown_text(self, shown: str) -> str:
         return f"Unknown tool: {shown[:128]}. The tools are: {', '.join(self._routes) or 'none'}"
 
@@ -397,17 +420,29 @@ class Episode:
             return
         reward = None if failure else self._score()
         ended = EpisodeEnded(at=self._time(), status=status, reward=reward, failure=failure)
-        self._file.append(ended)
+        try:
+            self._file.append(ended)
+        except RecordError as error:
+            self._fail_unrecorded(error)
+            return
         self._ended = ended
-        self._sequence.close()
+        self._order.close()
 
-    def _end_unrecorded(self, failure: Failure) -> None:
-        """Fail in memory where the record itself cannot be written."""
+    def _fail_unrecorded(self, error: RecordError) -> ToolResult:
+        """Fail in memory where the record itself cannot be written; nothing unrecorded is answered."""
+        _log.error("episode %s: %s", self.id[:6], error)
         if self._ended is None:
+            failure = Failure(boundary=Origin.GATEWAY, message=str(error))
             self._ended = EpisodeEnded(
                 at=self._time(), status=EpisodeStatus.FAILED, reward=None, failure=failure
             )
-            self._sequence.close()
+            self._order.close()
+        return ToolResult.from_text(_FAILED_TEXT, is_error=True)
+
+    def begin_closing(self) -> None:
+        """Take no further calls, while those that run come to their end."""
+        self._is_closing = True
+        self._order.close()
 
     async def wait_idle(self, *, before: int | None = None) -> None:
         """Wait until no call runs, or none of those that started before a given one."""
@@ -435,7 +470,7 @@ class Episode:
                 started=recorded.started, is_finished=finished is not None
             )
             if recorded.started.seq is not None:
-                self._sequence.take(recorded.started.seq)
+                self._order.take(recorded.started.seq)
         self._num_started = len(record.calls)
         self._num_agent_calls = record.agent_calls
         self._solved = set(record.solved)
@@ -444,6 +479,15 @@ class Episode:
 
     def _time(self) -> datetime:
         return datetime.fromtimestamp(self._now(), UTC)
+
+
+def within_limit(result: ToolResult, limit_bytes: int) -> ToolResult:
+    """Answer the result, or an error that says how large it is where it exceeds the limit."""
+    size = len(orjson.dumps([result.content, result.structured]))
+    if size <= limit_bytes:
+        return result
+    text = f"The result has {size} bytes; at most {limit_bytes} are allowed. Ask for less at once."
+    return ToolResult.from_text(text, is_error=True)
 
 
 def _rejected(text: str, origin: Origin = Origin.TOOL) -> UpstreamReply:

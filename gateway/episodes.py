@@ -22,7 +22,7 @@ from astra_mcp import __version__
 from astra_mcp.errors import CapacityError, GatewayError, NotAvailableError, UnknownNameError
 from astra_mcp.reward import JobItem
 from astra_mcp.seeds import derive_seed
-from astra_mcp.types import Failure, JsonObject, Origin, PastCall, tools_hash
+from astra_mcp.types import Failure, JsonObject, JsonValue, Origin, PastCall, tools_hash
 from gateway.episode import Episode, Turn
 from gateway.naming import Route, routes_of
 from gateway.protocol import (
@@ -51,6 +51,8 @@ _PARK_SECONDS = 900.0
 """An episode that nobody asked for during this time gives its processes back; it is restored on demand."""
 _CLOSE_SECONDS = 30.0
 _MAX_ENDED_IN_MEMORY = 256
+_MAX_INTERACTIVE = 1024
+"""Live states of interactive endpoints; beyond, the one longest left alone is parked."""
 _ID_PATTERN = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger("astra_mcp.gateway")
 
@@ -75,7 +77,8 @@ class Episodes:
         self._sinks = tuple(sinks)
         self._now = now
         self._live: dict[str, Episode] = {}
-        self._generations: dict[tuple[str, str], int] = {}
+        self._parked: dict[str, float] = {}
+        self._generations: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._last_asked: dict[str, float] = {}
         self._ended: OrderedDict[str, Episode] = OrderedDict()
 
@@ -120,7 +123,8 @@ class Episodes:
             UnknownNameError: There is none (the message does not repeat the id).
         """
         found = self._live.get(episode) or self._ended.get(episode) or self._restore(episode)
-        self._last_asked[episode] = self._now()
+        if found.id in self._live:
+            self._last_asked[found.id] = self._now()
         return found
 
     def state(self, episode: str) -> EpisodeState:
@@ -129,11 +133,12 @@ class Episodes:
         found.expire_if_due()
         return found.state()
 
-    def record(self, episode: str) -> EpisodeRecord:
+    async def record(self, episode: str) -> EpisodeRecord:
         """Read what an episode's record says so far."""
         found = self.get(episode)
         found.expire_if_due()
-        record = read_record(record_path(self._folder, found.id))
+        path = record_path(self._folder, found.id)
+        record = await anyio.to_thread.run_sync(read_record, path)
         return EpisodeRecord(
             state=found.state(),
             prompt=record.opened.prompt,
@@ -145,6 +150,7 @@ class Episodes:
     async def close(self, episode: str) -> EpisodeState:
         """End an episode after its running calls, and release what it holds; repeatable."""
         found = self.get(episode)
+        found.begin_closing()
         with anyio.move_on_after(_CLOSE_SECONDS):
             await found.wait_idle()
         found.end(EpisodeStatus.CLOSED)
@@ -169,6 +175,8 @@ class Episodes:
             caller: Whose state it is; the same caller gets the same state, also after a restart.
             servers: Names of the servers that the endpoint shows.
         """
+        upstreams = tuple(self._catalog.upstream(name) for name in servers)
+        shown = {u.name: u.version for u in upstreams}
         generation = self._generations.get((endpoint, caller), 0)
         while True:
             episode = self._interactive_id(endpoint, caller, generation)
@@ -176,24 +184,38 @@ class Episodes:
             if known is None and record_path(self._folder, episode).exists():
                 known = self._ended.get(episode) or self._restore(episode)
             if known is None:
-                return self._open_interactive(episode, endpoint, servers)
+                await self._make_room_for_a_state()
+                return self._open_interactive(episode, endpoint, upstreams)
             known.expire_if_due()
-            if known.is_open:
+            if known.is_open and known.servers == shown:
                 self._last_asked[episode] = self._now()
                 return known
+            if known.is_open:  # the endpoint shows other servers by now
+                await self.close(episode)
             generation += 1
-            self._generations[endpoint, caller] = generation
+            self._remember_generation(endpoint, caller, generation)
 
     def _interactive_id(self, endpoint: str, caller: str, generation: int) -> EpisodeId:
         message = "\0".join(("interactive", endpoint, caller, str(generation))).encode()
         return EpisodeId(hmac.new(self._secret, message, "sha256").hexdigest()[:32])
 
+    def _remember_generation(self, endpoint: str, caller: str, generation: int) -> None:
+        """Spare the search next time; what is forgotten is found again from the records."""
+        self._generations[endpoint, caller] = generation
+        if len(self._generations) > _MAX_INTERACTIVE:
+            self._generations.popitem(last=False)
+
+    async def _make_room_for_a_state(self) -> None:
+        states = [e for e in self._live.values() if e.endpoint is not None]
+        idle = [e for e in states if not e.is_busy]
+        if len(states) >= _MAX_INTERACTIVE and idle:
+            await self._park(min(idle, key=lambda e: self._last_asked.get(e.id, 0.0)))
+
     def _open_interactive(
-        self, episode: EpisodeId, endpoint: str, servers: Sequence[str]
+        self, episode: EpisodeId, endpoint: str, upstreams: Sequence[Upstream]
     ) -> Episode:
-        self._require_room()
-        upstreams = tuple(self._catalog.upstream(name) for name in servers)
-        source: JsonObject = {"kind": "servers", "names": list(servers), "prompt": None}
+        names: list[JsonValue] = [u.name for u in upstreams]
+        source: JsonObject = {"kind": "servers", "names": names, "prompt": None}
         request = EpisodeRequest.model_validate(
             {"source": source, "limits": INTERACTIVE_LIMITS.model_dump()}
         )
@@ -212,6 +234,8 @@ class Episodes:
 
     async def sweep(self) -> None:
         """Expire what is due, release what has ended, park what nobody asks for."""
+        for parked in [e for e, due in self._parked.items() if self._now() >= due]:
+            self.get(parked).expire_if_due()
         for episode in list(self._live.values()):
             episode.expire_if_due()
             if episode.is_busy:
@@ -219,18 +243,17 @@ class Episodes:
             if not episode.is_open:
                 await self._retire(episode)
             elif self._now() - self._last_asked.get(episode.id, 0.0) > _PARK_SECONDS:
-                self._forget(episode)
-                await episode.release()
+                await self._park(episode)
+
+    async def _park(self, episode: Episode) -> None:
+        """Give an open episode's processes back; it is restored when it is asked for, or is due."""
+        self._forget(episode)
+        self._parked[episode.id] = episode.expires_at.timestamp()
+        await episode.release()
 
     def _forget(self, episode: Episode) -> None:
         self._live.pop(episode.id, None)
         self._last_asked.pop(episode.id, None)
-
-    async def drain(self, seconds: float) -> None:
-        """Wait for the running calls, at most so long."""
-        with anyio.move_on_after(seconds):
-            for episode in list(self._live.values()):
-                await episode.wait_idle()
 
     async def release_all(self) -> None:
         """Close every session; open episodes stay open in their records."""
@@ -242,13 +265,16 @@ class Episodes:
 
     async def _retire(self, episode: Episode) -> None:
         self._forget(episode)
+        self._remember_ended(episode)
+        await episode.release()
+
+    def _remember_ended(self, episode: Episode) -> None:
         self._ended[episode.id] = episode
         while len(self._ended) > _MAX_ENDED_IN_MEMORY:
             self._ended.popitem(last=False)
-        await episode.release()
 
     def _require_room(self) -> None:
-        if len(self._live) >= self._max_open:
+        if sum(e.endpoint is None for e in self._live.values()) >= self._max_open:
             msg = f"{self._max_open} episodes are open: close some, or raise serve.max_episodes"
             raise CapacityError(msg)
 
@@ -329,14 +355,17 @@ class Episodes:
         except UnknownNameError:
             upstreams, changed = (), list(opened.servers)
         file = RecordFile(self._folder, opened.id, self._sinks)
-        self._last_asked[opened.id] = self._now()
+        self._parked.pop(opened.id, None)
         restored = self._assemble(opened, () if changed else upstreams, file, record)
         restored.resume(record)
         if changed and restored.is_open:
             message = f"{', '.join(changed)} changed since the episode was opened"
             restored.end(EpisodeStatus.FAILED, Failure(boundary=Origin.GATEWAY, message=message))
-        (self._live if restored.is_open else self._ended)[opened.id] = restored
-        if not restored.is_open:
+        if restored.is_open:
+            self._live[opened.id] = restored
+            self._last_asked[opened.id] = self._now()
+        else:
+            self._remember_ended(restored)
             file.close()
         return restored
 
@@ -394,7 +423,7 @@ def _past_calls(record: Record, server: str) -> tuple[PastCall, ...]:
             arguments=c.started.arguments,
             outcome=c.finished.outcome,
         )
-        for c in record.calls
+        for c in record.finished_calls
         if c.started.server == server and c.started.tool is not None and c.finished is not None
     )
 

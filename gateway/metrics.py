@@ -94,7 +94,7 @@ class Metrics:
     def write(self, episode: EpisodeId, event: Mapping[str, Any]) -> None:
         """Take one record event."""
         match event["event"]:
-            case "episode_created":
+            case "episode_opened":
                 kind = "interactive" if event["endpoint"] else event["source"]["kind"]
                 self._created.labels(kind).inc()
             case "call_started":

@@ -32,13 +32,21 @@ class Route:
     """The tool's own name at its server."""
 
 
-def qualified_name(server: str, tool: str) -> str:
-    """Join to ``server__tool``; too long or foreign names are cut and end in 6 hex digits of a hash."""
+def qualified_name(server: str, tool: str, *, hashed: bool = False) -> str:
+    """Join to ``server__tool``.
+
+    Too long or foreign names are cut and end in 6 hex digits of a hash.
+
+    Args:
+        server: The server's name.
+        tool: The tool's own name.
+        hashed: Add the hash although the name would fit, where the plain one is taken.
+    """
     name = f"{server}__{tool}"
     plain = _FOREIGN.sub("_", name)
-    if plain == name and len(name) <= _MAX_LENGTH:
+    if plain == name and len(name) <= _MAX_LENGTH and not hashed:
         return name
-    digest = sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
+    digest = sha256(f"{len(server)}:{name}".encode()).hexdigest()[:_HASH_DIGITS]
     return f"{plain[: _MAX_LENGTH - _HASH_DIGITS - 1]}_{digest}"
 
 
@@ -55,5 +63,8 @@ def routes_of(upstreams: Sequence[Upstream], *, qualify_all: bool = False) -> di
         for tool in upstream.tools:
             collides = qualify_all or counts[tool.name] > 1
             name = qualified_name(upstream.name, tool.name) if collides else tool.name
+            # A tool may be named as another one is shown: the plain names are all taken in turn.
+            if name in routes:
+                name = qualified_name(upstream.name, tool.name, hashed=True)
             routes[name] = Route(shown=tool.renamed(name), server=upstream.name, tool=tool.name)
     return routes

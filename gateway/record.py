@@ -1,6 +1,6 @@
 """The record of an episode: one JSONL file, appended to before anything is answered.
 
-Four events: ``episode_created``, ``call_started`` (before the call is executed), ``call_finished``
+Four events: ``episode_opened``, ``call_started`` (before the call is executed), ``call_finished``
 (before its answer leaves) and ``episode_ended``. A record says everything that a reward, a replay
 or a restart needs; it holds gold, so it lies on the control side only. A line is written by one system
 call: a killed process loses at most the line that it had not yet begun.
@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from astra_mcp.errors import GatewayError
+from astra_mcp.errors import RecordError
 from astra_mcp.reward import JobItem, Reward
 from astra_mcp.types import CallOutcome, Failure, JsonObject, JsonValue, Origin, ToolResult
 from gateway.protocol import CallState, EpisodeId, EpisodeLimits, EpisodeStatus, RecordSink
@@ -59,7 +59,7 @@ class ShownTool(BaseModel):
 class EpisodeOpened(_Event):
     """First line of a record: everything that was decided at creation."""
 
-    event: Literal["episode_created"] = "episode_created"
+    event: Literal["episode_opened"] = "episode_opened"
     schema_version: Literal[1] = RECORD_VERSION
     id: EpisodeId
     endpoint: str | None = None
@@ -92,6 +92,8 @@ class CallStarted(_Event):
     tool: str | None
     shown: str
     arguments: dict[str, JsonValue]
+    fault: str | None = None
+    """Why the arguments, which then stand empty, reached no tool: they were no JSON object."""
     distractor: bool = False
 
 
@@ -153,6 +155,9 @@ class Record:
 
     opened: EpisodeOpened
     calls: tuple[RecordedCall, ...]
+    """In the order in which they were started."""
+    finished_calls: tuple[RecordedCall, ...]
+    """In the order in which they finished, which is the order of their effects at each server."""
     ended: EpisodeEnded | None
     last_at: datetime
     """Time of the last event."""
@@ -182,18 +187,24 @@ class RecordFile:
         self._episode = episode
         self._sinks = tuple(sinks)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        self._descriptor: int | None = os.open(self.path, flags, 0o600)
-        _drop_torn_line(self.path, self._descriptor)
+        self._descriptor: int | None = None
+        try:
+            self._descriptor = os.open(self.path, flags, 0o600)
+            self._size = _drop_torn_line(self.path, self._descriptor)
+        except OSError as error:
+            self.close()
+            msg = f"a record cannot be opened ({error.strerror}): see `astra-mcp doctor`"
+            raise RecordError(msg) from error
 
     def append(self, event: Event) -> None:
-        """Write one event.
+        """Write one event, or nothing of it.
 
         Raises:
-            GatewayError: The disk is full or the record is closed.
+            RecordError: The disk is full or the record is closed; after a failure it stays closed.
         """
         if self._descriptor is None:
             msg = "the record is closed"
-            raise GatewayError(msg)
+            raise RecordError(msg)
         data = event.model_dump(mode="json")
         line = orjson.dumps(data) + b"\n"
         try:
@@ -201,8 +212,11 @@ class RecordFile:
             while written < len(line):
                 written += os.write(self._descriptor, line[written:])
         except OSError as error:
-            msg = f"the record cannot be written ({error.strerror}): free disk space"
-            raise GatewayError(msg) from error
+            os.ftruncate(self._descriptor, self._size)
+            self.close()
+            msg = f"a record cannot be written ({error.strerror}): free disk space"
+            raise RecordError(msg) from error
+        self._size += len(line)
         self._announce(data)
 
     def close(self) -> None:
@@ -220,11 +234,14 @@ def read_record(path: Path) -> Record:
     """Read a record back; a torn last line (the machine lost power) is left out.
 
     Raises:
-        FileNotFoundError: There is no such record.
-        GatewayError: A line is not an event; names file and line.
+        RecordError: The file cannot be read, or a line of it is no event; names the line.
     """
     events: list[Event] = []
-    lines = path.read_bytes().split(b"\n")
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        msg = f"{_short(path)} cannot be read ({error.strerror})"
+        raise RecordError(msg) from error
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
@@ -234,29 +251,42 @@ def read_record(path: Path) -> Record:
             if number == len(lines):
                 break
             fault = error.errors(include_url=False)[0]["msg"]
-            msg = f"{path.name}: line {number} is not a record event: {fault}"
-            raise GatewayError(msg) from None
+            msg = f"{_short(path)}: line {number} is not a record event: {fault}"
+            raise RecordError(msg) from None
     return _assemble(path, events)
 
 
 def _assemble(path: Path, events: Sequence[Event]) -> Record:
     opened = events[0] if events else None
     if not isinstance(opened, EpisodeOpened):
-        msg = f"{path.name}: the first line is not an episode_created event"
-        raise GatewayError(msg)
+        msg = f"{_short(path)}: the first line is not an episode_opened event"
+        raise RecordError(msg)
     started = [e for e in events if isinstance(e, CallStarted)]
     finished = {e.n: e for e in events if isinstance(e, CallFinished)}
+    calls = tuple(RecordedCall(started=s, finished=finished.get(s.n)) for s in started)
+    by_number = {c.started.n: c for c in calls}
     return Record(
         opened=opened,
-        calls=tuple(RecordedCall(started=s, finished=finished.get(s.n)) for s in started),
+        calls=calls,
+        finished_calls=tuple(by_number[n] for n in finished if n in by_number),
         ended=next((e for e in events if isinstance(e, EpisodeEnded)), None),
         last_at=events[-1].at,
     )
 
 
-def _drop_torn_line(path: Path, descriptor: int) -> None:
-    """Cut off a last line without its line end: nothing was answered on its strength."""
+def _drop_torn_line(path: Path, descriptor: int) -> int:
+    """Cut off a last line without its line end: nothing was answered on its strength.
+
+    Returns:
+        The size of what is left, in bytes.
+    """
     data = path.read_bytes()
     whole = data.rfind(b"\n") + 1
     if whole < len(data):
         os.ftruncate(descriptor, whole)
+    return whole
+
+
+def _short(path: Path) -> str:
+    """Name a record in a message; its whole name would be the episode's capability."""
+    return f"the record of episode {path.stem[:6]}"

@@ -35,6 +35,7 @@ class MemorySession:
 
     def _apply(self, tool: str, arguments: Mapping[str, JsonValue]) -> str:
         if tool == "add":
+            self.total = self.total * int(str(arguments.get("times", 1)))
             self.total += int(str(arguments.get("amount", 1)))
         return f"total {self.total} coins"
 

@@ -1,6 +1,8 @@
 """What an episode does with calls: order, limits, failures, exactly-once, reward."""
 
-from collections.abc import AsyncIterator
+import resource
+from collections.abc import AsyncIterator, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,8 @@ import anyio
 import pytest
 
 from astra_mcp.errors import (
+    CallFaultError,
     EpisodeEndedError,
-    GatewayError,
     NotAvailableError,
     UnknownNameError,
 )
@@ -111,7 +113,7 @@ async def test_a_call_id_retried_while_it_runs_waits_for_the_one_result(
 
 async def test_a_call_id_may_not_name_another_call(episode: Episode) -> None:
     await episode.call("add", {"amount": 3}, call_id="a")
-    with pytest.raises(GatewayError, match="used for another call"):
+    with pytest.raises(CallFaultError, match="used for another call"):
         await episode.call("add", {"amount": 4}, call_id="a")
 
 
@@ -130,7 +132,7 @@ async def test_calls_are_taken_in_by_their_seq_however_they_arrive(
 
 async def test_a_seq_may_not_be_used_twice(episode: Episode) -> None:
     await episode.call("add", {}, seq=0)
-    with pytest.raises(GatewayError, match="next one is 1"):
+    with pytest.raises(CallFaultError, match="next one is 1"):
         await episode.call("add", {}, seq=0)
     assert episode.state().calls == 1
 
@@ -242,25 +244,76 @@ async def test_an_idle_episode_expires_with_its_reward(catalog: Any, home: Path)
         assert state.reward is not None
 
 
-async def test_a_full_disk_fails_the_episode_and_answers_nothing_unrecorded(
-    episode: Episode, monkeypatch: pytest.MonkeyPatch, home: Path
+@contextmanager
+def room_left_on_disk(path: Path, size: int) -> Generator[None]:
+    """Let the kernel refuse to let the file grow by more than so many bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("room", [40, 280], ids=["at-its-start", "at-its-finish"])
+async def test_a_full_disk_fails_the_episode_and_leaves_the_record_whole(
+    episode: Episode, home: Path, room: int, server: Any
 ) -> None:
     await episode.call("add", {})
-    real_append = episode._file.append  # pyright: ignore[reportPrivateUsage]
-    appended: list[object] = []
+    path = record_path(home / "records", episode.id)
+    before = read_record(path)
+    with room_left_on_disk(path, room):
+        refused = await episode.call("add", {})
+    assert refused.is_error
+    assert "coins" not in refused.text
+    state = episode.state()
+    assert (state.status, state.reward) == (EpisodeStatus.FAILED, None)
+    assert state.failure is not None
+    assert state.failure.boundary is Origin.GATEWAY
+    assert (await episode.call("add", {})).is_error
+    assert read_record(path).finished_calls == before.finished_calls
+    assert len(server.executed) == (1 if room == 40 else 2)
 
-    def append_once(event: Any) -> None:
-        appended.append(event)
-        if len(appended) > 1:
-            msg = "the record cannot be written (No space left on device): free disk space"
-            raise GatewayError(msg)
-        real_append(event)
 
-    monkeypatch.setattr(episode._file, "append", append_once)  # pyright: ignore[reportPrivateUsage]
-    with pytest.raises(GatewayError, match="free disk space"):
-        await episode.call("add", {})
-    assert episode.state().status is EpisodeStatus.FAILED
-    assert episode.state().reward is None
+@pytest.mark.parametrize(
+    ("amount", "named"),
+    [(2**70, "64 bits"), (float("nan"), "NaN"), ("\ud800", "surrogate")],
+    ids=["integer", "nan", "surrogate"],
+)
+async def test_arguments_that_json_cannot_carry_are_an_error_that_counts_and_blocks_nothing(
+    episode: Episode, home: Path, amount: Any, named: str, server: Any
+) -> None:
+    refused = await episode.call("add", {"amount": amount}, seq=0, call_id="a")
+    assert refused.is_error
+    assert named in refused.text
+    assert (await episode.call("add", {"amount": amount}, seq=0, call_id="a")) == refused
+    await episode.call("add", {"amount": 3}, seq=1)
+    assert episode.state().calls == 2
+    assert server.executed == [("add", {"amount": 3})]
+    assert read_record(record_path(home / "records", episode.id)).calls[0].started.arguments == {}
+
+
+async def test_arguments_that_the_agent_could_not_form_are_recorded_and_count(
+    episode: Episode, server: Any
+) -> None:
+    refused = await episode.call("add", {}, fault="The arguments are not valid JSON.")
+    assert refused.is_error
+    assert refused.text == "The arguments are not valid JSON."
+    assert episode.state().calls == 1
+    assert server.executed == []
+
+
+async def test_a_name_that_no_tool_can_have_is_recorded_in_part(episode: Episode) -> None:
+    with pytest.raises(UnknownNameError):
+        await episode.call("\ud800" + "x" * 10_000, {})
+    assert episode.state().calls == 1
+
+
+async def test_a_retried_unknown_tool_is_refused_as_it_was(episode: Episode) -> None:
+    for _ in range(2):
+        with pytest.raises(UnknownNameError, match="add, read"):
+            await episode.call("steal", {}, call_id="a")
+    assert episode.state().calls == 1
 
 
 @pytest.mark.parametrize(

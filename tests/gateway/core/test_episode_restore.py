@@ -1,15 +1,22 @@
 """What survives the gateway: open episodes, their state, their records, interactive states."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from astra_mcp.errors import GatewayError, UnknownNameError
+from astra_mcp.errors import (
+    CapacityError,
+    EpisodeEndedError,
+    GatewayError,
+    UnknownNameError,
+    UpstreamError,
+)
 from gateway.archive import find_record, list_records, replay_record
 from gateway.episodes import open_episodes
-from gateway.protocol import EpisodeId, EpisodeRequest, EpisodeStatus
+from gateway.protocol import EpisodeId, EpisodeLimits, EpisodeRequest, EpisodeStatus
 from gateway.record import RecordFile, read_record, record_path
 
 SECRET = b"0" * 32
@@ -51,6 +58,46 @@ async def test_a_call_that_was_only_started_is_executed_once_when_it_is_retried(
         assert answer.text == again.text == "total 5 coins"
         assert server.executed == [("add", {"amount": 2})]
         assert restored.state().calls == 2
+
+
+async def test_a_call_that_was_executed_late_is_replayed_late(
+    catalog: Any, home: Path, server: Any
+) -> None:
+    whole: list[bytes] = []
+    async with open_episodes(catalog, home, secret=SECRET) as first:
+        episode = await first.create(REQUEST)
+        await episode.call("add", {"amount": 1}, call_id="a")
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(episode.call, "add", {"do": "wait"}, call_id="b"))
+            with anyio.fail_after(5):
+                await server.waiting.wait()
+            whole.append(record_path(home / "records", episode.id).read_bytes())
+            server.release.set()
+    record_path(home / "records", episode.id).write_bytes(whole[0])  # as a kill would have left it
+    async with open_episodes(catalog, home, secret=SECRET) as second:
+        restored = second.get(episode.id)
+        assert (await restored.call("add", {"times": 10, "amount": 0})).text == "total 10 coins"
+        late = await restored.call("add", {"do": "wait"}, call_id="b")
+        assert late.text == "total 11 coins"
+    async with open_episodes(catalog, home, secret=SECRET) as third:
+        assert (await third.get(episode.id).call("read", {})).text == "total 11 coins"
+
+
+async def test_an_episode_that_is_being_closed_takes_no_further_call(
+    catalog: Any, home: Path, server: Any
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+        episode = await episodes.create(REQUEST)
+        async with anyio.create_task_group() as group:
+            group.start_soon(episode.call, "add", {"do": "wait", "amount": 3})
+            with anyio.fail_after(5):
+                await server.waiting.wait()
+            group.start_soon(episodes.close, episode.id)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(EpisodeEndedError, match="being closed"):
+                await episode.call("add", {})
+            server.release.set()
+        assert episodes.state(episode.id).calls == 1
 
 
 async def test_a_closed_episode_can_be_read_and_closed_again_in_the_next_life(
@@ -147,6 +194,41 @@ async def test_what_nobody_asks_for_gives_its_processes_back_and_returns_on_dema
         assert (await again.call("read", {})).text == "total 3 coins"
 
 
+async def test_what_nobody_asks_for_again_ends_in_its_record(catalog: Any, home: Path) -> None:
+    time = [1000.0]
+    async with open_episodes(catalog, home, secret=SECRET, now=lambda: time[0]) as episodes:
+        episode = await episodes.create(REQUEST)
+        await episode.call("add", {"amount": 3})
+        for _ in range(3):
+            time[0] += 1000.0
+            await episodes.sweep()
+    ended = read_record(record_path(home / "records", episode.id)).ended
+    assert ended is not None
+    assert ended.status is EpisodeStatus.EXPIRED
+    assert ended.reward is not None
+
+
+async def test_an_endpoint_that_shows_other_servers_begins_a_new_state(
+    catalog: Any, home: Path
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+        old = await episodes.interactive("*", "ann", ["coins"])
+        await old.call("coins__add", {"amount": 3})
+        new = await episodes.interactive("*", "ann", ["coins", "notes"])
+        assert (await new.call("notes__read", {})).text == "total 0 coins"
+        assert await episodes.interactive("*", "ann", ["coins", "notes"]) is new
+        assert not old.is_open
+
+
+async def test_interactive_states_leave_room_for_episodes(catalog: Any, home: Path) -> None:
+    async with open_episodes(catalog, home, secret=SECRET, max_open=1) as episodes:
+        for caller in ("ann", "bob", "eve"):
+            await episodes.interactive("coins", caller, ["coins"])
+        await episodes.create(REQUEST)
+        with pytest.raises(CapacityError, match="1 episodes are open"):
+            await episodes.create(REQUEST)
+
+
 async def test_a_replay_of_a_record_gives_identical_results(catalog: Any, home: Path) -> None:
     async with open_episodes(catalog, home, secret=SECRET) as episodes:
         episode = await episodes.create(REQUEST)
@@ -157,6 +239,27 @@ async def test_a_replay_of_a_record_gives_identical_results(catalog: Any, home: 
     replay = await replay_record(find_record(home, episode.id[:8]), catalog)
     assert (replay.compared, replay.skipped, replay.divergences) == (2, 1, ())
     assert [r.opened.id for r in list_records(home)] == [episode.id]
+
+
+async def test_a_replay_measures_results_by_the_episodes_limit(catalog: Any, home: Path) -> None:
+    request = REQUEST.model_copy(update={"limits": EpisodeLimits(result_bytes=1000)})
+    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+        episode = await episodes.create(request)
+        assert (await episode.call("add", {"do": "much"})).is_error
+    replay = await replay_record(find_record(home, episode.id), catalog)
+    assert (replay.compared, replay.divergences) == (1, ())
+
+
+async def test_a_server_that_fails_in_a_replay_is_an_error_and_no_divergence(
+    catalog: Any, home: Path
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+        episode = await episodes.create(REQUEST)
+        await episode.call("add", {"amount": 3})
+    path = record_path(home / "records", episode.id)
+    path.write_bytes(path.read_bytes().replace(b'{"amount":3}', b'{"do":"fail"}'))
+    with pytest.raises(UpstreamError, match="call 0 of the replay failed at upstream"):
+        await replay_record(read_record(path), catalog)
 
 
 async def test_a_replay_names_the_call_that_diverges(catalog: Any, home: Path) -> None:

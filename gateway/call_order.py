@@ -6,15 +6,15 @@ delivers them in, they are taken in by number. A call without a number is taken 
 
 import anyio
 
-from astra_mcp.errors import GatewayError
+from astra_mcp.errors import CallFaultError
 
-__all__ = ["SEQ_WAIT_SECONDS", "Sequence"]
+__all__ = ["SEQ_WAIT_SECONDS", "CallOrder"]
 
 SEQ_WAIT_SECONDS = 30.0
 """How long a call waits for the calls before it."""
 
 
-class Sequence:
+class CallOrder:
     """Hands out turns in the order of the numbers."""
 
     def __init__(self, wait_seconds: float = SEQ_WAIT_SECONDS) -> None:
@@ -27,17 +27,17 @@ class Sequence:
         """Hold a call back until every earlier number was taken; returns at once after ``close``.
 
         Raises:
-            GatewayError: The number was taken before, or an earlier one does not come.
+            CallFaultError: The number was taken before, or an earlier one does not come.
         """
         with anyio.move_on_after(self._wait_seconds) as scope:
             while seq > self._next and not self._is_closed:
                 await self._moved.wait()
         if scope.cancelled_caught:
             msg = f"seq {seq} came, but not seq {self._next}: send the missing call first"
-            raise GatewayError(msg)
+            raise CallFaultError(msg)
         if seq < self._next:
             msg = f"seq {seq} was already used; the next one is {self._next}"
-            raise GatewayError(msg)
+            raise CallFaultError(msg)
 
     def take(self, seq: int) -> None:
         """Mark a number as taken and let the next one go; no await may lie before the call starts."""
