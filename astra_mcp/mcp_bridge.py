@@ -26,7 +26,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from astra_mcp.errors import AstraError, EpisodeEndedError, GatewayError
+from astra_mcp.errors import AstraError, CallFaultError, EpisodeEndedError, UnknownNameError
 from astra_mcp.types import ContentBlock, JsonObject, ToolResult, ToolSpec
 
 __all__ = [
@@ -215,7 +215,7 @@ async def _answer(answer: Awaitable[Answer]) -> Answer:
         return await answer
     except EpisodeEndedError as error:
         raise MCPError(mcp_types.INVALID_REQUEST, str(error)) from None
-    except GatewayError as error:
+    except (UnknownNameError, CallFaultError) as error:
         raise MCPError(mcp_types.INVALID_PARAMS, str(error)) from None
     except AstraError as error:
         _log.exception("a request failed")

@@ -19,19 +19,21 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from astra_mcp import __version__
-from astra_mcp.errors import EpisodeEndedError, GatewayError, UnknownNameError
+from astra_mcp.errors import CallFaultError, EpisodeEndedError, GatewayError, UnknownNameError
 from astra_mcp.mcp_bridge import STDIO, McpRequest, build_server, open_http, serve_stdio
-from astra_mcp.types import JsonObject, ToolResult, ToolSpec
+from astra_mcp.types import JsonObject, ToolResult, ToolSpec, json_fault
 from gateway.episode import Episode
 from gateway.episodes import ALL_SERVERS, Episodes
 from gateway.naming import routes_of
-from gateway.protocol import CALL_ID_KEY, SEQ_KEY, Catalog, EpisodeId, EpisodeStatus
+from gateway.protocol import CALL_ID_KEY, FAULT_KEY, SEQ_KEY, Catalog, EpisodeId, EpisodeStatus
 from gateway.search import CALL_TOOL, MAX_LISTED, SEARCH_TOOLS, ToolCall, answer_search, read_call
 from gateway.security import send_json
 
 __all__ = ["AgentPlane", "EpisodeTarget", "InteractiveTarget", "is_agent_path"]
 
 MAX_CALL_ID_LENGTH = 128
+MAX_SEQ = 2**53
+MAX_FAULT_LENGTH = 2000
 MAX_SESSIONS = 10_000
 """Sessions whose state is freed when their client ends them; older ones are parked when idle."""
 _INVALID_REQUEST = -32600
@@ -152,14 +154,14 @@ class AgentPlane:
     async def _call(
         self, target: Target, request: McpRequest, name: str, arguments: JsonObject
     ) -> ToolResult:
-        call_id, seq = _call_id(request), _seq(request)
+        call_id, seq, fault = _call_id(request), _seq(request), _fault(request)
         match target:
             case EpisodeTarget(id=episode_id):
                 episode = self._episodes.get(episode_id)
             case InteractiveTarget():
                 episode = await self._state_of(target, request)
         try:
-            return await episode.call(name, arguments, call_id=call_id, seq=seq)
+            return await episode.call(name, arguments, call_id=call_id, seq=seq, fault=fault)
         except EpisodeEndedError:
             _mark_ended(request)
             raise
@@ -299,7 +301,10 @@ def _call_id(request: McpRequest) -> str | None:
         return None
     if not isinstance(call_id, str) or not 0 < len(call_id) <= MAX_CALL_ID_LENGTH:
         msg = f"_meta {CALL_ID_KEY}: send a string of 1 to {MAX_CALL_ID_LENGTH} characters"
-        raise GatewayError(msg)
+        raise CallFaultError(msg)
+    if json_fault(call_id) is not None:
+        msg = f"_meta {CALL_ID_KEY}: send whole characters"
+        raise CallFaultError(msg)
     return call_id
 
 
@@ -307,10 +312,20 @@ def _seq(request: McpRequest) -> int | None:
     seq = request.meta.get(SEQ_KEY)
     if seq is None:
         return None
-    if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
+    if not isinstance(seq, int) or isinstance(seq, bool) or not 0 <= seq <= MAX_SEQ:
         msg = f"_meta {SEQ_KEY}: send an integer from 0"
-        raise GatewayError(msg)
+        raise CallFaultError(msg)
     return seq
+
+
+def _fault(request: McpRequest) -> str | None:
+    fault = request.meta.get(FAULT_KEY)
+    if fault is None:
+        return None
+    if not isinstance(fault, str) or not fault or json_fault(fault) is not None:
+        msg = f"_meta {FAULT_KEY}: send a text that says what is wrong with the arguments"
+        raise CallFaultError(msg)
+    return fault[:MAX_FAULT_LENGTH]
 
 
 def _mark_ended(request: McpRequest) -> None:

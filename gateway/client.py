@@ -24,6 +24,7 @@ from astra_mcp.errors import EpisodeEndedError, TransportError
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
 from gateway.protocol import (
     CALL_ID_KEY,
+    FAULT_KEY,
     SEQ_KEY,
     EnvironmentInfo,
     EpisodeCreated,
@@ -77,7 +78,7 @@ class RefusedError(TransportError):
         self.status = status
         """HTTP status."""
         self.code = code
-        """Stable word for programs, such as ``unknown_environment``."""
+        """Stable word for programs, such as ``unknown_name``."""
         self.message = message
 
     def __str__(self) -> str:
@@ -297,6 +298,7 @@ class EpisodeClient:
         *,
         call_id: str | None = None,
         seq: int | None = None,
+        fault: str | None = None,
     ) -> ToolResult:
         """Call a tool; a broken connection is retried, and the call still takes effect once.
 
@@ -305,6 +307,8 @@ class EpisodeClient:
             arguments: Checked by the tool, not here.
             call_id: Names the call, unique in the episode; by default a new one is made up.
             seq: Place of the call in the episode, from 0 without gaps, where the order matters.
+            fault: Why the agent's arguments were no JSON object; the call then reaches no tool, is
+                recorded with this text, and counts.
 
         Raises:
             CallRefusedError: The call was not possible (unknown tool); its message is for the model.
@@ -314,6 +318,8 @@ class EpisodeClient:
         meta: JsonObject = {CALL_ID_KEY: call_id or uuid.uuid4().hex}
         if seq is not None:
             meta[SEQ_KEY] = seq
+        if fault is not None:
+            meta[FAULT_KEY] = fault
         params: JsonObject = {"name": name, "arguments": dict(arguments)}
         result = await self._send("tools/call", params, meta=meta)
         try:

@@ -5,9 +5,11 @@ the control key (checked before it). Knows HTTP and the episode core; every erro
 programs and a message that says what to do.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
+import anyio
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -18,7 +20,6 @@ from astra_mcp import __version__
 from astra_mcp.errors import (
     AstraError,
     CapacityError,
-    EpisodeEndedError,
     GatewayError,
     NotAvailableError,
     UnknownNameError,
@@ -76,11 +77,11 @@ class Health(BaseModel):
     version: str = __version__
 
 
+_log = logging.getLogger("astra_mcp.gateway")
 _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (UnknownNameError, 404, "unknown_name"),
     (NotAvailableError, 422, "not_available"),
     (CapacityError, 503, "too_many_episodes"),
-    (EpisodeEndedError, 410, "episode_ended"),
     (GatewayError, 500, "gateway_error"),
 )
 _ERRORS: dict[int | str, dict[str, object]] = {
@@ -127,9 +128,10 @@ class ControlPlane:
         try:
             for index, wanted in enumerate(body):
                 opened.append(await self._create_item(index, wanted))
-        except GatewayError:
-            for episode in opened:
-                await self._episodes.close(episode.id)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                for episode in opened:
+                    await self._episodes.close(episode.id)
             raise
         return [_created(episode, request) for episode in opened]
 
@@ -246,7 +248,12 @@ def _answer_errors(app: FastAPI) -> None:
         detail = error.detail if isinstance(error, HTTPException) else ""
         return _error(status, "http_error", message or detail)
 
+    async def on_bug(_: Request, error: Exception) -> JSONResponse:
+        _log.error("the control plane broke", exc_info=error)
+        return _error(500, "gateway_error", "the gateway failed; its log says more")
+
     app.add_exception_handler(GatewayError, on_known)
+    app.add_exception_handler(Exception, on_bug)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
 

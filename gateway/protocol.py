@@ -27,7 +27,7 @@ from astra_mcp.types import (
 
 __all__ = [
     "CALL_ID_KEY",
-    "EPISODE_KEY_KEY",
+    "FAULT_KEY",
     "SEQ_KEY",
     "CallState",
     "Catalog",
@@ -60,8 +60,8 @@ CALL_ID_KEY = "dev.astra-mcp/call-id"
 """``_meta`` of a call: its id; a retried id returns the recorded result."""
 SEQ_KEY = "dev.astra-mcp/seq"
 """``_meta`` of a call: its place in the episode, from 0 without gaps."""
-EPISODE_KEY_KEY = "dev.astra-mcp/episode-key"
-"""``_meta`` towards an upstream: a key derived from the episode's id (HMAC)."""
+FAULT_KEY = "dev.astra-mcp/argument-fault"
+"""``_meta`` of a call: why the model's arguments were no JSON object; it is recorded and counts."""
 
 
 # --- neighbours ---------------------------------------------------------------------------------

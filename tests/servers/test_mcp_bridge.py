@@ -17,8 +17,9 @@ from mcp.client.streamable_http import streamable_http_client
 from astra_mcp.cli.listening import bind, listen, url_of
 from astra_mcp.errors import (
     AstraError,
+    CallFaultError,
     EpisodeEndedError,
-    GatewayError,
+    RecordError,
     SandboxError,
     UnknownNameError,
 )
@@ -166,7 +167,8 @@ async def test_a_session_id_names_nobody_in_the_modern_era() -> None:
     ("error", "code", "message"),
     [
         (UnknownNameError("no tool x; available: tell"), mcp_types.INVALID_PARAMS, "available"),
-        (GatewayError("seq 3 was used"), mcp_types.INVALID_PARAMS, "seq 3"),
+        (CallFaultError("seq 3 was used"), mcp_types.INVALID_PARAMS, "seq 3"),
+        (RecordError("secret disk is full"), mcp_types.INTERNAL_ERROR, "the server failed"),
         (EpisodeEndedError("the episode has expired"), mcp_types.INVALID_REQUEST, "expired"),
         (SandboxError("/secret/path"), mcp_types.INTERNAL_ERROR, "the server failed"),
     ],
