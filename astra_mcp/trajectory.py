@@ -124,11 +124,15 @@ Message = Annotated[
 
 
 class CallNote(_Model):
-    """What is known of one answered call, beside its text. ``None`` means not known."""
+    """What is known of one answered call, beside its text.
+
+    ``origin``, ``solved`` and ``is_distractor`` come from the episode's record; they are None where it
+    could not be read, and for a call that it does not hold because the episode had ended.
+    """
 
     tool_call_id: str
     seq: int | None
-    """Place among the episode's calls; None where the call never reached the gateway."""
+    """Place among the episode's calls, from 0; None where they were not numbered."""
     is_error: bool
     origin: Origin | None = None
     solved: tuple[int, ...] | None = None

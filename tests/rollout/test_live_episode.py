@@ -10,7 +10,7 @@ from astra_mcp.trajectory import AssistantMessage, ToolMessage
 from astra_mcp.types import ContentBlock, JsonValue, ToolResult
 from gateway.client import CallRefusedError
 from training.rollout.agent import CallRequest
-from training.rollout.episode import MAX_ARGUMENT_BYTES, result_text
+from training.rollout.episode import MAX_ARGUMENT_BYTES, MAX_NAME_LENGTH, result_text
 
 from in_memory_tools import CITY, InMemoryTools
 
@@ -53,9 +53,10 @@ async def test_calls_of_one_turn_run_at_once_and_are_numbered_in_their_order() -
         ('"text"', "must be a JSON object"),
         ("null", "must be a JSON object"),
         ('"' + "x" * MAX_ARGUMENT_BYTES + '"', "too large"),
+        ('{"a": ' + "[" * 300 + "]" * 300 + "}", "levels deep"),
     ],
 )
-async def test_arguments_that_are_no_object_are_told_to_the_agent_and_take_no_place(
+async def test_arguments_that_are_no_object_reach_no_tool_and_take_their_place(
     arguments: str, words: str
 ) -> None:
     tools = InMemoryTools()
@@ -69,10 +70,14 @@ async def test_arguments_that_are_no_object_are_told_to_the_agent_and_take_no_pl
     )
 
     assert words in refused.text
-    assert refused.result is None
-    assert served.result is not None
-    assert [c.seq for c in tools.received] == [0]
-    assert [(n.seq, n.is_error) for n in episode.notes] == [(None, True), (0, False)]
+    assert refused.result is not None
+    assert refused.result.is_error
+    assert served.text == '{"city": "Oslo"}'
+    assert [(c.seq, c.arguments, c.fault) for c in tools.received] == [
+        (0, {}, refused.text),
+        (1, {"city": "Oslo"}, None),
+    ]
+    assert [(n.seq, n.is_error) for n in episode.notes] == [(0, True), (1, False)]
 
 
 async def test_empty_arguments_mean_no_arguments() -> None:
@@ -103,6 +108,30 @@ async def test_a_refused_call_is_an_answer_to_the_agent() -> None:
 
     assert answer.text == "Unknown tool: fly. The tools are: weather"
     assert episode.notes[0].is_error
+
+
+@pytest.mark.parametrize(("name", "code"), [("weather", -32602), ("fly", -32603)])
+async def test_a_call_refused_for_no_fault_of_the_agent_never_becomes_tool_text(
+    name: str, code: int
+) -> None:
+    async def refuse(_: Mapping[str, JsonValue]) -> ToolResult:
+        raise CallRefusedError(code, "seq 0 was already used; the next one is 1")
+
+    episode = InMemoryTools({name: refuse}).open_episode(CITY)
+
+    with pytest.raises(CallRefusedError, match="already used"):
+        await episode.take_turn([CallRequest.of(name, {})])
+    assert isinstance(episode.messages[-1], AssistantMessage)
+    assert episode.notes == ()
+
+
+async def test_an_endless_tool_name_is_cut_before_it_is_sent() -> None:
+    tools = InMemoryTools()
+    episode = tools.open_episode(CITY)
+
+    await episode.take_turn([CallRequest.of("f" * 100_000, {})])
+
+    assert [c.name for c in tools.received] == ["f" * MAX_NAME_LENGTH]
 
 
 async def test_an_episode_that_ended_stops_the_agent_with_its_turn_answered() -> None:

@@ -7,6 +7,8 @@ import anyio
 import pytest
 
 from astra_mcp.errors import ModelError
+from astra_mcp.llm.chat import ChatConfig, open_chat_model
+from astra_mcp.reward import Reward
 from astra_mcp.trajectory import (
     AgentInfo,
     Boundary,
@@ -16,12 +18,15 @@ from astra_mcp.trajectory import (
     TrajectoryStatus,
 )
 from astra_mcp.types import Origin
-from gateway.client import GatewayClient
+from gateway.client import CallRefusedError, EpisodeClient, GatewayClient
 from training.rollout.agent import CallRequest, EpisodeView
+from training.rollout.episode import LiveEpisode
+from training.rollout.model import ModelAgent
 from training.rollout.noop import NoopAgent
 from training.rollout.oracle import OracleAgent
 from training.rollout.run import Rollout, plan_rollouts, run_rollout, run_rollouts
 
+from completions_server import CompletionsServer, asks, says, tool_texts
 from small_gateway import KEY, NAME, SmallGateway, open_small_gateway
 
 ROLLOUT = Rollout(environment=NAME, version="v1", root_seed=7, index=0, labels={"run": "a"})
@@ -85,6 +90,46 @@ async def test_all_calls_count_and_an_unknown_tool_is_told_to_the_agent(
     assert [c.is_error for c in trajectory.calls] == [False, True, False]
 
 
+async def test_malformed_arguments_count_and_cost_precision(
+    gateway: SmallGateway, completions: CompletionsServer
+) -> None:
+    config = ChatConfig(model="scripted", base_url=completions.base_url, timeout_seconds=5)
+    rewards: list[Reward] = []
+    async with open_chat_model(config) as chat:
+        for turns in (
+            [asks(("a", "look", {}))],
+            [asks(("a", "look", "{")), asks(("b", "look", {}))],
+        ):
+            completions.script.extend([*turns, says("300 tons.")])
+            trajectory = await run_rollout(gateway.client, ModelAgent("scripted", chat), ROLLOUT)
+            assert trajectory.reward is not None
+            rewards.append(trajectory.reward)
+
+    assert [r.calls for r in rewards] == [1, 2]
+    assert [r.recall for r in rewards] == [1.0, 1.0]
+    assert rewards[1].precision < rewards[0].precision
+    assert [(n.seq, n.origin, n.solved, n.is_error) for n in trajectory.calls] == [
+        (0, Origin.TOOL, (), True),
+        (1, Origin.TOOL, (1,), False),
+    ]
+    assert "not valid JSON" in tool_texts(completions.requests[-1])[0]
+
+
+async def test_a_place_that_was_taken_is_a_failure_of_the_run_and_no_answer(
+    gateway: SmallGateway,
+) -> None:
+    created = await gateway.client.create_episode(ROLLOUT.request)
+    caller = EpisodeClient(created.mcp_url, gateway.client.http)
+    await caller.call("look", {}, seq=0)
+    episode = LiveEpisode(
+        environment=NAME, seed=0, prompt=created.prompt, tools=created.tools, caller=caller
+    )
+
+    with pytest.raises(CallRefusedError, match="seq 0 was already used"):
+        await episode.take_turn([CallRequest.of("look", {})])
+    assert not any(isinstance(m, ToolMessage) for m in episode.messages)
+
+
 async def test_a_server_that_fails_ends_the_episode_without_a_reward(
     gateway: SmallGateway,
 ) -> None:
@@ -96,6 +141,10 @@ async def test_a_server_that_fails_ends_the_episode_without_a_reward(
     assert trajectory.failure is not None
     assert trajectory.failure.boundary is Boundary.UPSTREAM
     assert "flooded" in trajectory.failure.message
+    assert [(n.origin, n.solved, n.is_distractor) for n in trajectory.calls] == [
+        (Origin.TOOL, (1,), False),
+        (Origin.UPSTREAM, (), False),
+    ]
 
 
 async def test_a_model_that_fails_never_earns_a_score_and_its_episode_is_closed(
@@ -109,16 +158,19 @@ async def test_a_model_that_fails_never_earns_a_score_and_its_episode_is_closed(
     assert trajectory.reward is None
     assert trajectory.failure is not None
     assert trajectory.failure.boundary is Boundary.MODEL
-    assert len(trajectory.calls) == 1
+    assert [(n.origin, n.solved) for n in trajectory.calls] == [(Origin.TOOL, (1,))]
     assert gateway.episodes.count_open() == 0
 
 
 async def test_an_episode_at_its_call_limit_keeps_its_reward(gateway: SmallGateway) -> None:
-    trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"] * 257), ROLLOUT)
+    trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"] * 258), ROLLOUT)
 
     assert trajectory.status is TrajectoryStatus.LIMIT
     assert trajectory.reward is not None
     assert (trajectory.reward.recall, trajectory.reward.calls) == (1.0, 256)
+    origins = [note.origin for note in trajectory.calls]
+    assert origins == [Origin.TOOL] * 256 + [Origin.LIMIT, None]
+    assert [note.is_error for note in trajectory.calls[-2:]] == [True, True]
 
 
 async def test_an_episode_that_cannot_be_opened_is_a_failed_trajectory(

@@ -17,6 +17,7 @@ class ReceivedCall:
     arguments: Mapping[str, JsonValue]
     call_id: str | None
     seq: int | None
+    fault: str | None = None
 
 
 @dataclass
@@ -33,9 +34,12 @@ class InMemoryTools:
         *,
         call_id: str | None = None,
         seq: int | None = None,
+        fault: str | None = None,
     ) -> ToolResult:
-        """Call a tool."""
-        self.received.append(ReceivedCall(name, arguments, call_id, seq))
+        """Call a tool; one whose arguments are at fault is answered as the gateway does."""
+        self.received.append(ReceivedCall(name, arguments, call_id, seq, fault))
+        if fault is not None:
+            return ToolResult.from_text(fault, is_error=True)
         if name in self.functions:
             return await self.functions[name](arguments)
         return ToolResult.from_value(dict(arguments))

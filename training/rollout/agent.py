@@ -27,7 +27,7 @@ class CallRequest:
 
     name: str
     arguments: str
-    """JSON text of an object. Anything else is answered with an error and reaches no tool."""
+    """JSON text of an object. Anything else is answered with an error, reaches no tool, and counts."""
     id: str = ""
     """The agent's own name for it; by default one is made."""
 
@@ -43,7 +43,7 @@ class Answered:
 
     text: str
     result: ToolResult | None
-    """None where no tool was reached."""
+    """None where the episode lists no such tool, or had ended."""
 
 
 class EpisodeView(Protocol):

@@ -6,7 +6,6 @@ order whatever the network does.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from typing import Protocol, cast
 
@@ -23,15 +22,17 @@ from astra_mcp.trajectory import (
     ToolMessage,
     UserMessage,
 )
-from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
+from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec, json_fault
 from gateway.client import CallRefusedError
 from gateway.protocol import CallState
 from training.rollout.agent import Answered, CallRequest
 
-__all__ = ["MAX_ARGUMENT_BYTES", "LiveEpisode", "ToolCaller", "result_text"]
+__all__ = ["MAX_ARGUMENT_BYTES", "MAX_NAME_LENGTH", "LiveEpisode", "ToolCaller", "result_text"]
 
 MAX_ARGUMENT_BYTES = 1 << 20
-"""Larger arguments are refused here: the gateway would refuse them unread, and lose their place."""
+"""Larger arguments are not sent: the gateway would refuse them unread, and lose their place."""
+MAX_NAME_LENGTH = 256
+"""Characters of a tool's name that are sent, as many as the gateway records; names travel in a header."""
 MAX_PARALLEL_CALLS = 16
 """Calls of one turn that are under way at once; the others of the turn wait."""
 _INVALID_PARAMS = -32602
@@ -47,8 +48,9 @@ class ToolCaller(Protocol):
         *,
         call_id: str | None = None,
         seq: int | None = None,
+        fault: str | None = None,
     ) -> ToolResult:
-        """Call a tool."""
+        """Call a tool; with a ``fault`` of the arguments, have it counted and answered by that text."""
         ...
 
 
@@ -67,6 +69,7 @@ class LiveEpisode:
         self._environment = environment
         self._seed = seed
         self._tools = tools
+        self._listed = frozenset(tool.name for tool in tools)
         self._caller = caller
         self._messages: list[Message] = [UserMessage(content=prompt)] if prompt else []
         self._notes: list[CallNote] = []
@@ -130,7 +133,8 @@ class LiveEpisode:
 
         Raises:
             EpisodeEndedError: The episode takes no more calls; the turn is on the record.
-            TransportError: The gateway cannot be reached; the turn stays unanswered.
+            TransportError: The gateway cannot be reached or refuses a call for no fault of the agent; the
+                turn stays unanswered.
         """
         prepared = [self._prepare(call) for call in calls]
         self._messages.append(
@@ -140,9 +144,7 @@ class LiveEpisode:
                 tool_calls=tuple(call.message for call in prepared),
             )
         )
-        outcomes = await map_concurrently(
-            partial(_run, self._caller), prepared, limit=MAX_PARALLEL_CALLS
-        )
+        outcomes = await map_concurrently(self._run, prepared, limit=MAX_PARALLEL_CALLS)
         for call, outcome in zip(prepared, outcomes, strict=True):
             self._keep(call, outcome)
         ended = next((o.ended for o in outcomes if o.ended is not None), None)
@@ -155,10 +157,31 @@ class LiveEpisode:
             id=self._name_call(call),
             function=FunctionCall(name=call.name, arguments=call.arguments),
         )
-        arguments = _parse_arguments(call.arguments)
-        # Only what is sent takes a place: the gateway waits for every number.
-        seq = None if isinstance(arguments, str) else next(self._seqs)
-        return _Prepared(message=message, arguments=arguments, seq=seq)
+        parsed = _parse_arguments(call.arguments)
+        # What is malformed takes its place like any other call: it counts, too.
+        seq = next(self._seqs)
+        if isinstance(parsed, str):
+            return _Prepared(message=message, arguments={}, fault=parsed, seq=seq)
+        return _Prepared(message=message, arguments=parsed, fault=None, seq=seq)
+
+    async def _run(self, call: "_Prepared") -> "_Outcome":
+        name = call.message.function.name[:MAX_NAME_LENGTH]
+        try:
+            result = await self._caller.call(
+                name,
+                call.arguments,
+                call_id=f"call_{call.seq}",
+                seq=call.seq,
+                fault=call.fault,
+            )
+        except CallRefusedError as error:
+            # A listed tool is refused for the call's id or place alone: no mistake of the agent.
+            if error.code != _INVALID_PARAMS or name in self._listed:
+                raise
+            return _Outcome(text=error.message)
+        except EpisodeEndedError as error:
+            return _Outcome(text=str(error), ended=error)
+        return _Outcome(text=result_text(result), result=result)
 
     def _keep(self, call: "_Prepared", outcome: "_Outcome") -> None:
         name, result = call.message.id, outcome.result
@@ -178,9 +201,10 @@ class LiveEpisode:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prepared:
     message: ToolCall
-    arguments: JsonObject | str
-    """The parsed arguments, or what is wrong with them."""
-    seq: int | None
+    arguments: JsonObject
+    fault: str | None
+    """What is wrong with the arguments that the agent wrote; those above are then empty."""
+    seq: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,25 +212,6 @@ class _Outcome:
     text: str
     result: ToolResult | None = None
     ended: EpisodeEndedError | None = None
-
-
-async def _run(caller: ToolCaller, call: _Prepared) -> _Outcome:
-    if isinstance(call.arguments, str):
-        return _Outcome(text=call.arguments)
-    try:
-        result = await caller.call(
-            call.message.function.name,
-            call.arguments,
-            call_id=f"call_{call.seq}",
-            seq=call.seq,
-        )
-    except CallRefusedError as error:
-        if error.code != _INVALID_PARAMS:
-            raise
-        return _Outcome(text=error.message)
-    except EpisodeEndedError as error:
-        return _Outcome(text=str(error), ended=error)
-    return _Outcome(text=result_text(result), result=result)
 
 
 def _parse_arguments(text: str) -> JsonObject | str:
@@ -223,6 +228,9 @@ def _parse_arguments(text: str) -> JsonObject | str:
         )
     if not isinstance(value, dict):
         return "The arguments must be a JSON object. No tool was called; send the call again."
+    fault = json_fault(value)
+    if fault is not None:
+        return f"No tool was called: {fault}."
     return cast("JsonObject", value)
 
 
