@@ -228,10 +228,9 @@ def _parse_arguments(text: str) -> JsonObject | str:
         )
     if not isinstance(value, dict):
         return "The arguments must be a JSON object. No tool was called; send the call again."
-    fault = json_fault(value)
-    if fault is not None:
-        return f"No tool was called: {fault}."
-    return cast("JsonObject", value)
+    arguments = cast("JsonObject", value)
+    fault = json_fault(arguments)
+    return arguments if fault is None else f"No tool was called: {fault}."
 
 
 def result_text(result: ToolResult) -> str:
