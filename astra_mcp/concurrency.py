@@ -1,11 +1,12 @@
 """Structured concurrency in two words: fan out over items, and finish what was begun."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from contextlib import contextmanager
 from typing import TypeVar
 
 import anyio
 
-__all__ = ["completed", "map_concurrently"]
+__all__ = ["completed", "map_concurrently", "shielded"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -39,9 +40,14 @@ async def map_concurrently(
     return [results[i] for i in range(len(rows))]
 
 
+@contextmanager
+def shielded() -> Generator[None]:
+    """Hold a cancellation back until the block is left; the block must have deadlines of its own."""
+    with anyio.CancelScope(shield=True):
+        yield
+
+
 async def completed(work: Awaitable[Result]) -> Result:
     """Await to the end, although the caller is cancelled meanwhile; the work bounds its own time."""
-    results: list[Result] = []
-    with anyio.CancelScope(shield=True):
-        results.append(await work)
-    return results[0]
+    with shielded():
+        return await work

@@ -24,7 +24,8 @@ An error of the caller is a message with a remedy, never a traceback. A failure 
 data in its record (see :class:`astra_mcp.types.Failure`), never a score.
 """
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 
 __all__ = [
     "AstraError",
@@ -121,6 +122,22 @@ class GatewayError(AstraError):
 
 class UnknownNameError(GatewayError, LookupError):
     """No environment, server, episode or tool has this name."""
+
+    @classmethod
+    def among(
+        cls, what: str, name: str, known: Iterable[str], otherwise: str
+    ) -> "UnknownNameError":
+        """Name what is closest.
+
+        Args:
+            what: Such as ``environment``.
+            name: What was asked for.
+            known: What there is.
+            otherwise: What to do where nothing is close.
+        """
+        close = difflib.get_close_matches(name, list(known), n=3)
+        hint = f"did you mean {', '.join(close)}?" if close else otherwise
+        return cls(f"no {what} is named {name!r}; {hint}")
 
 
 class CallFaultError(GatewayError):

@@ -7,7 +7,6 @@ give it two functions (list the tools, call a tool) and get an MCP server for st
 import logging
 import os
 import stat
-import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -53,6 +52,7 @@ MAX_SESSIONS = 10_000
 
 _BLOCK: TypeAdapter[mcp_types.ContentBlock] = TypeAdapter(mcp_types.ContentBlock)
 _READ_BYTES = 1 << 16
+_TOO_LONG = f"(a line of more than {MAX_BODY_BYTES} bytes)"
 
 _log = logging.getLogger(__name__)
 
@@ -269,10 +269,6 @@ async def serve_stdio(server: Server[Any]) -> None:
     Whatever else the process prints goes to standard error. Can be cancelled at any time, unlike a read
     in a thread, so a signal ends it at once.
     """
-    if sys.platform == "win32":
-        async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
-        return
     with os.fdopen(os.dup(0), "rb", buffering=0) as wire:
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
@@ -285,17 +281,26 @@ async def serve_stdio(server: Server[Any]) -> None:
 async def _lines(descriptor: int) -> AsyncIterator[str]:
     """Read lines; waits for a pipe or a terminal, reads a file at once."""
     waits = not stat.S_ISREG(os.fstat(descriptor).st_mode)
-    rest = b""
+    rest = bytearray()
+    is_too_long = False
     while True:
         if waits:
             await anyio.wait_readable(descriptor)
         else:
             await anyio.lowlevel.checkpoint()
         chunk = os.read(descriptor, _READ_BYTES)
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            yield line.decode(errors="replace")
-        if not chunk:
-            if rest:
-                yield rest.decode(errors="replace")
+        first, *others = chunk.split(b"\n")
+        rest += first if not is_too_long else b""
+        if len(rest) > MAX_BODY_BYTES:
+            is_too_long = True
+            rest.clear()
+        is_over = not chunk
+        if is_over and (rest or is_too_long):
+            others = [b""]
+        for following in others:
+            # A line that is too long stands as one that is no JSON, which the protocol answers.
+            yield _TOO_LONG if is_too_long else rest.decode(errors="replace")
+            is_too_long = False
+            rest = bytearray(following)
+        if is_over:
             return

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import statistics
 import sys
 import time
@@ -54,6 +55,8 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=200, help="idle sessions at once")
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args()
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     figures = anyio.run(measure, options.sessions)
     text = json.dumps(figures, indent=2)
     print(text)

@@ -5,9 +5,10 @@ behind is recognised by its process. A lock keeps a second gateway from writing 
 the system drops it with the process. Knows nothing of what is served.
 """
 
+import fcntl
 import os
 import secrets
-import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +17,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from astra_mcp.errors import GatewayError
 
-if sys.platform != "win32":
-    import fcntl
-
 __all__ = ["RunningGateway", "announce", "claim_home", "find_gateway"]
 
 
 _LOCK = "gateway.lock"
+_CLAIM_ATTEMPTS = 5
+_CLAIM_SECONDS = 0.1
 
 
 class RunningGateway(BaseModel):
@@ -67,18 +67,20 @@ def claim_home(home: Path) -> Generator[None]:
 
 
 def _lock(descriptor: int, home: Path) -> None:
-    if sys.platform == "win32":
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        running = find_gateway(home)
-        where = f" at {running.url} (process {running.pid})" if running else ""
-        msg = (
-            f"a gateway already serves {home}{where}: use it, stop it, or choose another "
-            "ASTRA_MCP_HOME for this one"
-        )
-        raise GatewayError(msg) from None
+    for _ in range(_CLAIM_ATTEMPTS):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_CLAIM_SECONDS)  # it may have been held just to look
+        else:
+            return
+    running = find_gateway(home)
+    where = f" at {running.url} (process {running.pid})" if running else ""
+    msg = (
+        f"a gateway already serves {home}{where}: use it, stop it, or choose another "
+        "ASTRA_MCP_HOME for this one"
+    )
+    raise GatewayError(msg)
 
 
 @contextmanager
@@ -98,8 +100,6 @@ def announce(home: Path, running: RunningGateway) -> Generator[None]:
 
 def _is_claimed(home: Path) -> bool:
     """Tell whether a process holds the lock, so that a reused process id deceives nobody."""
-    if sys.platform == "win32":
-        return True
     try:
         descriptor = os.open(home / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

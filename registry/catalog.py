@@ -1,6 +1,5 @@
 """A catalog of the environments found in folders; satisfies the gateway's ``Catalog``."""
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
@@ -81,9 +80,4 @@ Value = TypeVar("Value")
 def _find(known: Mapping[str, Value], name: str, what: str) -> Value:
     if name in known:
         return known[name]
-    close = difflib.get_close_matches(name, known, n=3)
-    hint = (
-        f"did you mean {', '.join(close)}?" if close else "`astra-mcp environments list` names all"
-    )
-    msg = f"no {what} is named {name!r}; {hint}"
-    raise UnknownNameError(msg)
+    raise UnknownNameError.among(what, name, known, "`astra-mcp environments list` names all")

@@ -1,8 +1,13 @@
 """Wires the parts: bundles, sandbox, servers and catalog, as the commands need them."""
 
+import os
+import resource
+import shutil
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+
+from starlette.types import ASGIApp
 
 from astra_mcp.cli.config import Settings
 from astra_mcp.cli.console import say
@@ -11,7 +16,12 @@ from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import BundleError, BundleFault, ConfigError, SandboxUnavailableError
 from astra_mcp.reward import JobItem
 from astra_mcp.sandbox import Sandbox, SandboxReport, examine_machine, open_sandbox
+from gateway.app import open_app
+from gateway.episodes import open_episodes
+from gateway.keys import derive_secret
+from gateway.metrics import Metrics
 from gateway.protocol import EnvironmentInfo, GoldStep, Upstream
+from gateway.security import AccessRules
 from registry import FolderCatalog
 from servers.bundled import bundled_folder
 from servers.environment import EnvironmentServer
@@ -23,8 +33,11 @@ __all__ = [
     "load_published",
     "open_bundle_sandbox",
     "open_catalog",
+    "open_gateway",
 ]
 
+MIN_FREE_BYTES = 64 << 20
+"""With less room on the disk of its home, a gateway says that it is not ready."""
 BUNDLE_FILE = "environment.json"
 """A folder that holds this file is a bundle."""
 
@@ -117,6 +130,38 @@ async def open_catalog(
 
 
 @asynccontextmanager
+async def open_gateway(
+    settings: Settings, rules: AccessRules, *, trusted: bool = False
+) -> AsyncGenerator[tuple[PublishedCatalog, ASGIApp]]:
+    """Compose the gateway over everything that is published; yields the catalog and the application.
+
+    Args:
+        settings: Folders, limits and the home.
+        rules: Who may speak to it; its control key also derives the keys of episodes.
+        trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
+    """
+    metrics = Metrics()
+    async with (
+        open_catalog(settings, trusted=trusted) as catalog,
+        open_episodes(
+            catalog,
+            settings.home,
+            secret=derive_secret(rules.control_key),
+            max_open=settings.serve.max_episodes,
+            sinks=(metrics,),
+        ) as episodes,
+        open_app(
+            catalog,
+            episodes,
+            rules=rules,
+            metrics=metrics,
+            readiness=lambda: _missing_room(settings.home),
+        ) as app,
+    ):
+        yield catalog, app
+
+
+@asynccontextmanager
 async def open_bundle_sandbox(
     settings: Settings, bundles: Iterable[Bundle], *, trusted: bool = False
 ) -> AsyncGenerator[Sandbox]:
@@ -128,11 +173,28 @@ async def open_bundle_sandbox(
     Raises:
         SandboxUnavailableError: A layer is missing and not all of the code is trusted.
     """
+    _allow_open_files()
     report = examine_machine()
     if report.missing:
         _require_trust(report, bundles, trusted=trusted)
     async with open_sandbox(settings.sandbox, unsandboxed=bool(report.missing)) as sandbox:
         yield sandbox
+
+
+def _missing_room(home: Path) -> list[str]:
+    """Name what keeps a home from taking records."""
+    if not os.access(home / "records", os.W_OK):
+        return ["the records folder cannot be written"]
+    if shutil.disk_usage(home).free < MIN_FREE_BYTES:
+        return [f"less than {MIN_FREE_BYTES >> 20} MiB are free for records"]
+    return []
+
+
+def _allow_open_files() -> None:
+    """Raise the soft limit to the hard one: an episode takes a record, a socket and a process handle."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _require_trust(report: SandboxReport, bundles: Iterable[Bundle], *, trusted: bool) -> None:

@@ -66,9 +66,9 @@ def report_errors() -> Generator[None]:
 
 
 def run_async(function: Callable[..., Awaitable[Result]], *args: Any) -> Result:
-    """Run a command's coroutine under uvloop where there is one, and report its errors."""
+    """Run a command's coroutine under uvloop, and report its errors."""
     with report_errors():
-        return anyio.run(function, *args, backend_options={"use_uvloop": sys.platform != "win32"})
+        return anyio.run(function, *args, backend_options={"use_uvloop": True})
 
 
 def _first_known(error: BaseException) -> AstraError | None:

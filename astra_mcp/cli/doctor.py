@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -27,9 +28,6 @@ from astra_mcp.sandbox import (
     open_sandbox,
 )
 from gateway.presence import find_gateway
-
-if sys.platform != "win32":
-    import resource
 
 __all__ = ["Check", "State", "doctor", "examine"]
 
@@ -238,8 +236,6 @@ def _gateway(settings: Settings) -> Check:
 
 def _files() -> Iterator[Check]:
     """The hard limit counts: ``serve`` raises the soft one to it."""
-    if sys.platform == "win32":
-        return
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = EPISODES * FILES_PER_EPISODE + OTHER_FILES
     is_enough = limit == resource.RLIM_INFINITY or limit >= needed

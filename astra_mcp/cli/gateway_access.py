@@ -5,13 +5,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from astra_mcp.cli.compose import open_catalog
+from astra_mcp.cli.compose import open_gateway
 from astra_mcp.cli.config import Settings
 from astra_mcp.cli.listening import bind, listen, url_of
-from gateway.app import open_app
-from gateway.episodes import open_episodes
-from gateway.keys import derive_secret, ensure_control_key, read_control_key
-from gateway.metrics import Metrics
+from gateway.keys import ensure_control_key, read_control_key
 from gateway.presence import find_gateway
 from gateway.security import access_rules
 
@@ -66,19 +63,7 @@ async def _open_own(settings: Settings) -> AsyncGenerator[GatewayAccess]:
         api_keys=[],
         max_body_bytes=settings.serve.max_body_bytes,
     )
-    metrics = Metrics()
     # The home need not be claimed: this gateway only ever touches the episodes that it opens.
     with bind(_LOOPBACK, 0) as listener:
-        async with (
-            open_catalog(settings) as catalog,
-            open_episodes(
-                catalog,
-                settings.home,
-                secret=derive_secret(key),
-                max_open=settings.serve.max_episodes,
-                sinks=(metrics,),
-            ) as episodes,
-            open_app(catalog, episodes, rules=rules, metrics=metrics) as app,
-            listen(app, listener),
-        ):
+        async with open_gateway(settings, rules) as (_, app), listen(app, listener):
             yield GatewayAccess(url=url_of(listener), key=key, is_own=True)

@@ -6,7 +6,6 @@ import typer
 
 from astra_mcp import __version__
 from astra_mcp.cli import connect, doctor, environments, episodes, rollout, run, serve
-from astra_mcp.cli.console import report_errors
 
 __all__ = ["app", "main"]
 
@@ -48,5 +47,4 @@ app.command("doctor")(doctor.doctor)
 
 def main() -> None:
     """Run the command line."""
-    with report_errors():
-        app()
+    app()

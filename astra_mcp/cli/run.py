@@ -1,6 +1,5 @@
 """``astra-mcp run``: one environment by itself, over stdio or HTTP."""
 
-import difflib
 import secrets
 import signal
 from functools import partial
@@ -84,14 +83,8 @@ def find_bundle_folder(name: str, settings: Settings) -> Path:
     known = {folder.name: folder for place in places for folder in find_bundles(place)}
     if name in known:
         return known[name]
-    close = difflib.get_close_matches(name, known, n=3)
-    hint = (
-        f"did you mean {', '.join(close)}?"
-        if close
-        else "`astra-mcp environments list` names all; a bundle folder is named by a path, as ./NAME"
-    )
-    msg = f"no environment is named {name!r}; {hint}"
-    raise UnknownNameError(msg)
+    otherwise = "`astra-mcp environments list` names all; a folder is named by a path, as ./NAME"
+    raise UnknownNameError.among("environment", name, known, otherwise)
 
 
 def _refuse_http_options(**given: object) -> None:

@@ -13,22 +13,17 @@ import anyio
 import typer
 
 from astra_mcp import __version__
-from astra_mcp.cli.compose import open_catalog
+from astra_mcp.cli.compose import open_catalog, open_gateway
 from astra_mcp.cli.config import Settings, load_settings
 from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.cli.listening import bind, listen, run_until_stopped, url_of
 from astra_mcp.errors import ConfigError
 from gateway.agent_plane import AgentPlane, InteractiveTarget
-from gateway.app import open_app
 from gateway.episodes import open_episodes
 from gateway.keys import control_key_path, derive_secret, ensure_control_key
-from gateway.metrics import Metrics
 from gateway.presence import RunningGateway, announce, claim_home
 from gateway.protocol import Catalog
 from gateway.security import AccessRules, access_rules
-
-if sys.platform != "win32":
-    import resource
 
 __all__ = ["serve"]
 
@@ -67,7 +62,6 @@ def serve(
     with report_errors():
         settings = _settings(host, port, environments or [])
         _log_to_stderr(verbose=verbose)
-        _raise_file_limit()
         if stdio:
             _refuse_with_stdio(host=host, port=port, json=as_json or None)
             stopped_by = run_async(_serve_stdio, settings, trusted, server)
@@ -82,28 +76,13 @@ def serve(
 
 async def _serve_http(settings: Settings, trusted: bool, as_json: bool) -> signal.Signals | None:
     key = ensure_control_key(settings.home)
-    metrics = Metrics()
     with (
         bind(settings.serve.host, settings.serve.port) as listener,
         claim_home(settings.home),
     ):
         rules = _rules(settings, key, listener)
         async with (
-            open_catalog(settings, trusted=trusted) as catalog,
-            open_episodes(
-                catalog,
-                settings.home,
-                secret=derive_secret(key),
-                max_open=settings.serve.max_episodes,
-                sinks=(metrics,),
-            ) as episodes,
-            open_app(
-                catalog,
-                episodes,
-                rules=rules,
-                metrics=metrics,
-                readiness=lambda: [] if catalog.environments() else ["no environment is published"],
-            ) as app,
+            open_gateway(settings, rules, trusted=trusted) as (catalog, app),
             listen(app, listener),
         ):
             url = url_of(listener)
@@ -161,14 +140,6 @@ def _log_to_stderr(*, verbose: bool) -> None:
         stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
     logging.getLogger("astra_mcp.access").setLevel(logging.INFO if verbose else logging.WARNING)
-
-
-def _raise_file_limit() -> None:
-    """Allow as many open files as the system lets us: each episode has a record and a process."""
-    if sys.platform != "win32":
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if hard != resource.RLIM_INFINITY and soft < hard:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _report(

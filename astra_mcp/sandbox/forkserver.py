@@ -10,11 +10,11 @@ from typing import Any, Self
 import anyio
 from anyio.abc import Process
 
+from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxError, SandboxUnavailableError
 from astra_mcp.sandbox.loading import START_SECONDS
 from astra_mcp.sandbox.processes import LockedProcess
 from astra_mcp.sandbox.runtime import Runtime
-from astra_mcp.sandbox.shielding import shielded
 from astra_mcp.sandbox.zygote.settings import Settings
 
 __all__ = ["ForkServer"]

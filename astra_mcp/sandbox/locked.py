@@ -5,7 +5,6 @@ locked (:mod:`astra_mcp.sandbox.zygote`) nor how a template branches (:mod:`~ast
 """
 
 import logging
-import resource
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,13 +14,13 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
 
+from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.forkserver import ForkServer
 from astra_mcp.sandbox.loading import ModuleSource
 from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits, SandboxReport
 from astra_mcp.sandbox.runtime import Runtime, settings_for
 from astra_mcp.sandbox.session import ProcessSession
-from astra_mcp.sandbox.shielding import shielded
 from astra_mcp.sandbox.template import Template
 
 _log = logging.getLogger(__name__)
@@ -30,8 +29,6 @@ __all__ = ["IDLE_TEMPLATES", "LockedSandbox", "open_locked"]
 
 IDLE_TEMPLATES = 32
 """How many templates without a session are kept for the next one."""
-_OPEN_FILES = 1 << 16
-"""Descriptors that the host asks for: two per session."""
 _CLOSED = "the sandbox is closed"
 _SERVER_ENDED = "the sandbox ended and has to be started again"
 
@@ -45,7 +42,6 @@ async def open_locked(
     idle_templates: int = IDLE_TEMPLATES,
 ) -> AsyncGenerator["LockedSandbox"]:
     """Own the fork server and everything that comes from it; leaving kills it all."""
-    _allow_many_descriptors()
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         sandbox = LockedSandbox(limits, report, runtime, tasks, idle_templates=idle_templates)
@@ -227,10 +223,3 @@ async def _close_in_background(template: Template, reason: str) -> None:
         await template.aclose(reason)
     except SandboxError as error:
         _log.error("a template could not be closed: %s", error)
-
-
-def _allow_many_descriptors() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

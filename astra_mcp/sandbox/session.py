@@ -9,11 +9,11 @@ from typing import Protocol, cast
 
 import anyio
 
+from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxDiedError, SandboxLostError
 from astra_mcp.sandbox.channel import Channel, ChannelClosedError, OversizedMessageError
 from astra_mcp.sandbox.protocol import Raised, Returned, SandboxLimits
 from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_call
-from astra_mcp.sandbox.shielding import shielded
 from astra_mcp.types import JsonValue
 
 __all__ = ["ProcessSession", "SessionProcess"]

@@ -11,6 +11,7 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
+from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxError, ToolCodeError
 from astra_mcp.sandbox.channel import Channel, channel_pair
 from astra_mcp.sandbox.forkserver import ForkServer
@@ -25,7 +26,6 @@ from astra_mcp.sandbox.loading import (
 from astra_mcp.sandbox.processes import LockedProcess, open_member
 from astra_mcp.sandbox.protocol import SandboxLimits
 from astra_mcp.sandbox.session import ProcessSession
-from astra_mcp.sandbox.shielding import shielded
 
 __all__ = ["Template"]
 
