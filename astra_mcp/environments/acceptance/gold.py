@@ -56,20 +56,50 @@ async def gold_failures(bundle: Bundle, player: Player) -> list[FailedCheck]:
     for gold, seen in zip(bundle.document.gold, first, strict=False):
         failures.extend(_call_failures(gold, seen, answers))
         solved |= solved_by(bundle.job, gold.tool, seen.result, Origin.TOOL)
-    oracle, noop = (
-        score_episode(bundle.job, solved, len(calls)),
-        score_episode(bundle.job, (), 0),
-    )
-    if oracle is None or oracle.reward < ORACLE_REWARD:
+    failures.extend(_gift_failures(bundle, first))
+    oracle = score_episode(bundle.job, solved, len(calls))
+    if not failures and (oracle is None or oracle.reward < ORACLE_REWARD):
         detail = f"the gold calls score {oracle.reward if oracle else None}, not {ORACLE_REWARD}"
         failures.append(FailedCheck.of(Check.REWARD, detail))
-    if noop is None or noop.reward != 0.0:
-        failures.append(FailedCheck.of(Check.REWARD, f"no call at all scores {noop}"))
     return failures
+
+
+def _gift_failures(bundle: Bundle, seen: Sequence[Observation]) -> list[FailedCheck]:
+    """A gold call must earn what it declares and no more, and not by repeating what it was told."""
+    answers = {s.id: s.answer for s in bundle.document.sub_tasks}
+    failures: list[FailedCheck] = []
+    for gold, observed in zip(bundle.document.gold, seen, strict=False):
+        call = PlannedCall.of_gold(gold)
+        extra = solved_by(bundle.job, gold.tool, observed.result, Origin.TOOL) - {*gold.solves}
+        failures += [
+            FailedCheck.of(
+                Check.REWARD,
+                f"{call} also contains answer {i}, {answers[i]!r}, which it does not declare in "
+                f"solves: {observed}",
+            )
+            for i in sorted(extra)
+        ]
+        failures += [
+            FailedCheck.of(
+                Check.LEAKED_ANSWER,
+                f"answer {i}, {answers[i]!r}, stands in the arguments of the call that should "
+                f"find it: {call}",
+            )
+            for i in gold.solves
+            if any(contains_answer(text, answers[i]) for text in _texts(gold))
+        ]
+    return failures
+
+
+def _texts(gold: GoldCall) -> list[str]:
+    """The arguments of a gold call, as texts."""
+    return [v if isinstance(v, str) else canonical_json(v).decode() for v in gold.values.values()]
 
 
 def _call_failures(gold: GoldCall, seen: Observation, answers: dict[int, str]) -> list[FailedCheck]:
     call = PlannedCall.of_gold(gold)
+    if seen.is_success and seen.value is None and not seen.output.strip():
+        return [FailedCheck.of(Check.RESULT, f"{call} returns nothing; return an object or a text")]
     if seen.error_kind is not None:
         return [FailedCheck.of(_error_check(seen.error_kind), f"{call} answered {seen}")]
     lost = [i for i in gold.solves if not contains_answer(seen.result.text, answers[i])]

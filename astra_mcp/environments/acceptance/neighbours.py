@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 MAX_NEIGHBOURS = 8
+_NUM_MADE_UP = 6
 _INTEGER_STEPS = (1, -1, 2, 3, -2, 7, 10, 100, -10)
 _NUMBER_STEPS = (1.0, -1.0, 0.5, 10.0, -10.0, 0.01, 100.0)
 _DAY_STEPS = (1, -1, 7, -7, 30, -30, 365)
@@ -31,17 +32,19 @@ _FORMAT_EXAMPLES = {
     "date-time": "2026-01-06T09:00:00Z",
     "time": "09:00:00Z",
 }
-_GARBAGE = ("zzqx", "Qwertzu 9981", "unbekannt-0", "ZZ-9999")
+_GARBAGE = ("zzqx-unknown", "ZZ-99999", "Qwertzu 9981", "unbekannt-0")
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Up to 8 other values of one argument."""
+    """Other values of one argument: up to 8, and some that nobody names."""
 
     known: tuple[JsonValue, ...]
     """Members of an enumeration, ``examples``, and what the bundle declares."""
     generated: tuple[JsonValue, ...]
-    """Made up after the type and the shape of the value."""
+    """Made up after the type and the shape of the value, where the known ones leave room."""
+    made_up: tuple[JsonValue, ...] = ()
+    """More of them, counted apart: however many are known, what does not exist is tried too."""
 
     def __iter__(self) -> Iterator[JsonValue]:
         return iter((*self.known, *self.generated))
@@ -86,12 +89,27 @@ def find_neighbours(
         is_valid: Tells whether the call would be accepted with another value.
         declared: Values that the bundle names.
     """
-    named = _unique((*declared, *known_values(schema)), (value,))
+    named_values = (*declared, *known_values(schema))
+    named = _unique(named_values, (value,))
     known = tuple(itertools.islice((v for v in named if is_valid(v)), MAX_NEIGHBOURS))
     room = MAX_NEIGHBOURS - len(known)
     made = _unique(_generate(schema, value), (value, *known))
     generated = tuple(itertools.islice((v for v in made if is_valid(v)), room))
-    return Neighbours(known, generated)
+    return Neighbours(known, generated, tuple(_made_up(schema, value, is_valid, named_values)))
+
+
+def _made_up(
+    schema: Mapping[str, Any],
+    value: JsonValue,
+    is_valid: Callable[[JsonValue], bool],
+    named: Sequence[JsonValue],
+) -> Iterator[JsonValue]:
+    """Scalars in the value's shape that nothing names; where an enumeration names all, none."""
+    if isinstance(value, bool | list | dict) or value is None or schema.get("enum"):
+        return
+    texts = _GARBAGE if isinstance(value, str) else ()
+    made = _unique((*texts, *_generate(schema, value)), (value, *named))
+    yield from itertools.islice((v for v in made if is_valid(v)), _NUM_MADE_UP)
 
 
 def some_value(schema: Mapping[str, Any]) -> JsonValue:

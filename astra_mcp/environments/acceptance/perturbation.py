@@ -1,23 +1,30 @@
 """Do the identifying arguments identify?
 
-Other values must lose the answer, and those that exist must have results of their own.
+Other values must lose the answer: nearly all of them together, and more than half of those that exist,
+of those that nobody names, and of those that exist beside each boolean option. Those that exist must
+have results of their own.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from astra_mcp.answers import contains_answer, tokenize
 from astra_mcp.environments.acceptance.gold import planned_gold
-from astra_mcp.environments.acceptance.neighbours import find_neighbours, property_of
+from astra_mcp.environments.acceptance.neighbours import (
+    find_neighbours,
+    known_values,
+    property_of,
+)
 from astra_mcp.environments.acceptance.playing import Observation, PlannedCall, Player
+from astra_mcp.environments.acceptance.states import comes_from_before, state_failure
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
-from astra_mcp.environments.bundle import ArgumentRole, Bundle, GoldCall
-from astra_mcp.types import JsonValue, ToolSpec, canonical_json
+from astra_mcp.environments.bundle import ArgumentRole, Bundle
+from astra_mcp.types import JsonValue, canonical_json
 
-__all__ = ["MIN_LOSS_RATE", "masked", "perturbation_failures"]
+__all__ = ["masked", "perturbation_failures"]
 
-MIN_LOSS_RATE = 0.8
-"""Share of the neighbours that must lose an answer that their parameter identifies."""
+_MAX_OPTION_CASES = 4
+_REMEDY = "; if it is a bound, mark it modifying"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,106 +36,164 @@ class _Case:
     seen: Observation
 
 
-_Cases = Mapping[str, Sequence[_Case]]
+@dataclass(frozen=True, slots=True)
+class _Cases:
+    """The other values of one identifying argument."""
+
+    rows: Sequence[_Case]
+    """Known ones, and generated ones where those leave room."""
+    made_up: Sequence[_Case]
+    """Values that nobody names, counted apart."""
+
+    @property
+    def real(self) -> list[_Case]:
+        """Known values that have a result."""
+        return [c for c in self.rows if c.is_known and c.seen.is_success]
+
+
+class _GoldCase:
+    """One gold call with the cases of its identifying arguments."""
+
+    def __init__(self, bundle: Bundle, player: Player, index: int) -> None:
+        calls = planned_gold(bundle)
+        answers = {s.id: s.answer for s in bundle.document.sub_tasks}
+        self._player = player
+        self._gold = bundle.document.gold[index]
+        self._tool = next(t for t in bundle.document.tools if t.name == self._gold.tool)
+        self._bundle = bundle
+        self.call = calls[index]
+        self.before = calls[:index]
+        self.answers = {i: answers[i] for i in self._gold.solves}
+
+    async def failures(self) -> AsyncIterator[FailedCheck]:
+        named = [n for n, a in self._gold.arguments.items() if a.role is ArgumentRole.IDENTIFYING]
+        if not named:
+            failure = await state_failure(self._bundle, self._player, len(self.before))
+            if failure is not None:
+                yield failure
+            return
+        cases = {n: await self._cases(n) for n in named}
+        faults = [*_lost_faults(self.call, cases, self.answers)]
+        for name in named:
+            faults.extend(await self._option_faults(name, cases[name]))
+        for fault in faults:
+            yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, fault)
+        free = {
+            n for n in named if await comes_from_before(self._player, self.call, self.before, n)
+        }
+        usual = await self._player.observe(self.call, self.before)
+        for failure in _own_results_failures(self.call, cases, usual, free):
+            yield failure
+
+    async def _cases(self, name: str) -> _Cases:
+        argument = self._gold.arguments[name]
+        found = find_neighbours(
+            property_of(self._tool, name),
+            argument.value,
+            lambda value: self._player.accepts(self.call.having(name, value)),
+            argument.neighbours,
+        )
+        return _Cases(
+            [
+                *[await self._case(name, v, is_known=True) for v in found.known],
+                *[await self._case(name, v, is_known=False) for v in found.generated],
+            ],
+            [await self._case(name, v, is_known=False) for v in found.made_up],
+        )
+
+    async def _case(self, name: str, value: JsonValue, *, is_known: bool) -> _Case:
+        seen = await self._player.observe(self.call.having(name, value), self.before)
+        return _Case(value, is_known, seen)
+
+    async def _option_faults(self, name: str, cases: _Cases) -> list[str]:
+        """Repeat the known values beside each other boolean of a parameter that does not identify."""
+        faults: list[str] = []
+        for option, value in self._options():
+            opened = self.call.having(option, value)
+            if not self._player.accepts(opened):
+                continue
+            seen = [
+                await self._player.observe(opened.having(name, c.value), self.before)
+                for c in cases.real[:_MAX_OPTION_CASES]
+            ]
+            faults += [
+                f"{opened} keeps answer {number} whatever {name} is; {option} must not open all"
+                for number, answer in self.answers.items()
+                if seen and all(_holds(s, answer) for s in seen)
+            ]
+        return faults
+
+    def _options(self) -> list[tuple[str, bool]]:
+        roles = {n: a.role for n, a in self._gold.arguments.items()}
+        return [
+            (name, value)
+            for name in self._tool.input_schema["properties"]
+            if roles.get(name) is not ArgumentRole.IDENTIFYING
+            for value in known_values(property_of(self._tool, name))
+            if isinstance(value, bool) and self.call.arguments.get(name) is not value
+        ]
 
 
 async def perturbation_failures(bundle: Bundle, player: Player) -> AsyncIterator[FailedCheck]:
     """Replace each identifying argument of each gold call, after the preceding gold calls."""
-    calls = planned_gold(bundle)
-    answers = {s.id: s.answer for s in bundle.document.sub_tasks}
-    tools = {t.name: t for t in bundle.document.tools}
-    for index, gold in enumerate(bundle.document.gold):
-        before = calls[:index]
-        wanted = {i: answers[i] for i in gold.solves}
-        cases = await _cases(player, tools[gold.tool], gold, before)
-        if not cases:
-            failure = await _unconditional(player, calls[index], before, wanted)
-            if failure is not None:
-                yield failure
-            continue
-        for failure in _identifying_failures(calls[index], cases, wanted):
+    for index in range(len(bundle.document.gold)):
+        async for failure in _GoldCase(bundle, player, index).failures():
             yield failure
-        usual = await player.observe(calls[index], before)
-        for failure in _own_results_failures(calls[index], cases, usual):
-            yield failure
-
-
-async def _cases(
-    player: Player, tool: ToolSpec, gold: GoldCall, before: Sequence[PlannedCall]
-) -> dict[str, list[_Case]]:
-    cases: dict[str, list[_Case]] = {}
-    for name, argument in gold.arguments.items():
-        if argument.role is ArgumentRole.IDENTIFYING:
-            cases[name] = await _argument_cases(player, tool, gold, name, before)
-    return cases
-
-
-async def _argument_cases(
-    player: Player,
-    tool: ToolSpec,
-    gold: GoldCall,
-    name: str,
-    before: Sequence[PlannedCall],
-) -> list[_Case]:
-    argument = gold.arguments[name]
-    call = PlannedCall.of_gold(gold)
-    neighbours = find_neighbours(
-        property_of(tool, name),
-        argument.value,
-        lambda value: player.accepts(call.having(name, value)),
-        argument.neighbours,
-    )
-    known = [(v, True) for v in neighbours.known]
-    made = [(v, False) for v in neighbours.generated]
-    return [
-        _Case(value, is_known, await player.observe(call.having(name, value), before))
-        for value, is_known in (*known, *made)
-    ]
-
-
-async def _unconditional(
-    player: Player, call: PlannedCall, before: Sequence[PlannedCall], answers: Mapping[int, str]
-) -> FailedCheck | None:
-    """A call without identifying arguments must owe its answer to the calls before it."""
-    alone = await player.observe(call)
-    kept = [i for i, a in answers.items() if _holds(alone, a)]
-    if before and not kept:
-        return None
-    detail = f"{call} has no identifying argument, and answers {kept or [*answers]} without any call before"
-    return FailedCheck.of(Check.IDENTIFYING_ARGUMENT, detail)
 
 
 def _holds(seen: Observation, answer: str) -> bool:
     return seen.is_success and contains_answer(seen.result.text, answer)
 
 
-def _identifying_failures(
-    call: PlannedCall, cases: _Cases, answers: Mapping[int, str]
-) -> list[FailedCheck]:
-    failures: list[str] = []
-    for name, rows in cases.items():
-        if not any(not _holds(c.seen, a) for c in rows for a in answers.values()):
-            failures.append(_never_lost(call, name, rows))
+def _lost_faults(
+    call: PlannedCall, cases: Mapping[str, _Cases], answers: Mapping[int, str]
+) -> Iterator[str]:
+    for name, found in cases.items():
+        if all(_holds(c.seen, a) for c in found.rows for a in answers.values()):
+            yield _never_lost(call, name, found.rows)
     for number, answer in answers.items():
-        kept = {n: [c.value for c in rows if _holds(c.seen, answer)] for n, rows in cases.items()}
-        own = [n for n, rows in cases.items() if len(kept[n]) < len(rows)]
-        total = sum(len(cases[n]) for n in own)
-        num_kept = sum(len(kept[n]) for n in own)
+        own = {n: c for n, c in cases.items() if any(not _holds(r.seen, answer) for r in c.rows)}
         if not own:
-            failures.append(f"{call}: no other identifying argument loses answer {number}")
-        elif num_kept > (1 - MIN_LOSS_RATE) * total:
-            examples = "; ".join(f"{n} = {_shown(kept[n])}" for n in own if kept[n])
-            failures.append(
-                f"{call} keeps answer {number} in {num_kept} of {total} other identifying "
-                f"arguments, more than {1 - MIN_LOSS_RATE:.0%}: {examples}"
+            yield f"{call}: no other identifying argument loses answer {number}"
+        for name, found in own.items():
+            yield from _half_faults(call, name, number, answer, found)
+        yield from _rate_faults(call, own, number, answer)
+
+
+def _half_faults(
+    call: PlannedCall, name: str, number: int, answer: str, cases: _Cases
+) -> Iterator[str]:
+    """More than half of what exists, and of what nobody names, must lose the answer."""
+    for kind, rows in (("existing", cases.real), ("made-up", cases.made_up)):
+        kept = [c.value for c in rows if _holds(c.seen, answer)]
+        if len(kept) * 2 > len(rows):
+            yield (
+                f"{call} keeps answer {number} in {len(kept)} of {len(rows)} {kind} values of "
+                f"{name}, more than half: {_shown(kept)}{_REMEDY}"
             )
-    return [FailedCheck.of(Check.IDENTIFYING_ARGUMENT, f) for f in failures]
+
+
+def _rate_faults(
+    call: PlannedCall, cases: Mapping[str, _Cases], number: int, answer: str
+) -> Iterator[str]:
+    """At least 80 % of the neighbours must lose an answer, counted exactly."""
+    kept = {n: [r.value for r in c.rows if _holds(r.seen, answer)] for n, c in cases.items()}
+    num_kept, total = sum(map(len, kept.values())), sum(len(c.rows) for c in cases.values())
+    if num_kept * 5 > total:
+        examples = "; ".join(f"{n} = {_shown(values)}" for n, values in kept.items() if values)
+        yield (
+            f"{call} keeps answer {number} in {num_kept} of {total} other identifying arguments, "
+            f"more than 20%: {examples}{_REMEDY}"
+        )
 
 
 def _never_lost(call: PlannedCall, name: str, rows: Sequence[_Case]) -> str:
     if not rows:
         return f"{call}: {name} has no other valid value, so it identifies nothing; name neighbours"
-    return f"{call} keeps its answers whatever {name} is, such as {_shown([c.value for c in rows])}"
+    return (
+        f"{call} keeps its answers whatever {name} is, such as {_shown([c.value for c in rows])}"
+        f"{_REMEDY}"
+    )
 
 
 def _shown(values: Sequence[JsonValue]) -> str:
@@ -136,30 +201,30 @@ def _shown(values: Sequence[JsonValue]) -> str:
 
 
 def _own_results_failures(
-    call: PlannedCall, cases: _Cases, usual: Observation
+    call: PlannedCall, cases: Mapping[str, _Cases], usual: Observation, free: Set[str]
 ) -> list[FailedCheck]:
     """Other existing values must have results, and not one and the same for all.
 
-    Each parameter needs a known value whose result neither fails nor merely repeats the argument. Over
-    all parameters of the call the results must differ, so that no empty answer stands in for data.
+    Each parameter needs a known value whose result neither fails nor merely repeats the argument, but
+    for the free ones: those whose value exists only since an earlier call made it. Over all parameters
+    of the call the results must differ, so that no empty answer stands in for data.
     """
-    every = [c for rows in cases.values() for c in rows]
+    every = [c for found in cases.values() for c in found.rows]
     words = {t for c in every for t in _words(c.value)}
     words |= {t for name in cases for t in _words(call.arguments[name])}
     gold_text = masked(usual, words)
-    texts: dict[str, set[tuple[str, ...]]] = {
-        name: {masked(c.seen, words) for c in rows if c.is_known and c.seen.is_success}
-        - {gold_text}
-        for name, rows in cases.items()
+    texts = {
+        name: {masked(c.seen, words) for c in found.real} - {gold_text}
+        for name, found in cases.items()
     }
     failures = [
         f"{call}: no other value of {name} has a result of its own "
-        f"({_shown([c.value for c in cases[name] if c.is_known]) or 'none is named'}); name existing "
-        "ones in an enum, in examples or as neighbours of the gold argument"
+        f"({_shown([c.value for c in cases[name].rows if c.is_known]) or 'none is named'}); name "
+        "existing ones in an enum, in examples or as neighbours of the gold argument"
         for name, found in texts.items()
-        if not found
+        if not found and name not in free
     ]
-    known = [c for c in every if c.is_known and c.seen.is_success]
+    known = [c for found in cases.values() for c in found.real]
     made = {masked(c.seen, words) for c in every if not c.is_known and c.seen.is_success}
     distinct = set[tuple[str, ...]]().union(*texts.values())
     if len(distinct) == 1 and (len(known) > 1 or distinct <= made):
