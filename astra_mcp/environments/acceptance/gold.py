@@ -2,15 +2,16 @@
 
 import ast
 import itertools
-from collections.abc import AsyncIterator, Sequence
-from datetime import timedelta
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from astra_mcp.answers import contains_answer
+from astra_mcp.environments.acceptance.conditions import Conditions
 from astra_mcp.environments.acceptance.playing import (
-    FIRST_SEED,
     LIMIT_KINDS,
+    REFUSED,
     Observation,
     PlannedCall,
+    Play,
     Player,
 )
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
@@ -19,13 +20,15 @@ from astra_mcp.reward import score_episode, solved_by
 from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.types import Origin, canonical_json
 
-__all__ = ["ORACLE_REWARD", "gold_failures", "planned_gold", "stability_failures"]
+__all__ = [
+    "ORACLE_REWARD",
+    "gold_failures",
+    "planned_gold",
+    "repetition_failures",
+    "stability_failures",
+]
 
 ORACLE_REWARD = 0.999
-_OTHER_SEEDS = tuple(range(FIRST_SEED + 1, FIRST_SEED + 9))
-"""Enough that an answer which one seed in two gives is seen through."""
-_LATER = timedelta(seconds=97)
-"""As much later as the virtual clock stands after some fifty wrong calls and a pause."""
 _OUTSIDE_KINDS = frozenset(
     {
         "PermissionError",
@@ -37,6 +40,7 @@ _OUTSIDE_KINDS = frozenset(
         "ConnectionRefusedError",
     }
 )
+_MAX_REPEATED = 16
 _PADDING = "_padding = [bytes(n % 480) for n in range(9000)]; del _padding[::3]"
 """Some hundred objects of every size that the interpreter pools, with holes between them."""
 
@@ -124,14 +128,11 @@ def _error_check(kind: str) -> Check:
 
 
 async def stability_failures(
-    bundle: Bundle, sandbox: Sandbox, player: Player
+    bundle: Bundle, sandbox: Sandbox, player: Player, conditions: Conditions
 ) -> AsyncIterator[FailedCheck]:
-    """Play the gold calls under other seeds, a later clock and another layout of memory.
-
-    The answers must hold under all; under the last one the results must be the same bytes.
-    """
+    """Play the gold calls under other seeds and a later clock: the answers must hold under all."""
     document, calls = bundle.document, planned_gold(bundle)
-    for seed in _OTHER_SEEDS:
+    for seed in conditions.other_seeds:
         seen = await player.play(calls, seed=seed)
         lost = _lost_answers(bundle, seen, "under another episode seed")
         for failure in lost:
@@ -139,18 +140,40 @@ async def stability_failures(
         if lost:
             break
     later = await sandbox.load(
-        bundle.code, load_seed=document.load_seed, clock=document.clock + _LATER
+        bundle.code, load_seed=document.load_seed, clock=document.clock + conditions.later
     )
-    seen = await Player(bundle, sandbox, later).play(calls)
-    for failure in _lost_answers(bundle, seen, f"{_LATER.total_seconds():.0f} seconds later"):
+    seen = await Player(bundle, sandbox, later, seed=conditions.seed).play(calls)
+    when = f"{conditions.later.total_seconds():.0f} seconds later"
+    for failure in _lost_answers(bundle, seen, when):
         yield failure
+
+
+async def repetition_failures(
+    bundle: Bundle, sandbox: Sandbox, player: Player, conditions: Conditions
+) -> AsyncIterator[FailedCheck]:
+    """Repeat gold calls and a sample of all others under another layout of memory: equal bytes."""
+    document, calls = bundle.document, planned_gold(bundle)
     padded = await sandbox.load(
         _padded(bundle.code), load_seed=document.load_seed, clock=document.clock
     )
-    moved = await Player(bundle, sandbox, padded).play(calls)
-    usual = await player.play(calls, seed=FIRST_SEED)
-    for failure in _differences(calls, usual, moved, "two layouts of memory (id, repr, set order)"):
+    other = Player(bundle, sandbox, padded, seed=conditions.seed)
+    between = "two layouts of memory (id, repr, set order)"
+    for failure in _differences(calls, await player.play(calls), await other.play(calls), between):
         yield failure
+    for play in _sample(player.plays()):
+        seen = await other.observe(play.call, play.after)
+        for failure in _differences([play.call], [play.seen], [seen], "two fresh sessions"):
+            yield failure
+
+
+def _sample(plays: Sequence[Play]) -> Iterator[Play]:
+    """Up to 16 plays of each tool, spread over all of them; what exceeded a limit is not repeated."""
+    by_tool: dict[str, list[Play]] = {}
+    for play in plays:
+        if play.seen.error_kind not in (*LIMIT_KINDS, REFUSED):
+            by_tool.setdefault(play.call.tool, []).append(play)
+    for rows in by_tool.values():
+        yield from rows[:: -(-len(rows) // _MAX_REPEATED)]
 
 
 def _padded(code: str) -> str:

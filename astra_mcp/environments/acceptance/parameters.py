@@ -51,6 +51,8 @@ class _Search:
     async def failures(self) -> AsyncIterator[FailedCheck]:
         for tool in self._bundle.document.tools:
             bases = await self._bases(tool)
+            for base in bases:  # judged with all that was seen, even where nothing can be varied
+                await self._player.observe(base.call, base.before)
             for name in tool.input_schema["properties"]:
                 if not await self._is_live(tool, name, bases):
                     detail = f"{tool.name}: no value of {name} was found that changes a result"

@@ -17,16 +17,15 @@ from astra_mcp.types import JsonValue, ToolResult, canonical_json
 
 __all__ = [
     "DIED",
-    "FIRST_SEED",
     "LIMIT_KINDS",
     "REFUSED",
     "LimitsExceededError",
     "Observation",
     "PlannedCall",
+    "Play",
     "Player",
 ]
 
-FIRST_SEED = 11
 DIED = "Died"
 """``error_kind`` of a call that destroyed its process."""
 LIMIT_KINDS = frozenset({DIED, "Timeout", "MemoryError"})
@@ -84,15 +83,25 @@ class Observation:
         return repr(text if len(text) <= 160 else text[:157] + "...")
 
 
+@dataclass(frozen=True, slots=True)
+class Play:
+    """A call that was observed, in a fresh session after other calls."""
+
+    call: PlannedCall
+    after: tuple[PlannedCall, ...]
+    seen: Observation
+
+
 class Player:
     """Plays calls against one loaded module of a bundle."""
 
-    def __init__(self, bundle: Bundle, sandbox: Sandbox, module: ModuleId) -> None:
+    def __init__(self, bundle: Bundle, sandbox: Sandbox, module: ModuleId, *, seed: int) -> None:
         self._sandbox = sandbox
+        self._seed = seed
         self._module = module
         self._tools = {t.name: t for t in bundle.document.tools}
         self._checks = {t.name: compile_schema(t.input_schema) for t in bundle.document.tools}
-        self._remembered: dict[bytes, tuple[PlannedCall, Observation]] = {}
+        self._remembered: dict[bytes, Play] = {}
         self._num_exceeded = 0
 
     def accepts(self, call: PlannedCall) -> bool:
@@ -108,25 +117,31 @@ class Player:
         key = canonical_json([[c.tool, dict(c.arguments)] for c in (*after, call)])
         if key not in self._remembered:
             seen = await self.play([*after, call])
-            self._remembered[key] = call, seen[-1]
+            self._remembered[key] = Play(call, tuple(after), seen[-1])
             self._num_exceeded += seen[-1].error_kind in LIMIT_KINDS
             if self._num_exceeded >= _MAX_EXCEEDED:
                 raise LimitsExceededError
-        return self._remembered[key][1]
+        return self._remembered[key].seen
 
-    def seen(self) -> tuple[tuple[PlannedCall, Observation], ...]:
+    def plays(self) -> tuple[Play, ...]:
         """Every call that was observed, in order, with what it led to."""
         return tuple(self._remembered.values())
 
     async def play(
-        self, calls: Sequence[PlannedCall], *, seed: int = FIRST_SEED
+        self, calls: Sequence[PlannedCall], *, seed: int | None = None
     ) -> tuple[Observation, ...]:
         """Make the calls in one fresh session; stops after one that destroys its process.
+
+        Args:
+            calls: What to call, in order.
+            seed: Seed of the episode, where it is not the player's own.
 
         Raises:
             SandboxError: The sandbox failed.
         """
-        session = await self._sandbox.open_session(self._module, seed=seed)
+        session = await self._sandbox.open_session(
+            self._module, seed=self._seed if seed is None else seed
+        )
         seen: list[Observation] = []
         try:
             for call in calls:

@@ -110,7 +110,7 @@ def seen_failures(bundle: Bundle, player: Player) -> Iterator[FailedCheck]:
         if t.output_schema is not None
     }
     told: set[tuple[str, str]] = set()
-    for call, seen in player.seen():
+    for call, seen in ((p.call, p.seen) for p in player.plays()):
         fault = _fault(call, seen, validators)
         if fault is None:
             continue

@@ -3,12 +3,17 @@
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
+from astra_mcp.environments.acceptance.conditions import Conditions, conditions_of
 from astra_mcp.environments.acceptance.documents import (
     document_failures,
     fault_check,
     isolation_failures,
 )
-from astra_mcp.environments.acceptance.gold import gold_failures, stability_failures
+from astra_mcp.environments.acceptance.gold import (
+    gold_failures,
+    repetition_failures,
+    stability_failures,
+)
 from astra_mcp.environments.acceptance.guessing import guessing_failures
 from astra_mcp.environments.acceptance.parameters import parameter_failures
 from astra_mcp.environments.acceptance.perturbation import perturbation_failures
@@ -56,25 +61,28 @@ async def _executed_failures(bundle: Bundle, sandbox: Sandbox) -> list[FailedChe
         module = await sandbox.load(bundle.code, load_seed=document.load_seed, clock=document.clock)
     except ToolCodeError as error:
         return [FailedCheck.of(Check.LOAD, f"tools.py does not load: {error}")]
-    player = Player(bundle, sandbox, module)
+    conditions = conditions_of(bundle)
+    player = Player(bundle, sandbox, module, seed=conditions.seed)
     failures = await gold_failures(bundle, player)
     if failures:
         return failures
     with contextlib.suppress(LimitsExceededError):  # what exceeded them is among what was seen
-        async for failure in _probing_failures(bundle, sandbox, player):
+        async for failure in _probing_failures(bundle, sandbox, player, conditions):
             failures.append(failure)
     failures.extend(seen_failures(bundle, player))
     return failures
 
 
 async def _probing_failures(
-    bundle: Bundle, sandbox: Sandbox, player: Player
+    bundle: Bundle, sandbox: Sandbox, player: Player, conditions: Conditions
 ) -> AsyncIterator[FailedCheck]:
     """Play other calls than the gold ones."""
-    async for failure in stability_failures(bundle, sandbox, player):
+    async for failure in stability_failures(bundle, sandbox, player, conditions):
         yield failure
     for check in (perturbation_failures, parameter_failures, refusal_failures):
         async for failure in check(bundle, player):
             yield failure
     for failure in await guessing_failures(bundle, player):
+        yield failure
+    async for failure in repetition_failures(bundle, sandbox, player, conditions):
         yield failure
