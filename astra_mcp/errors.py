@@ -19,6 +19,11 @@ AstraError
         CapacityError             as many episodes as allowed are open
         PortInUseError            the address is taken
     TransportError       a client could not reach or understand the gateway
+        RefusedError              the control plane answered with an error (gateway.client)
+        CallRefusedError          the agent plane answered with an error (gateway.client)
+    AgentError           an agent cannot play an episode (training.rollout.agent)
+
+Errors that never leave their package are not listed; each of them is a kind of its boundary's error.
 
 An error of the caller is a message with a remedy, never a traceback. A failure inside an episode is
 data in its record (see :class:`astra_mcp.types.Failure`), never a score.

@@ -20,8 +20,8 @@ from astra_mcp.types import JsonValue, canonical_json
 
 __all__ = [
     "START_SECONDS",
+    "BranchRefusedError",
     "ModuleSource",
-    "RefusedError",
     "begin_session",
     "load_module",
     "wait_until_up",
@@ -58,7 +58,7 @@ class ModuleSource:
         return cls(id=ModuleId(digest), code=code, load_seed=load_seed, clock=nanoseconds)
 
 
-class RefusedError(SandboxError):
+class BranchRefusedError(SandboxError):
     """A healthy process could not do as it was asked, such as fork when memory is short."""
 
 
@@ -108,7 +108,7 @@ async def begin_session(channel: Channel, source: ModuleSource, *, seed: int) ->
     """Set clock and seed of a process that holds the module; returns who answered, if asked for.
 
     Raises:
-        RefusedError: The process says that it cannot.
+        BranchRefusedError: The process says that it cannot.
         SandboxError: It did not answer as it should.
     """
     try:
@@ -121,7 +121,9 @@ async def begin_session(channel: Channel, source: ModuleSource, *, seed: int) ->
         os.close(descriptor)  # nobody asked for it
     head = parse_head(message)
     if head.get("status") == "failed":
-        raise RefusedError(f"a session could not be started: {str(head.get('message'))[:200]}")
+        raise BranchRefusedError(
+            f"a session could not be started: {str(head.get('message'))[:200]}"
+        )
     if head.get("status") != "ready":
         raise SandboxError("a session did not start as it should")
     return ancillary.sender

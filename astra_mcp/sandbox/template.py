@@ -17,8 +17,8 @@ from astra_mcp.sandbox.channel import Channel, channel_pair
 from astra_mcp.sandbox.forkserver import ForkServer
 from astra_mcp.sandbox.gate import ForkGate
 from astra_mcp.sandbox.loading import (
+    BranchRefusedError,
     ModuleSource,
-    RefusedError,
     begin_session,
     load_module,
     wait_until_up,
@@ -123,7 +123,7 @@ class Template:
                     process = await self._fork(channel, theirs, seed)
         except BaseException as error:
             channel.close()
-            if not isinstance(error, RefusedError):
+            if not isinstance(error, BranchRefusedError):
                 self.kill("the sandbox of this module had to be stopped")
             raise
         channel.ask_for_sender(wanted=False)
