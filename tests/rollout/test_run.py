@@ -1,6 +1,7 @@
 """Rollouts against a real gateway over HTTP: the reward comes from there, and failures are data."""
 
 from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -235,6 +236,74 @@ async def test_a_cancelled_run_closes_its_episodes_and_keeps_what_is_finished(
 
     assert finished == [0]
     assert gateway.episodes.count_open() == 0
+
+
+@asynccontextmanager
+async def run_until_it_closes(
+    gateway: SmallGateway, finished: list[Trajectory], *, close_seconds: float
+) -> AsyncGenerator[anyio.CancelScope]:
+    """Play one episode up to its close, which waits for ``may_close``; yields what cancels the run."""
+    gateway.server.may_close = anyio.Event()
+
+    async def run() -> None:
+        await run_rollouts(
+            gateway.client,
+            ScriptedAgent(["look"]),
+            [ROLLOUT],
+            concurrency=1,
+            on_finished=lambda _, trajectory: finished.append(trajectory),
+            close_seconds=close_seconds,
+        )
+
+    try:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await gateway.server.closing.wait()
+                yield group.cancel_scope
+    finally:
+        gateway.server.may_close.set()
+
+
+async def test_a_run_that_is_not_cancelled_waits_for_a_slow_close(gateway: SmallGateway) -> None:
+    finished: list[Trajectory] = []
+    async with run_until_it_closes(gateway, finished, close_seconds=0):
+        await anyio.wait_all_tasks_blocked()
+        assert finished == []
+        assert gateway.server.may_close is not None
+        gateway.server.may_close.set()
+
+    assert [t.status for t in finished] == [TrajectoryStatus.CLOSED]
+    assert finished[0].reward is not None
+    assert finished[0].reward.recall == 1.0
+
+
+async def test_a_cancelled_run_gives_up_on_a_close_in_time_and_keeps_what_was_played(
+    gateway: SmallGateway,
+) -> None:
+    finished: list[Trajectory] = []
+    async with run_until_it_closes(gateway, finished, close_seconds=0) as scope:
+        scope.cancel()
+
+    assert [t.status for t in finished] == [TrajectoryStatus.FAILED]
+    assert finished[0].failure is not None
+    assert finished[0].failure.boundary is Boundary.TRANSPORT
+    assert "did not close" in finished[0].failure.message
+    assert len(finished[0].calls) == 1
+
+
+async def test_a_run_that_is_cancelled_while_an_episode_closes_keeps_its_reward(
+    gateway: SmallGateway,
+) -> None:
+    finished: list[Trajectory] = []
+    async with run_until_it_closes(gateway, finished, close_seconds=20) as scope:
+        scope.cancel()
+        assert gateway.server.may_close is not None
+        gateway.server.may_close.set()
+
+    assert [t.status for t in finished] == [TrajectoryStatus.CLOSED]
+    assert finished[0].reward is not None
+    assert finished[0].calls[0].origin is Origin.TOOL
 
 
 async def test_no_more_episodes_are_open_than_allowed(gateway: SmallGateway) -> None:

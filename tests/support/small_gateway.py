@@ -2,8 +2,10 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import anyio
 
 from astra_mcp.cli.listening import bind, listen, url_of
 from astra_mcp.errors import UnknownNameError, UpstreamError
@@ -40,6 +42,10 @@ class HarbourServer:
     tools: tuple[ToolSpec, ...] = tuple(spec(name, {}, []) for name in ("look", "sink"))
     version: str = "v1"
     marks: tuple[str, ...] = ()
+    closing: anyio.Event = field(default_factory=anyio.Event)
+    """Set when a session begins to close."""
+    may_close: anyio.Event | None = None
+    """Sessions close only once it is set."""
 
     def open_session(
         self, *, key: str, seed: int, past: Sequence[PastCall] = ()
@@ -57,7 +63,10 @@ class HarbourServer:
         return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
 
     async def aclose(self) -> None:
-        """Nothing to release."""
+        """Wait where the test wants it; there is nothing to release."""
+        self.closing.set()
+        if self.may_close is not None:
+            await self.may_close.wait()
 
 
 @dataclass

@@ -1,12 +1,14 @@
 """Run rollouts: create an episode, let the agent play it, close it, keep the trajectory.
 
 A failure of the model, the gateway or the way to it is data in the trajectory; a mistake in this code is
-not, and propagates. Every episode that was opened is closed, also when the run is cancelled.
+not, and propagates. Every episode that was opened is closed, also when the run is cancelled; one that
+was played to its end is kept even then.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 import anyio
 
@@ -37,7 +39,9 @@ from training.rollout.episode import LiveEpisode
 __all__ = ["Rollout", "plan_rollouts", "run_rollout", "run_rollouts"]
 
 CLOSE_SECONDS = 10.0
-"""How long a cancelled run waits for an episode to close."""
+"""How long a cancelled run waits for an episode to close. Otherwise the deadline of the client holds,
+which is above the time that the gateway itself gives to calls that still run.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +92,7 @@ async def run_rollouts(
     *,
     concurrency: int,
     on_finished: Callable[[int, Trajectory], None],
+    close_seconds: float = CLOSE_SECONDS,
 ) -> None:
     """Play every episode, at most ``concurrency`` at once.
 
@@ -97,23 +102,40 @@ async def run_rollouts(
         rollouts: The episodes.
         concurrency: Open episodes at once.
         on_finished: Takes each trajectory with its place in ``rollouts``, as soon as it is there.
+        close_seconds: How long a cancelled run waits for its episodes to close.
     """
 
     async def play(item: tuple[int, Rollout]) -> None:
         index, rollout = item
-        on_finished(index, await run_rollout(gateway, agent, rollout))
+        keep = partial(on_finished, index)
+        await _play_and_close(gateway, agent, rollout, keep, close_seconds=close_seconds)
 
     await map_concurrently(play, enumerate(rollouts), limit=concurrency)
 
 
 async def run_rollout(gateway: GatewayClient, agent: Agent, rollout: Rollout) -> Trajectory:
     """Play one episode from its creation to its end."""
+    finished: list[Trajectory] = []
+    await _play_and_close(gateway, agent, rollout, finished.append, close_seconds=CLOSE_SECONDS)
+    return finished[0]
+
+
+async def _play_and_close(
+    gateway: GatewayClient,
+    agent: Agent,
+    rollout: Rollout,
+    keep: Callable[[Trajectory], None],
+    *,
+    close_seconds: float,
+) -> None:
+    """Play one episode and hand its trajectory on, also where the run is cancelled as it closes."""
     began = datetime.now(UTC)
     try:
         created = await gateway.create_episode(rollout.request)
     except TransportError as error:
         failure = _transport_failure(error)
-        return _build(agent, rollout, began, _Played(StopReason.FAILURE, failure))
+        keep(_build(agent, rollout, began, _Played(StopReason.FAILURE, failure)))
+        return
     episode = LiveEpisode(
         environment=rollout.environment,
         seed=rollout.seed,
@@ -124,13 +146,21 @@ async def run_rollout(gateway: GatewayClient, agent: Agent, rollout: Rollout) ->
     try:
         stop, failure = await _play(agent, episode)
     except BaseException:
-        await _close(gateway, created)
+        await _close_soon(gateway, created, close_seconds)
         raise
-    state = await _close(gateway, created)
-    if isinstance(state, EpisodeRecord):
-        episode.annotate(state.calls)
-    played = _Played(stop, failure, created=created, episode=episode, record=state)
-    return _build(agent, rollout, began, played)
+
+    def finish(record: EpisodeRecord | TrajectoryFailure) -> None:
+        if isinstance(record, EpisodeRecord):
+            episode.annotate(record.calls)
+        played = _Played(stop, failure, created=created, episode=episode, record=record)
+        keep(_build(agent, rollout, began, played))
+
+    try:
+        record = await _close(gateway, created)
+    except anyio.get_cancelled_exc_class():
+        finish(await _close_soon(gateway, created, close_seconds))
+        raise
+    finish(record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +195,21 @@ async def _play(agent: Agent, episode: LiveEpisode) -> tuple[StopReason, Traject
 async def _close(
     gateway: GatewayClient, created: EpisodeCreated
 ) -> EpisodeRecord | TrajectoryFailure:
-    """Close the episode and read its record, although the run may be cancelled meanwhile."""
-    with anyio.move_on_after(CLOSE_SECONDS, shield=True):
-        try:
-            await gateway.close_episode(created.id)
-            return await gateway.record(created.id)
-        except TransportError as error:
-            return _transport_failure(error)
-    message = f"the gateway did not close the episode within {CLOSE_SECONDS:g} s"
+    """Close the episode and read its record; as patient as the gateway's client is."""
+    try:
+        await gateway.close_episode(created.id)
+        return await gateway.record(created.id)
+    except TransportError as error:
+        return _transport_failure(error)
+
+
+async def _close_soon(
+    gateway: GatewayClient, created: EpisodeCreated, seconds: float
+) -> EpisodeRecord | TrajectoryFailure:
+    """Close the episode although the run is cancelled, and give up in time."""
+    with anyio.move_on_after(seconds, shield=True):
+        return await _close(gateway, created)
+    message = f"the run was stopped, and the gateway did not close the episode within {seconds:g} s"
     return TrajectoryFailure(boundary=Boundary.TRANSPORT, message=message)
 
 
