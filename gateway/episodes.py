@@ -162,8 +162,8 @@ class Episodes:
         return tuple(e.state() for e in self._live.values() if e.is_open and e.endpoint is None)
 
     def count_open(self) -> int:
-        """How many episodes take calls in this process."""
-        return len(self._live)
+        """How many episodes hold processes here and take calls; parked ones are not among them."""
+        return sum(e.is_open for e in self._live.values())
 
     # --- interactive states ----------------------------------------------------------------------
 

@@ -73,7 +73,9 @@ class Metrics:
             registry=self._registry,
         )
         self._open = Gauge(
-            "astra_mcp_episodes_open", "Episodes that take calls now.", registry=self._registry
+            "astra_mcp_episodes_open",
+            "Episodes in memory that take calls now.",
+            registry=self._registry,
         )
         self._requests = Counter(
             "astra_mcp_http_requests",
