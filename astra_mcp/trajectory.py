@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from secrets import token_hex
+from shutil import copymode
 from types import TracebackType
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -337,6 +339,7 @@ class TrajectoryWriter:
             msg = f"{path} cannot be created: {error.strerror}"
             raise ConfigError(msg) from None
         self._size = 0
+        self._starts: list[int] = []
 
     def __enter__(self) -> Self:
         return self
@@ -368,7 +371,42 @@ class TrajectoryWriter:
         except OSError as error:
             msg = f"{self.path} cannot be written: {error.strerror}"
             raise ConfigError(msg) from None
+        self._starts.append(self._size)
         self._size += len(line)
+
+    def arrange(self, order: Sequence[int]) -> None:
+        """Put the lines into an order and close the file; it changes as a whole or not at all.
+
+        One line at a time is in memory.
+
+        Args:
+            order: The number of every line, from 0 as they were written, in the order wanted.
+
+        Raises:
+            ConfigError: The disk is full or refuses; the file is as it was written.
+        """
+        self.close()
+        if list(order) == list(range(len(self._starts))):
+            return
+        ends = [*self._starts[1:], self._size]
+        draft = self.path.with_name(f".{token_hex(8)}.draft")
+        try:
+            with self.path.open("rb") as lines, draft.open("xb") as arranged:
+                for number in order:
+                    lines.seek(self._starts[number])
+                    arranged.write(lines.read(ends[number] - self._starts[number]))
+                arranged.flush()
+                os.fsync(arranged.fileno())
+            copymode(self.path, draft)
+            draft.replace(self.path)
+        except OSError as error:
+            msg = (
+                f"{self.path} holds every trajectory, but not in the order of the plan: it cannot be"
+                f" rewritten ({error.strerror})"
+            )
+            raise ConfigError(msg) from None
+        finally:
+            draft.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the file; closing twice is allowed."""

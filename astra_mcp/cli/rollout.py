@@ -115,6 +115,8 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
         path = options.out or _default_file(settings.home, options.agent)
         with TrajectoryWriter(path) as writer:
             report, was_stopped = await _play(gateway, agent, rollouts, writer, options)
+            if report.num_finished == len(rollouts):
+                writer.arrange(report.plan_order)
     if options.as_json:
         report.print_object(agent=agent.info, seed=options.seed, url=access.url, file=path)
     else:
@@ -151,10 +153,7 @@ async def _play(
             concurrency=options.concurrency,
             on_finished=report.add,
         )
-        try:
-            stopped_by = await run_until_stopped(play)
-        finally:
-            report.flush()
+        stopped_by = await run_until_stopped(play)
     return report, stopped_by is not None
 
 

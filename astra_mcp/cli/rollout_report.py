@@ -1,7 +1,8 @@
-"""What a rollout earned: collects trajectories in their order, and prints a table or one JSON object."""
+"""What a rollout earned: hands trajectories on as they finish, and prints a table or one JSON object."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -10,58 +11,66 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from astra_mcp.cli.console import out, print_json, say
-from astra_mcp.trajectory import AgentInfo, Trajectory, TrajectoryStatus
+from astra_mcp.reward import Reward
+from astra_mcp.trajectory import AgentInfo, Trajectory, TrajectoryFailure, TrajectoryStatus
 
 __all__ = ["RolloutReport"]
 
 _MAX_FAILURES_SHOWN = 10
 
 
-class RolloutReport:
-    """Takes trajectories in any order and hands them on in theirs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """What is remembered of a trajectory; the rest is in its file."""
 
-    A file that is written so is the same for every run with one seed, whatever finished first.
-    """
+    place: int
+    environment: str | None
+    agent: str
+    seed: int
+    status: TrajectoryStatus
+    reward: Reward | None
+    calls: int
+    failure: TrajectoryFailure | None
+
+
+class RolloutReport:
+    """Takes trajectories as they finish, and reports them in the order of the plan."""
 
     def __init__(self, write: Callable[[Trajectory], None], advance: Callable[[], None]) -> None:
         """Take the ways out.
 
         Args:
-            write: Keeps one trajectory.
+            write: Keeps one trajectory; nothing else does.
             advance: Hears of each one that is finished.
         """
         self._write = write
         self._advance = advance
-        self._waiting: dict[int, Trajectory] = {}
-        self._next = 0
-        self._rows: list[Trajectory] = []
+        self._rows: list[_Row] = []
 
     @property
     def num_finished(self) -> int:
         """Trajectories so far."""
-        return len(self._rows) + len(self._waiting)
+        return len(self._rows)
 
     @property
     def num_failed(self) -> int:
         """Trajectories that failed."""
         return sum(row.status is TrajectoryStatus.FAILED for row in self._rows)
 
+    @property
+    def plan_order(self) -> list[int]:
+        """Numbers of the trajectories, from 0 as they finished, in the order of the plan."""
+        return sorted(range(len(self._rows)), key=lambda number: self._rows[number].place)
+
     def add(self, index: int, trajectory: Trajectory) -> None:
-        """Take the trajectory with a place; it is written once all before it are."""
-        self._waiting[index] = trajectory
-        self._advance()
-        while self._next in self._waiting:
-            self._keep(self._waiting.pop(self._next))
-            self._next += 1
-
-    def flush(self) -> None:
-        """Write what still waits for an earlier one that will not come."""
-        for index in sorted(self._waiting):
-            self._keep(self._waiting.pop(index))
-
-    def _keep(self, trajectory: Trajectory) -> None:
+        """Keep a trajectory at once, so that nothing finished is lost; ``index`` is its place in the plan."""
         self._write(trajectory)
-        self._rows.append(trajectory)
+        self._rows.append(_summary(index, trajectory))
+        self._advance()
+
+    @property
+    def _planned(self) -> list[_Row]:
+        return [self._rows[number] for number in self.plan_order]
 
     # --- output ----------------------------------------------------------------------------------
 
@@ -74,7 +83,7 @@ class RolloutReport:
                 "seed": seed,
                 "gateway": url,
                 "trajectories": str(file),
-                "episodes": [_episode_row(row) for row in self._rows],
+                "episodes": [_episode_row(row) for row in self._planned],
                 "environments": [_mean_row(n, rows) for n, rows in self._by_environment()],
             }
         )
@@ -97,7 +106,7 @@ class RolloutReport:
     def _say_failures(self) -> None:
         found = Counter(
             f"{row.failure.boundary.value}: {row.failure.message}"
-            for row in self._rows
+            for row in self._planned
             if row.failure is not None
         )
         for message, count in found.most_common(_MAX_FAILURES_SHOWN):
@@ -105,29 +114,43 @@ class RolloutReport:
         if len(found) > _MAX_FAILURES_SHOWN:
             say.print(f"and {len(found) - _MAX_FAILURES_SHOWN} other failures", style="red")
 
-    def _by_environment(self) -> Iterable[tuple[str, list[Trajectory]]]:
-        groups: dict[str, list[Trajectory]] = {}
-        for row in self._rows:
+    def _by_environment(self) -> Iterable[tuple[str, list[_Row]]]:
+        groups: dict[str, list[_Row]] = {}
+        for row in self._planned:
             groups.setdefault(row.environment or "", []).append(row)
         return groups.items()
 
 
-def _episode_row(row: Trajectory) -> dict[str, Any]:
+def _summary(place: int, trajectory: Trajectory) -> _Row:
+    reward = trajectory.reward
+    return _Row(
+        place=place,
+        environment=trajectory.environment,
+        agent=trajectory.agent.name,
+        seed=trajectory.seeds.episode,
+        status=trajectory.status,
+        reward=reward,
+        calls=reward.calls if reward else len(trajectory.calls),
+        failure=trajectory.failure,
+    )
+
+
+def _episode_row(row: _Row) -> dict[str, Any]:
     reward = row.reward
     return {
         "environment": row.environment,
-        "agent": row.agent.name,
-        "seed": row.seeds.episode,
+        "agent": row.agent,
+        "seed": row.seed,
         "status": row.status.value,
         "reward": reward.reward if reward else None,
         "recall": reward.recall if reward else None,
         "precision": reward.precision if reward else None,
-        "calls": reward.calls if reward else sum(c.seq is not None for c in row.calls),
+        "calls": row.calls,
         "failure": row.failure.model_dump(mode="json") if row.failure else None,
     }
 
 
-def _mean_row(name: str, rows: list[Trajectory]) -> dict[str, Any]:
+def _mean_row(name: str, rows: list[_Row]) -> dict[str, Any]:
     """Average over the episodes that have a reward; failed ones are counted and not averaged."""
     rewards = [row.reward for row in rows if row.reward is not None]
     return {
@@ -145,7 +168,7 @@ def _show(value: float | None, *, digits: int = 3) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def _show_statuses(rows: list[Trajectory]) -> str:
+def _show_statuses(rows: list[_Row]) -> str:
     counts = Counter(row.status.value for row in rows)
     if len(rows) == 1:
         return rows[0].status.value

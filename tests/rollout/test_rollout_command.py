@@ -221,9 +221,7 @@ async def gold_model(
     completions: CompletionsServer, served: Cli
 ) -> Callable[[], CompletionsServer]:
     """A scripted model that makes the gold calls of the first environment, all in one turn."""
-    url = json.loads((served.home / "gateway.json").read_text(encoding="utf-8"))["url"]
-    key = (served.home / "control.key").read_text(encoding="utf-8").strip()
-    async with GatewayClient(url, key) as client:
+    async with client_of(served) as client:
         steps = await client.gold(NAMES[0])
 
     def policy(body: Body) -> Response:
@@ -271,6 +269,102 @@ async def test_a_model_that_is_down_fails_the_run_without_a_score(
     assert episode["reward"] is None
     assert episode["failure"]["boundary"] == "model"
     assert "overloaded" in episode["failure"]["message"]
+
+
+def client_of(cli: Cli) -> GatewayClient:
+    """A client of the gateway that serves the home."""
+    url = json.loads((cli.home / "gateway.json").read_text(encoding="utf-8"))["url"]
+    return GatewayClient(url, (cli.home / "control.key").read_text(encoding="utf-8").strip())
+
+
+@pytest.fixture
+async def first_question(served: Cli) -> str:
+    """The question of the first environment, by which a scripted model tells it from the others."""
+    async with client_of(served) as client:
+        first = await client.environment(NAMES[0])
+    assert first.question is not None
+    return first.question
+
+
+async def test_a_whole_run_is_in_the_order_of_the_plan_whatever_finished_first(
+    served: Cli, completions: CompletionsServer, first_question: str, tmp_path: Path
+) -> None:
+    second_is_done = anyio.Event()
+
+    async def hold_the_first(body: Body) -> Response:
+        if len(completions.requests) == 3:
+            second_is_done.set()
+        if body["messages"][0]["content"] == first_question:
+            await second_is_done.wait()
+        return says("I do not know.")
+
+    completions.later = hold_the_first
+    file = tmp_path / "t.jsonl"
+    done = await run_model(served, completions, *NAMES, "--concurrency", "2", "--out", str(file))
+
+    assert done.returncode == 0, done.stderr
+    assert [row.environment for row in read_trajectories(file)] == NAMES
+    assert list(by_environment(json.loads(done.stdout))) == NAMES
+    assert os.listdir(tmp_path) == ["t.jsonl"]
+
+
+async def test_a_killed_run_keeps_what_finished_behind_a_slow_one(
+    served: Cli, completions: CompletionsServer, first_question: str, tmp_path: Path
+) -> None:
+    second_is_done = anyio.Event()
+
+    async def answer_the_second_alone(body: Body) -> Response:
+        is_third = len(completions.requests) == 3
+        if is_third:
+            second_is_done.set()
+        if is_third or body["messages"][0]["content"] == first_question:
+            return await completions.wait_for_end()
+        return says("I do not know.")
+
+    completions.later = answer_the_second_alone
+    file = tmp_path / "kept.jsonl"
+    options = ["--agent", "scripted", "--base-url", completions.base_url, "--concurrency", "2"]
+    async with await anyio.open_process(
+        command("rollout", *options, *NAMES, "--out", str(file), "--json"),
+        env=variables(served.home),
+        cwd=tmp_path,
+    ) as process:
+        with anyio.fail_after(SECONDS):
+            await second_is_done.wait()
+            process.kill()
+            await process.wait()
+
+    assert [row.environment for row in read_trajectories(file)] == NAMES[1:2]
+
+
+async def test_two_rollouts_at_once_in_one_home_serve_themselves(
+    own: Cli, completions: CompletionsServer, tmp_path: Path
+) -> None:
+    both_play = anyio.Event()
+
+    async def meet(body: Body) -> Response:
+        del body
+        if len(completions.requests) == 2:
+            both_play.set()
+        await both_play.wait()
+        return says("I do not know.")
+
+    completions.later = meet
+    done: list[Run] = []
+
+    async def play(name: str) -> None:
+        out = ("--out", str(tmp_path / name))
+        done.append(await run_model(own, completions, NAMES[0], *out))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(play, "a.jsonl")
+        group.start_soon(play, "b.jsonl")
+
+    assert [run.returncode for run in done] == [0, 0], [run.stderr for run in done]
+    reports = [json.loads(run.stdout) for run in done]
+    assert len({report["gateway"] for report in reports}) == 2
+    assert [report["episodes"][0]["status"] for report in reports] == ["closed", "closed"]
+    assert len(list((own.home / "records").glob("*.jsonl"))) == 2
 
 
 async def test_ctrl_c_keeps_what_is_finished_and_exits_130(
