@@ -5,7 +5,9 @@ an answer is contained where its tokens stand in the result next to one another 
 
 What is normalised, and nothing else:
 
-* Unicode by NFKC and case folding, so full-width and half-width forms are equal.
+* Unicode by NFKC and case folding, so full-width and half-width forms are equal. Invisible characters
+  (soft hyphens, zero-width spaces) are dropped; hyphens, dashes and minus signs are one character, and
+  the decimal digits of all scripts are those of ASCII.
 * Numbers: grouping commas, a leading plus, leading and trailing zeros (``1,234.50`` is ``1234.5``). A
   minus sign belongs to its number. A number and a unit written together are two tokens (``12kg``).
 * Dates: ``2025-09-03``, ``2025/9/3``, ``September 3, 2025``, ``3 Sep 2025`` and ``2025年9月3日``
@@ -57,7 +59,7 @@ _WORD = rf"(?:(?![{_CJK}])[^\W_])"
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+)(?:\.\d+)?|\.\d+"
 _LEFT = rf"(?<!{_WORD})(?<!{_WORD}[-_.:/])"
 _RIGHT = rf"(?!{_WORD})(?![-_.:/]{_WORD})"
-_SIGN = r"(?<![^\s\[({\"':,=<>$€£¥₹|])[-+\u2212]"
+_SIGN = r"(?<![^\s\[({\"':,=<>$€£¥₹|])[-+]"
 _ZONE = r"(?:z|[-+]\d{2}:?\d{2})?"
 
 _PATTERNS = {
@@ -65,10 +67,10 @@ _PATTERNS = {
     "gap": r"[\s\"'{}()\[\]:,;!?<>=|~*&#]+",
     "word": rf"(?!{_MONTH})[a-z]+(?![\w@.+-])",
     "iso": (
-        r"(?:(?<!\d)(?<!\d[-/.])|(?<=-\d\d/))(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)"
+        r"(?:(?<!\d)(?<!\d[-/.])|(?<=-\d\d/)|(?<=\d{4}-\d\d-\d\d-))(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)"
         r"(?P<d>\d{1,2})"
         rf"(?:t(?P<ih>\d{{2}}):(?P<im>[0-5]\d)(?::(?P<is>[0-5]\d)(?:\.\d+)?)?{_ZONE})?"
-        rf"(?!{_WORD})(?![-.:]\d)(?!/(?!\d{{4}}-)\d)"
+        rf"(?!{_WORD})(?![.:]\d)(?![-/](?!\d{{4}}-)\d)"
     ),
     "zh": r"(?P<zy>\d{4})\s*年\s*(?P<zm>\d{1,2})\s*月\s*(?P<zd>\d{1,2})\s*[日号]",
     "mdy": (
@@ -95,9 +97,12 @@ _PATTERNS = {
 }
 _TOKEN = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PATTERNS.items()))
 _JSON_ESCAPE = re.compile(r'\\[nrtbf"\\/]')
-_TRUTH_VALUES = frozenset(
-    "true false yes no y n t f on off ok none null n/a 是 否 有 无 对 错 真 假".split()  # noqa: SIM905
-)
+_TRUTH_WORDS = """
+    true false yes yeah no nope y n t f on off ok okay none null nil na unknown undefined notfound
+    notavailable 是 是的 不是 否 有 没有 没 无 对 对的 不对 错 真 假 好 好的 行 不行 能 不能 可以 不可以
+    正确 错误 未知 不知道
+"""
+_TRUTH_VALUES = frozenset(_TRUTH_WORDS.split())
 _Parts = Mapping[str, Any]
 """Named groups of a match; those of the pattern that matched are texts."""
 _MIN_LENGTH = 3
@@ -121,8 +126,7 @@ def contains_answer(text: str, answer: str) -> bool:
 def tokenize(text: str) -> tuple[str, ...]:
     """Split a text into the normalised tokens that answers are compared by."""
     tokens: list[str] = []
-    plain = _JSON_ESCAPE.sub(" ", unicodedata.normalize("NFKC", text)).casefold()
-    for match in _TOKEN.finditer(plain):
+    for match in _TOKEN.finditer(_plain(text)):
         if match.lastgroup != "gap":
             tokens.extend(_normalize(match))
     return tuple(tokens)
@@ -132,20 +136,20 @@ def answer_fault(answer: str) -> str | None:
     """Say why an answer is too weak to be checked by containment, or None where it is specific.
 
     Truth values and answers under 3 characters (2 in CJK) are found by chance; a number with a unit
-    and a date are specific at any length.
+    and a date are specific at any length. Judged is what is compared: ``(42)`` and ``42.0`` are ``42``.
     """
     tokens = _answer_tokens(answer)
     if not tokens:
         return "the answer is empty"
-    stripped = unicodedata.normalize("NFKC", answer).strip().casefold()
-    if stripped in _TRUTH_VALUES:
+    joined = "".join(tokens)
+    if joined in _TRUTH_VALUES or all(t in _TRUTH_VALUES for t in tokens):
         return f"the answer {answer!r} is a truth value"
     if _is_amount(tokens) or any(_DATE.fullmatch(t) for t in tokens[:1]):
         return None
     has_cjk = any(_CJK_TOKEN.fullmatch(t) for t in tokens)
     shortest = _MIN_CJK_LENGTH if has_cjk else _MIN_LENGTH
-    if len(stripped) < shortest:
-        return f"the answer {answer!r} has fewer than {shortest} characters and no unit"
+    if len(joined) < shortest:
+        return f"the answer {answer!r} has fewer than {shortest} characters that count, and no unit"
     return None
 
 
@@ -163,6 +167,34 @@ _CURRENCIES = frozenset("$€£¥₹₩")
 _NUMERIC = re.compile(r"-?\d+(?:\.\d+)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CJK_TOKEN = re.compile(f"[{_CJK}]")
+
+
+class _Folding(dict[int, str | None]):
+    """What becomes of each character; worked out when it is first met."""
+
+    def __missing__(self, point: int) -> str | None:
+        char = chr(point)
+        category = unicodedata.category(char)
+        folded: str | None = char
+        if category == "Cf":
+            folded = None
+        elif category == "Nd":
+            folded = str(unicodedata.decimal(char))
+        elif "\u2010" <= char <= "\u2015" or char == "\u2212":
+            folded = "-"
+        self[point] = folded
+        return folded
+
+
+_FOLDING = _Folding()
+
+
+def _plain(text: str) -> str:
+    """One spelling for what looks the same."""
+    normal = unicodedata.normalize("NFKC", text)
+    if not normal.isascii():
+        normal = normal.translate(_FOLDING)
+    return _JSON_ESCAPE.sub(" ", normal).casefold()
 
 
 @lru_cache(maxsize=1)
@@ -244,4 +276,4 @@ def _number(sign: str | None, digits: str) -> str:
     whole = whole.lstrip("0") or "0"
     fraction = fraction.rstrip("0")
     value = f"{whole}.{fraction}" if fraction else whole
-    return f"-{value}" if sign in ("-", "\u2212") and value != "0" else value
+    return f"-{value}" if sign == "-" and value != "0" else value

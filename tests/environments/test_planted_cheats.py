@@ -7,7 +7,7 @@ from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import BundleError
 from astra_mcp.sandbox import Sandbox
 
-from workshop import Change, Workshop, both, put
+from workshop import Change, Document, Workshop, both, put
 
 AUTHOR = ("tools", 0, "input_schema", "properties", "author")
 FORMAT = ("tools", 0, "input_schema", "properties", "format")
@@ -100,6 +100,25 @@ CODE_CHEATS: dict[str, tuple[str, str, Check, str]] = {
         Check.IDENTIFYING_ARGUMENT,
         "more than 20%",
     ),
+    "returns the whole table for every book there is": (
+        "get_due_date",
+        DUE
+        + """
+    if number not in BOOKS:
+        raise ValueError(f"No book has the number {number!r}; find_book gives numbers.")
+    return {"asked": [number, renewed], "row": list(BOOKS).index(number), "all": [*BOOKS.values()]}
+""",
+        Check.IDENTIFYING_ARGUMENT,
+        "existing values of number, more than half",
+    ),
+    "opens the whole table by an option": (
+        "get_due_date",
+        DUE
+        + HONEST_DUE
+        + "    return {'due': [b['due'] for b in BOOKS.values()] if renewed else str(due)}\n",
+        Check.IDENTIFYING_ARGUMENT,
+        "renewed must not open all",
+    ),
     "shows the address of an object": (
         "get_due_date",
         DUE + HONEST_DUE + "    return {'due': due.isoformat(), 'row': repr(object())}\n",
@@ -154,7 +173,7 @@ ORDER = [row.name for row in {Row(i) for i in range(64)}]
     return {"due": due.isoformat()}
 """,
         Check.DETERMINISM,
-        "97 seconds later",
+        "seconds later, get_due_date",
     ),
     "opens a file": (
         "get_due_date",
@@ -345,6 +364,48 @@ DOCUMENT_CHEATS: dict[str, tuple[Change, Check, str]] = {
         Check.LEAKED_ANSWER,
         "answer 2, '2026-02-17', stands in the schema of get_due_date",
     ),
+    "leaks the answer into the text of another tool": (
+        put("tools", 1, "description", value="Say when a book such as BK-9038 is due."),
+        Check.LEAKED_ANSWER,
+        "answer 1, 'BK-9038', stands in the description of get_due_date",
+    ),
+    "leaks the answer into a structured example": (
+        put(
+            "tools", 1, "output_schema", value={"type": "object", "examples": [{"n": ["BK-9038"]}]}
+        ),
+        Check.LEAKED_ANSWER,
+        "stands in the schema of get_due_date, examples",
+    ),
+    "leaks the answer into an unknown keyword": (
+        put(*NUMBER, "x-note", value={"hint": "17 Feb 2026"}),
+        Check.LEAKED_ANSWER,
+        "properties, number, x-note, hint",
+    ),
+    "leaks the answer into the name of a property": (
+        put("tools", 1, "output_schema", value={"type": "object", "properties": {"bk_9038": {}}}),
+        Check.LEAKED_ANSWER,
+        "the name bk_9038",
+    ),
+    "leaks the answer with another hyphen": (
+        put("question", value="When is the large print BK\u20119038 by Ida Moreau due?"),
+        Check.LEAKED_ANSWER,
+        "stands in the main question",
+    ),
+    "leaks the answer without its hyphen": (
+        put("question", value="When is the large print edition 'bk 9038' due?"),
+        Check.LEAKED_ANSWER,
+        "stands in the main question",
+    ),
+    "leaks the answer with an invisible character": (
+        put("question", value="When is the large print BK-90\u200b38 by Ida Moreau due?"),
+        Check.LEAKED_ANSWER,
+        "stands in the main question",
+    ),
+    "leaks the answer in another spelling of the day": (
+        put("question", value="Is the large print edition by Ida Moreau due on 17.02.2026?"),
+        Check.LEAKED_ANSWER,
+        "answer 2, '2026-02-17', stands in the main question",
+    ),
     "leaks the answer into a short enumeration": (
         both(
             put(*AUTHOR, "enum", value=["Ida Moreau", "Tomas Brandt", "Aiko Senda"]),
@@ -365,6 +426,11 @@ DOCUMENT_CHEATS: dict[str, tuple[Change, Check, str]] = {
     ),
     "has a truth value as its answer": (
         put("sub_tasks", 1, "answer", value="Yes"),
+        Check.SPECIFIC_ANSWER,
+        "truth value",
+    ),
+    "has a truth value with a full stop as its answer": (
+        put("sub_tasks", 1, "answer", value="Yes."),
         Check.SPECIFIC_ANSWER,
         "truth value",
     ),
@@ -440,6 +506,146 @@ async def test_a_cheat_in_the_document_is_refused_for_its_own_reason(
     change, check, words = DOCUMENT_CHEATS[cheat]
     workshop.change_document(change)
     assert words in evidence(await verdict_of(workshop, sandbox), check)
+
+
+async def test_made_up_values_are_tried_however_many_are_known(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_function(
+        "get_due_date",
+        DUE
+        + """
+    due = dt.date.fromisoformat(BOOKS.get(number, BOOKS["BK-9038"])["due"])
+    return {"due": str(due + (_RENEWAL if renewed else dt.timedelta()))}
+""",
+    )
+    names = [f"BK-{n}" for n in (2205, 6184, 1573, 4471, 3957, 8642, 5820, 7316)]
+    workshop.change_document(put("gold", 1, "arguments", "number", "neighbours", value=names))
+    details = evidence(await verdict_of(workshop, sandbox), Check.IDENTIFYING_ARGUMENT)
+    assert "made-up values of number, more than half" in details
+
+
+HANDLE: Document = {"type": "object", "properties": {}, "required": []}
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_tied"), [("_FOUND", False), ("_FOUND == ['BK-9038']", True)]
+)
+async def test_an_answer_after_other_calls_must_depend_on_them(
+    workshop: Workshop, sandbox: Sandbox, condition: str, is_tied: bool
+) -> None:
+    workshop.replace_code(
+        'return {"number": book["number"]',
+        '_FOUND.append(book["number"])\n            return {"number": book["number"]',
+    )
+    workshop.replace_function(
+        "get_due_date",
+        f"""def get_due_date() -> dict[str, str]:
+    if {condition}:
+        return {{"due": "2026-02-17"}}
+    raise ValueError("Find the large print edition first, then ask when it is due.")
+
+
+_FOUND: list[str] = []
+""",
+    )
+    workshop.change_document(put("tools", 1, "input_schema", value=HANDLE))
+    workshop.change_document(put("gold", 1, "arguments", value={}))
+    failed = (await verdict_of(workshop, sandbox)).failed_checks
+    details = [f.detail for f in failed if f.check is Check.IDENTIFYING_ARGUMENT]
+    assert any("whatever the calls before name" in d for d in details) is not is_tied
+
+
+SAME_TOOL = both(
+    put("sub_tasks", 0, "tool", value="get_due_date"),
+    put("sub_tasks", 0, "answer", value="2026-03-03"),
+    put("gold", 0, value={"tool": "get_due_date", "solves": [1]}),
+    put(
+        "gold",
+        0,
+        "arguments",
+        value={
+            "number": {"value": "BK-9038", "role": "identifying", "neighbours": ["BK-2205"]},
+            "renewed": {"value": True, "role": "identifying"},
+        },
+    ),
+)
+
+
+async def test_a_call_that_earns_more_than_it_declares_is_refused(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_function(
+        "get_due_date",
+        DUE + HONEST_DUE + "    return {'due': str(due), 'first': book['due']}\n",
+    )
+    workshop.change_document(SAME_TOOL)
+    details = evidence(await verdict_of(workshop, sandbox), Check.REWARD)
+    assert "also contains answer 2, '2026-02-17', which it does not declare" in details
+
+
+async def test_an_answer_that_the_call_itself_names_is_refused(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_function(
+        "get_due_date", DUE + HONEST_DUE + "    return {'due': str(due), 'number': number}\n"
+    )
+    workshop.change_document(put("sub_tasks", 1, "answer", value="BK-9038"))
+    details = evidence(await verdict_of(workshop, sandbox), Check.LEAKED_ANSWER)
+    assert "stands in the arguments of the call that should find it" in details
+
+
+EXTRA_TOOLS = {
+    "return None": (Check.RESULT, "returns nothing"),
+    "return [][1]": (Check.CLEAR_ERROR, "crashes instead of explaining"),
+    "while True: pass": (Check.LIMITS, "exceeds the limits"),
+    "print('x')": (Check.RESULT, "prints instead"),
+    "return b'x'": (Check.RESULT, "JSON cannot carry"),
+    "return {'k': hash(object())}": (Check.DETERMINISM, "differs between"),
+    "raise SystemExit": (Check.CLEAR_ERROR, "crashes instead of explaining"),
+}
+
+
+@pytest.mark.parametrize("body", EXTRA_TOOLS)
+async def test_a_tool_without_gold_calls_and_parameters_is_judged_too(
+    workshop: Workshop, sandbox: Sandbox, body: str
+) -> None:
+    check, words = EXTRA_TOOLS[body]
+    schema: Document = {"type": "object", "properties": {}}
+    tool: Document = {
+        "name": "opening_hours",
+        "description": "Say when it is open.",
+        "input_schema": schema,
+    }
+    workshop.change_document(lambda document: document["tools"].append(tool))
+    workshop.append_code(f"def opening_hours() -> object:\n    {body}\n")
+    assert words in evidence(await verdict_of(workshop, sandbox), check)
+
+
+async def test_results_of_other_arguments_must_repeat(workshop: Workshop, sandbox: Sandbox) -> None:
+    late = "    row = hash(object()) if number == 'BK-2205' else 0\n"
+    workshop.replace_function(
+        "get_due_date", DUE + HONEST_DUE + late + "    return {'due': str(due), 'row': row}\n"
+    )
+    details = evidence(await verdict_of(workshop, sandbox), Check.DETERMINISM)
+    assert "BK-2205" in details
+
+
+async def test_exactly_four_fifths_of_the_neighbours_are_enough(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_code(
+        "BK-2205 | Ida Moreau | audio | The Salt Orchard | 2026-01-27",
+        "BK-2205 | Ida Moreau | audio | The Salt Orchard | 2026-02-17",
+    )
+    schema = {"type": "string", "enum": ["BK-9038", "BK-2205", "BK-6184", "BK-1573", "BK-4471"]}
+    workshop.change_document(put(*NUMBER, value={**schema, "enum": [*schema["enum"], "BK-3957"]}))
+    workshop.change_document(put("gold", 1, "arguments", "number", "neighbours", value=[]))
+    details = [f.detail for f in (await verdict_of(workshop, sandbox)).failed_checks]
+    assert not any("more than 20%" in d for d in details)
+    workshop.change_document(put(*NUMBER, value=schema))
+    details = [f.detail for f in (await verdict_of(workshop, sandbox)).failed_checks]
+    assert any("1 of 4" in d and "more than 20%" in d for d in details)
 
 
 async def test_an_answer_in_a_default_is_refused(workshop: Workshop, sandbox: Sandbox) -> None:

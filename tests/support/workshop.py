@@ -83,6 +83,12 @@ class Workshop:
         assert old in code
         file.write_text(code.replace(old, new), encoding="utf-8")
 
+    def append_code(self, source: str) -> None:
+        """Add to the end of ``tools.py``."""
+        file = self.path / "tools.py"
+        code = file.read_text(encoding="utf-8")
+        file.write_text(f"{code}\n\n{source}", encoding="utf-8")
+
     def replace_function(self, name: str, source: str) -> None:
         """Replace one function of ``tools.py``."""
         file = self.path / "tools.py"

@@ -41,7 +41,9 @@ _OUTSIDE_KINDS = frozenset(
     }
 )
 _MAX_REPEATED = 16
-_PADDING = "_padding = [bytes(n % 480) for n in range(9000)]; del _padding[::3]"
+_PADDING = (
+    "_padding = [bytes(n % 480) if n % 2 else object() for n in range(18000)]; del _padding[::5]"
+)
 """Some hundred objects of every size that the interpreter pools, with holes between them."""
 
 
