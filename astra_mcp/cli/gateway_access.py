@@ -42,7 +42,8 @@ async def open_gateway_access(
     Raises:
         ConfigError: The key of the control plane is missing or cannot be read.
         SandboxUnavailableError: An own gateway may not run some tool code on this machine.
-        GatewayError: Another process serves the home, and does not say where.
+        GatewayError: The key or the records of an own gateway cannot be written into the home.
+        BundleError: An environment that an own gateway should publish does not load.
     """
     running = find_gateway(settings.home)
     found = url or (running.url if running else None)
