@@ -40,9 +40,9 @@ async def open_gateway_access(
         url: The gateway to use, whatever runs here.
 
     Raises:
-        ConfigError: The key of the control plane is missing or cannot be read.
+        ConfigError: The key of the control plane is missing, or cannot be read or made.
         SandboxUnavailableError: An own gateway may not run some tool code on this machine.
-        GatewayError: The key or the records of an own gateway cannot be written into the home.
+        GatewayError: An own gateway cannot keep records in the home.
         BundleError: An environment that an own gateway should publish does not load.
     """
     running = find_gateway(settings.home)
