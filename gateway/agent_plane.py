@@ -4,6 +4,7 @@ The path names the episode or the interactive endpoint, in both eras of the prot
 can be sent there by its URL alone. Knows episodes and MCP; keys, sizes and hosts were checked before.
 """
 
+import logging
 import re
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -19,7 +20,13 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from astra_mcp import __version__
-from astra_mcp.errors import CallFaultError, EpisodeEndedError, GatewayError, UnknownNameError
+from astra_mcp.errors import (
+    CallFaultError,
+    EpisodeEndedError,
+    GatewayError,
+    RecordError,
+    UnknownNameError,
+)
 from astra_mcp.mcp_bridge import STDIO, McpRequest, build_server, open_http, serve_stdio
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec, json_fault
 from gateway.episode import Episode
@@ -38,6 +45,7 @@ MAX_SESSIONS = 10_000
 """Sessions whose state is freed when their client ends them; older ones are parked when idle."""
 _INVALID_REQUEST = -32600
 _EXCHANGE_KEY = "astra_mcp.exchange"
+_log = logging.getLogger("astra_mcp.gateway")
 _PATH = re.compile(r"/mcp|/episodes/(?P<episode>[^/]+)/mcp|/servers/(?P<server>[^/]+)/mcp")
 _INSTRUCTIONS = (
     "Call the listed tools to solve the task. A result marked as an error says what to change."
@@ -217,6 +225,10 @@ class AgentPlane:
             self._check(target, scope)
         except UnknownNameError as error:
             await _send_error(send, 404, str(error))
+            return
+        except RecordError:
+            _log.exception("a record cannot be read")
+            await _send_error(send, 500, "the gateway failed; its log says more")
             return
         except EpisodeEndedError as error:
             await _send_error(send, 410, str(error))

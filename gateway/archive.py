@@ -3,6 +3,7 @@
 Works on the files alone; a gateway need not run.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import anyio
 
-from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
+from astra_mcp.errors import GatewayError, RecordError, UnknownNameError, UpstreamError
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import CallOutcome, ToolResult, UpstreamReply
 from gateway.episode import within_limit
@@ -21,6 +22,7 @@ from gateway.record import CallStarted, Record, read_record
 __all__ = ["Divergence", "Replay", "find_record", "list_records", "replay_record", "status_of"]
 
 _REPLAY_CALL_SECONDS = 120.0
+_log = logging.getLogger("astra_mcp.gateway")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +47,18 @@ class Replay:
 
 
 def list_records(home: Path, *, interactive: bool = False) -> list[Record]:
-    """Read all records of a home, newest first.
+    """Read all records of a home, newest first; one that cannot be read is left out with a warning.
 
     Args:
         home: ``$ASTRA_MCP_HOME``.
         interactive: Include the states of interactive endpoints.
     """
-    records = [read_record(path) for path in (home / "records").glob("*.jsonl")]
+    records: list[Record] = []
+    for path in (home / "records").glob("*.jsonl"):
+        try:
+            records.append(read_record(path))
+        except RecordError as error:
+            _log.warning("left out: %s", error)
     kept = [r for r in records if interactive or r.opened.endpoint is None]
     return sorted(kept, key=lambda r: (r.opened.at, r.opened.id), reverse=True)
 
@@ -114,7 +121,7 @@ async def _replay(record: Record, sessions: Mapping[str, UpstreamSession]) -> Re
     compared = 0
     for call in record.finished_calls:
         started, finished = call.started, call.finished
-        if started.server is None or started.tool is None or finished is None or started.fault:
+        if started.server is None or started.tool is None or started.fault:
             continue
         if finished.outcome is CallOutcome.KILLED or finished.origin != "tool":
             continue

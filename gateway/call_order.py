@@ -20,6 +20,7 @@ class CallOrder:
     def __init__(self, wait_seconds: float = SEQ_WAIT_SECONDS) -> None:
         self._wait_seconds = wait_seconds
         self._next = 0
+        self._unfinished: set[int] = set()
         self._moved = anyio.Event()
         self._is_closed = False
 
@@ -27,27 +28,47 @@ class CallOrder:
         """Hold a call back until every earlier number was taken; returns at once after ``close``.
 
         Raises:
-            CallFaultError: The number was taken before, or an earlier one does not come.
+            CallFaultError: An earlier number does not come.
         """
         with anyio.move_on_after(self._wait_seconds) as scope:
-            while seq > self._next and not self._is_closed:
+            while self._missing_before(seq) is not None and not self._is_closed:
                 await self._moved.wait()
         if scope.cancelled_caught:
-            msg = f"seq {seq} came, but not seq {self._next}: send the missing call first"
+            missing = self._missing_before(seq)
+            msg = f"seq {seq} came, but not seq {missing}: send the missing call first"
             raise CallFaultError(msg)
+
+    def check(self, seq: int) -> None:
+        """Refuse a number that was taken before.
+
+        Raises:
+            CallFaultError: It was.
+        """
         if seq < self._next:
             msg = f"seq {seq} was already used; the next one is {self._next}"
             raise CallFaultError(msg)
 
+    def reopen(self, seq: int) -> None:
+        """Mark a number whose call an earlier life began and did not finish; later ones wait for it."""
+        self._next = max(self._next, seq + 1)
+        self._unfinished.add(seq)
+
     def take(self, seq: int) -> None:
         """Mark a number as taken and let the next one go; no await may lie before the call starts."""
         self._next = max(self._next, seq + 1)
+        self._unfinished.discard(seq)
         self._wake()
 
     def close(self) -> None:
         """Let every waiting call go; the episode has ended and will refuse them."""
         self._is_closed = True
         self._wake()
+
+    def _missing_before(self, seq: int) -> int | None:
+        earlier = [n for n in self._unfinished if n < seq]
+        if earlier:
+            return min(earlier)
+        return self._next if seq > self._next else None
 
     def _wake(self) -> None:
         self._moved.set()

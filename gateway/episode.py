@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from secrets import token_hex
 
 import anyio
@@ -33,6 +34,7 @@ from astra_mcp.types import (
     ToolResult,
     ToolSpec,
     UpstreamReply,
+    canonical_json,
     json_fault,
 )
 from gateway.call_order import CallOrder
@@ -66,13 +68,30 @@ class Turn:
 
 @dataclass(slots=True, kw_only=True)
 class _Call:
-    """What is remembered of a call; its result stays in the record."""
+    """What is remembered of a call; its arguments and its result stay in the record."""
 
-    started: CallStarted
-    is_over_limit: bool = False
-    is_finished: bool = False
+    n: int
+    digest: bytes
+    """Of name and arguments: a retried id must mean the same call."""
+    has_tool: bool
+    is_over_limit: bool
+    seq: int | None
+    unfinished: CallStarted | None
+    """What an earlier life of the gateway started only; None where it runs or is finished."""
     done: anyio.Event | None = None
-    """Set when the call has run; None where only an earlier life of the gateway started it."""
+    """Set when the call has run in this life."""
+
+    @classmethod
+    def of(cls, started: CallStarted, *, unfinished: bool = False) -> "_Call":
+        """Remember what a call was."""
+        return cls(
+            n=started.n,
+            digest=_digest(started.shown, started.arguments, started.fault),
+            has_tool=started.tool is not None,
+            is_over_limit=started.is_over_limit,
+            seq=started.seq,
+            unfinished=started if unfinished else None,
+        )
 
 
 class Episode:
@@ -216,15 +235,20 @@ class Episode:
             await self._order.wait_for(seq)
             known = self._calls.get(call_id) if call_id else None
         if known is not None:
-            return await self._repeat(known, shown, arguments)
+            return await self._repeat(known, _digest(shown, arguments, fault))
         refusal = self._refuse()
         if refusal is not None:
             return refusal
+        if seq is not None:
+            self._order.check(seq)
         try:
-            call = self._start(call_id, seq, shown, arguments, fault)
+            started = self._start(call_id, seq, shown, arguments, fault)
         except RecordError as error:
             return self._fail_unrecorded(error)
-        return await self._finish(call)
+        call = _Call.of(started)
+        if call_id:
+            self._calls[call_id] = call
+        return await self._finish(call, started)
 
     def _refuse(self) -> ToolResult | None:
         """Answer in the place of the tools where the episode takes no more calls."""
@@ -253,25 +277,27 @@ class Episode:
             "give the final answer."
         )
 
-    async def _repeat(
-        self, call: _Call, shown: str, arguments: Mapping[str, JsonValue]
-    ) -> ToolResult:
-        if call.started.shown != shown or call.started.arguments != dict(arguments):
-            msg = f"call id {call.started.call_id!r} was used for another call: choose a new one"
+    async def _repeat(self, call: _Call, digest: bytes) -> ToolResult:
+        if call.digest != digest:
+            msg = "this call id was used for another call: choose a new one"
             raise CallFaultError(msg)
-        if call.done is None and not call.is_finished:
+        if call.unfinished is not None and call.seq is not None:
+            await self._order.wait_for(call.seq)
+        if call.unfinished is not None:
             refusal = self._refuse()
             if refusal is not None:
                 return refusal
-            self._run(call)
-            return await self._finish(call)
+            started, call.unfinished = call.unfinished, None
+            if call.seq is not None:
+                self._order.take(call.seq)
+            return await self._finish(call, started)
         if call.done is not None:
             await call.done.wait()
         return self._answer(call, await self._recorded_result(call))
 
     async def _recorded_result(self, call: _Call) -> ToolResult:
         record = await anyio.to_thread.run_sync(read_record, self._file.path)
-        finished = record.calls[call.started.n].finished
+        finished = record.calls[call.n].finished
         if finished is None:
             return ToolResult.from_text(_FAILED_TEXT, is_error=True)
         return finished.result
@@ -283,9 +309,10 @@ class Episode:
         shown: str,
         arguments: Mapping[str, JsonValue],
         fault: str | None,
-    ) -> _Call:
+    ) -> CallStarted:
         """Record that the call begins, and take its place in the order (no await in between)."""
         route = self._routes.get(shown)
+        limit = self._opened.limits.calls
         started = CallStarted(
             at=self._time(),
             n=self._num_started,
@@ -295,50 +322,41 @@ class Episode:
             tool=route.tool if route else None,
             shown=shown,
             arguments=dict(arguments),
+            is_over_limit=limit is not None and self._num_agent_calls >= limit,
             fault=fault,
         )
         self._file.append(started)
-        limit = self._opened.limits.calls
-        call = _Call(
-            started=started, is_over_limit=limit is not None and self._num_agent_calls >= limit
-        )
         self._num_started += 1
-        self._num_agent_calls += not call.is_over_limit
-        if call_id:
-            self._calls[call_id] = call
+        self._num_agent_calls += not started.is_over_limit
         if seq is not None:
             self._order.take(seq)
-        self._run(call)
-        return call
+        return started
 
-    def _run(self, call: _Call) -> None:
-        call.done = self._running[call.started.n] = anyio.Event()
-        self._last_activity = self._now()
-
-    async def _finish(self, call: _Call) -> ToolResult:
+    async def _finish(self, call: _Call, started: CallStarted) -> ToolResult:
         """Execute and record, also where the caller has gone: a retry finds the result."""
-        return self._answer(call, await completed(self._run_to_end(call)))
+        call.done = self._running[call.n] = anyio.Event()
+        return self._answer(call, await completed(self._run_to_end(started)))
 
     @staticmethod
     def _answer(call: _Call, result: ToolResult) -> ToolResult:
-        if call.started.tool is None and not call.is_over_limit:
+        if not call.has_tool and not call.is_over_limit:
             raise UnknownNameError(result.text)
         return result
 
-    async def _run_to_end(self, call: _Call) -> ToolResult:
+    async def _run_to_end(self, started: CallStarted) -> ToolResult:
         began = time.perf_counter()
+        self._last_activity = self._now()
         try:
-            reply = await self._execute(call)
-            return self._record_reply(call, reply, time.perf_counter() - began)
+            reply = await self._execute(started)
+            return self._record_reply(started, reply, time.perf_counter() - began)
         except RecordError as error:
             return self._fail_unrecorded(error)
         finally:
             self._last_activity = self._now()
-            self._running.pop(call.started.n).set()
+            self._running.pop(started.n).set()
 
-    async def _execute(self, call: _Call) -> UpstreamReply | Failure:
-        started = call.started
-        if call.is_over_limit:
+    async def _execute(self, started: CallStarted) -> UpstreamReply | Failure:
+        if started.is_over_limit:
             await self.wait_idle(before=started.n)
             return _rejected(self._limit_text, Origin.LIMIT)
         if started.server is None or started.tool is None:
@@ -371,7 +389,7 @@ class Episode:
             return Failure(boundary=Origin.GATEWAY, message=type(error).__name__)
 
     def _record_reply(
-        self, call: _Call, reply: UpstreamReply | Failure, seconds: float
+        self, started: CallStarted, reply: UpstreamReply | Failure, seconds: float
     ) -> ToolResult:
         failure = _failure_of(reply)
         if failure is None and isinstance(reply, UpstreamReply):
@@ -381,12 +399,12 @@ class Episode:
             result = ToolResult.from_text(_FAILED_TEXT, is_error=True)
             origin = failure.boundary if failure else Origin.GATEWAY
             outcome = reply.outcome if isinstance(reply, UpstreamReply) else CallOutcome.REJECTED
-        tool = call.started.tool
+        tool = started.tool
         solved = solved_by(self._opened.job, tool, result, origin) if tool else frozenset[int]()
         self._file.append(
             CallFinished(
                 at=self._time(),
-                n=call.started.n,
+                n=started.n,
                 result=result,
                 origin=origin,
                 outcome=outcome,
@@ -394,7 +412,6 @@ class Episode:
                 latency_ms=round(seconds * 1000, 3),
             )
         )
-        call.is_finished = True
         self._solved |= solved
         if failure is not None:
             self.end(EpisodeStatus.FAILED, failure)
@@ -465,20 +482,26 @@ class Episode:
     def resume(self, record: Record) -> None:
         """Take over the calls of an earlier life; the sessions were opened with them."""
         for recorded in record.calls:
-            finished = recorded.finished
-            self._calls[recorded.started.call_id] = _Call(
-                started=recorded.started, is_finished=finished is not None
-            )
-            if recorded.started.seq is not None:
-                self._order.take(recorded.started.seq)
+            started, is_unfinished = recorded.started, recorded.finished is None
+            self._calls[started.call_id] = _Call.of(started, unfinished=is_unfinished)
+            if started.seq is not None:
+                (self._order.reopen if is_unfinished else self._order.take)(started.seq)
         self._num_started = len(record.calls)
         self._num_agent_calls = record.agent_calls
         self._solved = set(record.solved)
         self._last_activity = record.last_at.timestamp()
         self._ended = record.ended
+        failed = next((c for c in record.finished_calls if c.origin.is_failure), None)
+        if failed is not None:  # the gateway died before it could write the end
+            failure = Failure(boundary=failed.origin, message=failed.result.text)
+            self.end(EpisodeStatus.FAILED, failure)
 
     def _time(self) -> datetime:
         return datetime.fromtimestamp(self._now(), UTC)
+
+
+def _digest(shown: str, arguments: Mapping[str, JsonValue], fault: str | None) -> bytes:
+    return sha256(canonical_json([shown, arguments, fault])).digest()
 
 
 def within_limit(result: ToolResult, limit_bytes: int) -> ToolResult:

@@ -19,7 +19,13 @@ from secrets import token_hex
 import anyio
 
 from astra_mcp import __version__
-from astra_mcp.errors import CapacityError, GatewayError, NotAvailableError, UnknownNameError
+from astra_mcp.errors import (
+    CapacityError,
+    GatewayError,
+    NotAvailableError,
+    RecordError,
+    UnknownNameError,
+)
 from astra_mcp.reward import JobItem
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import Failure, JsonObject, JsonValue, Origin, PastCall, tools_hash
@@ -182,7 +188,10 @@ class Episodes:
             episode = self._interactive_id(endpoint, caller, generation)
             known = self._live.get(episode)
             if known is None and record_path(self._folder, episode).exists():
-                known = self._ended.get(episode) or self._restore(episode)
+                known = self._ended.get(episode) or self._restore_state(episode)
+                if known is None:
+                    generation += 1
+                    continue
             if known is None:
                 await self._make_room_for_a_state()
                 return self._open_interactive(episode, endpoint, upstreams)
@@ -198,6 +207,14 @@ class Episodes:
     def _interactive_id(self, endpoint: str, caller: str, generation: int) -> EpisodeId:
         message = "\0".join(("interactive", endpoint, caller, str(generation))).encode()
         return EpisodeId(hmac.new(self._secret, message, "sha256").hexdigest()[:32])
+
+    def _restore_state(self, episode: EpisodeId) -> Episode | None:
+        """Restore a state, or None where its record cannot be read: its caller begins a new one."""
+        try:
+            return self._restore(episode)
+        except RecordError:
+            _log.exception("the interactive state %s cannot be restored", episode[:6])
+            return None
 
     def _remember_generation(self, endpoint: str, caller: str, generation: int) -> None:
         """Spare the search next time; what is forgotten is found again from the records."""
@@ -235,7 +252,7 @@ class Episodes:
     async def sweep(self) -> None:
         """Expire what is due, release what has ended, park what nobody asks for."""
         for parked in [e for e, due in self._parked.items() if self._now() >= due]:
-            self.get(parked).expire_if_due()
+            self._expire_parked(parked)
         for episode in list(self._live.values()):
             episode.expire_if_due()
             if episode.is_busy:
@@ -244,6 +261,13 @@ class Episodes:
                 await self._retire(episode)
             elif self._now() - self._last_asked.get(episode.id, 0.0) > _PARK_SECONDS:
                 await self._park(episode)
+
+    def _expire_parked(self, episode: str) -> None:
+        try:
+            self.get(episode).expire_if_due()
+        except (RecordError, UnknownNameError):
+            _log.exception("episode %s: its end cannot be recorded", episode[:6])
+            self._parked.pop(episode, None)
 
     async def _park(self, episode: Episode) -> None:
         """Give an open episode's processes back; it is restored when it is asked for, or is due."""
@@ -314,7 +338,11 @@ class Episodes:
     def _open(self, opened: EpisodeOpened, upstreams: Sequence[Upstream]) -> Episode:
         file = RecordFile(self._folder, opened.id, self._sinks)
         episode = self._assemble(opened, upstreams, file)
-        file.append(opened)
+        try:
+            file.append(opened)
+        except RecordError:
+            file.discard()
+            raise
         self._live[opened.id] = episode
         self._last_asked[opened.id] = self._now()
         return episode
@@ -424,7 +452,7 @@ def _past_calls(record: Record, server: str) -> tuple[PastCall, ...]:
             outcome=c.finished.outcome,
         )
         for c in record.finished_calls
-        if c.started.server == server and c.started.tool is not None and c.finished is not None
+        if c.started.server == server and c.started.tool is not None
     )
 
 

@@ -8,9 +8,9 @@ wire models below are shared by the control plane and its client.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal, NewType, Protocol
+from typing import Annotated, Any, Literal, NewType, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from astra_mcp.reward import JobItem, Reward
 from astra_mcp.types import (
@@ -23,6 +23,7 @@ from astra_mcp.types import (
     ToolResult,
     ToolSpec,
     UpstreamReply,
+    json_fault,
 )
 
 __all__ = [
@@ -260,6 +261,13 @@ class EpisodeRequest(_Wire):
     limits: EpisodeLimits = EpisodeLimits()
     labels: dict[str, str] = Field(default_factory=dict[str, str])
     """Free words of the orchestrator; recorded, never shown to the agent."""
+
+    @model_validator(mode="after")
+    def _can_be_recorded(self) -> Self:
+        if json_fault([self.labels, self.source.model_dump()]) is not None:
+            msg = "send whole characters: a text holds a lone surrogate"
+            raise ValueError(msg)
+        return self
 
 
 class EpisodeCreated(_Wire):

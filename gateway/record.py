@@ -6,6 +6,7 @@ or a restart needs; it holds gold, so it lies on the control side only. A line i
 call: a killed process loses at most the line that it had not yet begun.
 """
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from astra_mcp.errors import RecordError
+from astra_mcp.errors import CapacityError, RecordError
 from astra_mcp.reward import JobItem, Reward
 from astra_mcp.types import CallOutcome, Failure, JsonObject, JsonValue, Origin, ToolResult
 from gateway.protocol import CallState, EpisodeId, EpisodeLimits, EpisodeStatus, RecordSink
@@ -27,6 +28,7 @@ __all__ = [
     "CallStarted",
     "EpisodeEnded",
     "EpisodeOpened",
+    "FinishedCall",
     "Record",
     "RecordFile",
     "RecordedCall",
@@ -92,6 +94,8 @@ class CallStarted(_Event):
     tool: str | None
     shown: str
     arguments: dict[str, JsonValue]
+    is_over_limit: bool = False
+    """True where the call limit was reached before; the call reaches no tool and does not count."""
     fault: str | None = None
     """Why the arguments, which then stand empty, reached no tool: they were no JSON object."""
     distractor: bool = False
@@ -111,7 +115,7 @@ class CallFinished(_Event):
 
 
 class EpisodeEnded(_Event):
-    """Last line of a record."""
+    """The end of the episode; answers to calls that were queued then may still follow it."""
 
     event: Literal["episode_ended"] = "episode_ended"
     status: EpisodeStatus
@@ -150,13 +154,31 @@ class RecordedCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedCall:
+    """A call with its result."""
+
+    started: CallStarted
+    finished: CallFinished
+
+    @property
+    def origin(self) -> Origin:
+        """Who is the author of the result."""
+        return self.finished.origin
+
+    @property
+    def result(self) -> ToolResult:
+        """What was answered."""
+        return self.finished.result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """A whole record, read back."""
 
     opened: EpisodeOpened
     calls: tuple[RecordedCall, ...]
     """In the order in which they were started."""
-    finished_calls: tuple[RecordedCall, ...]
+    finished_calls: tuple[FinishedCall, ...]
     """In the order in which they finished, which is the order of their effects at each server."""
     ended: EpisodeEnded | None
     last_at: datetime
@@ -165,7 +187,7 @@ class Record:
     @property
     def agent_calls(self) -> int:
         """How many calls count: all but those that a limit refused."""
-        return sum(1 for c in self.calls if not c.finished or c.finished.origin is not Origin.LIMIT)
+        return sum(not c.started.is_over_limit for c in self.calls)
 
     @property
     def solved(self) -> frozenset[int]:
@@ -193,6 +215,11 @@ class RecordFile:
             self._size = _drop_torn_line(self.path, self._descriptor)
         except OSError as error:
             self.close()
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                msg = (
+                    "no file can be opened any more: close episodes, or raise the limit (ulimit -n)"
+                )
+                raise CapacityError(msg) from error
             msg = f"a record cannot be opened ({error.strerror}): see `astra-mcp doctor`"
             raise RecordError(msg) from error
 
@@ -206,7 +233,11 @@ class RecordFile:
             msg = "the record is closed"
             raise RecordError(msg)
         data = event.model_dump(mode="json")
-        line = orjson.dumps(data) + b"\n"
+        try:
+            line = orjson.dumps(data) + b"\n"
+        except TypeError as error:
+            msg = f"an event cannot be written as JSON ({error})"
+            raise RecordError(msg) from error
         try:
             written = os.write(self._descriptor, line)
             while written < len(line):
@@ -218,6 +249,12 @@ class RecordFile:
             raise RecordError(msg) from error
         self._size += len(line)
         self._announce(data)
+
+    def discard(self) -> None:
+        """Remove a record to which nothing could be written."""
+        self.close()
+        if self._size == 0:
+            self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Release the file; closing twice is allowed."""
@@ -268,7 +305,11 @@ def _assemble(path: Path, events: Sequence[Event]) -> Record:
     return Record(
         opened=opened,
         calls=calls,
-        finished_calls=tuple(by_number[n] for n in finished if n in by_number),
+        finished_calls=tuple(
+            FinishedCall(started=by_number[n].started, finished=f)
+            for n, f in finished.items()
+            if n in by_number
+        ),
         ended=next((e for e in events if isinstance(e, EpisodeEnded)), None),
         last_at=events[-1].at,
     )

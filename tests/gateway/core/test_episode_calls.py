@@ -130,6 +130,30 @@ async def test_calls_are_taken_in_by_their_seq_however_they_arrive(
     assert [arguments["amount"] for _, arguments in server.executed] == [0, 1, 2, 3]
 
 
+async def test_a_numbered_call_that_is_retried_while_it_waits_gets_the_one_result(
+    episode: Episode, server: Any
+) -> None:
+    answers: list[str] = []
+
+    async def call() -> None:
+        result = await episode.call("add", {"amount": 3}, seq=1, call_id="b")
+        answers.append(result.text)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(call)
+        group.start_soon(call)
+        await anyio.wait_all_tasks_blocked()
+        await episode.call("add", {}, seq=0, call_id="a")
+    assert answers == ["total 4 coins", "total 4 coins"]
+    assert len(server.executed) == 2
+
+
+async def test_a_call_id_does_not_take_true_for_one(episode: Episode) -> None:
+    await episode.call("read", {"page": 1}, call_id="a")
+    with pytest.raises(CallFaultError, match="another call"):
+        await episode.call("read", {"page": True}, call_id="a")
+
+
 async def test_a_seq_may_not_be_used_twice(episode: Episode) -> None:
     await episode.call("add", {}, seq=0)
     with pytest.raises(CallFaultError, match="next one is 1"):

@@ -1,5 +1,6 @@
 """What survives the gateway: open episodes, their state, their records, interactive states."""
 
+import resource
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from astra_mcp.errors import (
     CapacityError,
     EpisodeEndedError,
     GatewayError,
+    RecordError,
     UnknownNameError,
     UpstreamError,
 )
@@ -81,6 +83,96 @@ async def test_a_call_that_was_executed_late_is_replayed_late(
         assert late.text == "total 11 coins"
     async with open_episodes(catalog, home, secret=SECRET) as third:
         assert (await third.get(episode.id).call("read", {})).text == "total 11 coins"
+
+
+async def test_numbered_calls_that_were_only_started_are_executed_in_their_order(
+    catalog: Any, home: Path, server: Any
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as first:
+        episode = await first.create(REQUEST)
+        await episode.call("add", {"amount": 1}, call_id="a", seq=0)
+        await episode.call("add", {"amount": 2}, call_id="b", seq=1)
+    drop_finished(record_path(home / "records", episode.id))
+    server.executed.clear()
+    async with open_episodes(catalog, home, secret=SECRET) as second:
+        restored = second.get(episode.id)
+        async with anyio.create_task_group() as group:
+            for seq, call_id, amount in ((2, "c", 3), (1, "b", 2), (0, "a", 1)):
+                call = partial(restored.call, seq=seq, call_id=call_id)
+                group.start_soon(call, "add", {"amount": amount})
+                await anyio.wait_all_tasks_blocked()
+    assert [arguments["amount"] for _, arguments in server.executed] == [1, 2, 3]
+
+
+async def test_a_call_that_the_limit_refused_is_refused_in_the_next_life_too(
+    catalog: Any, home: Path, server: Any
+) -> None:
+    request = REQUEST.model_copy(update={"limits": EpisodeLimits(calls=1)})
+    async with open_episodes(catalog, home, secret=SECRET) as first:
+        episode = await first.create(request)
+        await episode.call("add", {}, call_id="a")
+        await episode.call("add", {}, call_id="b")
+    path = record_path(home / "records", episode.id)
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert b"call_started" in lines[3]
+    path.write_bytes(b"".join(lines[:4]))
+    async with open_episodes(catalog, home, secret=SECRET) as second:
+        refused = await second.get(episode.id).call("add", {}, call_id="b")
+        assert "limit of 1" in refused.text
+        assert second.state(episode.id).calls == 1
+    assert len(server.executed) == 1
+
+
+async def test_an_episode_whose_failure_was_recorded_stays_failed(catalog: Any, home: Path) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as first:
+        episode = await first.create(REQUEST)
+        await episode.call("add", {"do": "fail"})
+    path = record_path(home / "records", episode.id)
+    *lines, last = path.read_bytes().splitlines(keepends=True)
+    assert b"episode_ended" in last
+    path.write_bytes(b"".join(lines))
+    async with open_episodes(catalog, home, secret=SECRET) as second:
+        state = second.state(episode.id)
+        assert (state.status, state.reward) == (EpisodeStatus.FAILED, None)
+
+
+@pytest.mark.parametrize("spoiled", [b"", b"{}\n"], ids=["empty", "foreign"])
+async def test_a_record_that_cannot_be_read_harms_nobody_else(
+    catalog: Any, home: Path, spoiled: bytes
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as first:
+        state = await first.interactive("coins", "ann", ["coins"])
+        episode = await first.create(REQUEST)
+    record_path(home / "records", state.id).write_bytes(spoiled)
+    async with open_episodes(catalog, home, secret=SECRET) as second:
+        fresh = await second.interactive("coins", "ann", ["coins"])
+        assert (await fresh.call("read", {})).text == "total 0 coins"
+        assert fresh.id != state.id
+        with pytest.raises(RecordError, match=state.id[:6]) as caught:
+            second.get(state.id)
+        assert state.id not in str(caught.value)
+    assert [r.opened.id for r in list_records(home)] == [episode.id]
+
+
+async def test_an_episode_that_cannot_be_recorded_leaves_nothing_behind(
+    catalog: Any, home: Path
+) -> None:
+    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+        try:
+            with pytest.raises(RecordError, match="free disk space"):
+                await episodes.create(REQUEST)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert list((home / "records").iterdir()) == []
+        assert episodes.count_open() == 0
+
+
+def drop_finished(path: Path) -> None:
+    """Leave a record as a kill before every answer would have left it."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(line for line in lines if b"call_finished" not in line))
 
 
 async def test_an_episode_that_is_being_closed_takes_no_further_call(

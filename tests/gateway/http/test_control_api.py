@@ -141,6 +141,14 @@ async def test_what_is_not_available_is_422_and_never_ignored(
     assert gateway.episodes.count_open() == 0
 
 
+async def test_a_text_that_cannot_be_recorded_is_422(gateway: Any) -> None:
+    body = b'{"source": {"kind": "environment", "name": "coins"}, "labels": {"a": "\\ud800"}}'
+    headers = {"Content-Type": "application/json"}
+    response = await gateway.control.post("/v1/episodes", content=body, headers=headers)
+    assert response.status_code == 422
+    assert "surrogate" in response.json()["error"]["message"]
+
+
 async def test_asking_for_no_distractors_and_no_failures_is_allowed(gateway: Any) -> None:
     created = await gateway.episode(distractors={"mode": "none"}, failures={"rate": 0})
     assert len(created["tools"]) == 3
