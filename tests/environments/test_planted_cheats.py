@@ -3,6 +3,7 @@
 import pytest
 
 from astra_mcp.environments.acceptance import Check, Verdict, verdict_of_faults, verify_bundle
+from astra_mcp.environments.acceptance.isolation import isolation_failures
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import BundleError
 from astra_mcp.sandbox import Sandbox
@@ -179,13 +180,13 @@ ORDER = [row.name for row in {Row(i) for i in range(64)}]
         "get_due_date",
         DUE + "    return {'due': open('/etc/hostname').read(), 'asked': [number, renewed]}\n",
         Check.ISOLATION,
-        "must not call open",
+        "must not use open",
     ),
     "opens a file behind a method": (
         "get_due_date",
         DUE + "    import io\n    return {'due': io.open('/etc/hostname').read()}\n",
         Check.ISOLATION,
-        "PermissionError",
+        "must not reach open through io",
     ),
     "imports a module that reaches out": (
         "get_due_date",
@@ -197,7 +198,7 @@ ORDER = [row.name for row in {Row(i) for i in range(64)}]
         "get_due_date",
         DUE + HONEST_DUE + "    return {'due': due.isoformat(), 'n': eval('1')}\n",
         Check.ISOLATION,
-        "must not call eval",
+        "must not use eval",
     ),
     "prints instead of returning": (
         "get_due_date",
@@ -593,6 +594,52 @@ async def test_an_answer_that_the_call_itself_names_is_refused(
     workshop.change_document(put("sub_tasks", 1, "answer", value="BK-9038"))
     details = evidence(await verdict_of(workshop, sandbox), Check.LEAKED_ANSWER)
     assert "stands in the arguments of the call that should find it" in details
+
+
+REACHES = {
+    "o = open": "must not use open",
+    "import socket": "module 'socket' is not available to tools",
+    "from os import path": "module 'os' is not available to tools",
+    "from . import other": "module '.' is not available to tools",
+    "from io import open": "must not import open from io",
+    "random._os.fork()": "must not reach _os through random",
+    "__import__('os')": "must not use __import__",
+    "globals()['BOOKS'] = {}": "must not use globals",
+    "().__class__.__base__.__subclasses__()": "must not use __subclasses__",
+    "vars(dt)['__builtins__']['ev' + 'al']": "must not use __builtins__",
+    "getattr(find_book, '__globals__')": "must not use __globals__",
+    "e = exec": "must not use exec",
+}
+
+
+@pytest.mark.parametrize("statement", REACHES)
+def test_code_that_reaches_out_is_refused_where_it_hides_the_refusal(statement: str) -> None:
+    code = f"""
+def get(number: str) -> str:
+    try:
+        {statement}
+    except Exception:
+        pass
+    return number
+"""
+    source = f"import random\nimport datetime as dt\n{code}"
+    details = [f.detail for f in isolation_failures(source) if f.check is Check.ISOLATION]
+    assert any(REACHES[statement] in d for d in details), details
+
+
+def test_names_of_its_own_do_not_reach_out() -> None:
+    source = """
+from typing import NamedTuple
+
+class Phone(NamedTuple):
+    os: str
+    open: bool
+
+def find(input: str, id: int, open: bool = False) -> str:
+    compile = [input, id, open]
+    return str([*compile, Phone("x", open).os, Phone("x", open).open])
+"""
+    assert [*isolation_failures(source)] == []
 
 
 EXTRA_TOOLS = {

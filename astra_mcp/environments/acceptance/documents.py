@@ -1,7 +1,5 @@
-"""Checks that need no execution: completeness, specific answers, leaks, isolation."""
+"""Checks of the document alone: faults, completeness, specific answers, leaks."""
 
-import ast
-import warnings
 from collections.abc import Iterator
 
 from astra_mcp.answers import answer_fault
@@ -10,13 +8,7 @@ from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle, EnvironmentDocument
 from astra_mcp.environments.loading import document_faults
 
-__all__ = ["document_failures", "fault_check", "isolation_failures"]
-
-MIN_ENUM = 8
-"""An enumeration with fewer members gives away an answer that is among them."""
-_BUILTINS = frozenset(
-    {"__import__", "breakpoint", "compile", "eval", "exec", "id", "input", "open"}
-)
+__all__ = ["document_failures", "fault_check"]
 
 
 def document_failures(bundle: Bundle) -> Iterator[FailedCheck]:
@@ -48,27 +40,3 @@ def _incomplete(document: EnvironmentDocument) -> Iterator[FailedCheck]:
     if missing:
         detail = f"environment.json lacks {', '.join(missing)}; it stays unverified without them"
         yield FailedCheck.of(Check.COMPLETE, detail)
-
-
-def isolation_failures(code: str) -> Iterator[FailedCheck]:
-    """Find calls by which tool code would reach out of its arguments, data and state.
-
-    The sandbox forbids them at run time on every machine that has one; here they are named by line.
-    """
-    with warnings.catch_warnings(action="ignore"):
-        module = ast.parse(code)
-    for node in ast.walk(module):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-            continue
-        if node.func.id in _BUILTINS:
-            detail = (
-                f"tools.py line {node.lineno}: {ast.unparse(node)[:120]}: {_reason(node.func.id)}"
-            )
-            check = Check.DETERMINISM if node.func.id == "id" else Check.ISOLATION
-            yield FailedCheck.of(check, detail)
-
-
-def _reason(name: str) -> str:
-    if name == "id":
-        return "an address differs from run to run; name records by a key of their own"
-    return f"tool code must not call {name}; keep its data in the module"

@@ -7,7 +7,6 @@ from astra_mcp.environments.acceptance.conditions import Conditions, conditions_
 from astra_mcp.environments.acceptance.documents import (
     document_failures,
     fault_check,
-    isolation_failures,
 )
 from astra_mcp.environments.acceptance.gold import (
     gold_failures,
@@ -15,6 +14,7 @@ from astra_mcp.environments.acceptance.gold import (
     stability_failures,
 )
 from astra_mcp.environments.acceptance.guessing import guessing_failures
+from astra_mcp.environments.acceptance.isolation import isolation_failures
 from astra_mcp.environments.acceptance.parameters import parameter_failures
 from astra_mcp.environments.acceptance.perturbation import perturbation_failures
 from astra_mcp.environments.acceptance.playing import LimitsExceededError, Player
