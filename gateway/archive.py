@@ -52,7 +52,13 @@ def list_records(home: Path, *, interactive: bool = False) -> list[Record]:
     Args:
         home: ``$ASTRA_MCP_HOME``.
         interactive: Include the states of interactive endpoints.
+
+    Raises:
+        GatewayError: The home is no folder.
     """
+    if home.exists() and not home.is_dir():
+        msg = f"{home} is no folder: set ASTRA_MCP_HOME to one"
+        raise GatewayError(msg)
     records: list[Record] = []
     for path in (home / "records").glob("*.jsonl"):
         try:

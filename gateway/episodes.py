@@ -104,7 +104,8 @@ class Episodes:
         job: tuple[JobItem, ...] = ()
         match source:
             case SourceEnvironment(name=name):
-                upstreams, prompt = (self._catalog.upstream(name),), self._catalog.question(name)
+                prompt = self._catalog.question(name)
+                upstreams = (self._catalog.upstream(name),)
                 job = self._catalog.job(name)
             case SourceServers(names=names, prompt=prompt):
                 upstreams = tuple(self._catalog.upstream(n) for n in dict.fromkeys(names))

@@ -26,6 +26,9 @@ def read_config(file: Path) -> JsonObject:
     Raises:
         ConfigError: It is not plain JSON, or cannot be read; nothing was changed.
     """
+    if file.exists() and not file.is_file():
+        msg = f"{file} is no regular file: choose another with --path"
+        raise ConfigError(msg)
     try:
         content = file.read_bytes()
     except FileNotFoundError:

@@ -65,20 +65,27 @@ def load_published(settings: Settings) -> tuple[Bundle, ...]:
 
     Raises:
         BundleError: One or more do not load; carries the faults of all.
+        ConfigError: A folder holds no bundle, or two bundles have one name.
     """
-    folders = [*find_bundles(bundled_folder())]
-    for extra in settings.environments:
-        folders.extend(find_bundles(extra))
-    bundles: list[Bundle] = []
+    places = (bundled_folder(), *(f.expanduser() for f in settings.environments))
+    folders = dict.fromkeys(f.resolve() for place in places for f in find_bundles(place))
+    bundles: dict[str, tuple[Bundle, Path]] = {}
     faults: list[BundleFault] = []
     for folder in folders:
         try:
-            bundles.append(load_bundle(folder))
+            bundle = load_bundle(folder)
         except BundleError as error:
             faults.extend(BundleFault(f"{folder.name}/{fault}") for fault in error.faults)
+            continue
+        if bundle.name in bundles:
+            msg = (
+                f"{bundles[bundle.name][1]} and {folder} are both named {bundle.name!r}: rename one"
+            )
+            raise ConfigError(msg)
+        bundles[bundle.name] = (bundle, folder)
     if faults:
         raise BundleError(f"{len(faults)} faults; what is published", faults)
-    return tuple(bundles)
+    return tuple(bundle for bundle, _ in bundles.values())
 
 
 class PublishedCatalog:

@@ -6,6 +6,7 @@ or from the environment, never from a command line.
 
 import os
 from pathlib import Path
+from tomllib import TOMLDecodeError
 from typing import Any
 
 import platformdirs
@@ -102,6 +103,9 @@ def load_settings(**overrides: Any) -> Settings:
         )
         msg = f"astra.toml or ASTRA_MCP_* is wrong: {faults}"
         raise ConfigError(msg) from None
+    except TOMLDecodeError as error:
+        msg = f"astra.toml is no TOML: {error}"
+        raise ConfigError(msg) from None
     except ValueError as error:
-        msg = f"astra.toml cannot be read: {error}"
+        msg = f"a setting cannot be read (lists in ASTRA_MCP_* variables are JSON): {error}"
         raise ConfigError(msg) from None

@@ -112,7 +112,10 @@ def _entry(
     home = os.environ.get("ASTRA_MCP_HOME")
     environment = {"ASTRA_MCP_HOME": str(Path(home).expanduser().absolute())} if home else {}
     if server is None:
-        return stdio_entry(form, GATEWAY_ENTRY, ["serve", "--stdio"], environment)
+        # Clients start the entry in a folder of their own, where no astra.toml names these.
+        folders = [str(f.expanduser().absolute()) for f in settings.environments]
+        named = [word for folder in folders for word in ("--environments", folder)]
+        return stdio_entry(form, GATEWAY_ENTRY, ["serve", "--stdio", *named], environment)
     folder = find_bundle_folder(server, settings).absolute()
     # Folders of the settings may be named relative to where this command runs; clients run elsewhere.
     load_bundle(folder)

@@ -262,7 +262,7 @@ def _memory() -> Iterator[Check]:
         name="memory",
         state=State.OK if is_enough else State.WARNING,
         detail=f"{available / 2**30:.1f} GiB available; {EPISODES} live episodes take up to "
-        f"{needed / 2**30:.1f}",
+        f"{needed / 2**30:.1f} GiB",
         remedy="" if is_enough else "run fewer episodes at once, or close other programs",
     )
 

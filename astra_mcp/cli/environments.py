@@ -35,7 +35,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 def verify(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[PATH]...", help="Bundles, or folders of bundles."),
+        typer.Argument(
+            metavar="[PATH]...", help="Bundles, folders of bundles, or names of bundled ones."
+        ),
     ] = None,
     *,
     trusted: Annotated[
@@ -54,7 +56,8 @@ def verify(
 
 
 async def _verify(paths: Sequence[Path], trusted: bool) -> list[Verdict]:
-    folders = list(dict.fromkeys(f.resolve() for path in paths for f in find_bundles(path)))
+    named = [_bundled(path) for path in paths]
+    folders = list(dict.fromkeys(f.resolve() for path in named for f in find_bundles(path)))
     loaded = [_load(folder) for folder in folders]
     bundles = [b for b in loaded if isinstance(b, Bundle)]
     settings = load_settings()
@@ -69,6 +72,13 @@ async def _verify(paths: Sequence[Path], trusted: bool) -> list[Verdict]:
                 return verdict
 
             return await map_concurrently(verify_one, loaded, limit=_CONCURRENT_BUNDLES)
+
+
+def _bundled(path: Path) -> Path:
+    """Take a bare name that is no folder here for that of a bundled environment."""
+    named = bundled_folder() / path
+    is_name = path.name == str(path) and not path.exists()
+    return named if is_name and named.is_dir() else path
 
 
 def _load(folder: Path) -> Bundle | Verdict:

@@ -135,8 +135,13 @@ def _source(record: Record) -> str:
     source = record.opened.source
     names = source.get("names")
     named = source.get("name") or (", ".join(map(str, names)) if isinstance(names, list) else "")
-    endpoint = record.opened.endpoint
-    return f"{named} (interactive)" if endpoint else str(named)
+    match record.opened.endpoint:
+        case None:
+            return str(named)
+        case "*":
+            return "all servers (interactive)"
+        case endpoint:
+            return f"{endpoint} (interactive)"
 
 
 def _summary(record: Record) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 from pydantic import SecretStr
@@ -94,6 +95,11 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
             as_json=as_json,
         )
         _check_agent(options, settings)
+        _check_address("--gateway", options.gateway)
+        _check_address("--base-url", options.base_url)
+        if options.out is not None and options.out.exists():
+            msg = f"--out {options.out} exists already: name a new file"
+            raise ConfigError(msg)
     code = run_async(_rollout, settings, options)
     if code is not ExitCode.DONE:
         raise typer.Exit(code)
@@ -242,13 +248,19 @@ def _choose(environments: Sequence[EnvironmentInfo], names: Sequence[str]) -> li
     known = {e.name: e for e in environments}
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=3)
-            hint = (
-                f"did you mean {', '.join(close)}?" if close else f"there are: {', '.join(known)}"
+            raise UnknownNameError.among(
+                "environment", name, known, f"there are: {', '.join(known)}"
             )
-            msg = f"no environment is named {name!r}; {hint}"
-            raise UnknownNameError(msg)
     return [known[name] for name in names] if names else list(environments)
+
+
+def _check_address(option: str, address: str | None) -> None:
+    if address is None:
+        return
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        msg = f"{option} {address!r} is no URL, such as http://127.0.0.1:8000"
+        raise ConfigError(msg)
 
 
 def _default_file(home: Path, agent: str) -> Path:

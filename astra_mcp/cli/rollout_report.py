@@ -94,11 +94,16 @@ class RolloutReport:
         table.add_column("environment", no_wrap=True)
         table.add_column("status")
         for name in ("reward", "recall", "precision", "calls"):
-            table.add_column(name, justify="right")
+            table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
         for name, rows in self._by_environment():
             means = _mean_row(name, rows)
             figures = [_show(means[key]) for key in ("reward", "recall", "precision")]
-            table.add_row(name, _show_statuses(rows), *figures, _show(means["calls"], digits=1))
+            table.add_row(
+                name,
+                _show_statuses(rows),
+                *figures,
+                _show(means["calls"], digits=min(1, len(rows) - 1)),
+            )
         out.print(table)
         self._say_failures()
         say.print(f"trajectories: {file}", highlight=False, markup=False)
@@ -110,7 +115,8 @@ class RolloutReport:
             if row.failure is not None
         )
         for message, count in found.most_common(_MAX_FAILURES_SHOWN):
-            say.print(f"failed {count} times at {message}", style="red", markup=False)
+            times = "once" if count == 1 else f"{count} times"
+            say.print(f"failed {times}: {message}", style="red", markup=False)
         if len(found) > _MAX_FAILURES_SHOWN:
             say.print(f"and {len(found) - _MAX_FAILURES_SHOWN} other failures", style="red")
 

@@ -1,11 +1,16 @@
 """Settings: the file, the environment, and what is said when they are wrong."""
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from astra_mcp.cli.config import DEFAULT_PORT, load_settings
+from astra_mcp.cli.compose import load_published
+from astra_mcp.cli.config import DEFAULT_PORT, ServeSettings, load_settings
 from astra_mcp.errors import ConfigError
+from astra_mcp.sandbox import SandboxLimits
+from servers.bundled import bundled_folder
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +58,38 @@ def test_a_wrong_file_is_refused_with_the_field(folder: Path, text: str, named: 
     (folder / "astra.toml").write_text(text)
     with pytest.raises(ConfigError, match=named):
         load_settings()
+
+
+def test_the_documented_file_is_accepted_and_holds_the_defaults(folder: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "configuration.md"
+    [block] = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    (folder / "astra.toml").write_text(block)
+    settings = load_settings()
+    assert settings.serve == ServeSettings()
+    assert settings.sandbox == SandboxLimits()
+
+
+def test_a_list_that_is_no_json_is_refused_by_its_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ASTRA_MCP_SERVE__API_KEYS", "notjson")
+    with pytest.raises(ConfigError, match="ASTRA_MCP_"):
+        load_settings()
+
+
+def test_one_folder_named_twice_is_published_once(folder: Path) -> None:
+    shutil.copytree(bundled_folder() / "sold-prices", folder / "mine" / "sold-prices-2")
+    document = folder / "mine" / "sold-prices-2" / "environment.json"
+    document.write_text(document.read_text().replace('"sold-prices"', '"sold-prices-2"'))
+    places = (folder / "mine", folder / "mine" / "sold-prices-2")
+    published = load_published(load_settings(environments=places))
+    assert [b.name for b in published].count("sold-prices-2") == 1
+
+
+def test_two_environments_of_one_name_are_refused_with_both_places(folder: Path) -> None:
+    shutil.copytree(bundled_folder() / "sold-prices", folder / "mine" / "sold-prices")
+    with pytest.raises(ConfigError, match=r"bundled/sold-prices and .*mine/sold-prices"):
+        load_published(load_settings(environments=(folder / "mine",)))
 
 
 def test_a_secret_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """``astra-mcp connect``: what it writes works as written, and harms nothing that was there."""
 
 import json
+import shutil
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -80,6 +81,15 @@ async def test_a_written_entry_starts_a_real_server_without_a_path(
 async def test_without_a_name_the_whole_gateway_is_started(connect: Connect) -> None:
     config = written(connect("claude-desktop", "--json"))["config"]
     assert await tools_of(config["mcpServers"]["astra-mcp"])
+
+
+async def test_environments_of_the_settings_are_served_wherever_the_client_starts_the_entry(
+    connect: Connect, notebook_folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(notebook_folder, tmp_path / "work" / "mine" / "notebook")
+    (tmp_path / "work" / "astra.toml").write_text('environments = ["mine"]\n', encoding="utf-8")
+    config = written(connect("claude-desktop", "--json"))["config"]
+    assert "notebook__draw" in await tools_of(config["mcpServers"]["astra-mcp"])
 
 
 @pytest.mark.parametrize("client", WITH_FILE)
@@ -186,6 +196,12 @@ def test_a_file_that_cannot_be_merged_is_left_as_it_is(
     assert "left as it is" in result.stderr
     assert file.read_text(encoding="utf-8") == content
     assert list(tmp_path.glob("mcp.json*")) == [file]
+
+
+def test_what_is_no_file_is_not_read(connect: Connect) -> None:
+    result = connect("cursor", "--write", "--path", "/dev/zero")
+    assert result.exit_code == 2
+    assert "no regular file" in result.stderr
 
 
 def test_a_folder_that_cannot_be_written_is_a_clear_error(connect: Connect, tmp_path: Path) -> None:

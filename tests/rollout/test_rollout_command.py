@@ -412,6 +412,9 @@ async def test_ctrl_c_keeps_what_is_finished_and_exits_130(
         (["--agent", "noop", NAMES[0][:-1]], 1, f"did you mean {NAMES[0]}"),
         (["--agent", "noop", "--gateway", "http://127.0.0.1:9"], 1, "no answer from the gateway"),
         (["--agent", "noop", "--episodes", "0"], 2, "--episodes"),
+        (["--agent", "noop", "--gateway", "nonsense"], 2, "--gateway 'nonsense' is no URL"),
+        (["--agent", "some-model", "--base-url", "foo"], 2, "--base-url 'foo' is no URL"),
+        (["--agent", "noop", "--out", "/dev/null"], 2, "name a new file"),
         ([], 2, "--agent"),
     ],
 )
