@@ -28,7 +28,7 @@ import anyio
 from astra_mcp import __version__
 from astra_mcp.concurrency import map_concurrently
 from gateway.client import EpisodeClient, GatewayClient
-from gateway.protocol import EpisodeCreated, EpisodeRequest, GoldStep
+from gateway.protocol import EpisodeCreated, EpisodeRequest, GoldCall
 
 SEED = 0
 CONCURRENCY = 32
@@ -85,7 +85,7 @@ def request(name: str) -> EpisodeRequest:
     )
 
 
-async def call_gold(client: GatewayClient, episode: EpisodeCreated, step: GoldStep) -> bool:
+async def call_gold(client: GatewayClient, episode: EpisodeCreated, step: GoldCall) -> bool:
     """Play one gold call; tells whether it was answered without an error."""
     agent = EpisodeClient(episode.mcp_url, client.http)
     result = await agent.call(step.tool, step.arguments)
@@ -117,7 +117,7 @@ async def timed(work: Any) -> tuple[float, Any]:
     return (time.perf_counter() - began) * 1000, result
 
 
-async def sequential(client: GatewayClient, name: str, step: GoldStep) -> dict[str, float]:
+async def sequential(client: GatewayClient, name: str, step: GoldCall) -> dict[str, float]:
     """Time creation, first call and further calls, one at a time."""
     creation: list[float] = []
     first: list[float] = []

@@ -32,7 +32,7 @@ from gateway.protocol import (
     EpisodeRecord,
     EpisodeRequest,
     EpisodeState,
-    GoldStep,
+    GoldCall,
     ServerInfo,
 )
 
@@ -63,7 +63,7 @@ _ENVELOPE: JsonObject = {
 }
 _ENVIRONMENTS = TypeAdapter(list[EnvironmentInfo])
 _SERVERS = TypeAdapter(list[ServerInfo])
-_GOLD = TypeAdapter(list[GoldStep])
+_GOLD = TypeAdapter(list[GoldCall])
 _CREATED = TypeAdapter(list[EpisodeCreated])
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -189,8 +189,8 @@ class GatewayClient:
             EnvironmentInfo, await self._send("GET", f"/v1/environments/{quote(name, safe='')}")
         )
 
-    async def gold(self, name: str) -> list[GoldStep]:
-        """Read the gold invocations of an environment, in order; empty for unverified ones."""
+    async def gold(self, name: str) -> list[GoldCall]:
+        """Read the gold calls of an environment, in order; empty for unverified ones."""
         return _parse(
             _GOLD, await self._send("GET", f"/v1/environments/{quote(name, safe='')}/gold")
         )

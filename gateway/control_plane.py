@@ -34,7 +34,7 @@ from gateway.protocol import (
     EpisodeRecord,
     EpisodeRequest,
     EpisodeState,
-    GoldStep,
+    GoldCall,
     ServerInfo,
 )
 
@@ -167,8 +167,8 @@ class ControlPlane:
         self._catalog.job(name)  # the error that names the closest ones
         return next(e for e in self._catalog.environments() if e.name == name)
 
-    async def gold(self, name: str) -> Sequence[GoldStep]:
-        """Read the gold invocations of an environment; empty where it is unverified."""
+    async def gold(self, name: str) -> Sequence[GoldCall]:
+        """Read the gold calls of an environment; empty where it is unverified."""
         return self._catalog.gold(name)
 
     async def servers(self, request: Request) -> list[ServerInfo]:

@@ -42,7 +42,7 @@ __all__ = [
     "EpisodeState",
     "EpisodeStatus",
     "FailureRequest",
-    "GoldStep",
+    "GoldCall",
     "PastCall",
     "RecordSink",
     "ServerInfo",
@@ -145,8 +145,8 @@ class EnvironmentInfo(BaseModel):
     tools: tuple[ToolSpec, ...]
 
 
-class GoldStep(BaseModel):
-    """One gold invocation, as an oracle plays it."""
+class GoldCall(BaseModel):
+    """One gold call, as an oracle plays it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -170,8 +170,8 @@ class Catalog(Protocol):
         """The sub-tasks that an episode is scored on; ``UnknownNameError`` where there is none."""
         ...
 
-    def gold(self, environment: str) -> tuple[GoldStep, ...]:
-        """The gold invocations; empty for unverified environments."""
+    def gold(self, environment: str) -> tuple[GoldCall, ...]:
+        """The gold calls; empty for unverified environments."""
         ...
 
     def upstreams(self) -> Sequence[Upstream]:

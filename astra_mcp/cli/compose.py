@@ -20,7 +20,7 @@ from gateway.app import open_app
 from gateway.episodes import open_episodes
 from gateway.keys import derive_secret
 from gateway.metrics import Metrics
-from gateway.protocol import EnvironmentInfo, GoldStep, Upstream
+from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.security import AccessRules
 from registry import FolderCatalog
 from servers.bundled import bundled_folder
@@ -106,10 +106,10 @@ class PublishedCatalog:
         """The sub-tasks that an episode of the environment is scored on."""
         return self._catalog.job(environment)
 
-    def gold(self, environment: str) -> tuple[GoldStep, ...]:
-        """The gold invocations of an environment."""
+    def gold(self, environment: str) -> tuple[GoldCall, ...]:
+        """The gold calls of an environment."""
         gold = self._catalog.bundle(environment).document.gold
-        return tuple(GoldStep(tool=g.tool, arguments=g.values, solves=g.solves) for g in gold)
+        return tuple(GoldCall(tool=g.tool, arguments=g.values, solves=g.solves) for g in gold)
 
     def upstreams(self) -> Sequence[Upstream]:
         """All servers, by name."""

@@ -10,25 +10,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astra_mcp.guesses import guess_arguments
 from astra_mcp.seeds import generator
 from astra_mcp.trajectory import AssistantMessage, StopReason
 from astra_mcp.types import JsonValue, ToolResult
-from gateway.protocol import GoldStep
+from gateway.protocol import GoldCall
 from training.rollout.agent import AgentError
 from training.rollout.arguments import ArgumentSource, find_strings
 from training.rollout.chance import RandomAgent
 from training.rollout.noop import NoopAgent
 from training.rollout.oracle import OracleAgent
-from training.rollout.probe import ProbeAgent, probe_arguments
+from training.rollout.probe import ProbeAgent
 
 from in_memory_tools import CITY, InMemoryTools, ReceivedCall, spec
 
-WEATHER = GoldStep(tool="weather", arguments={"city": "Rome"}, solves=(1,))
-PACK = GoldStep(tool="pack", arguments={"items": ["hat", "coat"]}, solves=(2, 3))
+WEATHER = GoldCall(tool="weather", arguments={"city": "Rome"}, solves=(1,))
+PACK = GoldCall(tool="pack", arguments={"items": ["hat", "coat"]}, solves=(2, 3))
 
 
-def gold(*steps: GoldStep) -> OracleAgent:
-    async def answer(_: str) -> Sequence[GoldStep]:
+def gold(*steps: GoldCall) -> OracleAgent:
+    async def answer(_: str) -> Sequence[GoldCall]:
         return steps
 
     return OracleAgent(answer)
@@ -104,7 +105,7 @@ async def test_the_probe_calls_each_tool_once_in_order() -> None:
 def test_the_probe_sends_what_the_schema_suggests(
     parameter: Mapping[str, Any], value: JsonValue
 ) -> None:
-    arguments = probe_arguments({"properties": {"p": parameter}, "required": ["p"]})
+    arguments = guess_arguments({"properties": {"p": parameter}, "required": ["p"]})
 
     assert arguments == {"p": value}
     assert jsonschema_rs.is_valid(dict(parameter), value)
@@ -113,7 +114,7 @@ def test_the_probe_sends_what_the_schema_suggests(
 def test_the_probe_leaves_out_optional_parameters_without_a_suggestion() -> None:
     properties = {"a": {"type": "string"}, "b": {"type": "string", "default": "x"}}
 
-    assert probe_arguments({"properties": properties, "required": []}) == {"b": "x"}
+    assert guess_arguments({"properties": properties, "required": []}) == {"b": "x"}
 
 
 # --- random -------------------------------------------------------------------------------------

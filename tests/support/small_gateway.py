@@ -24,7 +24,7 @@ from gateway.app import open_app
 from gateway.client import GatewayClient
 from gateway.episodes import Episodes, open_episodes
 from gateway.metrics import Metrics
-from gateway.protocol import EnvironmentInfo, GoldStep, Upstream
+from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.security import access_rules
 
 from in_memory_tools import spec
@@ -102,10 +102,10 @@ class HarbourCatalog:
         self.upstream(environment)
         return (JobItem(id=1, answer="300 tons", tools=("look",)),)
 
-    def gold(self, environment: str) -> tuple[GoldStep, ...]:
+    def gold(self, environment: str) -> tuple[GoldCall, ...]:
         """One call."""
         self.upstream(environment)
-        return (GoldStep(tool="look", arguments={}, solves=(1,)),)
+        return (GoldCall(tool="look", arguments={}, solves=(1,)),)
 
     def upstreams(self) -> Sequence[Upstream]:
         """The one."""

@@ -1,4 +1,4 @@
-"""The agent that knows the gold invocations: its reward must be 1.
+"""The agent that knows the gold calls: its reward must be 1.
 
 The only agent that may ask the control plane; it is handed the question as a function.
 """
@@ -6,22 +6,22 @@ The only agent that may ask the control plane; it is handed the question as a fu
 from collections.abc import Awaitable, Callable, Sequence
 
 from astra_mcp.trajectory import AgentInfo, StopReason
-from gateway.protocol import GoldStep
+from gateway.protocol import GoldCall
 from training.rollout.agent import AgentError, CallRequest, EpisodeView
 
 __all__ = ["OracleAgent"]
 
 
 class OracleAgent:
-    """Plays the gold invocations in their order, one a turn."""
+    """Plays the gold calls in their order, one a turn."""
 
     info = AgentInfo(name="oracle")
 
-    def __init__(self, gold: Callable[[str], Awaitable[Sequence[GoldStep]]]) -> None:
+    def __init__(self, gold: Callable[[str], Awaitable[Sequence[GoldCall]]]) -> None:
         """Take the way to the gold.
 
         Args:
-            gold: Answers an environment's gold invocations, such as ``GatewayClient.gold``.
+            gold: Answers an environment's gold calls, such as ``GatewayClient.gold``.
         """
         self._gold = gold
 
@@ -29,14 +29,14 @@ class OracleAgent:
         """Make every gold call once.
 
         Raises:
-            AgentError: The source has no gold invocations.
+            AgentError: The source has no gold calls.
         """
         steps = await self._gold(episode.environment) if episode.environment else ()
         if not steps:
             what = episode.environment or "an episode without an environment"
-            msg = f"{what} has no gold invocations (it is unverified): an oracle cannot play it"
+            msg = f"{what} has no gold calls (it is unverified): an oracle cannot play it"
             raise AgentError(msg)
         for step in steps:
             await episode.take_turn([CallRequest.of(step.tool, step.arguments)])
-        episode.answer("Every gold invocation has been made.")
+        episode.answer("Every gold call has been made.")
         return StopReason.ANSWER

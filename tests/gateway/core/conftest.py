@@ -19,7 +19,7 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.protocol import EnvironmentInfo, GoldStep, Upstream
+from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
 
 
 class MemorySession:
@@ -116,7 +116,7 @@ class MemoryCatalog:
             JobItem(id=2, answer="5 coins", tools=("read",)),
         )
 
-    def gold(self, environment: str) -> tuple[GoldStep, ...]:
+    def gold(self, environment: str) -> tuple[GoldCall, ...]:
         return ()
 
     def upstreams(self) -> Sequence[Upstream]:

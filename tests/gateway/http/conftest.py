@@ -35,7 +35,7 @@ from gateway.app import open_app
 from gateway.episodes import Episodes, open_episodes
 from gateway.keys import derive_secret
 from gateway.metrics import Metrics
-from gateway.protocol import EnvironmentInfo, GoldStep, Upstream
+from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.security import access_rules
 
 CONTROL_KEY = "a control key for tests"
@@ -139,9 +139,9 @@ class CounterCatalog:
         self.upstream(environment)
         return (JobItem(id=1, answer="total 3", tools=("add",)),)
 
-    def gold(self, environment: str) -> tuple[GoldStep, ...]:
+    def gold(self, environment: str) -> tuple[GoldCall, ...]:
         self.upstream(environment)
-        return (GoldStep(tool="add", arguments={"amount": 3}, solves=(1,)),)
+        return (GoldCall(tool="add", arguments={"amount": 3}, solves=(1,)),)
 
     def upstreams(self) -> Sequence[Upstream]:
         return tuple(self.servers.values())
