@@ -5,6 +5,7 @@ Deadlines are the caller's. Knows sizes; does not know what the messages mean.
 
 import array
 import os
+import select
 import socket
 import struct
 from collections.abc import Sequence
@@ -160,6 +161,21 @@ class Channel:
     def ask_for_sender(self, wanted: bool) -> None:
         """Have the kernel attach the sender's process id to what arrives, or no longer."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, int(wanted))
+
+    @property
+    def has_unread(self) -> bool:
+        """True where bytes of the process wait to be received, or its end does."""
+        return bool(self._events(select.POLLIN))
+
+    @property
+    def is_hung_up(self) -> bool:
+        """True where nobody holds the other end any more."""
+        return bool(self._events(0) & select.POLLHUP)
+
+    def _events(self, wanted: int) -> int:
+        poll = select.poll()
+        poll.register(self._socket, wanted)
+        return sum(events for _, events in poll.poll(0))
 
     def close(self) -> None:
         """Close the host's end."""

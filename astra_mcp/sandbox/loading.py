@@ -13,7 +13,8 @@ from typing import Self
 import anyio
 
 from astra_mcp.errors import SandboxError, ToolCodeError
-from astra_mcp.sandbox.channel import Channel, ChannelClosedError, OversizedMessageError
+from astra_mcp.sandbox.channel import Channel, ChannelClosedError, Message, OversizedMessageError
+from astra_mcp.sandbox.deadline import exchange_within
 from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits
 from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_head
 from astra_mcp.types import JsonValue, canonical_json
@@ -76,17 +77,23 @@ async def wait_until_up(channel: Channel) -> int | None:
     return ancillary.descriptors[0] if ancillary.descriptors else None
 
 
-async def load_module(channel: Channel, source: ModuleSource, limits: SandboxLimits) -> None:
+async def load_module(
+    channel: Channel, source: ModuleSource, limits: SandboxLimits, *, pid: int
+) -> None:
     """Have a process compile and execute a module.
 
     Raises:
         ToolCodeError: It does not compile, it raised, it took too long, or it ended its process.
+        SandboxError: The machine was too busy to execute it.
     """
+
+    async def load() -> Message:
+        await channel.send(request, source.code.encode("utf-8", "replace"))
+        return await channel.receive(head_limit=_HEAD_LIMIT, body_limit=0)
+
     request: dict[str, object] = {"op": "load", "seed": source.load_seed, "clock": source.clock}
     try:
-        with anyio.fail_after(limits.load_seconds):
-            await channel.send(request, source.code.encode("utf-8", "replace"))
-            head = parse_head(await channel.receive(head_limit=_HEAD_LIMIT, body_limit=0))
+        head = parse_head(await exchange_within(limits.load_seconds, channel, pid, load))
     except TimeoutError as error:
         seconds = f"{limits.load_seconds:g}"
         raise ToolCodeError(f"tools.py: takes longer than {seconds} s to load") from error

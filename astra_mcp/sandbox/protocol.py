@@ -38,11 +38,13 @@ class SandboxLimits(BaseModel):
     cpu_seconds: int = Field(default=60, ge=1)
     """Processor time over the life of the session (RLIMIT_CPU)."""
     load_seconds: float = Field(default=5.0, gt=0)
-    """Wall time to execute the module, once per template."""
+    """Time to execute the module, once per template; counted like ``hard_seconds``."""
     soft_seconds: float = Field(default=2.0, gt=0)
-    """Wall time after which a call is interrupted inside; tool code can swallow it."""
+    """Processor time of a call after which it is interrupted inside; tool code can swallow it."""
     hard_seconds: float = Field(default=5.0, gt=0)
-    """Wall time after which the host kills the process; the authority."""
+    """Time of a call after which the host kills the process; the authority. It is wall time for a tool
+    that waits; one that the machine keeps from running gets as much processor time, within ten times the
+    wall time."""
     result_bytes: int = Field(default=1 << 20, ge=1024)
     """Size of one encoded result; a larger one kills the session."""
     output_bytes: int = Field(default=64 << 10, ge=0)

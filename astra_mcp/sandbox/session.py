@@ -5,6 +5,7 @@ The same for every backend; what differs is the :class:`SessionProcess` that is 
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Protocol, cast
 
 import anyio
@@ -12,6 +13,7 @@ import anyio
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxDiedError, SandboxLostError
 from astra_mcp.sandbox.channel import Channel, ChannelClosedError, OversizedMessageError
+from astra_mcp.sandbox.deadline import StarvedError, exchange_within
 from astra_mcp.sandbox.protocol import Raised, Returned, SandboxLimits
 from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_call
 from astra_mcp.types import JsonValue
@@ -100,9 +102,16 @@ class ProcessSession:
     ) -> Returned | Raised | str:
         """Make one call; answers the reason why the process must die where it failed."""
         limits = self._limits
+        question = partial(self._exchange, function, _encode(arguments))
         try:
-            with anyio.move_on_after(limits.hard_seconds) as self._running:
-                return await self._exchange(function, arguments)
+            with anyio.CancelScope() as self._running:
+                return await exchange_within(
+                    limits.hard_seconds, self._channel, self._process.pid, question
+                )
+        except TimeoutError:
+            return f"the tool ran longer than {limits.hard_seconds:g} s and was stopped"
+        except StarvedError as error:
+            self.lose(str(error))
         except ChannelClosedError:
             if self._is_lost():
                 self.lose(_LOST)
@@ -113,13 +122,11 @@ class ProcessSession:
             return _MALFORMED
         finally:
             self._running = None
-        return f"the tool ran longer than {limits.hard_seconds:g} s and was stopped"
+        return _ABANDONED
 
-    async def _exchange(
-        self, function: str, arguments: Mapping[str, JsonValue]
-    ) -> Returned | Raised:
+    async def _exchange(self, function: str, arguments: bytes) -> Returned | Raised:
         limits = self._limits
-        await self._channel.send({"op": "call", "function": function}, _encode(arguments))
+        await self._channel.send({"op": "call", "function": function}, arguments)
         message = await self._channel.receive(
             head_limit=head_limit(limits.output_bytes), body_limit=limits.result_bytes
         )

@@ -79,7 +79,7 @@ class Template:
         template = cls(channel, process, source, limits, server_has_ended=server.has_ended)
         try:
             await template._open_gate(tasks)
-            await load_module(channel, source, limits)
+            await load_module(channel, source, limits, pid=template.pid)
         except BaseException as error:
             await template.aclose("the template is closed")
             if isinstance(error, ToolCodeError) and not server.is_alive:

@@ -86,7 +86,7 @@ class PlainProcesses:
         self._sessions.add(session)
         try:
             await wait_until_up(channel)
-            await load_module(channel, source, self._limits)
+            await load_module(channel, source, self._limits, pid=child.pid)
             await begin_session(channel, source, seed=seed)
         except BaseException:
             await session.aclose()

@@ -121,7 +121,7 @@ async def test_state_lives_as_long_as_the_session_and_nowhere_else(
         ("library", {}, "ImportError", "module 'socket' is not available to tools"),
         ("zone", {}, "ImportError", ZONE_REFUSED),
         ("path", {}, "ValueError", "in <library> of this machine"),
-        ("spin", {}, "Timeout", "the tool ran longer than 0.5 s"),
+        ("spin", {}, "Timeout", "the tool used more than 0.5 s of processor time"),
         ("value", {"name": "nan"}, "NotJson", "the result holds NaN or an infinite number"),
         ("value", {"name": "inf"}, "NotJson", "the result holds NaN or an infinite number"),
         ("value", {"name": "set"}, "NotJson", "the result holds a set, which is not JSON"),

@@ -74,7 +74,7 @@ class ToolProcess:
         sys.modules[TOOL_MODULE] = self._module
         if self._settings.import_guard:
             install_guard()
-        signal.signal(signal.SIGALRM, self._on_alarm)
+        signal.signal(signal.SIGPROF, self._on_alarm)
 
     def _answer(self) -> None:
         frame, descriptor = wire.receive_with_descriptor(self._channel)
@@ -135,7 +135,7 @@ class ToolProcess:
             body = self._invoke(function, arguments)
         except _SoftTimeoutError:
             seconds = f"{self._settings.soft_seconds:g}"
-            message = f"the tool ran longer than {seconds} s"
+            message = f"the tool used more than {seconds} s of processor time"
             head = {"status": "raised", "kind": "Timeout", "message": message}
         except NotJsonError as error:
             head = {"status": "raised", "kind": "NotJson", "message": str(error)}
@@ -150,12 +150,13 @@ class ToolProcess:
         if function.startswith("_") or not isinstance(tool, types.FunctionType):
             raise NameError(f"the module has no function {function!r}")
         self._armed = True
-        _setitimer(signal.ITIMER_REAL, self._settings.soft_seconds)
+        # Not wall time: what a call answers must not depend on how busy the machine is.
+        _setitimer(signal.ITIMER_PROF, self._settings.soft_seconds)
         try:
             return encode_value(tool(**arguments))
         finally:
             self._armed = False
-            _setitimer(signal.ITIMER_REAL, 0)
+            _setitimer(signal.ITIMER_PROF, 0)
 
     def _on_alarm(self, _number: int, _frame: types.FrameType | None) -> None:
         if self._armed:

@@ -16,7 +16,7 @@ class Settings:
     cpu_seconds: int
     """Processor time over the life of a process."""
     soft_seconds: float
-    """Wall time after which a call is interrupted from inside."""
+    """Processor time after which a call is interrupted from inside."""
     output_bytes: int
     """How much printed text is kept per call."""
     import_guard: bool = True

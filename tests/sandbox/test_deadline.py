@@ -1,0 +1,103 @@
+"""A process gets its time however busy the machine is, and no process more than that."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import datetime
+
+import pytest
+
+from astra_mcp.errors import SandboxDiedError
+from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
+from astra_mcp.sandbox.session import ProcessSession
+
+CODE = """
+import queue
+def burn(rounds):
+    n = 0
+    for i in range(rounds):
+        n += i
+    return n
+def blocked(): queue.Queue().get()
+"""
+CALIBRATION = 200_000
+RIVALS = 2
+
+
+@pytest.fixture(params=["locked", "unsandboxed"])
+async def tight(request: pytest.FixtureRequest, machine: SandboxReport):  # noqa: ANN201
+    """A sandbox whose calls get 0.4 s of processor time."""
+    limits = SandboxLimits(soft_seconds=0.4, hard_seconds=0.4, load_seconds=0.4)
+    plain = request.param == "unsandboxed"
+    async with open_sandbox(limits, unsandboxed=plain, machine=machine) as opened:
+        yield opened
+
+
+@contextmanager
+def crowded(pid: int) -> Generator[None]:
+    """Have a process share one processor with others that never rest."""
+    processor = min(os.sched_getaffinity(pid))
+    spin = f"import os\nos.sched_setaffinity(0, [{processor}])\nprint(flush=True)\nwhile True: pass"
+    rivals = [
+        subprocess.Popen(
+            [sys.executable, "-c", spin], stdout=subprocess.PIPE, start_new_session=True
+        )
+        for _ in range(RIVALS)
+    ]
+    try:
+        for rival in rivals:
+            assert rival.stdout is not None
+            rival.stdout.readline()
+        os.sched_setaffinity(pid, [processor])
+        yield
+    finally:
+        for rival in rivals:
+            rival.kill()
+            rival.communicate()
+
+
+def processor_seconds(pid: int) -> float:
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+async def rounds_for(session: ProcessSession, seconds: float) -> int:
+    """How many rounds of ``burn`` take so much processor time."""
+    before = processor_seconds(session.pid)
+    await session.call("burn", {"rounds": CALIBRATION})
+    return int(CALIBRATION * seconds / (processor_seconds(session.pid) - before))
+
+
+async def test_a_call_within_its_time_returns_on_a_busy_machine_too(
+    tight: Sandbox, clock: datetime
+) -> None:
+    session = await tight.open_session(await tight.load(CODE, clock=clock), seed=1)
+    assert isinstance(session, ProcessSession)
+    rounds = await rounds_for(session, 0.25)
+    with crowded(session.pid):
+        answer = await session.call("burn", {"rounds": rounds})
+    assert answer == Returned(value=rounds * (rounds - 1) // 2)
+    await session.aclose()
+
+
+async def test_a_call_that_waits_is_stopped_on_a_busy_machine_too(
+    tight: Sandbox, clock: datetime
+) -> None:
+    session = await tight.open_session(await tight.load(CODE, clock=clock), seed=1)
+    assert isinstance(session, ProcessSession)
+    with crowded(session.pid), pytest.raises(SandboxDiedError, match=r"longer than 0\.4 s"):
+        await session.call("blocked", {})
+    await session.aclose()
+
+
+async def test_no_process_gets_more_than_its_time(machine: SandboxReport, clock: datetime) -> None:
+    async with open_sandbox(
+        SandboxLimits(soft_seconds=60, hard_seconds=0.4), machine=machine
+    ) as sandbox:
+        session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+        assert isinstance(session, ProcessSession)
+        with crowded(session.pid), pytest.raises(SandboxDiedError, match=r"longer than 0\.4 s"):
+            await session.call("burn", {"rounds": 10**12})
+        await session.aclose()
