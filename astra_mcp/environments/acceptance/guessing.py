@@ -1,32 +1,62 @@
 """Can the job be solved without knowing anything?"""
 
-from astra_mcp.environments.acceptance.neighbours import known_values, property_of, some_value
+from collections.abc import Iterator
+
+from astra_mcp.environments.acceptance.neighbours import property_of
 from astra_mcp.environments.acceptance.playing import PlannedCall, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle
+from astra_mcp.guesses import guess_arguments
 from astra_mcp.reward import solved_by
-from astra_mcp.types import Origin, ToolSpec
+from astra_mcp.schemas import compile_validator
+from astra_mcp.types import JsonObject, Origin, ToolSpec
 
 __all__ = ["guessing_failures"]
 
 
 async def guessing_failures(bundle: Bundle, player: Player) -> list[FailedCheck]:
-    """Call each tool once, with defaults and the first values that its schema names."""
-    calls = [c for c in map(_simplest_call, bundle.document.tools) if player.accepts(c)]
-    seen = await player.play(calls)
+    """Call each tool once with what its schema suggests, and once with as little as it takes."""
+    rounds = {
+        "reorder its enum or examples, or choose another default": [
+            guess_arguments(t.input_schema) for t in bundle.document.tools
+        ],
+        "require what identifies the record, and refuse calls without it": [
+            _least_arguments(t) for t in bundle.document.tools
+        ],
+    }
     failures: list[FailedCheck] = []
-    for call, observed in zip(calls, seen, strict=False):
-        solved = solved_by(bundle.job, call.tool, observed.result, Origin.TOOL)
-        if solved:
-            detail = f"{call} solves {sorted(solved)}; reorder the enum, examples or default"
-            failures.append(FailedCheck.of(Check.GUESSABLE, detail))
+    for remedy, guesses in rounds.items():
+        tools = bundle.document.tools
+        calls = [PlannedCall(t.name, a) for t, a in zip(tools, guesses, strict=True)]
+        for call, solved in await _solving(bundle, player, [c for c in calls if player.accepts(c)]):
+            told = remedy if call.arguments else "it needs neither an argument nor a call before it"
+            failures.append(FailedCheck.of(Check.GUESSABLE, f"{call} solves {solved}; {told}"))
     return failures
 
 
-def _simplest_call(tool: ToolSpec) -> PlannedCall:
-    schemas = {n: property_of(tool, n) for n in tool.input_schema["properties"]}
+async def _solving(
+    bundle: Bundle, player: Player, calls: list[PlannedCall]
+) -> list[tuple[PlannedCall, list[int]]]:
+    seen = await player.play(calls)
+    solved = [
+        sorted(solved_by(bundle.job, call.tool, observed.result, Origin.TOOL))
+        for call, observed in zip(calls, seen, strict=False)
+    ]
+    return [(call, found) for call, found in zip(calls, solved, strict=False) if found]
+
+
+def _least_arguments(tool: ToolSpec) -> JsonObject:
+    """Required arguments alone, and null wherever it is taken."""
     required = tool.input_schema.get("required", ())
-    return PlannedCall(
-        tool.name,
-        {n: some_value(s) for n, s in schemas.items() if n in required or known_values(s)},
-    )
+    guessed = guess_arguments(tool.input_schema)
+    return {
+        **{n: v for n, v in guessed.items() if n in required},
+        **dict.fromkeys(_nullable(tool)),
+    }
+
+
+def _nullable(tool: ToolSpec) -> Iterator[str]:
+    for name in tool.input_schema["properties"]:
+        schema = {"$defs": tool.input_schema.get("$defs", {}), **property_of(tool, name)}
+        if compile_validator(schema).is_valid(None):
+            yield name

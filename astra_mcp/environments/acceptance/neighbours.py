@@ -4,13 +4,13 @@ Deterministic: equal questions have equal answers, whatever machine asks.
 """
 
 import itertools
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, cast
 
+from astra_mcp.guesses import guess_value, resolve
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "find_neighbours",
     "known_values",
     "property_of",
-    "some_value",
 ]
 
 MAX_NEIGHBOURS = 8
@@ -27,11 +26,6 @@ _NUM_MADE_UP = 6
 _INTEGER_STEPS = (1, -1, 2, 3, -2, 7, 10, 100, -10)
 _NUMBER_STEPS = (1.0, -1.0, 0.5, 10.0, -10.0, 0.01, 100.0)
 _DAY_STEPS = (1, -1, 7, -7, 30, -30, 365)
-_FORMAT_EXAMPLES = {
-    "date": "2026-01-06",
-    "date-time": "2026-01-06T09:00:00Z",
-    "time": "09:00:00Z",
-}
 _GARBAGE = ("zzqx-unknown", "ZZ-99999", "Qwertzu 9981", "unbekannt-0")
 
 
@@ -52,21 +46,18 @@ class Neighbours:
 
 def property_of(tool: ToolSpec, name: str) -> Mapping[str, Any]:
     """The schema of one parameter, with a local reference resolved."""
-    schema = cast("Mapping[str, Any]", tool.input_schema["properties"][name])
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/"):
-        target: Any = tool.input_schema
-        for step in reference[2:].split("/"):
-            target = target.get(step, {})
-        return cast("Mapping[str, Any]", target)
-    return schema
+    return resolve(tool.input_schema["properties"][name], tool.input_schema)
 
 
 def known_values(schema: Mapping[str, Any]) -> tuple[JsonValue, ...]:
     """Values that a schema names: members of an enumeration and examples, those of items too."""
     values: list[JsonValue] = [*schema.get("enum", ()), *schema.get("examples", ())]
-    if schema.get("type") == "boolean":
+    kinds = schema.get("type")
+    kinds = cast("list[str]", kinds) if isinstance(kinds, list) else [kinds]
+    if "boolean" in kinds:
         values.extend((True, False))
+    if values and "null" in kinds:
+        values.append(None)
     for items in (schema.get("items"),):
         if isinstance(items, dict):
             values.extend([v] for v in known_values(cast("dict[str, Any]", items)))
@@ -110,25 +101,6 @@ def _made_up(
     texts = _GARBAGE if isinstance(value, str) else ()
     made = _unique((*texts, *_generate(schema, value)), (value, *named))
     yield from itertools.islice((v for v in made if is_valid(v)), _NUM_MADE_UP)
-
-
-def some_value(schema: Mapping[str, Any]) -> JsonValue:
-    """A value of the schema's type, where it names none."""
-    if "default" in schema:
-        return cast("JsonValue", schema["default"])
-    named = known_values(schema)
-    if named:
-        return named[0]
-    made: dict[str, Callable[[], JsonValue]] = {
-        "integer": lambda: math.ceil(schema.get("minimum", 1)),
-        "number": lambda: float(schema.get("minimum", 1.0)),
-        "array": lambda: [some_value(schema.get("items") or {})],
-        "object": dict,
-    }
-    kind = schema.get("type")
-    if isinstance(kind, str) and kind in made:
-        return made[kind]()
-    return _FORMAT_EXAMPLES.get(str(schema.get("format")), "example")
 
 
 def _unique(values: Iterable[JsonValue], taken: Iterable[JsonValue]) -> Iterator[JsonValue]:
@@ -203,6 +175,9 @@ def _other_moments(text: str) -> Iterator[str]:
 def _other_lists(schema: Mapping[str, Any], value: list[JsonValue]) -> Iterator[JsonValue]:
     items = cast("Mapping[str, Any]", schema.get("items") or {})
     choices = known_values(items)
+    if not value:
+        made = (*choices, guess_value(items))
+        yield from ([item] for item in made)
     for index, item in enumerate(value):
         rest = value[:index], value[index + 1 :]
         if len(value) > 1:

@@ -1,43 +1,32 @@
 """Does every declared parameter of every tool change some result?
 
-The search, for one parameter: *bases* are the gold calls of its tool, each after the gold calls before
-it; for a tool without gold calls, calls made of known values, of values that other results name, and of
-generated ones, before and after all gold calls. Each base is tried as it is and with one other argument
+The search, for one parameter: each base (see ``bases.py``) is tried as it is and with one other argument
 left out or replaced (a sort order only shows where several rows are found). In every base the parameter is
-left out, if it is optional, and takes up to 8 neighbours. The first base and value with another result end
-the search; 240 calls without one fail it.
+left out, if it is optional, and takes up to 8 neighbours and the texts of the base's result. The first base
+and value with another result end the search; 240 calls without one fail it. A result that only repeats the
+parameter's value is no other one, unless a later gold call changes with it.
 """
 
 import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
 
-from astra_mcp.environments.acceptance.gold import planned_gold
+from astra_mcp.environments.acceptance.bases import Base, Bases
 from astra_mcp.environments.acceptance.neighbours import (
+    MAX_NEIGHBOURS,
     find_neighbours,
     known_values,
     property_of,
-    some_value,
 )
+from astra_mcp.environments.acceptance.perturbation import masked, words_of
 from astra_mcp.environments.acceptance.playing import REFUSED, Observation, PlannedCall, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle
+from astra_mcp.guesses import guess_value
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 
 __all__ = ["parameter_failures"]
 
 _MAX_TRIES = 240
-_MAX_POOL = 6
-_MAX_VARIANTS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Base:
-    """A call to vary, and the calls before it."""
-
-    call: PlannedCall
-    before: tuple[PlannedCall, ...]
 
 
 class _Search:
@@ -46,32 +35,62 @@ class _Search:
     def __init__(self, bundle: Bundle, player: Player) -> None:
         self._bundle = bundle
         self._player = player
-        self._calls = planned_gold(bundle)
+        self._bases = Bases(bundle, player)
 
     async def failures(self) -> AsyncIterator[FailedCheck]:
         for tool in self._bundle.document.tools:
-            bases = await self._bases(tool)
+            bases = await self._bases.of(tool)
             for base in bases:  # judged with all that was seen, even where nothing can be varied
                 await self._player.observe(base.call, base.before)
             for name in tool.input_schema["properties"]:
                 if not await self._is_live(tool, name, bases):
-                    detail = f"{tool.name}: no value of {name} was found that changes a result"
-                    yield FailedCheck.of(Check.LIVE_PARAMETER, f"{detail}; remove it or use it")
+                    detail = (
+                        f"{tool.name}: no value of {name} was found that changes a result, but for "
+                        "repeating it; remove it, use it, or name an example with which it shows"
+                    )
+                    yield FailedCheck.of(Check.LIVE_PARAMETER, detail)
 
-    async def _is_live(self, tool: ToolSpec, name: str, bases: Sequence[_Base]) -> bool:
+    async def _is_live(self, tool: ToolSpec, name: str, bases: Sequence[Base]) -> bool:
         tries = itertools.count()
         has_known = bool(known_values(property_of(tool, name)))
         for base in self._varied(tool, name, bases):
             usual = await self._player.observe(base.call, base.before)
-            for call in self._alternatives(tool, name, base.call):
+            for call in itertools.chain(
+                self._alternatives(tool, name, base.call), self._found(tool, name, base.call, usual)
+            ):
                 if next(tries) >= _MAX_TRIES:
                     return False
                 seen = await self._player.observe(call, base.before)
-                if _differs(usual, seen, needs_success=has_known):
+                if not _differs(usual, seen, needs_success=has_known):
+                    continue
+                if not _is_echo(tool, name, (base.call, call), (usual, seen)):
+                    return True
+                if await self._changes_later(base, call):
                     return True
         return False
 
-    def _varied(self, tool: ToolSpec, name: str, bases: Sequence[_Base]) -> Iterator[_Base]:
+    def _found(
+        self, tool: ToolSpec, name: str, call: PlannedCall, usual: Observation
+    ) -> Iterator[PlannedCall]:
+        """Texts of the result itself, for a parameter that picks or drops what was found."""
+        if known_values(property_of(tool, name)):
+            return
+        texts = dict.fromkeys(itertools.islice(_texts(usual.value), MAX_NEIGHBOURS))
+        values: list[JsonValue] = [*texts, *([text] for text in texts)]
+        others = (call.having(name, value) for value in values)
+        yield from (other for other in others if self._player.accepts(other))
+
+    async def _changes_later(self, base: Base, call: PlannedCall) -> bool:
+        """Tell whether a gold call that is still to come has another result after the other call."""
+        later = self._bases.after(base)
+        for index, past in enumerate(later):
+            usual = await self._player.observe(past, (*base.before, base.call, *later[:index]))
+            seen = await self._player.observe(past, (*base.before, call, *later[:index]))
+            if usual.result != seen.result:
+                return True
+        return False
+
+    def _varied(self, tool: ToolSpec, name: str, bases: Sequence[Base]) -> Iterator[Base]:
         """The bases, then the bases with one other argument changed."""
         yield from bases
         for base in bases:
@@ -79,62 +98,23 @@ class _Search:
                 if other == name:
                     continue
                 alternatives = self._alternatives(tool, other, base.call)
-                for call in itertools.islice(alternatives, _MAX_VARIANTS):
-                    yield _Base(call, base.before)
+                for call in itertools.islice(alternatives, MAX_NEIGHBOURS):
+                    yield Base(call, base.before)
 
     def _alternatives(self, tool: ToolSpec, name: str, call: PlannedCall) -> Iterator[PlannedCall]:
         schema = property_of(tool, name)
         if name in call.arguments and name not in tool.input_schema.get("required", ()):
             rest = {k: v for k, v in call.arguments.items() if k != name}
             yield PlannedCall(tool.name, rest)
-        value = call.arguments.get(name, some_value(schema))
+        value = call.arguments.get(name, guess_value(schema))
         declared = [value] if name not in call.arguments else []
-        declared += self._named_values(name)
+        declared += self._bases.named_values(name)
         others = find_neighbours(
             schema, value, lambda v: self._player.accepts(call.having(name, v)), declared
         )
         yield from (call.having(name, v) for v in others)
         if name not in call.arguments and self._player.accepts(call.having(name, value)):
             yield call.having(name, value)
-
-    def _named_values(self, name: str) -> list[JsonValue]:
-        """Values that the gold calls give to a parameter of this name, in any tool."""
-        found = [g.arguments[name] for g in self._bundle.document.gold if name in g.arguments]
-        return [v for a in found for v in (a.value, *a.neighbours)]
-
-    async def _bases(self, tool: ToolSpec) -> list[_Base]:
-        gold = [
-            _Base(call, self._calls[:index])
-            for index, call in enumerate(self._calls)
-            if call.tool == tool.name
-        ]
-        if gold:
-            return gold
-        made = [c async for c in self._made_calls(tool)]
-        return [_Base(call, before) for call in made for before in ((), self._calls)]
-
-    async def _made_calls(self, tool: ToolSpec) -> AsyncIterator[PlannedCall]:
-        seen = [
-            (await self._player.observe(c, self._calls[:i])).value
-            for i, c in enumerate(self._calls)
-        ]
-        required = [
-            n for n in tool.input_schema["properties"] if n in tool.input_schema.get("required", ())
-        ]
-        pools = [self._pool(tool, name, seen) for name in required]
-        width = max((len(p) for p in pools), default=1)
-        for index in range(width):
-            values = {n: p[index % len(p)] for n, p in zip(required, pools, strict=True)}
-            call = PlannedCall(tool.name, values)
-            if self._player.accepts(call):
-                yield call
-
-    def _pool(self, tool: ToolSpec, name: str, results: Sequence[JsonValue]) -> list[JsonValue]:
-        schema = property_of(tool, name)
-        found = (v for result in results for v in _values_named(result, name))
-        values = (*self._named_values(name), *found, *known_values(schema), some_value(schema))
-        unique = {canonical_json(v): v for v in values}
-        return list(unique.values())[:_MAX_POOL]
 
 
 async def parameter_failures(bundle: Bundle, player: Player) -> AsyncIterator[FailedCheck]:
@@ -156,12 +136,25 @@ def _differs(usual: Observation, seen: Observation, *, needs_success: bool) -> b
     return canonical_json(usual.result.model_dump()) != canonical_json(seen.result.model_dump())
 
 
-def _values_named(node: JsonValue, name: str) -> Iterator[JsonValue]:
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if key == name:
-                yield value
-            yield from _values_named(value, name)
-    elif isinstance(node, list):
-        for item in cast("list[Any]", node):
-            yield from _values_named(item, name)
+def _is_echo(
+    tool: ToolSpec,
+    name: str,
+    calls: tuple[PlannedCall, PlannedCall],
+    results: tuple[Observation, Observation],
+) -> bool:
+    """Tell whether two results differ in nothing but the values of the parameter."""
+    if not all(seen.is_success for seen in results):
+        return False
+    default = property_of(tool, name).get("default")
+    values = [call.arguments.get(name, default) for call in calls]
+    words = {t for value in values if value is not None for t in words_of(value)}
+    one, other = (masked(seen, words) for seen in results)
+    return one == other
+
+
+def _texts(node: JsonValue) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, dict | list):
+        for item in node.values() if isinstance(node, dict) else node:
+            yield from _texts(item)

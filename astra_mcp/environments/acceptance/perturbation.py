@@ -21,7 +21,7 @@ from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import ArgumentRole, Bundle
 from astra_mcp.types import JsonValue, canonical_json
 
-__all__ = ["masked", "perturbation_failures"]
+__all__ = ["masked", "perturbation_failures", "words_of"]
 
 _MAX_OPTION_CASES = 4
 _REMEDY = "; if it is a bound, mark it modifying"
@@ -210,8 +210,8 @@ def _own_results_failures(
     of the call the results must differ, so that no empty answer stands in for data.
     """
     every = [c for found in cases.values() for c in found.rows]
-    words = {t for c in every for t in _words(c.value)}
-    words |= {t for name in cases for t in _words(call.arguments[name])}
+    words = {t for c in every for t in words_of(c.value)}
+    words |= {t for name in cases for t in words_of(call.arguments[name])}
     gold_text = masked(usual, words)
     texts = {
         name: {masked(c.seen, words) for c in found.real} - {gold_text}
@@ -233,7 +233,8 @@ def _own_results_failures(
     return [FailedCheck.of(Check.ONLY_GOLD, f) for f in failures]
 
 
-def _words(value: JsonValue) -> tuple[str, ...]:
+def words_of(value: JsonValue) -> tuple[str, ...]:
+    """Tokens by which a result would repeat an argument."""
     return tokenize(value if isinstance(value, str) else canonical_json(value).decode())
 
 

@@ -100,7 +100,7 @@ def _generated_shows() -> list[_Show]:
 
 _SHOWS = {show.show_id: show for show in (*_WRITTEN_SHOWS, *_generated_shows())}
 _CINEMAS = {show.cinema for show in _SHOWS.values()}
-_holds: dict[str, set[str]] = {}  # show id -> seats held
+_holds: dict[str, dict[str, dt.datetime]] = {}  # show id -> seats held, each until when
 
 
 def find_showings(
@@ -182,9 +182,10 @@ def hold_seats(show_id: str, seats: str, holder: str, minutes: int = 10) -> dict
     taken = [name for name in names if name not in _free_seats(show)]
     if taken:
         raise ValueError(f"not free any more: {', '.join(taken)}; use find_seats_together again")
-    _holds.setdefault(show_id, set()).update(names)
+    until = dt.datetime.now(dt.UTC).replace(microsecond=0) + dt.timedelta(minutes=minutes)
+    _holds.setdefault(show_id, {}).update(dict.fromkeys(names, until))
     code = sha256(f"{show_id}|{seats}|{holder.casefold()}".encode()).hexdigest()[:8].upper()
-    return {"hold_code": f"HLD-{code}", "show_id": show_id, "seats": names, "valid_for": f"{minutes} minutes"}
+    return {"hold_code": f"HLD-{code}", "show_id": show_id, "seats": names, "held_until": f"{until:%Y-%m-%dT%H:%M:%SZ}"}
 
 
 def quote_order(
@@ -198,7 +199,7 @@ def quote_order(
     """Price tickets and snacks for seats that are free or held, with promotion, fees and tax."""
     show = _show(show_id)
     names = _block(seats)
-    sold = [name for name in names if name not in _free_seats(show) | _holds.get(show_id, set())]
+    sold = [name for name in names if name not in _free_seats(show) | _held(show_id)]
     if sold:
         raise ValueError(f"already sold: {', '.join(sold)}; use find_seats_together")
     if len(tickets) != len(names):
@@ -233,7 +234,13 @@ def _show(show_id: str) -> _Show:
 def _free_seats(show: _Show) -> set[str]:
     rng = Random(show.show_id)
     free = {f"{r}{n}" for r in ROWS for n in range(1, SEATS_PER_ROW + 1) if rng.random() > SOLD_SHARE}
-    return free - _holds.get(show.show_id, set())
+    return free - _held(show.show_id)
+
+
+def _held(show_id: str) -> set[str]:
+    """Seats whose hold has not run out."""
+    now = dt.datetime.now(dt.UTC)
+    return {name for name, until in _holds.get(show_id, {}).items() if now < until}
 
 
 def _block(seats: str) -> list[str]:
