@@ -8,6 +8,7 @@ from astra_mcp.environments.acceptance.documents import (
     document_failures,
     fault_check,
 )
+from astra_mcp.environments.acceptance.garbage import garbage_failures
 from astra_mcp.environments.acceptance.gold import (
     gold_failures,
     repetition_failures,
@@ -19,7 +20,6 @@ from astra_mcp.environments.acceptance.parameters import parameter_failures
 from astra_mcp.environments.acceptance.perturbation import perturbation_failures
 from astra_mcp.environments.acceptance.playing import LimitsExceededError, Player
 from astra_mcp.environments.acceptance.refusals import (
-    refusal_failures,
     schema_refusal_failures,
     seen_failures,
 )
@@ -79,7 +79,7 @@ async def _probing_failures(
     """Play other calls than the gold ones."""
     async for failure in stability_failures(bundle, sandbox, player, conditions):
         yield failure
-    for check in (perturbation_failures, parameter_failures, refusal_failures):
+    for check in (perturbation_failures, parameter_failures, garbage_failures):
         async for failure in check(bundle, player):
             yield failure
     for failure in await guessing_failures(bundle, player):
