@@ -195,6 +195,8 @@ class EnvironmentSession:
         is_answered = False
         try:
             answer = await process.call(tool, arguments)
+            if isinstance(answer, Raised) and answer.is_timeout:
+                raise SandboxDiedError(answer.message)  # it left half of its work behind
             is_answered = True
         finally:
             if not is_answered:  # killed, failed or cancelled: what its state is, nobody knows
@@ -212,7 +214,9 @@ class EnvironmentSession:
         is_rebuilt = False
         try:
             for tool, arguments in self._applied:
-                await process.call(tool, arguments)
+                answer = await process.call(tool, arguments)
+                if isinstance(answer, Raised) and answer.is_timeout:
+                    raise SandboxDiedError(answer.message)
             is_rebuilt = True
         except SandboxDiedError as error:
             msg = f"the process died while {len(self._applied)} calls were replayed: {error}"

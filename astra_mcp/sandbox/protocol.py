@@ -46,7 +46,7 @@ class SandboxLimits(BaseModel):
     that waits; one that the machine keeps from running gets as much processor time, within ten times the
     wall time."""
     result_bytes: int = Field(default=1 << 20, ge=1024)
-    """Size of one encoded result; a larger one kills the session."""
+    """Size of one encoded result; a larger one becomes an error of the tool."""
     output_bytes: int = Field(default=64 << 10, ge=0)
     """How much printed text is kept per call; the rest is dropped."""
 
@@ -102,10 +102,12 @@ class Raised:
 
     kind: str
     """Name of the exception's class; ``Timeout`` for the soft limit, ``NotJson`` for a value that
-    JSON cannot carry."""
+    JSON cannot carry, ``ResultTooLarge`` for one over the limit."""
     message: str
     """At most 2,000 characters; without path or traceback."""
     output: str = field(default="", kw_only=True)
+    is_timeout: bool = False
+    """The soft limit interrupted it: how far it came depends on the machine, and so does the state."""
 
 
 class SandboxSession(Protocol):
@@ -118,7 +120,7 @@ class SandboxSession(Protocol):
 
         Raises:
             SandboxDiedError: The process ended or was killed for what the tool did (time, memory,
-                exit, oversized result). The session is dead; every later call raises the same.
+                exit, forged reply). The session is dead; every later call raises the same.
             SandboxLostError: The process ended for no fault of the tool; otherwise alike.
         """
         ...

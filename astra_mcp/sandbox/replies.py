@@ -43,22 +43,25 @@ def parse_head(message: Message) -> Mapping[str, JsonValue]:
     return cast("dict[str, JsonValue]", head)
 
 
-def parse_call(message: Message, *, output_bytes: int) -> Returned | Raised:
-    """Decode the answer to a call.
+def parse_call(message: Message, *, call: str, output_bytes: int) -> Returned | Raised:
+    """Decode the answer to a call, which carries the call's name.
 
     Raises:
-        MalformedReplyError: Not the shape that the loop sends.
+        MalformedReplyError: Not the shape that the loop sends, or the answer to something else.
     """
     head = parse_head(message)
+    if head.get("call") != call:
+        raise MalformedReplyError("a reply to another call, or to none")
     output = _text(head, "output", output_bytes)
     match head.get("status"):
         case "returned":
             return Returned(value=_value(message.body), output=output)
-        case "raised" if not message.body:
+        case ("raised" | "interrupted") as status if not message.body:
             return Raised(
                 kind=_text(head, "kind", _MAX_KIND),
                 message=_text(head, "message", _MAX_MESSAGE),
                 output=output,
+                is_timeout=status == "interrupted",
             )
         case _:
             raise MalformedReplyError("a reply has no known status")

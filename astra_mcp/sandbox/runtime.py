@@ -71,6 +71,7 @@ def settings_for(limits: SandboxLimits, runtime: Runtime) -> Settings:
         memory_bytes=limits.memory_bytes,
         cpu_seconds=limits.cpu_seconds,
         soft_seconds=limits.soft_seconds,
+        result_bytes=limits.result_bytes,
         output_bytes=limits.output_bytes,
         import_guard=runtime.import_guard,
     )

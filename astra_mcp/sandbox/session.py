@@ -4,6 +4,7 @@ The same for every backend; what differs is the :class:`SessionProcess` that is 
 """
 
 import json
+import secrets
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol, cast
@@ -20,6 +21,7 @@ from astra_mcp.types import JsonValue
 
 __all__ = ["ProcessSession", "SessionProcess"]
 
+_CALL_BYTES = 8
 _CLOSED = "the session is closed"
 _ENDED = (
     "the tool ended its own process: it exited, crashed, or used up its memory or processor time"
@@ -102,7 +104,9 @@ class ProcessSession:
     ) -> Returned | Raised | str:
         """Make one call; answers the reason why the process must die where it failed."""
         limits = self._limits
-        question = partial(self._exchange, function, _encode(arguments))
+        # Not to be guessed: a reply that was written before its call was asked fits none.
+        call = secrets.token_hex(_CALL_BYTES)
+        question = partial(self._exchange, call, function, _encode(arguments))
         try:
             with anyio.CancelScope() as self._running:
                 return await exchange_within(
@@ -117,20 +121,20 @@ class ProcessSession:
                 self.lose(_LOST)
             return _ENDED
         except OversizedMessageError:
-            return f"the tool returned more than {limits.result_bytes:,} bytes and was stopped"
+            return _MALFORMED  # an honest loop sends an error instead
         except MalformedReplyError:
             return _MALFORMED
         finally:
             self._running = None
         return _ABANDONED
 
-    async def _exchange(self, function: str, arguments: bytes) -> Returned | Raised:
+    async def _exchange(self, call: str, function: str, arguments: bytes) -> Returned | Raised:
         limits = self._limits
-        await self._channel.send({"op": "call", "function": function}, arguments)
+        await self._channel.send({"op": "call", "call": call, "function": function}, arguments)
         message = await self._channel.receive(
             head_limit=head_limit(limits.output_bytes), body_limit=limits.result_bytes
         )
-        return parse_call(message, output_bytes=limits.output_bytes)
+        return parse_call(message, call=call, output_bytes=limits.output_bytes)
 
     def kill(self, reason: str) -> None:
         """Kill the process for what its tool code did; the first reason is what callers are told."""

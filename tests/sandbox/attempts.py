@@ -177,7 +177,9 @@ TABLE: dict[str, Attempt] = {
         "for _ in range(300):\n    print('x' * 1000000)\nreturn 'flooded'",
         "returned flooded|Timeout",
     ),
-    "huge_result": Attempt("return 'x' * (200 << 20)", "died|MemoryError|Timeout", EITHER),
+    "huge_result": Attempt(
+        "return 'x' * (200 << 20)", "died|MemoryError|Timeout|ResultTooLarge", EITHER
+    ),
     "atexit_bomb": Attempt(
         "import atexit\natexit.register(lambda: open(f'{folder}/{token}', 'w'))\nreturn 'did'",
         "returned did",
@@ -245,8 +247,8 @@ NEIGHBOURS: dict[str, Attempt] = {
         "        os.write(fd, len(head).to_bytes(4) + (9).to_bytes(4) + head + b'\"ESCAPE!\"')\n"
         "    except OSError:\n        pass\n"
         "return 'after'",
-        "returned ESCAPE!|died",
-        EITHER,
+        "died: the tool tampered",
+        DEAD,
     ),
     "announce_gigabytes": Attempt(
         "import os\n"
@@ -254,7 +256,7 @@ NEIGHBOURS: dict[str, Attempt] = {
         "    try:\n        os.write(fd, b'\\xff' * 8)\n"
         "    except OSError:\n        pass\n"
         "while True:\n    pass",
-        "died: the tool returned more than",
+        "died: the tool tampered",
         DEAD,
     ),
     "speak_nonsense": Attempt(

@@ -305,6 +305,32 @@ async def test_opening_that_is_cancelled_leaves_no_process(
     await members_become(server_of(locked), 1)
 
 
+ANSWERS_TWICE = (
+    "import inspect\n"
+    "n = 0\n"
+    "def answer():\n"
+    "    global n\n"
+    "    n += 1\n"
+    "    frame = inspect.currentframe()\n"
+    "    while 'request' not in frame.f_locals:\n        frame = frame.f_back\n"
+    "    encode = frame.f_globals['wire'].encode\n"
+    "    head = {'status': 'returned', 'call': frame.f_locals['request'].get('call')}\n"
+    "    frame.f_locals['self']._channel.sendall(encode(head, b'\"forged\"'))\n"
+    "    return n\n"
+)
+
+
+async def test_an_answer_too_many_is_never_taken_for_that_of_the_next_call(
+    locked: LockedSandbox, clock: datetime
+) -> None:
+    module = await locked.load(ANSWERS_TWICE, clock=clock)
+    session = await locked.open_session(module, seed=1)
+    assert await session.call("answer", {}) == Returned(value="forged")
+    with pytest.raises(SandboxDiedError, match="tampered"):
+        await session.call("answer", {})
+    await session.aclose()
+
+
 IMPOSTORS = {
     "answers-itself-without-forking": (
         "def branch(descriptor):\n"

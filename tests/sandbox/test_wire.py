@@ -29,7 +29,7 @@ json_values: st.SearchStrategy[Any] = st.recursive(
        body=st.binary(max_size=80))  # fmt: skip
 def test_any_bytes_are_a_reply_or_refused(head: bytes, body: bytes) -> None:
     try:
-        reply = parse_call(Message(head, body), output_bytes=100)
+        reply = parse_call(Message(head, body), call="c", output_bytes=100)
     except MalformedReplyError:
         return
     assert isinstance(reply, Returned | Raised)
@@ -37,8 +37,8 @@ def test_any_bytes_are_a_reply_or_refused(head: bytes, body: bytes) -> None:
 
 @given(value=json_values)
 def test_an_honest_reply_is_read_as_it_was_written(value: Any) -> None:
-    head = json.dumps({"status": "returned", "output": "o"}).encode()
-    reply = parse_call(Message(head, json.dumps(value).encode()), output_bytes=100)
+    head = json.dumps({"call": "c", "status": "returned", "output": "o"}).encode()
+    reply = parse_call(Message(head, json.dumps(value).encode()), call="c", output_bytes=100)
     assert reply == Returned(value=value, output="o")
 
 
@@ -54,13 +54,18 @@ def test_an_honest_reply_is_read_as_it_was_written(value: Any) -> None:
         ({"status": "raised", "kind": "x" * 101, "message": ""}, b""),
         ({"status": "raised", "kind": "E", "message": "x" * 2001}, b""),
         ({"status": "raised", "kind": "E", "message": ""}, b"1"),
+        ({"status": "interrupted", "kind": "Timeout", "message": ""}, b"1"),
         ({"status": "ready"}, b""),
+        ({"call": "b", "status": "returned"}, b"1"),
+        ({"call": None, "status": "returned"}, b"1"),
         ([], b""),
     ],
 )
 def test_what_no_honest_process_sends_is_refused(head: Any, body: bytes) -> None:
+    if isinstance(head, dict):
+        head = {"call": "c", **head}
     with pytest.raises(MalformedReplyError):
-        parse_call(Message(json.dumps(head).encode(), body), output_bytes=100)
+        parse_call(Message(json.dumps(head).encode(), body), call="c", output_bytes=100)
 
 
 async def test_messages_arrive_whole_and_in_order() -> None:

@@ -126,12 +126,12 @@ async def test_the_call_after_a_kill_sees_the_state_as_if_it_had_not_been(
     async with opened(server) as plain, opened(server) as killed:
         expected = await play(plain, TALK)
         replies = await play(killed, TALK[:2])
-        kill = await killed.call("flood", {"length": 1 << 20})
+        kill = await killed.call("hang", {})
         replies += await play(killed, TALK[2:])
     assert replies == expected
     assert kill.result.is_error
     assert (kill.origin, kill.outcome) == (Origin.TOOL, CallOutcome.KILLED)
-    assert "flood was stopped" in kill.result.text
+    assert "hang was stopped" in kill.result.text
     assert "no effect" in kill.result.text
 
 
@@ -145,9 +145,71 @@ async def test_a_call_that_never_returns_is_stopped_and_says_so(server: Environm
     assert after.result.structured == {"words": ["kept", "next"], "count": 2}
 
 
+INTERRUPTED = """
+words = []
+class Timeout(Exception): pass
+def remember(word): words.append(word); return {"words": list(words), "count": len(words)}
+def refuse(word):
+    while True: words.append(word)
+def draw(): words.append("drawn"); raise Timeout("of the tool's own")
+"""
+
+
+async def test_a_call_that_was_interrupted_takes_no_effect_and_counts_as_a_kill(
+    notebook: Bundle, sandbox: Sandbox
+) -> None:
+    server = EnvironmentServer(notebook.model_copy(update={"code": INTERRUPTED}), sandbox)
+    async with opened(server) as session:
+        await session.call("remember", {"word": "kept"})
+        kill = await session.call("refuse", {"word": "half"})
+        after = await session.call("remember", {"word": "next"})
+        more = await play(session, [("refuse", {"word": "half"})] * (MAX_KILLS - 1))
+    assert (kill.origin, kill.outcome) == (Origin.TOOL, CallOutcome.KILLED)
+    assert "0.25 s of processor time. The call had no effect" in kill.result.text
+    assert after.result.structured == {"words": ["kept", "next"], "count": 2}
+    assert (more[-1].origin, more[-1].outcome) == (Origin.SANDBOX, CallOutcome.KILLED)
+
+
+async def test_an_exception_that_calls_itself_a_timeout_is_applied(
+    notebook: Bundle, sandbox: Sandbox
+) -> None:
+    server = EnvironmentServer(notebook.model_copy(update={"code": INTERRUPTED}), sandbox)
+    async with opened(server) as session:
+        reply = await session.call("draw", {})
+        after = await session.call("remember", {"word": "next"})
+    assert (reply.outcome, reply.result.text) == (
+        CallOutcome.APPLIED,
+        "Timeout: of the tool's own",
+    )
+    assert after.result.structured == {"words": ["drawn", "next"], "count": 2}
+
+
+async def test_an_interruption_during_the_replay_is_the_sandbox_failing(
+    notebook: Bundle, sandbox: Sandbox
+) -> None:
+    server = EnvironmentServer(notebook.model_copy(update={"code": INTERRUPTED}), sandbox)
+    async with opened(server, past=past_of([("refuse", {"word": "half"})])) as session:
+        reply = await session.call("remember", {"word": "one"})
+    assert (reply.origin, reply.outcome) == (Origin.SANDBOX, CallOutcome.REJECTED)
+
+
+async def test_a_result_that_is_too_large_is_an_error_and_the_state_stays(
+    server: EnvironmentServer,
+) -> None:
+    async with opened(server) as session:
+        await session.call("remember", {"word": "kept"})
+        replies = await play(session, [("flood", {"length": 1 << 20})] * MAX_KILLS)
+        after = await session.call("remember", {"word": "next"})
+    assert {(r.origin, r.outcome) for r in replies} == {(Origin.TOOL, CallOutcome.APPLIED)}
+    assert replies[0].result.is_error
+    assert "1,048,578 bytes" in replies[0].result.text
+    assert "65,536" in replies[0].result.text
+    assert after.result.structured == {"words": ["kept", "next"], "count": 2}
+
+
 async def test_the_last_kill_is_the_sandbox_failing(server: EnvironmentServer) -> None:
     async with opened(server) as session:
-        kills = await play(session, [("flood", {"length": 1 << 20})] * MAX_KILLS)
+        kills = await play(session, [("hang", {})] * MAX_KILLS)
         after = await session.call("remember", {"word": "late"})
     assert [k.origin for k in kills] == [Origin.TOOL, Origin.TOOL, Origin.SANDBOX]
     assert {k.outcome for k in kills} == {CallOutcome.KILLED}
@@ -180,7 +242,7 @@ async def test_an_earlier_life_is_replayed_before_the_first_call(server: Environ
     past = [
         *past_of(TALK[:1]),
         *past_of([("remember", {"wrong": 1})], CallOutcome.REJECTED),
-        *past_of([("flood", {"length": 1 << 20})], CallOutcome.KILLED),
+        *past_of([("hang", {})], CallOutcome.KILLED),
         *past_of(TALK[1:3]),
     ]
     async with opened(server, past=past) as second:
@@ -188,14 +250,14 @@ async def test_an_earlier_life_is_replayed_before_the_first_call(server: Environ
 
 
 async def test_kills_of_an_earlier_life_count(server: EnvironmentServer) -> None:
-    killed = past_of([("flood", {"length": 1 << 20})] * (MAX_KILLS - 1), CallOutcome.KILLED)
+    killed = past_of([("hang", {})] * (MAX_KILLS - 1), CallOutcome.KILLED)
     async with opened(server, past=killed) as session:
-        reply = await session.call("flood", {"length": 1 << 20})
+        reply = await session.call("hang", {})
     assert (reply.origin, reply.outcome) == (Origin.SANDBOX, CallOutcome.KILLED)
 
 
 async def test_a_death_during_the_replay_is_the_sandbox_failing(server: EnvironmentServer) -> None:
-    async with opened(server, past=past_of([("flood", {"length": 1 << 20})])) as session:
+    async with opened(server, past=past_of([("hang", {})])) as session:
         reply = await session.call("remember", {"word": "one"})
     assert (reply.origin, reply.outcome) == (Origin.SANDBOX, CallOutcome.REJECTED)
     assert reply.result.text == "The environment could not run the tool: its sandbox failed."
@@ -315,7 +377,7 @@ def test_kills_and_restarts_never_change_what_the_other_calls_return(
     notebook: Bundle, talk: list[Call], kills: list[int], cut: int, seed: int
 ) -> None:
     async def compare() -> None:
-        limits = SandboxLimits(result_bytes=4096)
+        limits = SandboxLimits(soft_seconds=0.1, hard_seconds=0.1)
         async with open_sandbox(limits) as sandbox:
             server = EnvironmentServer(notebook, sandbox)
             async with opened(server, seed) as plain:
@@ -324,7 +386,7 @@ def test_kills_and_restarts_never_change_what_the_other_calls_return(
             async with opened(server, seed) as session:
                 for index, call in enumerate(talk[:cut]):
                     for _ in range(kills.count(index)):
-                        await session.call("flood", {"length": 10_000})
+                        await session.call("hang", {})
                     replies += await play(session, [call])
             async with opened(server, seed, past_of(talk[:cut])) as revived:
                 replies += await play(revived, talk[cut:])

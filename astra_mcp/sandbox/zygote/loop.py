@@ -19,7 +19,13 @@ from typing import Any, NoReturn, Self
 from astra_mcp.sandbox.zygote import determinism, wire
 from astra_mcp.sandbox.zygote.imports import TOOL_MODULE, install_guard
 from astra_mcp.sandbox.zygote.settings import Settings
-from astra_mcp.sandbox.zygote.values import NotJsonError, Output, describe, encode_value
+from astra_mcp.sandbox.zygote.values import (
+    NotJsonError,
+    Output,
+    ResultTooLargeError,
+    describe,
+    encode_value,
+)
 
 __all__ = ["ToolProcess"]
 
@@ -88,7 +94,7 @@ class ToolProcess:
                 determinism.begin(frame.head["seed"], frame.head["clock"])
                 reply = wire.encode({"status": "ready"})
             case _:
-                reply = self._call(frame.head["function"], _loads(frame.body))
+                reply = self._call(frame.head, _loads(frame.body))
         self._channel.sendall(reply)
 
     def _load(self, head: Mapping[str, Any], source: bytes) -> bytes:
@@ -127,22 +133,25 @@ class ToolProcess:
         self._channel.close()
         self._channel = session
 
-    def _call(self, function: str, arguments: dict[str, Any]) -> bytes:
+    def _call(self, request: Mapping[str, Any], arguments: dict[str, Any]) -> bytes:
         determinism.advance()
         head: dict[str, object] = {"status": "returned"}
         body = b""
         try:
-            body = self._invoke(function, arguments)
+            body = self._invoke(request["function"], arguments)
         except _SoftTimeoutError:
             seconds = f"{self._settings.soft_seconds:g}"
             message = f"the tool used more than {seconds} s of processor time"
-            head = {"status": "raised", "kind": "Timeout", "message": message}
+            head = {"status": "interrupted", "kind": "Timeout", "message": message}
         except NotJsonError as error:
             head = {"status": "raised", "kind": "NotJson", "message": str(error)}
+        except ResultTooLargeError as error:
+            head = {"status": "raised", "kind": "ResultTooLarge", "message": str(error)}
         except BaseException as error:  # noqa: BLE001 - a tool's error is its answer
             kind, message = describe(error)
             head = {"status": "raised", "kind": kind, "message": message}
         head["output"] = self._output.take()
+        head["call"] = request["call"]
         return wire.encode(head, body)
 
     def _invoke(self, function: str, arguments: dict[str, Any]) -> bytes:
@@ -153,7 +162,7 @@ class ToolProcess:
         # Not wall time: what a call answers must not depend on how busy the machine is.
         _setitimer(signal.ITIMER_PROF, self._settings.soft_seconds)
         try:
-            return encode_value(tool(**arguments))
+            return encode_value(tool(**arguments), self._settings.result_bytes)
         finally:
             self._armed = False
             _setitimer(signal.ITIMER_PROF, 0)

@@ -17,6 +17,8 @@ class Settings:
     """Processor time over the life of a process."""
     soft_seconds: float
     """Processor time after which a call is interrupted from inside."""
+    result_bytes: int
+    """Size of one encoded result."""
     output_bytes: int
     """How much printed text is kept per call."""
     import_guard: bool = True

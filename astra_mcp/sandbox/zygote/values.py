@@ -7,7 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
-__all__ = ["MAX_DEPTH", "NotJsonError", "Output", "describe", "encode_value"]
+__all__ = [
+    "MAX_DEPTH",
+    "NotJsonError",
+    "Output",
+    "ResultTooLargeError",
+    "describe",
+    "encode_value",
+]
 
 MAX_DEPTH = 100
 """Nesting of a result; deeper ones would exhaust the stack of whoever reads them."""
@@ -22,20 +29,30 @@ class NotJsonError(Exception):
     """The tool returned a value that JSON cannot carry."""
 
 
-def encode_value(value: object) -> bytes:
-    """Encode what a tool returned.
+class ResultTooLargeError(Exception):
+    """The tool returned more than the host takes."""
+
+
+def encode_value(value: object, limit: int) -> bytes:
+    """Encode what a tool returned, in at most so many bytes.
 
     Raises:
         NotJsonError: It holds something else than finite numbers, strings, booleans, None, lists, tuples
             and dictionaries with string keys.
+        ResultTooLargeError: It is larger.
     """
     _check(value, 0)
     try:
-        return _DUMPS(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        encoded = _DUMPS(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
         raise NotJsonError("a string in the result is not valid Unicode") from None
     except ValueError:
         raise NotJsonError("the result holds NaN or an infinite number") from None
+    if len(encoded) > limit:
+        raise ResultTooLargeError(
+            f"the result is {len(encoded):,} bytes large, the limit is {limit:,}; ask for less at once"
+        )
+    return encoded
 
 
 def _check(value: Any, depth: int) -> None:

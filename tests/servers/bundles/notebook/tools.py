@@ -25,7 +25,7 @@ def refuse(word: str) -> str:
 
 
 def flood(length: int) -> str:
-    """Return a long text; more than the sandbox carries destroys the process."""
+    """Return a long text, which may be more than the sandbox carries."""
     return "x" * length
 
 
