@@ -194,9 +194,7 @@ class EnvironmentSession:
     ) -> Returned | Raised:
         is_answered = False
         try:
-            answer = await process.call(tool, arguments)
-            if isinstance(answer, Raised) and answer.is_timeout:
-                raise SandboxDiedError(answer.message)  # it left half of its work behind
+            answer = await _call_to_its_end(process, tool, arguments)
             is_answered = True
         finally:
             if not is_answered:  # killed, failed or cancelled: what its state is, nobody knows
@@ -214,9 +212,7 @@ class EnvironmentSession:
         is_rebuilt = False
         try:
             for tool, arguments in self._applied:
-                answer = await process.call(tool, arguments)
-                if isinstance(answer, Raised) and answer.is_timeout:
-                    raise SandboxDiedError(answer.message)
+                await _call_to_its_end(process, tool, arguments)
             is_rebuilt = True
         except SandboxDiedError as error:
             msg = f"the process died while {len(self._applied)} calls were replayed: {error}"
@@ -244,6 +240,16 @@ class EnvironmentSession:
 _FAILED = f"The environment has failed: {MAX_KILLS} calls destroyed its sandbox. It takes no further calls."
 _CLOSED = "the session is closed"
 _UNAVAILABLE = "The environment could not run the tool: its sandbox failed."
+
+
+async def _call_to_its_end(
+    process: SandboxSession, tool: str, arguments: Mapping[str, JsonValue]
+) -> Returned | Raised:
+    """Call a tool; an interrupted one left half of its work behind, which is as good as dead."""
+    answer = await process.call(tool, arguments)
+    if isinstance(answer, Raised) and answer.is_timeout:
+        raise SandboxDiedError(answer.message)
+    return answer
 
 
 def _error(text: str, origin: Origin, outcome: CallOutcome) -> UpstreamReply:

@@ -13,7 +13,7 @@ from anyio.abc import Process
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxError, SandboxUnavailableError
 from astra_mcp.sandbox.loading import START_SECONDS
-from astra_mcp.sandbox.processes import LockedProcess
+from astra_mcp.sandbox.processes import LockedProcess, has_ended
 from astra_mcp.sandbox.runtime import Runtime
 from astra_mcp.sandbox.zygote.settings import Settings
 
@@ -26,8 +26,10 @@ _END_SECONDS = 10.0
 class ForkServer:
     """A running fork server. It is trusted: it runs no tool code."""
 
-    def __init__(self, process: Process, control: socket.socket) -> None:
+    def __init__(self, process: Process, control: socket.socket, *, answer_seconds: float) -> None:
         control.setblocking(False)
+        self._answer_seconds = answer_seconds
+        self._is_given_up = False
         self._process = process
         self._control = control
         self._turn = anyio.Lock()
@@ -42,9 +44,10 @@ class ForkServer:
         """
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            server = cls(await runtime.start("zygote", theirs.fileno(), settings), control)
+            process = await runtime.start("zygote", theirs.fileno(), settings)
+        server = cls(process, control, answer_seconds=runtime.answer_seconds)
         try:
-            ready, _ = await server._receive()
+            ready, _ = await server._receive(START_SECONDS)
         except BaseException:
             await server.aclose()
             raise
@@ -60,7 +63,12 @@ class ForkServer:
 
     @property
     def is_alive(self) -> bool:
-        """False as soon as its end of the control socket is closed, which is before its children end."""
+        """False as soon as its end of the control socket is closed, which is before its children end.
+
+        One that did not answer in time is not alive either.
+        """
+        if self._is_given_up:
+            return False
         poll = select.poll()
         poll.register(self._control, 0)
         return not poll.poll(0)
@@ -78,18 +86,14 @@ class ForkServer:
     async def _ask(self, channel: socket.socket) -> LockedProcess:
         async with self._turn:
             self._send(channel.fileno())
-            answer, descriptors = await self._receive()
+            answer, descriptors = await self._receive_or_give_up()
         if not descriptors:
             raise SandboxError(f"no process for a template: {answer.get('error')}")
         return LockedProcess(answer["pid"], descriptors[0])
 
     def has_ended(self) -> bool:
         """Tell whether it has ended, before anyone was told; its processes end with it."""
-        try:
-            look = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            return os.waitid(os.P_PID, self._process.pid, look) is not None
-        except ChildProcessError:
-            return True
+        return has_ended(self._process.pid)
 
     async def wait_ended(self) -> None:
         """Wait for the end of the fork server, expected or not."""
@@ -107,14 +111,26 @@ class ForkServer:
 
     def _send(self, descriptor: int) -> None:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+        if self._is_given_up:
+            raise SandboxError("the fork server of the sandbox did not answer")
         try:
             self._control.sendmsg([b"template"], rights)
         except OSError as error:
             raise SandboxError("the fork server of the sandbox is gone") from error
 
-    async def _receive(self) -> tuple[dict[str, Any], list[int]]:
+    async def _receive_or_give_up(self) -> tuple[dict[str, Any], list[int]]:
+        """Receive an answer; without one the fork server ends: a late one would be taken for the next."""
         try:
-            with anyio.fail_after(START_SECONDS):
+            return await self._receive(self._answer_seconds)
+        except SandboxError:
+            self._is_given_up = True
+            if self._process.returncode is None:
+                self._process.kill()
+            raise
+
+    async def _receive(self, seconds: float) -> tuple[dict[str, Any], list[int]]:
+        try:
+            with anyio.fail_after(seconds):
                 await anyio.wait_readable(self._control)
             packet, descriptors, _, _ = socket.recv_fds(self._control, _PACKET, 1)
         except (OSError, TimeoutError) as error:

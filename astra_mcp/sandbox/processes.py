@@ -4,13 +4,14 @@ Process ids are reused; a pidfd is not. Knows signals; does not know what the pr
 """
 
 import os
+import select
 import signal
 
 import anyio
 
 from astra_mcp.errors import SandboxError
 
-__all__ = ["LockedProcess", "open_member"]
+__all__ = ["LockedProcess", "has_ended", "open_member"]
 
 _GONE_SECONDS = 30.0
 
@@ -31,6 +32,15 @@ class LockedProcess:
         except ProcessLookupError:
             return
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has exited, buried or not."""
+        if self._handle is None:
+            return True
+        poll = select.poll()
+        poll.register(self._handle, select.POLLIN)
+        return bool(poll.poll(0))
+
     async def wait_gone(self) -> None:
         """Wait until it has exited after a kill, and give its descriptor back."""
         handle, self._handle = self._handle, None
@@ -43,6 +53,14 @@ class LockedProcess:
             raise SandboxError(f"process {self.pid} does not end after a kill") from error
         finally:
             os.close(handle)
+
+
+def has_ended(child: int) -> bool:
+    """Tell whether a child of this process has ended, without burying it."""
+    try:
+        return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
 
 
 def open_member(pid: int | None, *, leader: int) -> LockedProcess:

@@ -28,6 +28,8 @@ class Runtime:
     python: str
     launcher: str
     import_guard: bool = True
+    answer_seconds: float = 30.0
+    """How long a running fork server may take to answer on a busy machine."""
 
     @classmethod
     def default(cls) -> Self:

@@ -28,6 +28,7 @@ _ENDED = (
 )
 _MALFORMED = "the tool tampered with its process and was stopped"
 _LOST = "the sandbox ended while it ran the tool"
+_LOST_IDLE = "the process ended while no tool ran in it"
 _ABANDONED = "the call was abandoned and the tool was stopped"
 
 
@@ -41,6 +42,11 @@ class SessionProcess(Protocol):
 
     def kill(self) -> None:
         """Kill at once; a process that is gone is left alone."""
+        ...
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended, of itself or killed by whomever."""
         ...
 
     async def wait_gone(self) -> None:
@@ -87,6 +93,8 @@ class ProcessSession:
     async def call(self, function: str, arguments: Mapping[str, JsonValue]) -> Returned | Raised:
         """Call a function; see :meth:`astra_mcp.sandbox.protocol.SandboxSession.call`."""
         async with self._turn:
+            if self._death is None and self._process.has_ended:
+                self.lose(_LOST_IDLE)
             if self._death is not None:
                 raise self._death
             outcome: Returned | Raised | str = _ABANDONED

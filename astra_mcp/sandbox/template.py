@@ -133,7 +133,7 @@ class Template:
             on_closed()
 
         session = ProcessSession(
-            channel, process, self._limits, on_closed=closed, is_lost=self._server_has_ended
+            channel, process, self._limits, on_closed=closed, is_lost=self._has_ended
         )
         self._sessions.add(session)
         return session
@@ -146,12 +146,20 @@ class Template:
         try:
             await self._channel.send({"op": "branch"}, descriptors=[theirs.fileno()])
             theirs.close()  # else the end of the other process would not show
-            # Only the template and its newest branch can hold this channel, and one fork passed: whoever
-            # speaks here and is not the template is the new process.
+            # One fork passed, so whoever speaks here and is neither the template nor one of its sessions,
+            # which may have kept a hold of the template's channel, is the new process.
             speaker = await begin_session(channel, self._source, seed=seed)
+            is_new = self._gate.is_used and speaker not in {s.pid for s in self._sessions}
         finally:
             self._gate.revoke()
+        if not is_new:
+            raise SandboxError("an older process of a template poses as a new one")
         return open_member(speaker, leader=self.pid)
+
+    def _has_ended(self) -> bool:
+        """Whether what keeps the sessions alive is gone; its channel tells before they end."""
+        hung_up = self._released or self._channel.is_hung_up
+        return hung_up or self._process.has_ended or self._server_has_ended()
 
     def kill(self, reason: str) -> None:
         """Kill the template and its sessions, which are not to blame; their callers learn the reason."""

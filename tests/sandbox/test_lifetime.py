@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
 from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
+from astra_mcp.sandbox.session import ProcessSession
 
 from processes import Process, below, wait_until_gone
 
@@ -199,6 +201,57 @@ async def test_an_error_in_the_callers_block_passes_as_it_is(
             await fail_in(sandbox, clock)
 
 
+async def test_a_process_that_ended_before_a_call_is_lost_and_the_call_is_not_to_blame(
+    sandbox: Sandbox, clock: datetime
+) -> None:
+    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+    assert isinstance(session, ProcessSession)
+    handle = os.pidfd_open(session.pid)
+    os.kill(session.pid, signal.SIGKILL)
+    assert wait_until_gone([handle], 20) == 0
+    with pytest.raises(SandboxLostError, match="ended while no tool ran"):
+        await session.call("ready", {})
+    await session.aclose()
+
+
+async def test_a_call_that_ends_with_its_template_is_not_to_blame(
+    locked: LockedSandbox, clock: datetime
+) -> None:
+    session = await locked.open_session(await locked.load(CODE, clock=clock), seed=1)
+    async with anyio.create_task_group() as tasks:
+
+        async def call() -> None:
+            with pytest.raises(SandboxLostError):
+                await session.call("blocked", {})
+
+        tasks.start_soon(call)
+        await anyio.wait_all_tasks_blocked()
+        os.kill(os.getpgid(session.pid), signal.SIGKILL)
+    await session.aclose()
+
+
+async def test_a_fork_server_that_does_not_answer_is_replaced(
+    machine: SandboxReport, limits: SandboxLimits, clock: datetime
+) -> None:
+    runtime = replace(Runtime.default(), answer_seconds=1.0)
+    async with open_locked(limits, machine, runtime) as sandbox:
+        module = await sandbox.load(CODE, clock=clock)
+        session = await sandbox.open_session(module, seed=1)
+        stopped = server_of(sandbox)
+        handle = os.pidfd_open(stopped)
+        os.kill(stopped, signal.SIGSTOP)
+
+        for number in range(2):
+            fresh = await sandbox.load(f"{CODE}\nX = {number}", clock=clock)
+            await (await sandbox.open_session(fresh, seed=1)).aclose()
+
+        assert server_of(sandbox) != stopped
+        assert wait_until_gone([handle], 20) == 0
+        with pytest.raises(SandboxLostError):
+            await session.call("ready", {})
+        await session.aclose()
+
+
 async def test_a_template_that_ended_is_built_anew(locked: LockedSandbox, clock: datetime) -> None:
     module = await locked.load(CODE, clock=clock)
     (template,) = below(server_of(locked))
@@ -349,8 +402,7 @@ IMPOSTORS = {
 async def test_a_template_that_does_not_branch_honestly_is_killed(
     machine: SandboxReport, limits: SandboxLimits, clock: datetime, name: str
 ) -> None:
-    default = Runtime.default()
-    unguarded = Runtime(python=default.python, launcher=default.launcher, import_guard=False)
+    unguarded = replace(Runtime.default(), import_guard=False)
     async with open_locked(limits, machine, unguarded) as sandbox:
         honest = await sandbox.load(CODE, clock=clock)
         bystander = await sandbox.open_session(honest, seed=1)
@@ -360,6 +412,66 @@ async def test_a_template_that_does_not_branch_honestly_is_killed(
         await members_become(server_of(sandbox), 2)
         assert await bystander.call("ready", {}) == Returned(value=1)
         await bystander.aclose()
+
+
+THIEF = """
+import json, os, select, socket
+from astra_mcp.sandbox.zygote import wire
+template, leader, channels = loop._channel, os.getpid(), []
+
+def wait(milliseconds=None):
+    poll = select.poll()
+    for channel in channels:
+        poll.register(channel.fileno(), select.POLLIN)
+    return {descriptor for descriptor, _ in poll.poll(milliseconds)}
+
+def lead():
+    _, descriptor = wire.receive_with_descriptor(template)
+    if os.fork():
+        while True:  # the first session answers from here on
+            wait(1)
+            if FORKS:
+                try:
+                    os.fork()
+                except OSError:
+                    continue
+                if os.getpid() != leader:
+                    select.poll().poll()
+    channels.extend([template, socket.socket(fileno=descriptor)])
+
+def pose():
+    for channel in [c for c in channels if c.fileno() in wait()]:
+        frame, descriptor = wire.receive_with_descriptor(channel)
+        if frame.head["op"] == "branch":
+            channels.append(socket.socket(fileno=descriptor))
+        elif frame.head["op"] == "begin":
+            select.poll().poll(200 if len(channels) > 2 else 0)  # so that a fork passes before
+            channel.sendall(wire.encode({"status": "ready"}))
+        else:
+            head = {"status": "returned", "call": frame.head.get("call"), "output": ""}
+            channel.sendall(wire.encode(head, json.dumps(os.getpid()).encode()))
+
+loop._answer = lambda: lead() if os.getpid() == leader else pose()
+"""
+
+
+@pytest.mark.parametrize("forks", [False, True], ids=["without-a-fork", "behind-a-fork"])
+async def test_a_session_cannot_pose_as_the_next_one(
+    machine: SandboxReport, limits: SandboxLimits, clock: datetime, forks: bool
+) -> None:
+    unguarded = replace(Runtime.default(), import_guard=False)
+    code = f"{CODE}{FIND_LOOP}FORKS = {forks}\n{THIEF}"
+    async with open_locked(limits, machine, unguarded) as sandbox:
+        module = await sandbox.load(code, clock=clock)
+        first = await sandbox.open_session(module, seed=1)
+        assert await first.call("pid", {}) == Returned(value=first.pid)
+        second = await sandbox.open_session(module, seed=2)
+        assert second.pid != first.pid
+        assert await second.call("pid", {}) == Returned(value=second.pid)
+        with pytest.raises(SandboxLostError):
+            await first.call("pid", {})
+        await first.aclose()
+        await second.aclose()
 
 
 async def test_a_module_cannot_fork_while_it_loads(

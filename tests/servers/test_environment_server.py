@@ -26,8 +26,11 @@ from astra_mcp.sandbox.locked import LockedSandbox
 from astra_mcp.types import CallOutcome, Origin, PastCall, ServerKind, UpstreamReply
 from servers.environment import MAX_KILLS, EnvironmentServer, EnvironmentSession
 
+from processes import below, wait_until_gone
+
 Call = tuple[str, dict[str, Any]]
 
+HANG: Call = ("hang", {})
 TALK: Sequence[Call] = (
     ("remember", {"word": "one"}),
     ("draw", {}),
@@ -209,7 +212,7 @@ async def test_a_result_that_is_too_large_is_an_error_and_the_state_stays(
 
 async def test_the_last_kill_is_the_sandbox_failing(server: EnvironmentServer) -> None:
     async with opened(server) as session:
-        kills = await play(session, [("hang", {})] * MAX_KILLS)
+        kills = await play(session, [HANG] * MAX_KILLS)
         after = await session.call("remember", {"word": "late"})
     assert [k.origin for k in kills] == [Origin.TOOL, Origin.TOOL, Origin.SANDBOX]
     assert {k.outcome for k in kills} == {CallOutcome.KILLED}
@@ -236,13 +239,38 @@ async def test_a_process_lost_with_its_fork_server_is_rebuilt_and_nobody_notices
         assert replies == expected
 
 
+@pytest.mark.parametrize("is_template", [True, False], ids=["with-its-template", "alone"])
+async def test_a_process_lost_while_no_tool_ran_is_rebuilt_and_nobody_is_blamed(
+    server: EnvironmentServer, sandbox: Sandbox, is_template: bool
+) -> None:
+    assert isinstance(sandbox, LockedSandbox)
+    async with opened(server) as whole:
+        expected = await play(whole, TALK)
+    async with opened(server) as session:
+        replies: list[UpstreamReply] = []
+        for call in TALK:
+            replies += await play(session, [call])
+            assert sandbox.server_pid is not None
+            victims = [
+                row
+                for row in below(sandbox.server_pid)
+                if row.state != "Z" and (row.pid == row.group) is is_template
+            ]
+            assert victims
+            handles = [os.pidfd_open(row.pid) for row in victims]
+            for handle in handles:
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+            assert await anyio.to_thread.run_sync(wait_until_gone, handles, 20.0) == 0
+        assert replies == expected
+
+
 async def test_an_earlier_life_is_replayed_before_the_first_call(server: EnvironmentServer) -> None:
     async with opened(server) as plain:
         expected = (await play(plain, TALK))[3:]
     past = [
         *past_of(TALK[:1]),
         *past_of([("remember", {"wrong": 1})], CallOutcome.REJECTED),
-        *past_of([("hang", {})], CallOutcome.KILLED),
+        *past_of([HANG], CallOutcome.KILLED),
         *past_of(TALK[1:3]),
     ]
     async with opened(server, past=past) as second:
@@ -250,14 +278,14 @@ async def test_an_earlier_life_is_replayed_before_the_first_call(server: Environ
 
 
 async def test_kills_of_an_earlier_life_count(server: EnvironmentServer) -> None:
-    killed = past_of([("hang", {})] * (MAX_KILLS - 1), CallOutcome.KILLED)
+    killed = past_of([HANG] * (MAX_KILLS - 1), CallOutcome.KILLED)
     async with opened(server, past=killed) as session:
         reply = await session.call("hang", {})
     assert (reply.origin, reply.outcome) == (Origin.SANDBOX, CallOutcome.KILLED)
 
 
 async def test_a_death_during_the_replay_is_the_sandbox_failing(server: EnvironmentServer) -> None:
-    async with opened(server, past=past_of([("hang", {})])) as session:
+    async with opened(server, past=past_of([HANG])) as session:
         reply = await session.call("remember", {"word": "one"})
     assert (reply.origin, reply.outcome) == (Origin.SANDBOX, CallOutcome.REJECTED)
     assert reply.result.text == "The environment could not run the tool: its sandbox failed."
