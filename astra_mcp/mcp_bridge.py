@@ -5,9 +5,7 @@ give it two functions (list the tools, call a tool) and get an MCP server for st
 """
 
 import logging
-import os
-import stat
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,17 +13,24 @@ from typing import Any, TypeVar, cast
 
 import anyio
 import mcp_types
-from mcp import MCPError, stdio_server
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.dispatcher import coerce_request_id
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from astra_mcp.errors import AstraError, CallFaultError, EpisodeEndedError, UnknownNameError
+from astra_mcp.stdio import LineWire, claim_stdio
 from astra_mcp.types import ContentBlock, JsonObject, ToolResult, ToolSpec
 
 __all__ = [
@@ -36,6 +41,7 @@ __all__ = [
     "open_http",
     "result_from_mcp",
     "result_to_mcp",
+    "serve_lines",
     "serve_stdio",
     "tool_from_mcp",
     "tool_to_mcp",
@@ -49,10 +55,11 @@ STDIO = "stdio"
 MAX_BODY_BYTES = 4 << 20
 SESSION_IDLE_SECONDS = 1800.0
 MAX_SESSIONS = 10_000
+FINISH_SECONDS = 30.0
+"""So long after the end of the input a process goes on to answer what it has read."""
 
 _BLOCK: TypeAdapter[mcp_types.ContentBlock] = TypeAdapter(mcp_types.ContentBlock)
-_READ_BYTES = 1 << 16
-_TOO_LONG = f"(a line of more than {MAX_BODY_BYTES} bytes)"
+_REPEATED = "another request with this id is under way"
 
 _log = logging.getLogger(__name__)
 
@@ -250,6 +257,8 @@ async def open_http(
         max_sessions=MAX_SESSIONS,
     )
 
+    endpoint = _DistinctIds(manager.handle_request, max_body_bytes)
+
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "GET":
             # Nothing is ever sent unasked; a stream for it would only keep the server from stopping.
@@ -257,50 +266,205 @@ async def open_http(
             return
         # httptools keeps white space around header values; the protocol compares them exactly.
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
-        await manager.handle_request({**scope, "headers": headers}, receive, send)
+        await endpoint({**scope, "headers": headers}, receive, send)
 
     async with manager.run():
         yield app
 
 
+class _RefusedError(Exception):
+    """A message that the SDK does not get to see, as the answer that says why."""
+
+    def __init__(self, code: int, message: str, request: mcp_types.RequestId | None = None) -> None:
+        super().__init__(code, message)
+        error = mcp_types.ErrorData(code=code, message=message)
+        self.answer = mcp_types.JSONRPCError(jsonrpc="2.0", id=request, error=error)
+
+
+class _DistinctIds:
+    """Refuses a request of a session whose id another one under way has; the SDK mixes their answers up.
+
+    The modern era needs none of it: there each request is alone.
+    """
+
+    def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+        self._under_way: set[tuple[str, mcp_types.RequestId]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        session = headers.get("mcp-session-id")
+        version = headers.get("mcp-protocol-version")
+        is_modern = version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+        if session is None or is_modern or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        body, replayed = await self._take_body(receive)
+        found = _request_id(body)
+        if found is None:
+            await self._app(scope, replayed, send)
+            return
+        key = (session, coerce_request_id(found))
+        if key in self._under_way:
+            refused = _RefusedError(mcp_types.INVALID_REQUEST, _REPEATED, found)
+            content = _encode(refused.answer)
+            answer = Response(content, status_code=400, media_type="application/json")
+            await answer(scope, receive, send)
+            return
+        self._under_way.add(key)
+        try:
+            await self._app(scope, replayed, send)
+        finally:
+            self._under_way.discard(key)
+
+    async def _take_body(self, receive: Receive) -> tuple[bytes, Receive]:
+        """Take in a body, or its beginning where it is too large; the application gets it again."""
+        taken: list[Message] = []
+        body = bytearray()
+        goes_on = True
+        while goes_on and len(body) <= self._max_body_bytes:
+            taken.append(await receive())
+            body += taken[-1].get("body", b"")
+            goes_on = taken[-1].get("more_body", False)
+
+        async def replayed() -> Message:
+            return taken.pop(0) if taken else await receive()
+
+        return bytes(body), replayed
+
+
+def _request_id(body: bytes) -> mcp_types.RequestId | None:
+    try:
+        value = from_json(body)
+    except ValueError:
+        return None  # the transport says so
+    return _id_of(value) if isinstance(value, dict) and "method" in value else None
+
+
 async def serve_stdio(server: Server[Any]) -> None:
-    """Serve one client over standard input and output until it closes the input.
+    """Serve one client over standard input and output until it closes either.
 
     Whatever else the process prints goes to standard error. Can be cancelled at any time, unlike a read
     in a thread, so a signal ends it at once.
     """
-    with os.fdopen(os.dup(0), "rb", buffering=0) as wire:
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.close(null)
-        lines = cast("anyio.AsyncFile[str]", _lines(wire.fileno()))
-        async with stdio_server(stdin=lines) as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+    with claim_stdio(max_line_bytes=MAX_BODY_BYTES) as wire:
+        await serve_lines(server, wire)
 
 
-async def _lines(descriptor: int) -> AsyncIterator[str]:
-    """Read lines; waits for a pipe or a terminal, reads a file at once."""
-    waits = not stat.S_ISREG(os.fstat(descriptor).st_mode)
-    rest = bytearray()
-    is_too_long = False
-    while True:
-        if waits:
-            await anyio.wait_readable(descriptor)
-        else:
-            await anyio.lowlevel.checkpoint()
-        chunk = os.read(descriptor, _READ_BYTES)
-        first, *others = chunk.split(b"\n")
-        rest += first if not is_too_long else b""
-        if len(rest) > MAX_BODY_BYTES:
-            is_too_long = True
-            rest.clear()
-        is_over = not chunk
-        if is_over and (rest or is_too_long):
-            others = [b""]
-        for following in others:
-            # A line that is too long stands as one that is no JSON, which the protocol answers.
-            yield _TOO_LONG if is_too_long else rest.decode(errors="replace")
-            is_too_long = False
-            rest = bytearray(following)
-        if is_over:
-            return
+async def serve_lines(
+    server: Server[Any], wire: LineWire, *, finish_seconds: float = FINISH_SECONDS
+) -> None:
+    """Serve one client whose messages are lines.
+
+    After the end of the input every request is still answered. Where nobody reads the answers, it is over.
+
+    Args:
+        server: Made by :func:`build_server`.
+        wire: Where lines come from and go to.
+        finish_seconds: Requests that take longer after the end of the input are answered as errors.
+    """
+    async with anyio.create_task_group() as group:
+        await _LineSession(wire, group, finish_seconds).run(server)
+
+
+class _LineSession:
+    """One client: what it asked and what it is still owed."""
+
+    def __init__(self, wire: LineWire, group: TaskGroup, finish_seconds: float) -> None:
+        self._wire = wire
+        self._group = group
+        self._finish_seconds = finish_seconds
+        self._owed: set[mcp_types.RequestId] = set()
+        self._settled = anyio.Event()
+        self._writing = anyio.Lock()
+
+    async def run(self, server: Server[Any]) -> None:
+        asking, asked = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        answering, answers = anyio.create_memory_object_stream[SessionMessage](0)
+        async with asking, asked, answering, answers:
+            self._group.start_soon(self._read, asking.clone())
+            self._group.start_soon(self._write, answers.clone())
+            asking.close()
+            answers.close()
+            await server.run(asked, answering, server.create_initialization_options())
+
+    async def _read(self, asking: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        async with asking:
+            async for line in self._wire.lines():
+                if line is not None and not line.strip():
+                    continue
+                try:
+                    message = _message_of(line)
+                    await asking.send(self._admit(message))
+                except _RefusedError as refused:
+                    await self._send(refused.answer)
+            with anyio.move_on_after(self._finish_seconds):
+                while self._owed:
+                    self._settled = anyio.Event()
+                    await self._settled.wait()
+
+    def _admit(self, message: mcp_types.JSONRPCMessage) -> SessionMessage:
+        if not isinstance(message, mcp_types.JSONRPCRequest):
+            return SessionMessage(message)
+        if coerce_request_id(message.id) in self._owed:
+            raise _RefusedError(mcp_types.INVALID_REQUEST, _REPEATED, message.id)
+        self._owed.add(coerce_request_id(message.id))
+
+        async def settle() -> None:
+            self._settle(message.id)
+
+        # A request that its client cancelled gets no answer.
+        return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=settle))
+
+    def _settle(self, request: mcp_types.RequestId) -> None:
+        self._owed.discard(coerce_request_id(request))
+        self._settled.set()
+
+    async def _write(self, answers: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        async with answers:
+            async for answer in answers:
+                await self._send(answer.message)
+                match answer.message:
+                    case mcp_types.JSONRPCResponse(id=request):
+                        self._settle(request)
+                    case mcp_types.JSONRPCError(id=str() | int() as request):
+                        self._settle(request)
+                    case _:
+                        pass
+
+    async def _send(self, message: mcp_types.JSONRPCMessage) -> None:
+        try:
+            async with self._writing:
+                await self._wire.write(_encode(message) + b"\n")
+        except (BrokenPipeError, ConnectionResetError):
+            self._group.cancel_scope.cancel()  # nobody is left to serve
+
+
+def _message_of(line: bytes | None) -> mcp_types.JSONRPCMessage:
+    if line is None:
+        msg = f"a message has at most {MAX_BODY_BYTES} bytes"
+        raise _RefusedError(mcp_types.INVALID_REQUEST, msg)
+    try:
+        value = from_json(line)
+    except ValueError as error:
+        raise _RefusedError(mcp_types.PARSE_ERROR, f"no JSON: {error}") from None
+    try:
+        message = mcp_types.jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValidationError:
+        msg = "no JSON-RPC message"
+        raise _RefusedError(mcp_types.INVALID_REQUEST, msg, _id_of(value)) from None
+    if isinstance(message, mcp_types.JSONRPCNotification) and "id" in value:
+        # The SDK takes a request whose id it cannot read for a notification.
+        msg = "the id of a request is a string or a whole number"
+        raise _RefusedError(mcp_types.INVALID_REQUEST, msg)
+    return message
+
+
+def _id_of(value: Any) -> mcp_types.RequestId | None:
+    found = cast("JsonObject", value).get("id") if isinstance(value, dict) else None
+    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+
+
+def _encode(message: mcp_types.JSONRPCMessage) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
