@@ -446,7 +446,9 @@ def pose():
             channels.append(socket.socket(fileno=descriptor))
         elif frame.head["op"] == "begin":
             select.poll().poll(200 if len(channels) > 2 else 0)  # so that a fork passes before
-            channel.sendall(wire.encode({"status": "ready"}))
+            refused = REFUSES and len(channels) == 2
+            status = "failed" if refused else "ready"
+            channel.sendall(wire.encode({"status": status}))
         else:
             head = {"status": "returned", "call": frame.head.get("call"), "output": ""}
             channel.sendall(wire.encode(head, json.dumps(os.getpid()).encode()))
@@ -460,7 +462,7 @@ async def test_a_session_cannot_pose_as_the_next_one(
     machine: SandboxReport, limits: SandboxLimits, clock: datetime, forks: bool
 ) -> None:
     unguarded = replace(Runtime.default(), import_guard=False)
-    code = f"{CODE}{FIND_LOOP}FORKS = {forks}\n{THIEF}"
+    code = f"{CODE}{FIND_LOOP}FORKS, REFUSES = {forks}, False\n{THIEF}"
     async with open_locked(limits, machine, unguarded) as sandbox:
         module = await sandbox.load(code, clock=clock)
         first = await sandbox.open_session(module, seed=1)
@@ -472,6 +474,18 @@ async def test_a_session_cannot_pose_as_the_next_one(
             await first.call("pid", {})
         await first.aclose()
         await second.aclose()
+
+
+async def test_a_process_that_refused_to_be_a_session_is_none_later(
+    machine: SandboxReport, limits: SandboxLimits, clock: datetime
+) -> None:
+    unguarded = replace(Runtime.default(), import_guard=False)
+    code = f"{CODE}{FIND_LOOP}FORKS, REFUSES = False, True\n{THIEF}"
+    async with open_locked(limits, machine, unguarded) as sandbox:
+        module = await sandbox.load(code, clock=clock)
+        for _ in range(2):
+            with pytest.raises(SandboxError, match="could not be started"):
+                await sandbox.open_session(module, seed=1)
 
 
 async def test_a_module_cannot_fork_while_it_loads(

@@ -62,8 +62,8 @@ def test_an_honest_reply_is_read_as_it_was_written(value: Any) -> None:
     ],
 )
 def test_what_no_honest_process_sends_is_refused(head: Any, body: bytes) -> None:
-    if isinstance(head, dict):
-        head = {"call": "c", **head}
+    if head != []:
+        head = {"call": "c"} | head
     with pytest.raises(MalformedReplyError):
         parse_call(Message(json.dumps(head).encode(), body), call="c", output_bytes=100)
 
