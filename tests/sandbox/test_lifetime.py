@@ -417,7 +417,7 @@ async def test_a_template_that_does_not_branch_honestly_is_killed(
 THIEF = """
 import json, os, select, socket
 from astra_mcp.sandbox.zygote import wire
-template, leader, channels = loop._channel, os.getpid(), []
+template, leader, channels, began = loop._channel, os.getpid(), [], []
 
 def wait(milliseconds=None):
     poll = select.poll()
@@ -441,14 +441,18 @@ def lead():
 
 def pose():
     for channel in [c for c in channels if c.fileno() in wait()]:
-        frame, descriptor = wire.receive_with_descriptor(channel)
+        try:
+            frame, descriptor = wire.receive_with_descriptor(channel)
+        except EOFError:
+            channels.remove(channel)
+            continue
         if frame.head["op"] == "branch":
             channels.append(socket.socket(fileno=descriptor))
         elif frame.head["op"] == "begin":
             select.poll().poll(200 if len(channels) > 2 else 0)  # so that a fork passes before
-            refused = REFUSES and len(channels) == 2
-            status = "failed" if refused else "ready"
-            channel.sendall(wire.encode({"status": status}))
+            answer = "ready" if began or not REFUSES else "failed"
+            began.append(channel.fileno())
+            channel.sendall(wire.encode({"status": answer}))
         else:
             head = {"status": "returned", "call": frame.head.get("call"), "output": ""}
             channel.sendall(wire.encode(head, json.dumps(os.getpid()).encode()))
