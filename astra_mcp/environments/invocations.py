@@ -13,7 +13,7 @@ import jsonschema_rs
 from astra_mcp.environments.bundle import EnvironmentDocument, GoldCall, SubTask
 from astra_mcp.errors import BundleFault
 from astra_mcp.schemas import ArgumentCheck, SchemaError, compile_schema, compile_validator
-from astra_mcp.types import ToolSpec, canonical_json
+from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 
 __all__ = ["gold_faults", "tool_faults"]
 
@@ -59,6 +59,12 @@ def _schema_faults(field: str, tool: ToolSpec) -> Iterator[BundleFault]:
     except SchemaError as error:
         yield _fault(f"{field}.input_schema", str(error))
         return
+    if tool.input_schema.get("additionalProperties", False) is not False:
+        message = "must be false or left out: the functions take no other arguments"
+        yield _fault(f"{field}.input_schema.additionalProperties", message)
+    if "patternProperties" in tool.input_schema:
+        message = "cannot be used: declare each argument by its name under properties"
+        yield _fault(f"{field}.input_schema.patternProperties", message)
     properties = cast("dict[str, Any]", tool.input_schema["properties"])
     for name in tool.input_schema.get("required", ()):
         if name not in properties:
@@ -132,10 +138,15 @@ def _argument_faults(field: str, call: GoldCall, check: ArgumentCheck) -> Iterat
     for name, argument in call.arguments.items():
         for index, neighbour in enumerate(argument.neighbours):
             place = f"{field}.arguments.{name}.neighbours[{index}]"
-            if canonical_json(neighbour) == canonical_json(argument.value):
-                yield _fault(place, "equals the gold value; name another one")
+            if _folded(neighbour) == _folded(argument.value):
+                message = "equals the gold value, but for case and space; name another one"
+                yield _fault(place, message)
             for fault in check.faults({**call.values, name: neighbour}):
                 yield _fault(place, fault)
+
+
+def _folded(value: JsonValue) -> bytes:
+    return canonical_json(value.strip().casefold() if isinstance(value, str) else value)
 
 
 def _solves_faults(

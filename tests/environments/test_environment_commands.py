@@ -77,7 +77,7 @@ def test_verify_reports_a_bundle_that_does_not_load(home: Path, workshop: Worksh
     done = run("verify", workshop.path)
     assert done.exit_code == 1
     assert "refused  small-library" in done.stdout
-    assert "document: environment.json: domain: Input should be" in done.stdout
+    assert "document: environment.json: domain: must be" in done.stdout
     assert "0 of 1 verified" in done.stdout
 
 

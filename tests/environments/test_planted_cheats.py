@@ -120,6 +120,91 @@ CODE_CHEATS: dict[str, tuple[str, str, Check, str]] = {
         Check.IDENTIFYING_ARGUMENT,
         "renewed must not open all",
     ),
+    "takes a wildcard": (
+        "find_book",
+        FIND
+        + """
+    if author == "*":
+        return {"all": list(BOOKS.values()), "format": format}
+    for book in BOOKS.values():
+        if (book["author"], book["format"]) == (author, format):
+            return {"number": book["number"]}
+    raise ValueError(f"The library has no author named {author!r}.")
+""",
+        Check.SWALLOWED_ARGUMENT,
+        'find_book("author":"*","format":"large print") still has answer',
+    ),
+    "makes up a record for any argument": (
+        "get_due_date",
+        DUE
+        + """
+    book = BOOKS.get(number, {"due": "2026-01-15"})
+    due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
+    return {"due": due.isoformat()}
+""",
+        Check.SWALLOWED_ARGUMENT,
+        "whatever texts identify the record, there is one",
+    ),
+    "returns a blank": (
+        "get_due_date",
+        DUE + HONEST_DUE + "    return {'due': str(due)} if number != 'BK-2205' else '  '\n",
+        Check.RESULT,
+        "returns nothing",
+    ),
+    "returns false": (
+        "get_due_date",
+        DUE + HONEST_DUE + "    return {'due': str(due)} if number != 'BK-2205' else False\n",
+        Check.RESULT,
+        "returns nothing",
+    ),
+    "hangs on a long text": (
+        "find_book",
+        FIND
+        + """
+    while len(author) > 600:
+        pass
+    for book in BOOKS.values():
+        if (book["author"], book["format"]) == (author, format):
+            return {"number": book["number"]}
+    raise ValueError(f"The library has no author named {author!r}.")
+""",
+        Check.LIMITS,
+        "exceeds the limits",
+    ),
+    "shows a path of another system in an error": (
+        "get_due_date",
+        DUE
+        + HONEST_DUE.replace("find_book gives numbers", "see C:/data/books.csv").replace(
+            ":/d", ":\\\\d"
+        )
+        + "    return {'due': str(due)}\n",
+        Check.CLEAR_ERROR,
+        "shows a path or a traceback",
+    ),
+    "shows how it parses a day": (
+        "get_due_date",
+        DUE
+        + HONEST_DUE.replace(
+            "raise ValueError", "dt.date.fromisoformat(number)\n        raise ValueError"
+        )
+        + "    return {'due': str(due)}\n",
+        Check.CLEAR_ERROR,
+        "crashes instead of explaining (ValueError)",
+    ),
+    "returns nothing at all": (
+        "get_due_date",
+        DUE + "    return None\n",
+        Check.RESULT,
+        "returns nothing; return an object or a text",
+    ),
+    "only repeats a declared parameter": (
+        "get_due_date",
+        DUE
+        + HONEST_DUE.replace("_RENEWAL if renewed else ", "")
+        + "    return {'due': str(due), 'asked': f'renewed: {renewed}'}\n",
+        Check.LIVE_PARAMETER,
+        "no value of renewed was found that changes a result, but for repeating it",
+    ),
     "shows the address of an object": (
         "get_due_date",
         DUE + HONEST_DUE + "    return {'due': due.isoformat(), 'row': repr(object())}\n",
@@ -669,6 +754,44 @@ async def test_a_tool_without_gold_calls_and_parameters_is_judged_too(
     assert words in evidence(await verdict_of(workshop, sandbox), check)
 
 
+async def test_a_parameter_outside_the_gold_calls_takes_garbage_too(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_function(
+        "get_due_date",
+        DUE.replace("False)", "False, copies: int = 1)")
+        + HONEST_DUE
+        + "    return {'due': str(due), 'share': 100 // copies}\n",
+    )
+    parameter = {"type": "integer", "default": 1}
+    workshop.change_document(
+        put("tools", 1, "input_schema", "properties", "copies", value=parameter)
+    )
+    details = evidence(await verdict_of(workshop, sandbox), Check.CLEAR_ERROR)
+    assert "crashes instead of explaining (ZeroDivisionError)" in details
+
+
+@pytest.mark.parametrize("schema", [{"type": "string"}, {"type": ["string", "null"]}])
+async def test_an_answer_without_the_argument_that_identifies_is_refused(
+    workshop: Workshop, sandbox: Sandbox, schema: Document
+) -> None:
+    workshop.replace_function(
+        "find_book",
+        """def find_book(author: str | None = None, format: str = "hardcover") -> object:
+    if author is None:
+        return {"all": [b["number"] for b in BOOKS.values()]}
+    for book in BOOKS.values():
+        if (book["author"], book["format"]) == (author, format):
+            return {"number": book["number"]}
+    raise ValueError(f"The library has no author named {author!r}.")
+""",
+    )
+    workshop.change_document(put(*AUTHOR, value={**schema, "examples": ["Tomas Brandt"]}))
+    workshop.change_document(put("tools", 0, "input_schema", "required", value=[]))
+    details = evidence(await verdict_of(workshop, sandbox), Check.GUESSABLE)
+    assert "solves [1]" in details
+
+
 async def test_results_of_other_arguments_must_repeat(workshop: Workshop, sandbox: Sandbox) -> None:
     late = "    row = hash(object()) if number == 'BK-2205' else 0\n"
     workshop.replace_function(
@@ -742,3 +865,64 @@ async def test_an_answer_that_depends_on_the_episode_seed_is_refused(
     details = evidence(verdict, Check.DETERMINISM)
     assert "under another episode seed" in details
     assert "loses answer 2" in details
+
+
+STATEFUL = """
+_SEATS = {"TR-88": ["14C", "15A"], "TR-95": ["7D", "8A"]}
+_BOOKED: dict[str, str] = {}
+
+
+def find_book(author: str, format: str = "hardcover") -> dict[str, str]:
+    if author not in _SEATS:
+        raise ValueError(f"There is no train {author!r}; the trains are {', '.join(_SEATS)}.")
+    seat = _SEATS[author][format != "hardcover"]
+    code = f"PNR-{sum(map(ord, author + seat))}"
+    _BOOKED[code] = seat[::-1]
+    return {"reservation": code}
+
+
+def get_due_date(number: str, renewed: bool = False) -> dict[str, str]:
+    if number not in _BOOKED:
+        raise ValueError(f"There is no reservation {number!r}; find_book makes one.")
+    return {"gate": "Gate " + _BOOKED[number], "paper": "A4" if renewed else "A6"}
+"""
+
+
+async def test_a_handle_that_an_earlier_call_made_needs_no_known_neighbour(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    code = f"PNR-{sum(map(ord, 'TR-8815A'))}"
+    (workshop.path / "tools.py").write_text(STATEFUL, encoding="utf-8")
+    workshop.change_document(
+        both(
+            put(*AUTHOR, value={"type": "string"}),
+            put(*NUMBER, value={"type": "string"}),
+            put("sub_tasks", 0, "answer", value=code),
+            put("sub_tasks", 1, "answer", value="Gate A51"),
+            put("gold", 0, "arguments", "author", "value", value="TR-88"),
+            put("gold", 0, "arguments", "author", "neighbours", value=["TR-95"]),
+            put("gold", 1, "arguments", "number", "value", value=code),
+            put("gold", 1, "arguments", "number", "neighbours", value=[]),
+        )
+    )
+    assert (await verdict_of(workshop, sandbox)).failed_checks == ()
+
+
+async def test_a_list_that_drops_results_is_live_without_examples(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_function(
+        "find_book",
+        FIND.replace("'hardcover')", "'hardcover', avoid: list[str] = [])")
+        + """
+    own = [b for b in BOOKS.values() if (b["author"], b["format"]) == (author, format)]
+    if not own:
+        raise ValueError(f"The library has no author named {author!r}.")
+    return {"numbers": [b["number"] for b in own if b["number"] not in avoid]}
+""",
+    )
+    parameter: Document = {"type": "array", "items": {"type": "string"}, "default": []}
+    workshop.change_document(
+        put("tools", 0, "input_schema", "properties", "avoid", value=parameter)
+    )
+    assert (await verdict_of(workshop, sandbox)).failed_checks == ()

@@ -6,7 +6,7 @@ from astra_mcp.answers import answer_fault
 from astra_mcp.environments.acceptance.leaks import leak_failures
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle, EnvironmentDocument
-from astra_mcp.environments.loading import document_faults
+from astra_mcp.environments.loading import document_faults, missing_fields
 
 __all__ = ["document_failures", "fault_check"]
 
@@ -30,13 +30,7 @@ def fault_check(fault: str) -> Check:
 
 
 def _incomplete(document: EnvironmentDocument) -> Iterator[FailedCheck]:
-    missing = [n for n in ("answer", "scenario_type", "gold") if not getattr(document, n)]
-    missing += [
-        f"sub_tasks[{i}].{n}"
-        for i, sub in enumerate(document.sub_tasks)
-        for n in ("question", "hop_level", "is_parallel")
-        if getattr(sub, n) in (None, "")
-    ]
+    missing = missing_fields(document)
     if missing:
         detail = f"environment.json lacks {', '.join(missing)}; it stays unverified without them"
         yield FailedCheck.of(Check.COMPLETE, detail)

@@ -26,7 +26,7 @@ __all__ = ["garbage_failures"]
 _TEXTS = ("", "zzqx-unknown", "ZZ-99999", "0", "zzqx " * 400)
 _WILDCARDS = ("*", "%", ".*", "all")
 _INTEGERS = (0, -1, 999_999_937, 10**15)
-_NUMBERS = (0.5, -1.5, 1e15)
+_NUMBERS = (0.5, -1.5, 10**15 + 0.5)
 _MAX_VALUES = 16
 _MAX_BASES = 2
 _Path = tuple[str, ...]
@@ -61,24 +61,19 @@ async def _gold_failures(bundle: Bundle, player: Player, index: int) -> AsyncIte
         kept = [a for a in wanted if contains_answer(seen.result.text, a)]
         if kept or masked(seen, words) == masked(usual, words):
             found = f"answer {kept[0]!r}" if kept else "the gold result"
-            detail = f"{_short(other)} still has {found}; refuse unknown values"
+            detail = f"{other} still has {found}; refuse unknown values"
             yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail)
     example = await _swallowing_example(tool, gold, player, before, wanted)
     if example is not None:
         detail = (
             f"{call}: whatever texts identify the record, there is one, such as for "
-            f"{_short(example)}; refuse unknown values"
+            f"{example}; refuse unknown values"
         )
         yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail)
 
 
 def _is_identifying(gold: GoldCall, name: str) -> bool:
     return name in gold.arguments and gold.arguments[name].role is ArgumentRole.IDENTIFYING
-
-
-def _short(call: PlannedCall) -> str:
-    text = str(call)
-    return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 def _garbage_calls(

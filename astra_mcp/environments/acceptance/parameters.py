@@ -142,14 +142,13 @@ def _is_echo(
     calls: tuple[PlannedCall, PlannedCall],
     results: tuple[Observation, Observation],
 ) -> bool:
-    """Tell whether two results differ in nothing but the values of the parameter."""
+    """Tell whether two results differ in nothing but each repeating its own value of the parameter."""
     if not all(seen.is_success for seen in results):
         return False
     default = property_of(tool, name).get("default")
     values = [call.arguments.get(name, default) for call in calls]
-    words = {t for value in values if value is not None for t in words_of(value)}
-    one, other = (masked(seen, words) for seen in results)
-    return one == other
+    words = [{"null", "none"} if v is None else {*words_of(v)} for v in values]
+    return masked(results[0], words[0]) == masked(results[1], words[1])
 
 
 def _texts(node: JsonValue) -> Iterator[str]:

@@ -28,12 +28,13 @@ __all__ = [
 
 DIED = "Died"
 """``error_kind`` of a call that destroyed its process."""
-LIMIT_KINDS = frozenset({DIED, "Timeout", "MemoryError"})
+LIMIT_KINDS = frozenset({DIED, "Timeout", "MemoryError", "ResultTooLarge"})
 """``error_kind`` of calls that exceeded a limit."""
 REFUSED = "Refused"
 """``error_kind`` of a call whose arguments the schema refuses."""
 
-_MAX_EXCEEDED = 3
+_MAX_EXCEEDED = 2
+_MAX_SHOWN = 240
 
 
 class LimitsExceededError(AstraError):
@@ -58,7 +59,8 @@ class PlannedCall:
 
     def __str__(self) -> str:
         arguments = canonical_json(dict(self.arguments)).decode()
-        return f"{self.tool}({arguments[1:-1]})"
+        text = f"{self.tool}({arguments[1:-1]})"
+        return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class Player:
         """Make a call in a fresh session, after other calls; equal plays are run once.
 
         Raises:
-            LimitsExceededError: Three calls have exceeded the limits.
+            LimitsExceededError: Two calls have exceeded the limits.
         """
         key = canonical_json([[c.tool, dict(c.arguments)] for c in (*after, call)])
         if key not in self._remembered:

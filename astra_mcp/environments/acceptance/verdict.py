@@ -25,7 +25,7 @@ class Check(StrEnum):
     LEAKED_ANSWER = "leaked_answer"
     """No answer stands where the agent reads it before any call."""
     ISOLATION = "isolation"
-    """Tool code touches no file, process, network or interpreter internals."""
+    """Tool code reaches for no file, process, network or interpreter internals."""
     LOAD = "load"
     """The module of the tools loads within its limits."""
     LIMITS = "limits"
@@ -41,15 +41,15 @@ class Check(StrEnum):
     ONLY_GOLD = "only_gold"
     """Other existing arguments have real results of their own."""
     LIVE_PARAMETER = "live_parameter"
-    """Every declared parameter changes some result."""
+    """Every declared parameter changes some result, by more than repeating itself."""
     CLEAR_ERROR = "clear_error"
     """Bad arguments are answered with errors that say what is wrong."""
     SWALLOWED_ARGUMENT = "swallowed_argument"
     """Senseless arguments are not answered as if they were good."""
     REWARD = "reward"
-    """An agent without calls scores 0, the oracle at least 0.999."""
+    """The oracle scores at least 0.999, and no gold call earns what it does not declare."""
     GUESSABLE = "guessable"
-    """Calling each tool once with its defaults solves nothing."""
+    """Calling each tool once, with what its schema suggests or with as little as it takes, solves nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,32 @@
+"""Reading JSON that people write: what Python would let pass in silence is refused."""
+
+import json
+from typing import Any, NoReturn
+
+__all__ = ["parse_strict"]
+
+
+def parse_strict(text: str) -> object:
+    """Parse a JSON document in which no key stands twice in an object, and every number is finite.
+
+    Raises:
+        json.JSONDecodeError: It is not JSON.
+        ValueError: It is refused; the message says why.
+        RecursionError: It nests too deeply.
+    """
+    return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        msg = f"the key {twice[0]!r} stands twice in one object; remove one"
+        raise ValueError(msg)
+    return row
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    msg = f"{name} is not JSON; use null or a number"
+    raise ValueError(msg)
