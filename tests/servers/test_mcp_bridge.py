@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +27,7 @@ from astra_mcp.errors import (
 )
 from astra_mcp.mcp_bridge import (
     ANONYMOUS,
+    MAX_BODY_BYTES,
     McpRequest,
     build_server,
     open_http,
@@ -79,9 +82,19 @@ def test_tools_survive_the_bridge(name: str, description: str) -> None:
     assert tool_from_mcp(mcp_types.Tool.model_validate_json(wire)) == tool
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """A call that has begun and ends when it is told to."""
+
+    begun: anyio.Event = field(default_factory=anyio.Event)
+    release: anyio.Event = field(default_factory=anyio.Event)
+
+
 @asynccontextmanager
-async def served(error: AstraError | None = None) -> AsyncGenerator[str]:
-    """Serve a tool that tells its caller and ``_meta``, or raises."""
+async def served(
+    error: AstraError | None = None, waiting: "Waiting | None" = None
+) -> AsyncGenerator[str]:
+    """Serve a tool that tells its caller and ``_meta``, or raises; ``wait`` waits."""
 
     async def list_tools(_: McpRequest) -> Sequence[ToolSpec]:
         return TOOLS
@@ -89,6 +102,9 @@ async def served(error: AstraError | None = None) -> AsyncGenerator[str]:
     async def call_tool(request: McpRequest, name: str, arguments: JsonObject) -> ToolResult:
         if error is not None:
             raise error
+        if waiting is not None and "wait" in arguments:
+            waiting.begun.set()
+            await waiting.release.wait()
         told: JsonObject = {
             "caller": request.caller,
             "meta": request.meta.get("dev.astra-mcp/seq"),
@@ -204,3 +220,68 @@ async def test_white_space_around_header_values_is_no_mismatch() -> None:
             answer = b"".join([chunk async for chunk in wire])
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert b'"name":"tell"' in answer
+
+
+def told(answer: httpx2.Response) -> JsonObject:
+    """Read what the tool told."""
+    assert answer.status_code == 200, answer.text
+    return answer.json()["result"]["structuredContent"]["arguments"]
+
+
+def tell(number: int | str, **arguments: Any) -> JsonObject:
+    params: JsonObject = {"name": "tell", "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+async def open_session(http: httpx2.AsyncClient, url: str) -> dict[str, str]:
+    """Shake hands; gives the headers of the session."""
+    hello: JsonObject = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": JsonObject(),
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    accept = {"Accept": "application/json, text/event-stream"}
+    opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+    opened = await http.post(url, headers=accept, json=opening)
+    return {**accept, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
+
+
+@pytest.mark.parametrize("again", [7, "7"])
+async def test_an_id_that_is_under_way_in_a_session_is_refused_and_mixes_up_no_answers(
+    again: int | str,
+) -> None:
+    waiting = Waiting()
+    answers: dict[str, httpx2.Response] = {}
+    async with served(waiting=waiting) as url, httpx2.AsyncClient(verify=False) as http:
+        mine, other = [await open_session(http, url) for _ in range(2)]
+
+        async def ask(name: str, headers: dict[str, str], number: int | str, **said: Any) -> None:
+            answers[name] = await http.post(url, headers=headers, json=tell(number, **said))
+
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as group:
+                group.start_soon(partial(ask, "first", mine, 7, wait=True))
+                await waiting.begun.wait()
+                await ask("second", mine, again, a=2)
+                await ask("of another", other, again, a=3)
+                waiting.release.set()
+        await ask("later", mine, again, a=4)
+    second = answers.pop("second")
+    assert (second.status_code, second.json()["id"]) == (400, again)
+    assert second.json()["error"]["code"] == mcp_types.INVALID_REQUEST
+    assert {name: told(answer) for name, answer in answers.items()} == {
+        "first": {"wait": True},
+        "of another": {"a": 3},
+        "later": {"a": 4},
+    }
+
+
+async def test_a_body_that_is_too_large_is_refused_in_a_session_too() -> None:
+    async with served() as url, httpx2.AsyncClient(verify=False) as http:
+        headers = await open_session(http, url)
+        answer = await http.post(url, headers=headers, content=b" " * (MAX_BODY_BYTES + 1))
+        nonsense = await http.post(
+            url, headers={**headers, "Content-Type": "application/json"}, content=b"garbage"
+        )
+    assert answer.status_code == 413
+    assert nonsense.json()["error"]["code"] == mcp_types.PARSE_ERROR
