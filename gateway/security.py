@@ -40,11 +40,15 @@ MAX_PATH_BYTES = 8 << 10
 MAX_LENGTH_DIGITS = 18
 BODY_SECONDS = 30.0
 """Within so many seconds a request must have arrived whole."""
+DISCARD_BYTES = 8 << 20
+DISCARD_SECONDS = 2.0
+"""So much of a refused request's body is read, for so long, that its client may see the refusal."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 ID_CHARACTERS = 6
 """So much of an episode's id may stand in a log."""
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
+_ID_LIKE = re.compile(r"[0-9a-fA-F]{16,}")
 _access_log = logging.getLogger("astra_mcp.access")
 
 
@@ -178,6 +182,7 @@ class Gate:
             return  # neither web sockets nor lifespan: the server's owner opens the planes
         began = time.perf_counter()
         status = 500
+        is_whole = not _has_body(scope["headers"])
 
         async def watched(message: Message) -> None:
             nonlocal status
@@ -191,14 +196,10 @@ class Gate:
             if body is None:
                 status = 499  # nobody waits for an answer; the number is what proxies log
                 return
+            is_whole = True
             await self._app(scope, body, watched)
         except Refusal as refusal:
-            await send_json(
-                watched,
-                refusal.status,
-                {"error": {"code": refusal.code, "message": refusal.message}},
-                refusal.headers,
-            )
+            await _refuse(refusal, watched, None if is_whole else receive)
         finally:
             path, seconds = scope["path"], time.perf_counter() - began
             self._observe(plane_of(path), status)
@@ -285,6 +286,37 @@ class Gate:
         return _replay(bytes(body), receive)
 
 
+async def _refuse(refusal: Refusal, send: Send, rest: Receive | None) -> None:
+    """Answer a request, and close its connection where the rest of its body would still come."""
+    body = {"error": {"code": refusal.code, "message": refusal.message}}
+    if rest is None:
+        await send_json(send, refusal.status, body, refusal.headers)
+        return
+
+    async def send_but_stay(message: Message) -> None:
+        # The answer is complete, by its length; its end would close the connection at once, and the
+        # client, which still sends, would be told of that instead.
+        is_end = message["type"] == "http.response.body"
+        await send({**message, "more_body": True} if is_end else message)
+
+    await send_json(send_but_stay, refusal.status, body, {**refusal.headers, "Connection": "close"})
+    discarded = 0
+    is_complete = False
+    with anyio.move_on_after(DISCARD_SECONDS):
+        while not is_complete and discarded <= DISCARD_BYTES:
+            message = await rest()
+            discarded += len(message.get("body", b""))
+            is_complete = not message.get("more_body", False)
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
+        for name, value in headers
+    )
+
+
 def _replay(body: bytes, receive: Receive) -> Receive:
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -299,13 +331,17 @@ def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
 
 
 def loggable_path(path: str) -> str:
-    """Render a path for a log: of each episode id only the beginning, no control characters."""
+    """Render a path for a log: of each episode id only the beginning, no control characters.
+
+    An id is what follows ``episodes``, and, because paths are mistyped, each long run of hex digits.
+    """
     parts = path.split("/")
     for index, part in enumerate(parts[:-1]):
         following = parts[index + 1]
         if part == "episodes" and len(following) > ID_CHARACTERS:
             parts[index + 1] = f"{following[:ID_CHARACTERS]}…"
-    return "".join(c if c.isprintable() else "?" for c in "/".join(parts))[:256]
+    shown = _ID_LIKE.sub(lambda match: f"{match[0][:ID_CHARACTERS]}…", "/".join(parts))
+    return "".join(c if c.isprintable() else "?" for c in shown)[:256]
 
 
 async def send_json(

@@ -1,5 +1,6 @@
 """Who may speak to the gateway, and how much."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +123,9 @@ async def test_too_many_or_too_large_headers_are_refused(gateway: Any) -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (431, "headers_too_large")
 
 
-async def send_without_end(stream: anyio.abc.SocketStream) -> None:
+async def send_without_end(stream: anyio.abc.SocketStream, piece: bytes = b"x" * 65536) -> None:
     for _ in range(10_000):
-        await stream.send(b"x" * 65536)
+        await stream.send(piece)
 
 
 async def test_a_head_that_never_ends_is_refused_before_it_fills_the_memory(gateway: Any) -> None:
@@ -135,6 +136,42 @@ async def test_a_head_that_never_ends_is_refused_before_it_fills_the_memory(gate
             with pytest.raises(anyio.BrokenResourceError):
                 await send_without_end(stream)
     assert (await gateway.stranger.get("/healthz")).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/episodes", "/healthz", "/mcp"])
+async def test_a_refused_body_is_not_read_to_its_end(gateway: Any, path: str) -> None:
+    port = int(gateway.url.rpartition(":")[2])
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with anyio.fail_after(20):
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(head.encode())
+            with pytest.raises(anyio.BrokenResourceError):
+                await send_without_end(stream, b"10000\r\n%s\r\n" % (b"x" * 65536))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "evil.example"])
+async def test_the_answer_to_a_refused_body_arrives_before_the_body_is_sent(
+    gateway: Any, host: str
+) -> None:
+    port = int(gateway.url.rpartition(":")[2])
+    body = b"x" * 1_000_000
+    head = f"POST /healthz HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
+    with anyio.fail_after(20):
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(head.encode())
+            answer = await stream.receive()
+            await stream.send(body)
+            assert [chunk async for chunk in stream] == []  # closed in order, with all read
+    assert answer.startswith(b"HTTP/1.1 413 " if host == "127.0.0.1" else b"HTTP/1.1 421 ")
+    assert b"connection: close\r\n" in answer
+    assert answer.endswith(b"}}")
+
+
+async def test_a_refusal_without_a_body_keeps_the_connection(gateway: Any) -> None:
+    for method in ("GET", "POST", "DELETE"):
+        answer = await gateway.stranger.request(method, "/v1/servers")
+        assert answer.status_code == 401
+        assert "connection" not in answer.headers
 
 
 async def test_two_host_headers_are_refused(gateway: Any) -> None:
@@ -190,6 +227,40 @@ def test_no_log_line_holds_a_whole_episode_id(episode: str, rest: str) -> None:
         shown = loggable_path(prefix + episode + rest)
         assert episode not in shown
         assert episode[:6] in shown
+
+
+@given(
+    st.lists(st.text("/.-_xyzé"), min_size=2, max_size=5),
+    st.text("0123456789abcdefABCDEF", min_size=32, max_size=80),
+)
+def test_no_log_line_holds_an_episode_id_of_a_mistyped_path(around: list[str], run: str) -> None:
+    shown = loggable_path(run.join(around))
+    assert re.search("[0-9a-fA-F]{7}", shown) is None
+    assert run[:6] in shown
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/episodes//{}/mcp",
+        "/Episodes/{}/mcp",
+        "/episode/{}/mcp",
+        "/servers/{}/mcp",
+        "/episodes/x/../{}",
+    ],
+)
+async def test_a_mistyped_address_leaves_no_episode_id_in_the_access_log(
+    gateway: Any, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    episode = (await gateway.episode())["id"]
+    with caplog.at_level("INFO", "astra_mcp.access"):
+        port = int(gateway.url.rpartition(":")[2])
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            line = f"GET {path.format(episode)} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+            await stream.send(line.encode())
+            await stream.receive()
+    assert episode[:6] in caplog.text
+    assert episode not in caplog.text
 
 
 def test_control_characters_do_not_reach_the_log() -> None:
