@@ -90,7 +90,13 @@ def _level_faults(subs: Sequence[SubTask], depths: Mapping[int, int]) -> Iterato
             yield _fault(f"sub_tasks[{index}].hop_level", message)
         is_parallel = width[level] > 1
         if sub.is_parallel not in (None, is_parallel):
-            others = f"{width[level] - 1} other sub-tasks stand on hop level {level}"
+            count = width[level] - 1
+            stand = (
+                "1 other sub-task stands"
+                if count == 1
+                else f"{count or 'no'} other sub-tasks stand"
+            )
+            others = f"{stand} on hop level {level}"
             message = f"must be {str(is_parallel).lower()}, since {others}"
             yield _fault(f"sub_tasks[{index}].is_parallel", message)
 

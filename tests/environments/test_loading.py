@@ -72,7 +72,7 @@ DOCUMENT_FAULTS: list[tuple[Change, str]] = [
     (remove("sub_tasks", 0, "question"), "sub_tasks[0].question: is required of a verified"),
     (remove("sub_tasks", 1, "hop_level"), "sub_tasks[1].hop_level: is required of a verified"),
     (remove("sub_tasks", 1, "is_parallel"), "sub_tasks[1].is_parallel: is required of a verified"),
-    (put("sub_tasks", value=[]), "sub_tasks: must have at least 1 item"),
+    (put("sub_tasks", value=[]), "sub_tasks: must not be empty"),
     (put("question", value=" "), "question: is blank"),
     (put("answer", value="\u2003"), "environment.json: answer: is blank"),
     (put("sub_tasks", 0, "question", value=" "), "sub_tasks[0].question: is blank"),
@@ -164,7 +164,7 @@ DOCUMENT_FAULTS: list[tuple[Change, str]] = [
     (put("tools", 0, "output_schema", value={"type": "text"}), "tools[0].output_schema: type"),
     # gold calls
     (put("gold", 0, "tool", value="look"), "gold[0].tool: there is no tool 'look'"),
-    (put("gold", 0, "solves", value=[]), "gold[0].solves: must have at least 1 item"),
+    (put("gold", 0, "solves", value=[]), "gold[0].solves: must not be empty"),
     (put("gold", 0, "solves", value=[7]), "gold[0].solves: there is no sub-task 7"),
     (
         put("gold", 0, "solves", value=[2]),

@@ -5,9 +5,41 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from astra_mcp.environments.acceptance import Check, Verdict, verdict_of_faults, verify_bundle
 from astra_mcp.environments.creation import create_bundle
+from astra_mcp.environments.loading import load_bundle
+from astra_mcp.errors import BundleError
+from astra_mcp.sandbox import Sandbox
 
-__all__ = ["Change", "Document", "Workshop", "both", "calling", "put", "remove"]
+__all__ = [
+    "AUTHOR",
+    "DUE",
+    "FIND",
+    "FORMAT",
+    "HONEST_DUE",
+    "NUMBER",
+    "Change",
+    "Document",
+    "Workshop",
+    "both",
+    "calling",
+    "evidence",
+    "put",
+    "remove",
+    "verdict_of",
+]
+
+AUTHOR = ("tools", 0, "input_schema", "properties", "author")
+FORMAT = ("tools", 0, "input_schema", "properties", "format")
+NUMBER = ("tools", 1, "input_schema", "properties", "number")
+FIND = "def find_book(author: str, format: str = 'hardcover') -> object:\n"
+DUE = "def get_due_date(number: str, renewed: bool = False) -> object:\n"
+HONEST_DUE = """
+    book = BOOKS.get(number)
+    if book is None:
+        raise ValueError(f"No book has the number {number!r}; find_book gives numbers.")
+    due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
+"""
 
 Document = dict[str, Any]
 Change = Callable[[Document], object]
@@ -103,3 +135,19 @@ class Workshop:
         document = json.loads(file.read_text(encoding="utf-8"))
         change(document)
         file.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+
+
+async def verdict_of(workshop: Workshop, sandbox: Sandbox) -> Verdict:
+    """Load and verify the bundle; a fault of loading refuses it."""
+    try:
+        bundle = load_bundle(workshop.path)
+    except BundleError as error:
+        return verdict_of_faults(workshop.path.name, error.faults)
+    return await verify_bundle(bundle, sandbox)
+
+
+def evidence(verdict: Verdict, check: Check) -> str:
+    """Details of one failed check; fails the test where the bundle passed it."""
+    details = [f.detail for f in verdict.failed_checks if f.check is check]
+    assert details, f"not refused by {check}: {verdict.failed_checks}"
+    return "\n".join(details)

@@ -1,0 +1,355 @@
+"""What the acceptance tries beyond single cheats, and what it must leave honest bundles."""
+
+import pytest
+
+from astra_mcp.environments.acceptance import Check
+from astra_mcp.environments.acceptance.isolation import isolation_failures
+from astra_mcp.sandbox import Sandbox
+
+from workshop import (
+    AUTHOR,
+    DUE,
+    FIND,
+    HONEST_DUE,
+    NUMBER,
+    Document,
+    Workshop,
+    both,
+    evidence,
+    put,
+    verdict_of,
+)
+
+
+async def test_made_up_values_are_tried_however_many_are_known(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_function(
+        "get_due_date",
+        DUE
+        + """
+    due = dt.date.fromisoformat(BOOKS.get(number, BOOKS["BK-9038"])["due"])
+    return {"due": str(due + (_RENEWAL if renewed else dt.timedelta()))}
+""",
+    )
+    names = [f"BK-{n}" for n in (2205, 6184, 1573, 4471, 3957, 8642, 5820, 7316)]
+    workshop.change_document(put("gold", 1, "arguments", "number", "neighbours", value=names))
+    details = evidence(await verdict_of(workshop, sandbox), Check.IDENTIFYING_ARGUMENT)
+    assert "made-up values of number, more than half" in details
+
+
+HANDLE: Document = {"type": "object", "properties": {}, "required": []}
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_tied"), [("_FOUND", False), ("_FOUND == ['BK-9038']", True)]
+)
+async def test_an_answer_after_other_calls_must_depend_on_them(
+    workshop: Workshop, sandbox: Sandbox, condition: str, is_tied: bool
+) -> None:
+    workshop.replace_code(
+        'return {"number": book["number"]',
+        '_FOUND.append(book["number"])\n            return {"number": book["number"]',
+    )
+    workshop.replace_function(
+        "get_due_date",
+        f"""def get_due_date() -> dict[str, str]:
+    if {condition}:
+        return {{"due": "2026-02-17"}}
+    raise ValueError("Find the large print edition first, then ask when it is due.")
+
+
+_FOUND: list[str] = []
+""",
+    )
+    workshop.change_document(put("tools", 1, "input_schema", value=HANDLE))
+    workshop.change_document(put("gold", 1, "arguments", value={}))
+    failed = (await verdict_of(workshop, sandbox)).failed_checks
+    details = [f.detail for f in failed if f.check is Check.IDENTIFYING_ARGUMENT]
+    assert any("whatever the calls before name" in d for d in details) is not is_tied
+
+
+SAME_TOOL = both(
+    put("sub_tasks", 0, "tool", value="get_due_date"),
+    put("sub_tasks", 0, "answer", value="2026-03-03"),
+    put("gold", 0, value={"tool": "get_due_date", "solves": [1]}),
+    put(
+        "gold",
+        0,
+        "arguments",
+        value={
+            "number": {"value": "BK-9038", "role": "identifying", "neighbours": ["BK-2205"]},
+            "renewed": {"value": True, "role": "identifying"},
+        },
+    ),
+)
+
+
+async def test_a_call_that_earns_more_than_it_declares_is_refused(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_function(
+        "get_due_date",
+        DUE + HONEST_DUE + "    return {'due': str(due), 'first': book['due']}\n",
+    )
+    workshop.change_document(SAME_TOOL)
+    details = evidence(await verdict_of(workshop, sandbox), Check.REWARD)
+    assert "also contains answer 2, '2026-02-17', which it does not declare" in details
+
+
+async def test_an_answer_that_the_call_itself_names_is_refused(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_function(
+        "get_due_date", DUE + HONEST_DUE + "    return {'due': str(due), 'number': number}\n"
+    )
+    workshop.change_document(put("sub_tasks", 1, "answer", value="BK-9038"))
+    details = evidence(await verdict_of(workshop, sandbox), Check.LEAKED_ANSWER)
+    assert "stands in the arguments of the call that should find it" in details
+
+
+REACHES = {
+    "o = open": "must not use open",
+    "import socket": "module 'socket' is not available to tools",
+    "from os import path": "module 'os' is not available to tools",
+    "from . import other": "module '.' is not available to tools",
+    "from io import open": "must not import open from io",
+    "random._os.fork()": "must not reach _os through random",
+    "__import__('os')": "must not use __import__",
+    "globals()['BOOKS'] = {}": "must not use globals",
+    "().__class__.__base__.__subclasses__()": "must not use __subclasses__",
+    "vars(dt)['__builtins__']['ev' + 'al']": "must not use __builtins__",
+    "getattr(find_book, '__globals__')": "must not use __globals__",
+    "e = exec": "must not use exec",
+}
+
+
+@pytest.mark.parametrize("statement", REACHES)
+def test_code_that_reaches_out_is_refused_where_it_hides_the_refusal(statement: str) -> None:
+    code = f"""
+def get(number: str) -> str:
+    try:
+        {statement}
+    except Exception:
+        pass
+    return number
+"""
+    source = f"import random\nimport datetime as dt\n{code}"
+    details = [f.detail for f in isolation_failures(source) if f.check is Check.ISOLATION]
+    assert any(REACHES[statement] in d for d in details), details
+
+
+def test_names_of_its_own_do_not_reach_out() -> None:
+    source = """
+from typing import NamedTuple
+
+class Phone(NamedTuple):
+    os: str
+    open: bool
+
+def find(input: str, id: int, open: bool = False) -> str:
+    compile = [input, id, open]
+    return str([*compile, Phone("x", open).os, Phone("x", open).open])
+"""
+    assert [*isolation_failures(source)] == []
+
+
+EXTRA_TOOLS = {
+    "return None": (Check.RESULT, "returns nothing"),
+    "return [][1]": (Check.CLEAR_ERROR, "crashes instead of explaining"),
+    "while True: pass": (Check.LIMITS, "exceeds the limits"),
+    "print('x')": (Check.RESULT, "prints instead"),
+    "return b'x'": (Check.RESULT, "JSON cannot carry"),
+    "return {'k': hash(object())}": (Check.DETERMINISM, "differs between"),
+    "raise SystemExit": (Check.CLEAR_ERROR, "crashes instead of explaining"),
+}
+
+
+@pytest.mark.parametrize("body", EXTRA_TOOLS)
+async def test_a_tool_without_gold_calls_and_parameters_is_judged_too(
+    workshop: Workshop, sandbox: Sandbox, body: str
+) -> None:
+    check, words = EXTRA_TOOLS[body]
+    schema: Document = {"type": "object", "properties": {}}
+    tool: Document = {
+        "name": "opening_hours",
+        "description": "Say when it is open.",
+        "input_schema": schema,
+    }
+    workshop.change_document(lambda document: document["tools"].append(tool))
+    workshop.append_code(f"def opening_hours() -> object:\n    {body}\n")
+    assert words in evidence(await verdict_of(workshop, sandbox), check)
+
+
+async def test_a_parameter_outside_the_gold_calls_takes_garbage_too(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_function(
+        "get_due_date",
+        DUE.replace("False)", "False, copies: int = 1)")
+        + HONEST_DUE
+        + "    return {'due': str(due), 'share': 100 // copies}\n",
+    )
+    parameter = {"type": "integer", "default": 1}
+    workshop.change_document(
+        put("tools", 1, "input_schema", "properties", "copies", value=parameter)
+    )
+    details = evidence(await verdict_of(workshop, sandbox), Check.CLEAR_ERROR)
+    assert "crashes instead of explaining (ZeroDivisionError)" in details
+
+
+@pytest.mark.parametrize("schema", [{"type": "string"}, {"type": ["string", "null"]}])
+async def test_an_answer_without_the_argument_that_identifies_is_refused(
+    workshop: Workshop, sandbox: Sandbox, schema: Document
+) -> None:
+    workshop.replace_function(
+        "find_book",
+        """def find_book(author: str | None = None, format: str = "hardcover") -> object:
+    if author is None:
+        return {"all": [b["number"] for b in BOOKS.values()]}
+    for book in BOOKS.values():
+        if (book["author"], book["format"]) == (author, format):
+            return {"number": book["number"]}
+    raise ValueError(f"The library has no author named {author!r}.")
+""",
+    )
+    workshop.change_document(put(*AUTHOR, value={**schema, "examples": ["Tomas Brandt"]}))
+    workshop.change_document(put("tools", 0, "input_schema", "required", value=[]))
+    details = evidence(await verdict_of(workshop, sandbox), Check.GUESSABLE)
+    assert "solves [1]" in details
+
+
+async def test_results_of_other_arguments_must_repeat(workshop: Workshop, sandbox: Sandbox) -> None:
+    late = "    row = hash(object()) if number == 'BK-2205' else 0\n"
+    workshop.replace_function(
+        "get_due_date", DUE + HONEST_DUE + late + "    return {'due': str(due), 'row': row}\n"
+    )
+    details = evidence(await verdict_of(workshop, sandbox), Check.DETERMINISM)
+    assert "BK-2205" in details
+
+
+async def test_exactly_four_fifths_of_the_neighbours_are_enough(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_code(
+        "BK-2205 | Ida Moreau | audio | The Salt Orchard | 2026-01-27",
+        "BK-2205 | Ida Moreau | audio | The Salt Orchard | 2026-02-17",
+    )
+    schema = {"type": "string", "enum": ["BK-9038", "BK-2205", "BK-6184", "BK-1573", "BK-4471"]}
+    workshop.change_document(put(*NUMBER, value={**schema, "enum": [*schema["enum"], "BK-3957"]}))
+    workshop.change_document(put("gold", 1, "arguments", "number", "neighbours", value=[]))
+    details = [f.detail for f in (await verdict_of(workshop, sandbox)).failed_checks]
+    assert not any("more than 20%" in d for d in details)
+    workshop.change_document(put(*NUMBER, value=schema))
+    details = [f.detail for f in (await verdict_of(workshop, sandbox)).failed_checks]
+    assert any("1 of 4" in d and "more than 20%" in d for d in details)
+
+
+async def test_an_answer_in_a_default_is_refused(workshop: Workshop, sandbox: Sandbox) -> None:
+    workshop.replace_code(
+        'format: str = "hardcover")', 'format: str = "hardcover", number: str = "BK-9038")'
+    )
+    parameter = {"type": "string", "default": "BK-9038"}
+    workshop.change_document(
+        put("tools", 0, "input_schema", "properties", "number", value=parameter)
+    )
+    details = evidence(await verdict_of(workshop, sandbox), Check.LEAKED_ANSWER)
+    assert "the schema of find_book, properties, number, default" in details
+
+
+async def test_swallowed_garbage_is_refused_where_the_schema_lets_it_through(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_function(
+        "get_due_date",
+        DUE
+        + """
+    book = BOOKS.get(number) if number.startswith("BK-") else BOOKS["BK-9038"]
+    if book is None:
+        raise ValueError(f"No book has the number {number!r}; find_book gives numbers.")
+    due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
+    return {"due": due.isoformat()}
+""",
+    )
+    schema = {"type": "string", "examples": ["BK-7316", "BK-1573", "BK-5820", "BK-8642", "BK-3957"]}
+    workshop.change_document(put(*NUMBER, value=schema))
+    details = evidence(await verdict_of(workshop, sandbox), Check.SWALLOWED_ARGUMENT)
+    assert "still has answer '2026-02-17'" in details
+
+
+@pytest.mark.parametrize("num_draws", range(1, 5))
+async def test_an_answer_that_depends_on_the_episode_seed_is_refused(
+    workshop: Workshop, sandbox: Sandbox, num_draws: int
+) -> None:
+    workshop.replace_code("import datetime as dt", "import datetime as dt\nimport random")
+    draws = f"    odd = [random.randrange(2) for _ in range({num_draws})][-1]\n"
+    late = "    return {'due': str(due + dt.timedelta(days=odd))}\n"
+    workshop.replace_function("get_due_date", DUE + HONEST_DUE + draws + late)
+    verdict = await verdict_of(workshop, sandbox)
+    if any(f.check is Check.GOLD_ANSWER for f in verdict.failed_checks):
+        workshop.replace_code("days=odd", "days=1 - odd")  # then the first seed gives the answer
+        verdict = await verdict_of(workshop, sandbox)
+    details = evidence(verdict, Check.DETERMINISM)
+    assert "under another episode seed" in details
+    assert "loses answer 2" in details
+
+
+STATEFUL = """
+_SEATS = {"TR-88": ["14C", "15A"], "TR-95": ["7D", "8A"]}
+_BOOKED: dict[str, str] = {}
+
+
+def find_book(author: str, format: str = "hardcover") -> dict[str, str]:
+    if author not in _SEATS:
+        raise ValueError(f"There is no train {author!r}; the trains are {', '.join(_SEATS)}.")
+    seat = _SEATS[author][format != "hardcover"]
+    code = f"PNR-{sum(map(ord, author + seat))}"
+    _BOOKED[code] = seat[::-1]
+    return {"reservation": code}
+
+
+def get_due_date(number: str, renewed: bool = False) -> dict[str, str]:
+    if number not in _BOOKED:
+        raise ValueError(f"There is no reservation {number!r}; find_book makes one.")
+    return {"gate": "Gate " + _BOOKED[number], "paper": "A4" if renewed else "A6"}
+"""
+
+
+async def test_a_handle_that_an_earlier_call_made_needs_no_known_neighbour(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    code = f"PNR-{sum(map(ord, 'TR-8815A'))}"
+    (workshop.path / "tools.py").write_text(STATEFUL, encoding="utf-8")
+    workshop.change_document(
+        both(
+            put(*AUTHOR, value={"type": "string"}),
+            put(*NUMBER, value={"type": "string"}),
+            put("sub_tasks", 0, "answer", value=code),
+            put("sub_tasks", 1, "answer", value="Gate A51"),
+            put("gold", 0, "arguments", "author", "value", value="TR-88"),
+            put("gold", 0, "arguments", "author", "neighbours", value=["TR-95"]),
+            put("gold", 1, "arguments", "number", "value", value=code),
+            put("gold", 1, "arguments", "number", "neighbours", value=[]),
+        )
+    )
+    assert (await verdict_of(workshop, sandbox)).failed_checks == ()
+
+
+async def test_a_list_that_drops_results_is_live_without_examples(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_function(
+        "find_book",
+        FIND.replace("'hardcover')", "'hardcover', avoid: list[str] = [])")
+        + """
+    own = [b for b in BOOKS.values() if (b["author"], b["format"]) == (author, format)]
+    if not own:
+        raise ValueError(f"The library has no author named {author!r}.")
+    return {"numbers": [b["number"] for b in own if b["number"] not in avoid]}
+""",
+    )
+    parameter: Document = {"type": "array", "items": {"type": "string"}, "default": []}
+    workshop.change_document(
+        put("tools", 0, "input_schema", "properties", "avoid", value=parameter)
+    )
+    assert (await verdict_of(workshop, sandbox)).failed_checks == ()
