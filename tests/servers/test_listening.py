@@ -40,9 +40,13 @@ class Told:
         self.reading.set()
         while message.get("more_body"):
             message = await receive()
-        if message["type"] == "http.disconnect":
+        try:
+            if message["type"] != "http.disconnect":
+                await self._answer(scope, send)
+        finally:
             self.ended.set()
-            return
+
+    async def _answer(self, scope: Scope, send: Send) -> None:
         self.paths.append(scope["path"])
         if scope["path"] == "/wait":
             self.begun.set()
@@ -52,7 +56,6 @@ class Told:
         start = {"type": "http.response.start", "status": 200}
         await send({**start, "headers": [(b"content-length", length)]})
         await send({"type": "http.response.body", "body": body})
-        self.ended.set()
 
 
 @asynccontextmanager
