@@ -15,7 +15,6 @@ __all__ = [
     "AUTHOR",
     "DUE",
     "FIND",
-    "FORMAT",
     "HONEST_DUE",
     "NUMBER",
     "Change",
@@ -30,7 +29,6 @@ __all__ = [
 ]
 
 AUTHOR = ("tools", 0, "input_schema", "properties", "author")
-FORMAT = ("tools", 0, "input_schema", "properties", "format")
 NUMBER = ("tools", 1, "input_schema", "properties", "number")
 FIND = "def find_book(author: str, format: str = 'hardcover') -> object:\n"
 DUE = "def get_due_date(number: str, renewed: bool = False) -> object:\n"
