@@ -214,6 +214,8 @@ class UpstreamReply:
     result: ToolResult
     origin: Origin
     outcome: CallOutcome
+    cause: str = ""
+    """Why a failure came about, for those who read the record; never shown to the agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -526,5 +526,5 @@ def _failure_of(reply: UpstreamReply | Failure) -> Failure | None:
     if isinstance(reply, Failure):
         return reply
     if reply.origin.is_failure:
-        return Failure(boundary=reply.origin, message=reply.result.text)
+        return Failure(boundary=reply.origin, message=reply.cause or reply.result.text)
     return None

@@ -161,9 +161,14 @@ class EnvironmentSession:
                 if self._is_closed:
                     raise SandboxError(_CLOSED) from error
                 return self._killed(tool, error)
-            except SandboxError:
-                _log.exception("the sandbox of session %.8s failed", self._key)
-                return _error(_UNAVAILABLE, Origin.SANDBOX, CallOutcome.REJECTED)
+            except SandboxError as error:
+                _log.error("session %.8s of %s failed: %s", self._key, self._server.name, error)
+                return UpstreamReply(
+                    result=ToolResult.from_text(_UNAVAILABLE, is_error=True),
+                    origin=Origin.SANDBOX,
+                    outcome=CallOutcome.REJECTED,
+                    cause=str(error),
+                )
         result = render_answer(spec, answer)
         return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 from astra_mcp.cli.client_configs import Entry
 from astra_mcp.errors import ConfigError
+from astra_mcp.strict_json import parse_strict
 from astra_mcp.types import JsonObject
 
 __all__ = ["Merged", "known_caller", "merge_entry", "read_config", "write_config"]
@@ -40,7 +41,7 @@ def read_config(file: Path) -> JsonObject:
         return {}
     try:
         text = content.decode("utf-8-sig")
-        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        document = parse_strict(text)
     except (ValueError, RecursionError) as error:
         msg = (
             f"{file} is not plain JSON ({error}), and rewriting it could lose comments or settings."
@@ -166,16 +167,3 @@ def _replace(target: Path, content: bytes, mode: int) -> None:
         except OSError:
             Path(draft.name).unlink(missing_ok=True)
             raise
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) != len(pairs):
-        msg = "a name stands twice in one object"
-        raise ValueError(msg)
-    return document
-
-
-def _no_constant(name: str) -> NoReturn:
-    msg = f"{name} is no JSON value"
-    raise ValueError(msg)

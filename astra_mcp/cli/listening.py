@@ -131,7 +131,7 @@ async def run_until_stopped(serve: Callable[[], Awaitable[None]]) -> signal.Sign
 
     async def watch(*, task_status: TaskStatus[None]) -> None:
         nonlocal stopped_by
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as received:
             task_status.started()
             stopped_by = await anext(aiter(received))
         group.cancel_scope.cancel()

@@ -299,6 +299,7 @@ async def test_code_that_does_not_load_is_the_sandbox_failing(
         reply = await session.call("remember", {"word": "one"})
     assert reply.origin is Origin.SANDBOX
     assert "ZeroDivision" not in reply.result.text
+    assert "line 1: ZeroDivisionError" in reply.cause
 
 
 async def test_a_cancelled_call_takes_no_effect(server: EnvironmentServer) -> None:
