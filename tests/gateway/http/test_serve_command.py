@@ -100,8 +100,9 @@ async def test_an_oversized_result_is_an_error_that_says_what_to_do(served: Any)
         assert (await agent.call("say", {"text": "x"})).is_error is False
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["stop", "hang-up"])
 async def test_the_process_says_where_it_is_and_forgets_it_when_it_is_stopped(
-    start_serve: Any, tmp_path: Path, counter_bundle: Path
+    start_serve: Any, tmp_path: Path, counter_bundle: Path, number: signal.Signals
 ) -> None:
     home = tmp_path / "home"
     running = start_serve(home, "--environments", str(counter_bundle))
@@ -109,7 +110,7 @@ async def test_the_process_says_where_it_is_and_forgets_it_when_it_is_stopped(
     assert found is not None
     assert (found.url, found.pid) == (running.url, running.process.pid)
     assert (home / "records").stat().st_mode & 0o777 == 0o700
-    assert running.stop(signal.SIGTERM) == 0
+    assert running.stop(number) == 0
     assert find_gateway(home) is None
     assert not (home / "gateway.json").exists()
 
