@@ -1,5 +1,6 @@
 """``astra-mcp``: the commands, in the order in which a newcomer meets them."""
 
+import os
 from typing import Annotated
 
 import typer
@@ -8,6 +9,8 @@ from astra_mcp import __version__
 from astra_mcp.cli import connect, doctor, environments, episodes, rollout, run, serve
 
 __all__ = ["app", "main"]
+
+_LAST_STANDARD_STREAM = 2
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,4 +50,15 @@ app.command("doctor")(doctor.doctor)
 
 def main() -> None:
     """Run the command line."""
+    _open_standard_streams()
     app()
+
+
+def _open_standard_streams() -> None:
+    """Open what the parent left closed; a socket that takes its number would break the event loop."""
+    while True:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        if descriptor > _LAST_STANDARD_STREAM:
+            os.close(descriptor)
+            return
+        os.set_inheritable(descriptor, True)

@@ -192,6 +192,17 @@ async def status_of(url: str, headers: dict[str, str]) -> int:
         return int((await wire.receive()).split(b" ")[1])
 
 
+@pytest.mark.parametrize("closed", ["<&-", "</dev/null", "2>&- </dev/null"])
+def test_standard_streams_that_the_parent_left_closed_are_an_empty_input(
+    environment: dict[str, str], closed: str
+) -> None:
+    command = f'"{sys.executable}" -P -m astra_mcp run sold-prices {closed}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], capture_output=True, env=environment, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
 def test_an_unknown_name_is_answered_with_the_closest_ones(environment: dict[str, str]) -> None:
     done = run_to_end(["drone-show-wind"], environment)
     assert (done.returncode, done.stdout) == (1, "")
