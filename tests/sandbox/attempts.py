@@ -107,12 +107,12 @@ TABLE: dict[str, Attempt] = {
     ),
     "deep_recursion": Attempt(
         "import sys\nsys.setrecursionlimit(10 ** 9)\ndef f(n):\n    return f(n + 1)\nf(0)",
-        "died|Timeout|MemoryError|RecursionError",
+        "died|Timeout|MemoryError|RecursionError|SystemError",
         EITHER,
     ),
     "c_stack": Attempt(
         "x = ()\nfor _ in range(10 ** 6):\n    x = (x,)\nhash(x)\nreturn 'finished'",
-        "died|Timeout|RecursionError|MemoryError|returned finished",
+        "died|Timeout|RecursionError|MemoryError|SystemError|returned finished",
         EITHER,
     ),
     "sys_exit": Attempt("import sys\nsys.exit(3)", "SystemExit"),
