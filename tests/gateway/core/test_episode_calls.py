@@ -295,6 +295,7 @@ async def test_a_full_disk_fails_the_episode_and_leaves_the_record_whole(
     assert state.failure is not None
     assert state.failure.boundary is Origin.GATEWAY
     assert (await episode.call("add", {})).is_error
+    assert path.read_bytes().endswith(b"}\n")
     assert read_record(path).finished_calls == before.finished_calls
     assert len(server.executed) == (1 if room == 40 else 2)
 
