@@ -10,6 +10,8 @@ AstraError
         SandboxDiedError          tool code ended its own process, or was stopped for what it did
         SandboxLostError          a process ended for no fault of its tool code
     UpstreamError        a server behind the gateway failed
+        BusyError                 as many processes of a server as allowed run, and none ended in time
+        RelayedError              the other side answered a request with a JSON-RPC error
     GatewayError         the gateway could not do what it was asked to
         UnknownNameError          no such environment, server, episode or tool
         CallFaultError            a call's id, seq or other _meta contradicts the record
@@ -36,6 +38,7 @@ __all__ = [
     "AstraError",
     "BundleError",
     "BundleFault",
+    "BusyError",
     "CallFaultError",
     "CapacityError",
     "ConfigError",
@@ -45,6 +48,7 @@ __all__ = [
     "NotAvailableError",
     "PortInUseError",
     "RecordError",
+    "RelayedError",
     "SandboxDiedError",
     "SandboxError",
     "SandboxLostError",
@@ -119,6 +123,23 @@ class SandboxLostError(SandboxError):
 
 class UpstreamError(AstraError):
     """A server behind the gateway failed, after retries."""
+
+
+class BusyError(UpstreamError):
+    """As many processes of a server as allowed run, and none of them ended within the deadline."""
+
+
+class RelayedError(UpstreamError):
+    """The other side of a relayed request answered with a JSON-RPC error, which is passed on as it is."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(code, message, data)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.code})"
 
 
 class GatewayError(AstraError):

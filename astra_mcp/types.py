@@ -23,6 +23,7 @@ __all__ = [
     "Origin",
     "PastCall",
     "ServerKind",
+    "ServerStatus",
     "ToolResult",
     "ToolSpec",
     "UpstreamReply",
@@ -102,6 +103,17 @@ class ServerKind(StrEnum):
     """A real server in another process or on another host."""
 
 
+class ServerStatus(StrEnum):
+    """What is known of a server."""
+
+    READY = "ready"
+    """Its tools are known, and its last session was well."""
+    UNKNOWN = "unknown"
+    """Nobody has used it yet."""
+    FAILED = "failed"
+    """It could not be started or reached the last time."""
+
+
 class Origin(StrEnum):
     """Who is the author of a result (and so whether it counts)."""
 
@@ -154,6 +166,10 @@ class ToolSpec(BaseModel):
     input_schema: dict[str, Any]
     """JSON Schema 2020-12 of the arguments; its root is an object."""
     output_schema: dict[str, Any] | None = None
+    extra: dict[str, Any] = Field(
+        default_factory=dict[str, Any], exclude_if=lambda extra: not extra
+    )
+    """Further members of the MCP document (``title``, ``annotations``, ``icons``, ``_meta``), as listed."""
 
     def as_openai(self) -> JsonObject:
         """Render the OpenAI ``{"type": "function", ...}`` document."""
@@ -179,6 +195,14 @@ class ToolResult(BaseModel):
     content: tuple[ContentBlock, ...]
     structured: JsonValue = None
     is_error: bool = False
+    meta: JsonObject | None = Field(default=None, exclude_if=lambda meta: meta is None)
+    """``_meta`` of the result, as a relayed server gave it."""
+    asks: JsonObject | None = Field(default=None, exclude_if=lambda asks: asks is None)
+    """What a relayed server needs before it goes on (MCP 2026-07-28 ``InputRequiredResult``:
+    ``inputRequests``, ``requestState``); the content is empty then."""
+    refusal: JsonObject | None = Field(default=None, exclude_if=lambda refusal: refusal is None)
+    """The JSON-RPC error (``code``, ``message``, ``data``) with which a relayed server answered; the
+    content says its message then."""
 
     @classmethod
     def from_text(cls, text: str, *, is_error: bool = False) -> Self:

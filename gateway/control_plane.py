@@ -180,6 +180,8 @@ class ControlPlane:
                 version=u.version,
                 tools=len(u.tools),
                 mcp_url=f"{_base_url(request)}/servers/{u.name}/mcp",
+                status=u.status[0],
+                detail=u.status[1],
             )
             for u in self._catalog.upstreams()
         ]

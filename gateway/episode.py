@@ -25,6 +25,7 @@ from astra_mcp.errors import (
     UnknownNameError,
     UpstreamError,
 )
+from astra_mcp.exchange import SILENT, Exchange
 from astra_mcp.reward import Reward, score_episode, solved_by
 from astra_mcp.types import (
     CallOutcome,
@@ -205,6 +206,7 @@ class Episode:
         call_id: str | None = None,
         seq: int | None = None,
         fault: str | None = None,
+        exchange: Exchange = SILENT,
     ) -> ToolResult:
         """Run one tool call to its end and record it, whatever becomes of the caller.
 
@@ -220,6 +222,7 @@ class Episode:
             seq: Its place among the numbered calls, from 0 without gaps.
             fault: Why the agent's arguments are no JSON object; the call reaches no tool, is recorded
                 with this text and counts.
+            exchange: What the tool's server may know of the request; it is not recorded.
 
         Raises:
             UnknownNameError: The episode lists no such tool; the call is recorded and counted.
@@ -235,7 +238,7 @@ class Episode:
             await self._order.wait_for(seq)
             known = self._calls.get(call_id) if call_id else None
         if known is not None:
-            return await self._repeat(known, _digest(shown, arguments, fault))
+            return await self._repeat(known, _digest(shown, arguments, fault), exchange)
         refusal = self._refuse()
         if refusal is not None:
             return refusal
@@ -248,7 +251,7 @@ class Episode:
         call = _Call.of(started)
         if call_id:
             self._calls[call_id] = call
-        return await self._finish(call, started)
+        return await self._finish(call, started, exchange)
 
     def _refuse(self) -> ToolResult | None:
         """Answer in the place of the tools where the episode takes no more calls."""
@@ -277,7 +280,7 @@ class Episode:
             "give the final answer."
         )
 
-    async def _repeat(self, call: _Call, digest: bytes) -> ToolResult:
+    async def _repeat(self, call: _Call, digest: bytes, exchange: Exchange) -> ToolResult:
         if call.digest != digest:
             msg = "this call id was used for another call: choose a new one"
             raise CallFaultError(msg)
@@ -290,7 +293,7 @@ class Episode:
             started, call.unfinished = call.unfinished, None
             if call.seq is not None:
                 self._order.take(call.seq)
-            return await self._finish(call, started)
+            return await self._finish(call, started, exchange)
         if call.done is not None:
             await call.done.wait()
         return self._answer(call, await self._recorded_result(call))
@@ -332,10 +335,10 @@ class Episode:
             self._order.take(seq)
         return started
 
-    async def _finish(self, call: _Call, started: CallStarted) -> ToolResult:
+    async def _finish(self, call: _Call, started: CallStarted, exchange: Exchange) -> ToolResult:
         """Execute and record, also where the caller has gone: a retry finds the result."""
         call.done = self._running[call.n] = anyio.Event()
-        return self._answer(call, await completed(self._run_to_end(started)))
+        return self._answer(call, await completed(self._run_to_end(started, exchange)))
 
     @staticmethod
     def _answer(call: _Call, result: ToolResult) -> ToolResult:
@@ -343,11 +346,11 @@ class Episode:
             raise UnknownNameError(result.text)
         return result
 
-    async def _run_to_end(self, started: CallStarted) -> ToolResult:
+    async def _run_to_end(self, started: CallStarted, exchange: Exchange) -> ToolResult:
         began = time.perf_counter()
         self._last_activity = self._now()
         try:
-            reply = await self._execute(started)
+            reply = await self._execute(started, exchange)
             return self._record_reply(started, reply, time.perf_counter() - began)
         except RecordError as error:
             return self._fail_unrecorded(error)
@@ -355,7 +358,7 @@ class Episode:
             self._last_activity = self._now()
             self._running.pop(started.n).set()
 
-    async def _execute(self, started: CallStarted) -> UpstreamReply | Failure:
+    async def _execute(self, started: CallStarted, exchange: Exchange) -> UpstreamReply | Failure:
         if started.is_over_limit:
             await self.wait_idle(before=started.n)
             return _rejected(self._limit_text, Origin.LIMIT)
@@ -367,16 +370,16 @@ class Episode:
         async with turn.lock:
             if self._ended is not None and self._ended.failure is not None:
                 return self._ended.failure
-            return await self._ask_server(turn.session, started.tool, started)
+            return await self._ask_server(turn.session, started.tool, started, exchange)
 
     async def _ask_server(
-        self, session: UpstreamSession, tool: str, started: CallStarted
+        self, session: UpstreamSession, tool: str, started: CallStarted, exchange: Exchange
     ) -> UpstreamReply | Failure:
         """Call the server; the one place where its exceptions become data."""
         seconds = self._opened.limits.call_seconds
         try:
             with anyio.fail_after(seconds):
-                return await session.call(tool, started.arguments)
+                return await session.call(tool, started.arguments, exchange)
         except TimeoutError:
             message = f"no answer from {started.server} within {seconds:g} s"
             return Failure(boundary=Origin.UPSTREAM, message=message)

@@ -5,13 +5,14 @@ The consumer declares: ``Upstream``, ``Catalog`` and ``RecordSink`` are satisfie
 wire models below are shared by the control plane and its client.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal, NewType, Protocol, Self
+from typing import Annotated, Any, Literal, NewType, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from astra_mcp.exchange import SILENT, Exchange, Hear
 from astra_mcp.reward import JobItem, Reward
 from astra_mcp.types import (
     Failure,
@@ -20,6 +21,7 @@ from astra_mcp.types import (
     Origin,
     PastCall,
     ServerKind,
+    ServerStatus,
     ToolResult,
     ToolSpec,
     UpstreamReply,
@@ -45,7 +47,9 @@ __all__ = [
     "GoldCall",
     "PastCall",
     "RecordSink",
+    "RelaySession",
     "ServerInfo",
+    "ServerStatus",
     "SourceEnvironment",
     "SourceServers",
     "SourceTask",
@@ -71,7 +75,9 @@ FAULT_KEY = "dev.astra-mcp/argument-fault"
 class UpstreamSession(Protocol):
     """One episode's own view of a server: its state lives here. Calls come one at a time."""
 
-    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> UpstreamReply:
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
+    ) -> UpstreamReply:
         """Call a tool by its own name; failures come as replies with their origin.
 
         Raises:
@@ -81,6 +87,29 @@ class UpstreamSession(Protocol):
 
     async def aclose(self) -> None:
         """Release what the session holds; closing twice is allowed."""
+        ...
+
+
+@runtime_checkable
+class RelaySession(UpstreamSession, Protocol):
+    """A session with a server that speaks MCP itself: more than its tools can be reached."""
+
+    async def request(self, method: str, params: JsonObject, exchange: Exchange) -> JsonObject:
+        """Pass on a request other than ``tools/call``, and answer its result as the server gave it.
+
+        Args:
+            method: Such as ``resources/read``.
+            params: Without ``_meta``, which comes from the exchange.
+            exchange: Who asks.
+
+        Raises:
+            RelayedError: The server answered with a JSON-RPC error.
+            UpstreamError: The server could not answer.
+        """
+        ...
+
+    def watch(self, hear: Hear) -> None:
+        """Pass on the notifications that belong to no request (updated resources, log messages)."""
         ...
 
 
@@ -99,12 +128,40 @@ class Upstream(Protocol):
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """In the order in which agents see them."""
+        """In the order in which agents see them; empty before the first :meth:`prepare`."""
         ...
 
     @property
     def version(self) -> str:
         """Content hash; recorded with every episode, and checked before a replay."""
+        ...
+
+    @property
+    def relays(self) -> bool:
+        """True where its sessions are :class:`RelaySession`; False where tools are all there is."""
+        ...
+
+    @property
+    def capabilities(self) -> Mapping[str, JsonValue]:
+        """What it can do in MCP's terms, such as ``{"tools": {}}``; known after :meth:`prepare`."""
+        ...
+
+    @property
+    def instructions(self) -> str | None:
+        """What it tells its clients about its use; known after :meth:`prepare`."""
+        ...
+
+    @property
+    def status(self) -> tuple[ServerStatus, str]:
+        """What is known of it, and in words why where it failed."""
+        ...
+
+    async def prepare(self) -> None:
+        """Get to know the tools where nobody knows them yet; cheap where they are known.
+
+        Raises:
+            UpstreamError: It could not be started or reached; says so in words.
+        """
         ...
 
     @property
@@ -180,6 +237,17 @@ class Catalog(Protocol):
 
     def upstream(self, name: str) -> Upstream:
         """One server; ``UnknownNameError`` names the closest names."""
+        ...
+
+    def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
+        """Be told the name of every server that is added, removed or lists other tools than before.
+
+        Args:
+            hear: Must not raise and must not block.
+
+        Returns:
+            Ends it.
+        """
         ...
 
 
@@ -360,4 +428,8 @@ class ServerInfo(_Wire):
     kind: ServerKind
     version: str
     tools: int
+    """How many are known; 0 before its first use."""
     mcp_url: str
+    status: ServerStatus
+    detail: str
+    """Why it failed; else empty."""

@@ -12,6 +12,7 @@ import anyio
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.results import render_answer, render_refusal
 from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
+from astra_mcp.exchange import SILENT, Exchange
 from astra_mcp.sandbox.protocol import Raised, Returned, Sandbox, SandboxSession
 from astra_mcp.schemas import ArgumentCheck, compile_schema
 from astra_mcp.types import (
@@ -20,6 +21,7 @@ from astra_mcp.types import (
     Origin,
     PastCall,
     ServerKind,
+    ServerStatus,
     ToolResult,
     ToolSpec,
     UpstreamReply,
@@ -72,6 +74,29 @@ class EnvironmentServer:
     def marks(self) -> tuple[str, ...]:
         """What weakens the sandbox on this machine."""
         return self._sandbox.report.warnings
+
+    @property
+    def relays(self) -> bool:
+        """Tools are all there is."""
+        return False
+
+    @property
+    def capabilities(self) -> Mapping[str, JsonValue]:
+        """Tools."""
+        return {"tools": {}}
+
+    @property
+    def instructions(self) -> str | None:
+        """None: the question says what to do."""
+        return None
+
+    @property
+    def status(self) -> tuple[ServerStatus, str]:
+        """Always ready; a sandbox that fails is a failure of its episode."""
+        return ServerStatus.READY, ""
+
+    async def prepare(self) -> None:
+        """Everything is known from the bundle."""
 
     @property
     def bundle(self) -> Bundle:
@@ -132,12 +157,20 @@ class EnvironmentSession:
         self._turn = anyio.Lock()
         self._is_closed = False
 
-    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> UpstreamReply:
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
+    ) -> UpstreamReply:
         """Call a tool; bad arguments, errors of the tool and failures are replies.
+
+        Args:
+            tool: Its own name.
+            arguments: Checked here.
+            exchange: Not used: sandboxed code speaks to nobody.
 
         Raises:
             SandboxError: The session is closed, or was closed during the call.
         """
+        del exchange
         spec = self._server.tool(tool)
         if spec is None:
             names = ", ".join(t.name for t in self._server.tools)

@@ -9,6 +9,7 @@ import anyio
 
 from astra_mcp.cli.listening import bind, listen, url_of
 from astra_mcp.errors import UnknownNameError, UpstreamError
+from astra_mcp.exchange import SILENT, Exchange
 from astra_mcp.reward import JobItem
 from astra_mcp.types import (
     CallOutcome,
@@ -28,13 +29,14 @@ from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.security import access_rules
 
 from in_memory_tools import spec
+from tools_only import ToolsOnly, Unchanging
 
 KEY = "a control key for these tests"
 NAME = "harbour"
 
 
 @dataclass
-class HarbourServer:
+class HarbourServer(ToolsOnly):
     """Tools: ``look`` solves the job, ``sink`` fails the server."""
 
     name: str = NAME
@@ -54,9 +56,11 @@ class HarbourServer:
         del key, seed, past
         return self
 
-    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> UpstreamReply:
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
+    ) -> UpstreamReply:
         """Call a tool."""
-        del arguments
+        del arguments, exchange
         if tool == "sink":
             raise UpstreamError("the harbour is flooded")
         result = ToolResult.from_text("a ship of 300 tons")
@@ -70,7 +74,7 @@ class HarbourServer:
 
 
 @dataclass
-class HarbourCatalog:
+class HarbourCatalog(Unchanging):
     """One environment."""
 
     server: HarbourServer

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from astra_mcp.errors import UnknownNameError
+from astra_mcp.exchange import SILENT, Exchange
 from astra_mcp.reward import JobItem
 from astra_mcp.types import (
     CallOutcome,
@@ -20,6 +21,8 @@ from astra_mcp.types import (
     UpstreamReply,
 )
 from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
+
+from tools_only import ToolsOnly, Unchanging
 
 
 class MemorySession:
@@ -39,7 +42,10 @@ class MemorySession:
             self.total += int(str(arguments.get("amount", 1)))
         return f"total {self.total} coins"
 
-    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> UpstreamReply:
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
+    ) -> UpstreamReply:
+        del exchange
         self.server.executed.append((tool, dict(arguments)))
         match arguments.get("do"):
             case "wait":
@@ -71,7 +77,7 @@ def _reply(
 
 
 @dataclass
-class MemoryServer:
+class MemoryServer(ToolsOnly):
     """A server of counters, one for each session."""
 
     name: str = "coins"
@@ -96,7 +102,7 @@ class MemoryServer:
         return self.sessions[-1]
 
 
-class MemoryCatalog:
+class MemoryCatalog(Unchanging):
     """One environment named ``coins`` and, where asked for, a second server."""
 
     def __init__(self, *servers: MemoryServer) -> None:

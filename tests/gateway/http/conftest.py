@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from astra_mcp.cli.listening import bind, listen, url_of
 from astra_mcp.errors import UnknownNameError
+from astra_mcp.exchange import SILENT, Exchange
 from astra_mcp.reward import JobItem
 from astra_mcp.types import (
     CallOutcome,
@@ -37,6 +38,8 @@ from gateway.keys import derive_secret
 from gateway.metrics import Metrics
 from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.security import access_rules
+
+from tools_only import ToolsOnly, Unchanging
 
 CONTROL_KEY = "a control key for tests"
 START_SECONDS = 60.0
@@ -58,7 +61,10 @@ class CounterSession:
             return f"total {self.total}"
         return str(arguments.get("text", ""))
 
-    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> UpstreamReply:
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
+    ) -> UpstreamReply:
+        del exchange
         self.server.executed += 1
         if tool == "wait":
             self.server.waiting.set()
@@ -84,7 +90,7 @@ TOOLS = tuple(
 
 
 @dataclass
-class CounterServer:
+class CounterServer(ToolsOnly):
     """A server whose sessions count."""
 
     name: str
@@ -107,7 +113,7 @@ def counter_server() -> type[CounterServer]:
     return CounterServer
 
 
-class CounterCatalog:
+class CounterCatalog(Unchanging):
     """Environments whose answer is ``total 3``, solved by ``add``."""
 
     def __init__(self, *servers: CounterServer) -> None:

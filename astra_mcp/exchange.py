@@ -1,0 +1,70 @@
+"""A request on its way from a client to a server, and the way back while it is under way.
+
+The gateway makes an :class:`Exchange` of every request that it passes on; a server that relays hands the
+client's ``_meta`` on and speaks to the client through its :class:`Channel`. Knows JSON and the names of
+MCP's two eras; knows neither transports nor episodes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from astra_mcp.types import JsonObject, JsonValue
+
+__all__ = ["SILENT", "Channel", "Era", "Exchange", "Hear"]
+
+
+class Era(StrEnum):
+    """The two ways in which MCP is spoken."""
+
+    HANDSHAKE = "handshake"
+    """Up to 2025-11-25: ``initialize``, sessions, requests of the server to its client."""
+    MODERN = "modern"
+    """From 2026-07-28: every request stands alone; a server that needs input answers what it needs."""
+
+
+Hear = Callable[[str, JsonObject], None]
+"""Takes a notification's method and params; must not raise and must not block."""
+
+
+class Channel(Protocol):
+    """The way back to the client of one request, open until its result is answered."""
+
+    @property
+    def capabilities(self) -> Mapping[str, JsonValue]:
+        """What the client declares that it can do (``sampling``, ``elicitation``, ``roots``, ...)."""
+        ...
+
+    async def notify(self, method: str, params: JsonObject) -> None:
+        """Send a notification; one that cannot be delivered any more is dropped."""
+        ...
+
+    async def ask(self, method: str, params: JsonObject) -> JsonObject:
+        """Send a request to the client and wait for its result.
+
+        Raises:
+            RelayedError: The client answered with a JSON-RPC error, or cannot do what is asked.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """What a server may know of the request that it answers."""
+
+    era: Era = Era.HANDSHAKE
+    """In which the client speaks."""
+    meta: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """``_meta`` for the server: the client's own, ``traceparent`` and ``progressToken`` included, less
+    what belongs to the protocol's envelope or to the gateway."""
+    params: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """Further members of a call's params to pass on (``inputResponses``, ``requestState``)."""
+    log_level: str | None = None
+    """The least level of log messages that the client asked for; None where it never did."""
+    channel: Channel | None = None
+    """None where the client hears nothing but the result."""
+
+
+SILENT = Exchange()
+"""A request whose client hears nothing but the result."""
