@@ -7,7 +7,7 @@ or from the environment, never from a command line.
 import os
 from pathlib import Path
 from tomllib import TOMLDecodeError
-from typing import Any
+from typing import Any, Literal
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
@@ -21,9 +21,17 @@ from pydantic_settings import (
 from astra_mcp.errors import ConfigError
 from astra_mcp.sandbox import SandboxLimits
 
-__all__ = ["AgentSettings", "ServeSettings", "Settings", "home_folder", "load_settings"]
+__all__ = [
+    "AgentSettings",
+    "LogFormat",
+    "ServeSettings",
+    "Settings",
+    "home_folder",
+    "load_settings",
+]
 
 DEFAULT_PORT = 8420
+LogFormat = Literal["text", "json"]
 
 
 def home_folder() -> Path:
@@ -45,6 +53,17 @@ class ServeSettings(BaseModel):
     """Further ``Host`` values to accept, besides the loopback names and the bound address."""
     max_body_bytes: int = Field(default=4 << 20, ge=1024)
     max_episodes: int = Field(default=10_000, ge=1)
+    """Of each worker."""
+    mcp_config: Path | None = None
+    """An ``mcpServers`` file; its servers are published beside the environments."""
+    workers: int = Field(default=1, ge=1, le=256)
+    """Processes that share the episodes; above 1 a supervisor starts and restarts them."""
+    public_url: str | None = None
+    """Base of the URLs that clients are given, where a reverse proxy stands before the gateway."""
+    drain_seconds: float = Field(default=30.0, ge=0, le=3600)
+    """How long calls under way may take after the gateway was asked to stop."""
+    log_format: LogFormat = "text"
+    """How standard error is written: lines for people, or one JSON object a line."""
 
 
 class AgentSettings(BaseModel):

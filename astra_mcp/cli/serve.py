@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ import typer
 
 from astra_mcp import __version__
 from astra_mcp.cli.compose import open_catalog, open_gateway
-from astra_mcp.cli.config import Settings, load_settings
+from astra_mcp.cli.config import LogFormat, ServeSettings, Settings, load_settings
 from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.cli.listening import bind, listen, run_until_stopped, url_of
 from astra_mcp.errors import ConfigError
@@ -28,7 +29,7 @@ from gateway.security import AccessRules, access_rules
 __all__ = ["serve"]
 
 
-def serve(
+def serve(  # noqa: PLR0913 - one parameter for each option
     *,
     host: Annotated[
         str | None, typer.Option(help="Address to listen on. [default: serve.host]")
@@ -47,6 +48,24 @@ def serve(
         list[Path] | None,
         typer.Option(help="Also publish this bundle, or folder of bundles. Repeatable."),
     ] = None,
+    mcp_config: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also publish the servers of this mcpServers file. [default: serve.mcp_config]"
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=256, help="Processes that share the episodes. [default: serve.workers]"
+        ),
+    ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            help="Base URL that clients use, behind a reverse proxy. [default: serve.public_url]"
+        ),
+    ] = None,
     trusted: Annotated[
         bool,
         typer.Option("--trusted", help="Run tool code even where this machine has no sandbox."),
@@ -54,16 +73,34 @@ def serve(
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Log every request to standard error.")
     ] = False,
+    log_format: Annotated[
+        LogFormat | None,
+        typer.Option(help="Log for people, or one JSON object a line. [default: serve.log_format]"),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print where it listens as one JSON object.")
     ] = False,
 ) -> None:
     """Serve every environment as MCP servers behind one gateway, until Ctrl-C."""
     with report_errors():
-        settings = _settings(host, port, environments or [])
-        _log_to_stderr(verbose=verbose)
+        given = {
+            "host": host,
+            "port": port,
+            "mcp_config": mcp_config,
+            "workers": workers,
+            "public_url": public_url,
+            "log_format": log_format,
+        }
+        settings = _settings(given, environments or [])
+        _log_to_stderr(settings.serve, verbose=verbose)
         if stdio:
-            _refuse_with_stdio(host=host, port=port, json=as_json or None)
+            _refuse_with_stdio(
+                host=host,
+                port=port,
+                workers=workers,
+                public_url=public_url,
+                json=as_json or None,
+            )
             stopped_by = run_async(_serve_stdio, settings, trusted, server)
         else:
             if server is not None:
@@ -108,9 +145,8 @@ async def _serve_stdio(
         return await run_until_stopped(plane.serve_stdio)
 
 
-def _settings(host: str | None, port: int | None, environments: list[Path]) -> Settings:
+def _settings(given: Mapping[str, object], environments: list[Path]) -> Settings:
     settings = load_settings()
-    given = {"host": host, "port": port}
     serving = settings.serve.model_copy(update={k: v for k, v in given.items() if v is not None})
     folders = (*settings.environments, *environments)
     return settings.model_copy(update={"serve": serving, "environments": folders})
@@ -131,11 +167,11 @@ def _rules(settings: Settings, key: str, listener: socket.socket) -> AccessRules
 def _refuse_with_stdio(**given: object) -> None:
     for option, value in given.items():
         if value is not None:
-            msg = f"--{option} belongs to HTTP: leave it out with --stdio"
+            msg = f"--{option.replace('_', '-')} belongs to HTTP: leave it out with --stdio"
             raise ConfigError(msg)
 
 
-def _log_to_stderr(*, verbose: bool) -> None:
+def _log_to_stderr(serving: ServeSettings, *, verbose: bool) -> None:
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
