@@ -5,13 +5,12 @@ can be sent there by its URL alone. Knows episodes and MCP; keys, sizes and host
 """
 
 import logging
-import re
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from secrets import token_hex
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import anyio
 from mcp.server.lowlevel import Server
@@ -30,13 +29,14 @@ from astra_mcp.errors import (
 from astra_mcp.mcp_bridge import STDIO, McpRequest, build_server, open_http, serve_stdio
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec, json_fault
 from gateway.episode import Episode
-from gateway.episodes import ALL_SERVERS, Episodes
+from gateway.episodes import Episodes
 from gateway.naming import routes_of
 from gateway.protocol import CALL_ID_KEY, FAULT_KEY, SEQ_KEY, Catalog, EpisodeId, EpisodeStatus
 from gateway.search import CALL_TOOL, MAX_LISTED, SEARCH_TOOLS, ToolCall, answer_search, read_call
 from gateway.security import send_json
+from gateway.targets import EpisodeTarget, InteractiveTarget, Target, target_at
 
-__all__ = ["AgentPlane", "EpisodeTarget", "InteractiveTarget", "is_agent_path"]
+__all__ = ["AgentPlane", "HotAnswers"]
 
 MAX_CALL_ID_LENGTH = 128
 MAX_SEQ = 2**53
@@ -46,33 +46,9 @@ MAX_SESSIONS = 10_000
 _INVALID_REQUEST = -32600
 _EXCHANGE_KEY = "astra_mcp.exchange"
 _log = logging.getLogger("astra_mcp.gateway")
-_PATH = re.compile(r"/mcp|/episodes/(?P<episode>[^/]+)/mcp|/servers/(?P<server>[^/]+)/mcp")
 _INSTRUCTIONS = (
     "Call the listed tools to solve the task. A result marked as an error says what to change."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class EpisodeTarget:
-    """One episode."""
-
-    id: EpisodeId
-
-
-@dataclass(frozen=True, slots=True)
-class InteractiveTarget:
-    """An endpoint whose state belongs to the caller."""
-
-    server: str | None
-    """None for all servers."""
-
-    @property
-    def endpoint(self) -> str:
-        """Name of the endpoint in records."""
-        return self.server or ALL_SERVERS
-
-
-Target = EpisodeTarget | InteractiveTarget
 
 
 @dataclass(slots=True)
@@ -83,26 +59,36 @@ class _Exchange:
     has_ended: bool = False
 
 
-def is_agent_path(path: str) -> bool:
-    """True where the agent plane answers."""
-    return _PATH.fullmatch(path) is not None
+class HotAnswers(Protocol):
+    """Answers the plain requests of agents without the SDK (see ``gateway.hot_path``)."""
+
+    async def answer(self, target: Target, scope: Scope, body: bytes, send: Send) -> bool:
+        """Answer one POST, or answer nothing and say False: then the SDK answers it."""
+        ...
 
 
 class AgentPlane:
     """Lists and calls the tools of episodes and interactive endpoints; an ASGI application."""
 
     def __init__(
-        self, catalog: Catalog, episodes: Episodes, *, stdio: InteractiveTarget | None = None
+        self,
+        catalog: Catalog,
+        episodes: Episodes,
+        *,
+        hot: HotAnswers | None = None,
+        stdio: InteractiveTarget | None = None,
     ) -> None:
         """Serve the episodes of one gateway.
 
         Args:
             catalog: What interactive endpoints show.
             episodes: Where episodes live.
+            hot: Asked first for each POST; None leaves all to the SDK.
             stdio: What a client on standard input and output is shown; by default all servers.
         """
         self._catalog = catalog
         self._episodes = episodes
+        self._hot = hot
         self._stdio = stdio or InteractiveTarget(None)
         # Two clients that each start a process share nothing, so their states must not meet.
         self._stdio_caller = f"{STDIO}-{token_hex(8)}"
@@ -215,23 +201,8 @@ class AgentPlane:
         if self._mcp is None:
             msg = "the agent plane is not open"
             raise GatewayError(msg)
-        try:
-            target = self._target_at(scope)
-            if scope["method"] == "GET":
-                # Nothing is ever sent unasked, so no stream is offered; MCP allows that answer.
-                fields = {"Allow": "POST, DELETE"}
-                await _send_error(send, 405, "POST a JSON-RPC message here", fields)
-                return
-            self._check(target, scope)
-        except UnknownNameError as error:
-            await _send_error(send, 404, str(error))
-            return
-        except RecordError:
-            _log.exception("a record cannot be read")
-            await _send_error(send, 500, "the gateway failed; its log says more")
-            return
-        except EpisodeEndedError as error:
-            await _send_error(send, 410, str(error))
+        target = await self._admit(scope, send)
+        if target is None:
             return
         exchange = _Exchange(target)
 
@@ -243,16 +214,32 @@ class AgentPlane:
                     await self._end_session(target, scope)
             await send(message)
 
+        if self._hot is not None and scope["method"] == "POST":
+            body, receive = await _take_body(receive)
+            if await self._hot.answer(target, scope, body, with_status):
+                return
         await self._mcp({**scope, _EXCHANGE_KEY: exchange}, receive, with_status)
 
-    def _target_at(self, scope: Scope) -> Target:
-        match = _PATH.fullmatch(scope["path"])
-        if match is None:
-            msg = "MCP is spoken at /mcp, /servers/{name}/mcp and /episodes/{id}/mcp"
-            raise UnknownNameError(msg)
-        if match["episode"] is not None:
-            return EpisodeTarget(EpisodeId(match["episode"]))
-        return InteractiveTarget(match["server"])
+    async def _admit(self, scope: Scope, send: Send) -> Target | None:
+        """Find where a request leads; None where it leads nowhere and was answered so."""
+        try:
+            target = target_at(scope["path"])
+            if scope["method"] == "GET":
+                # Nothing is ever sent unasked, so no stream is offered; MCP allows that answer.
+                fields = {"Allow": "POST, DELETE"}
+                await _send_error(send, 405, "POST a JSON-RPC message here", fields)
+                return None
+            self._check(target, scope)
+        except UnknownNameError as error:
+            await _send_error(send, 404, str(error))
+        except RecordError:
+            _log.exception("a record cannot be read")
+            await _send_error(send, 500, "the gateway failed; its log says more")
+        except EpisodeEndedError as error:
+            await _send_error(send, 410, str(error))
+        else:
+            return target
+        return None
 
     def _check(self, target: Target, scope: Scope) -> None:
         """Refuse what leads nowhere, before the protocol begins.
@@ -343,6 +330,21 @@ def _fault(request: McpRequest) -> str | None:
 def _mark_ended(request: McpRequest) -> None:
     if request.http is not None:
         cast("_Exchange", request.http.scope[_EXCHANGE_KEY]).has_ended = True
+
+
+async def _take_body(receive: Receive) -> tuple[bytes, Receive]:
+    """Take the body, which the gate holds in memory, and give it to whoever reads next."""
+    body, goes_on = b"", True
+    while goes_on:
+        message = await receive()
+        body += message.get("body", b"")
+        goes_on = message.get("more_body", False)
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        return first.pop() if first else await receive()
+
+    return body, replayed
 
 
 async def _send_error(

@@ -5,12 +5,13 @@ from contextlib import asynccontextmanager
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.agent_plane import AgentPlane, is_agent_path
+from gateway.agent_plane import AgentPlane
 from gateway.control_plane import build_control_plane
 from gateway.episodes import Episodes
 from gateway.metrics import Metrics
 from gateway.protocol import Catalog
 from gateway.security import AccessRules, Gate
+from gateway.targets import is_agent_path
 
 __all__ = ["open_app"]
 

@@ -19,12 +19,13 @@ from astra_mcp.cli.config import LogFormat, ServeSettings, Settings, load_settin
 from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.cli.listening import bind, listen, run_until_stopped, url_of
 from astra_mcp.errors import ConfigError
-from gateway.agent_plane import AgentPlane, InteractiveTarget
+from gateway.agent_plane import AgentPlane
 from gateway.episodes import open_episodes
 from gateway.keys import control_key_path, derive_secret, ensure_control_key
 from gateway.presence import RunningGateway, announce, claim_home
 from gateway.protocol import Catalog
 from gateway.security import AccessRules, access_rules
+from gateway.targets import InteractiveTarget
 
 __all__ = ["serve"]
 
