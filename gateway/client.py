@@ -21,6 +21,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from astra_mcp import __version__
 from astra_mcp.errors import EpisodeEndedError, TransportError
+from astra_mcp.tracing import client_span
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
 from gateway.protocol import (
     CALL_ID_KEY,
@@ -321,7 +322,8 @@ class EpisodeClient:
         if fault is not None:
             meta[FAULT_KEY] = fault
         params: JsonObject = {"name": name, "arguments": dict(arguments)}
-        result = await self._send("tools/call", params, meta=meta)
+        with client_span("tools/call", name, meta):
+            result = await self._send("tools/call", params, meta=meta)
         try:
             return ToolResult(
                 content=tuple(result["content"]),
