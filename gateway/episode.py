@@ -50,6 +50,7 @@ from gateway.record import (
     RecordFile,
     read_record,
 )
+from gateway.tracing import call_span, note_result, upstream_span
 
 __all__ = ["Episode", "Turn", "within_limit"]
 
@@ -350,8 +351,9 @@ class Episode:
         began = time.perf_counter()
         self._last_activity = self._now()
         try:
-            reply = await self._execute(started, exchange)
-            return self._record_reply(started, reply, time.perf_counter() - began)
+            with call_span(self.id, started.shown, started.arguments, exchange):
+                reply = await self._execute(started, exchange)
+                return self._record_reply(started, reply, time.perf_counter() - began)
         except RecordError as error:
             return self._fail_unrecorded(error)
         finally:
@@ -378,8 +380,11 @@ class Episode:
         """Call the server; the one place where its exceptions become data."""
         seconds = self._opened.limits.call_seconds
         try:
-            with anyio.fail_after(seconds):
-                return await session.call(tool, started.arguments, exchange)
+            with (
+                anyio.fail_after(seconds),
+                upstream_span(started.server or "", tool, exchange) as traced,
+            ):
+                return await session.call(tool, started.arguments, traced)
         except TimeoutError:
             message = f"no answer from {started.server} within {seconds:g} s"
             return Failure(boundary=Origin.UPSTREAM, message=message)
@@ -415,6 +420,7 @@ class Episode:
                 latency_ms=round(seconds * 1000, 3),
             )
         )
+        note_result(started.server, origin, result)
         self._solved |= solved
         if failure is not None:
             self.end(EpisodeStatus.FAILED, failure)
