@@ -86,24 +86,41 @@ def says(
 
 def asks(*calls: tuple[str, str, object], content: str | None = None) -> Response:
     """A message with calls: id, tool and arguments; arguments that are no string become JSON."""
-    rendered = [
-        {
-            "id": name,
-            "type": "function",
-            "function": {
-                "name": tool,
-                "arguments": value if isinstance(value, str) else json.dumps(value),
-            },
-        }
-        for name, tool, value in calls
-    ]
-    return _completion({"content": content, "tool_calls": rendered}, "tool_calls")
+    return _completion({"content": content, "tool_calls": _calls(*calls)}, "tool_calls")
 
 
 def refuses(status: int, message: str = "no", *, retry_after_ms: int = 1) -> Response:
     """An error; asks the client to come back at once, so that no test waits."""
     headers = {"retry-after-ms": str(retry_after_ms)}
     return JSONResponse({"error": {"message": message}}, status_code=status, headers=headers)
+
+
+def streams(content: str | None, *calls: tuple[str, str, object]) -> Response:
+    """A message in pieces, as clients get it that ask for ``stream``; calls as of :func:`asks`.
+
+    Texts and arguments are cut in the middle, so that the client has to put them together.
+    """
+    deltas: list[Body] = [{"role": "assistant"}]
+    deltas += [{"content": half} for half in _halves(content or "")]
+    for index, call in enumerate(_calls(*calls)):
+        first, second = _halves(call["function"]["arguments"])
+        begun = {**call, "index": index, "function": {**call["function"], "arguments": first}}
+        deltas += [
+            {"tool_calls": [begun]},
+            {"tool_calls": [{"index": index, "function": {"arguments": second}}]},
+        ]
+    reason = "tool_calls" if calls else "stop"
+    choices: list[Body] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": reason})
+    head = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": "scripted",
+    }
+    lines = [json.dumps({**head, "choices": [choice]}) for choice in choices]
+    text = "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"])
+    return Response(text, media_type="text/event-stream")
 
 
 def breaks_off(text: str = '{"id": "x", "choices": [{"mess') -> Response:
@@ -119,6 +136,25 @@ def sends(document: object) -> Response:
 def tool_texts(body: Body) -> Sequence[str]:
     """The results that a request hands back to the model, in order."""
     return [m["content"] for m in body["messages"] if m["role"] == "tool"]
+
+
+def _calls(*calls: tuple[str, str, object]) -> list[Body]:
+    return [
+        {
+            "id": name,
+            "type": "function",
+            "function": {
+                "name": tool,
+                "arguments": value if isinstance(value, str) else json.dumps(value),
+            },
+        }
+        for name, tool, value in calls
+    ]
+
+
+def _halves(text: str) -> tuple[str, str]:
+    middle = len(text) // 2
+    return text[:middle], text[middle:]
 
 
 def _completion(message: Body, finish_reason: str) -> Response:
