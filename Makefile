@@ -24,8 +24,8 @@ lint: .venv/dev.stamp  ## Check style, types and import contracts
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-bench: .venv/dev.stamp  ## Print the first figures: call, first call, creation, memory of 1,000 episodes
-	@$(BIN)/python -P benchmarks/episodes.py $(ARGS)
+bench: .venv/serve.stamp  ## Measure what the gateway costs, as ratios to the SDK's bare server
+	@$(BIN)/python -P benchmarks/gateway.py $(ARGS)
 
 wheel: .venv/dev.stamp  ## Build the wheel into dist/
 	$(BIN)/python -P -m hatchling build -t wheel
