@@ -1,10 +1,8 @@
 """``astra-mcp serve``: the gateway with everything that is published, over HTTP or stdio."""
 
-import logging
 import os
 import signal
 import socket
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -15,10 +13,12 @@ import typer
 
 from astra_mcp import __version__
 from astra_mcp.cli.compose import open_catalog, open_gateway
-from astra_mcp.cli.config import LogFormat, ServeSettings, Settings, load_settings
+from astra_mcp.cli.config import LogFormat, Settings, load_settings
 from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.cli.listening import bind, listen, run_until_stopped, url_of
+from astra_mcp.cli.logs import log_to_stderr
 from astra_mcp.errors import ConfigError
+from astra_mcp.tracing import open_tracing
 from gateway.agent_plane import AgentPlane
 from gateway.episodes import open_episodes
 from gateway.keys import control_key_path, derive_secret, ensure_control_key
@@ -93,7 +93,7 @@ def serve(  # noqa: PLR0913 - one parameter for each option
             "log_format": log_format,
         }
         settings = _settings(given, environments or [])
-        _log_to_stderr(settings.serve, verbose=verbose)
+        _log_to_stderr(settings, verbose=verbose)
         if stdio:
             _refuse_with_stdio(
                 host=host,
@@ -115,6 +115,7 @@ def serve(  # noqa: PLR0913 - one parameter for each option
 async def _serve_http(settings: Settings, trusted: bool, as_json: bool) -> signal.Signals | None:
     key = ensure_control_key(settings.home)
     with (
+        open_tracing(),
         bind(settings.serve.host, settings.serve.port) as listener,
         claim_home(settings.home),
     ):
@@ -143,7 +144,8 @@ async def _serve_stdio(
         open_episodes(catalog, settings.home, secret=derive_secret(key)) as episodes,
     ):
         plane = AgentPlane(catalog, episodes, stdio=InteractiveTarget(server))
-        return await run_until_stopped(plane.serve_stdio)
+        with open_tracing():
+            return await run_until_stopped(plane.serve_stdio)
 
 
 def _settings(given: Mapping[str, object], environments: list[Path]) -> Settings:
@@ -172,11 +174,10 @@ def _refuse_with_stdio(**given: object) -> None:
             raise ConfigError(msg)
 
 
-def _log_to_stderr(serving: ServeSettings, *, verbose: bool) -> None:
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
-    )
-    logging.getLogger("astra_mcp.access").setLevel(logging.INFO if verbose else logging.WARNING)
+def _log_to_stderr(settings: Settings, *, verbose: bool) -> None:
+    keys = [key.get_secret_value() for key in settings.serve.api_keys]
+    secrets = (ensure_control_key(settings.home), *keys)
+    log_to_stderr(settings.serve.log_format, verbose=verbose, secrets=secrets)
 
 
 def _report(
