@@ -1,0 +1,187 @@
+"""What the conformance fixture holds: the documents of its tools, and its resources.
+
+Written after the requirements that the conformance suites state for each scenario. Data alone: knows
+neither the protocol's two eras nor any transport.
+"""
+
+import base64
+import io
+import struct
+import wave
+import zlib
+
+from astra_mcp.types import JsonObject
+
+__all__ = [
+    "ENUM_FORM",
+    "FORM_WITH_DEFAULTS",
+    "IMAGE",
+    "NO_ARGUMENTS",
+    "RESOURCES",
+    "RESOURCE_CONTENTS",
+    "RICH_SCHEMA",
+    "SOUND",
+    "TEMPLATES",
+    "TEMPLATE_PREFIX",
+    "TEMPLATE_SUFFIX",
+    "form",
+    "schema",
+    "text",
+]
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def _red_pixel() -> str:
+    header = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(b"\x00\xff\x00\x00")), (b"IEND", b""))
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, body) for kind, body in chunks)
+    return base64.b64encode(png).decode()
+
+
+def _silence() -> str:
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(1)
+        sound.setframerate(8000)
+        sound.writeframes(b"\x80" * 8)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def text(words: str) -> JsonObject:
+    """Make a text block."""
+    return {"type": "text", "text": words}
+
+
+def schema(**properties: JsonObject) -> JsonObject:
+    """Make the schema of an object whose properties are all required."""
+    made: JsonObject = {"type": "object", "properties": dict(properties)}
+    return {**made, "required": list(properties)} if properties else made
+
+
+def form(message: str, **properties: JsonObject) -> JsonObject:
+    """Make the params of an ``elicitation/create`` request."""
+    return {"mode": "form", "message": message, "requestedSchema": schema(**properties)}
+
+
+IMAGE: JsonObject = {"type": "image", "data": _red_pixel(), "mimeType": "image/png"}
+"""A picture of one red point."""
+SOUND: JsonObject = {"type": "audio", "data": _silence(), "mimeType": "audio/wav"}
+"""One millisecond of silence."""
+NO_ARGUMENTS = schema()
+
+RICH_SCHEMA: JsonObject = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }
+    },
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+"""Uses the vocabulary of JSON Schema 2020-12 that a gateway may not lose."""
+
+FORM_WITH_DEFAULTS = form(
+    "Who are you?",
+    name={"type": "string", "default": "John Doe"},
+    age={"type": "integer", "default": 30},
+    score={"type": "number", "default": 95.5},
+    status={"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+    verified={"type": "boolean", "default": True},
+)
+"""Asks with a default for every primitive type."""
+
+ENUM_FORM = form(
+    "Choose from each list.",
+    untitledSingle={"type": "string", "enum": ["option1", "option2", "option3"]},
+    titledSingle={
+        "type": "string",
+        "oneOf": [
+            {"const": "value1", "title": "First Option"},
+            {"const": "value2", "title": "Second Option"},
+        ],
+    },
+    legacyEnum={
+        "type": "string",
+        "enum": ["opt1", "opt2", "opt3"],
+        "enumNames": ["Option One", "Option Two", "Option Three"],
+    },
+    untitledMulti={
+        "type": "array",
+        "items": {"type": "string", "enum": ["option1", "option2", "option3"]},
+    },
+    titledMulti={
+        "type": "array",
+        "items": {
+            "anyOf": [
+                {"const": "value1", "title": "First Choice"},
+                {"const": "value2", "title": "Second Choice"},
+            ]
+        },
+    },
+)
+"""Asks with each of the five kinds of choices."""
+
+RESOURCES: list[JsonObject] = [
+    {
+        "uri": "test://static-text",
+        "name": "Static text",
+        "description": "A text that never changes",
+        "mimeType": "text/plain",
+    },
+    {
+        "uri": "test://static-binary",
+        "name": "Static picture",
+        "description": "A picture that never changes",
+        "mimeType": "image/png",
+    },
+    {
+        "uri": "test://watched-resource",
+        "name": "Watched text",
+        "description": "A text that a client may subscribe to",
+        "mimeType": "text/plain",
+    },
+]
+RESOURCE_CONTENTS: dict[str, JsonObject] = {
+    "test://static-text": {
+        "uri": "test://static-text",
+        "mimeType": "text/plain",
+        "text": "This is the content of the static text resource.",
+    },
+    "test://static-binary": {
+        "uri": "test://static-binary",
+        "mimeType": "image/png",
+        "blob": IMAGE["data"],
+    },
+    "test://watched-resource": {
+        "uri": "test://watched-resource",
+        "mimeType": "text/plain",
+        "text": "This is the content of the watched resource.",
+    },
+}
+TEMPLATE_PREFIX, TEMPLATE_SUFFIX = "test://template/", "/data"
+TEMPLATES: list[JsonObject] = [
+    {
+        "uriTemplate": f"{TEMPLATE_PREFIX}{{id}}{TEMPLATE_SUFFIX}",
+        "name": "Data by id",
+        "description": "One document for every id",
+        "mimeType": "application/json",
+    }
+]
