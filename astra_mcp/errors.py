@@ -57,6 +57,7 @@ __all__ = [
     "TransportError",
     "UnknownNameError",
     "UpstreamError",
+    "WorkerError",
 ]
 
 
@@ -184,6 +185,10 @@ class NotAvailableError(GatewayError):
 
 class CapacityError(GatewayError):
     """As many episodes as allowed are open; close some or wait for them to expire."""
+
+
+class WorkerError(GatewayError):
+    """Another worker of this gateway does not answer; it may be starting again."""
 
 
 class PortInUseError(GatewayError, OSError):

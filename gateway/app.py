@@ -8,10 +8,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.agent_plane import AgentPlane
 from gateway.control_plane import build_control_plane
 from gateway.episodes import Episodes
+from gateway.fleet import open_fleet
 from gateway.metrics import Metrics
 from gateway.protocol import Catalog
 from gateway.security import AccessRules, Gate
 from gateway.targets import is_agent_path
+from gateway.workers import ALONE, Seat, send_on
 
 __all__ = ["open_app"]
 
@@ -24,6 +26,7 @@ async def open_app(
     rules: AccessRules,
     metrics: Metrics,
     readiness: Callable[[], Sequence[str]] = tuple,
+    seat: Seat = ALONE,
 ) -> AsyncGenerator[ASGIApp]:
     """Compose the planes; the application answers while the context is open.
 
@@ -35,14 +38,20 @@ async def open_app(
         rules: Who may speak to the gateway.
         metrics: Rendered at ``/metrics``.
         readiness: Names what keeps the gateway from taking episodes; empty where it is ready.
+        seat: Which of the workers this process is.
     """
     metrics.watch_open(episodes.count_open)
-    control = build_control_plane(catalog, episodes, metrics=metrics, readiness=readiness)
     plane = AgentPlane(catalog, episodes)
-    async with plane.open(max_body_bytes=rules.max_body_bytes) as agent:
+    async with (
+        open_fleet(seat, rules.control_key) as fleet,
+        plane.open(max_body_bytes=rules.max_body_bytes) as agent,
+    ):
+        control = build_control_plane(
+            catalog, episodes, metrics=metrics, readiness=readiness, fleet=fleet
+        )
 
         async def planes(scope: Scope, receive: Receive, send: Send) -> None:
             answering: ASGIApp = agent if is_agent_path(scope["path"]) else control
             await answering(scope, receive, send)
 
-        yield Gate(planes, rules, metrics.observe_request)
+        yield Gate(send_on(planes, seat), rules, metrics.observe_request)

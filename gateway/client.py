@@ -8,7 +8,7 @@ holds a key or an episode's address.
 import base64
 import re
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any, Self, TypeVar, cast
@@ -35,6 +35,7 @@ from gateway.protocol import (
     EpisodeState,
     GoldCall,
     ServerInfo,
+    WorkerInfo,
 )
 
 __all__ = [
@@ -51,10 +52,15 @@ CONTROL_SECONDS = 60.0
 CALL_SECONDS = 120.0
 """Deadline of one tool call; above the gateway's own default of 60 s, so that its answer arrives first."""
 CONNECT_SECONDS = 10.0
-SEND_ATTEMPTS = 3
-"""A call carries an id, so a broken connection is retried without calling twice."""
-RETRY_SECONDS = 0.2
-"""Wait before the second attempt; twice as long before the third."""
+RECONNECT_SECONDS = 10.0
+"""A gateway that is restarted may refuse and break connections for so long before that is an error. A call
+carries an id, so it is sent again without taking effect twice."""
+RETRY_SECONDS = 0.1
+"""Wait before the second attempt; twice as long before each further one."""
+MAX_RETRY_SECONDS = 1.0
+MAX_REDIRECTS = 3
+STOPPING = "stopping"
+"""Code of the answer to a request that came too late for a gateway that stops; nothing was done."""
 
 _HEADER_SAFE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _ENVELOPE: JsonObject = {
@@ -65,6 +71,8 @@ _ENVELOPE: JsonObject = {
 _ENVIRONMENTS = TypeAdapter(list[EnvironmentInfo])
 _SERVERS = TypeAdapter(list[ServerInfo])
 _GOLD = TypeAdapter(list[GoldCall])
+_STATES = TypeAdapter(list[EpisodeState])
+_WORKERS = TypeAdapter(list[WorkerInfo])
 _CREATED = TypeAdapter(list[EpisodeCreated])
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -158,10 +166,25 @@ class GatewayClient:
         """
         return self._model(EpisodeCreated, await self._post("/v1/episodes", _body(request)))
 
-    async def create_episodes(self, requests: Sequence[EpisodeRequest]) -> list[EpisodeCreated]:
-        """Open several episodes at once: all or none; answers in the order of the requests."""
-        data = await self._post("/v1/episodes:batch", [_body(r) for r in requests])
-        return _parse(_CREATED, data)
+    async def create_episodes(
+        self, requests: Sequence[EpisodeRequest], *, first: int = 0
+    ) -> list[EpisodeCreated]:
+        """Open several episodes at once: all or none; answers in the order of the requests.
+
+        Args:
+            requests: At most 1,024.
+            first: Number of the first one in the words of a refusal.
+        """
+        path = f"/v1/episodes:batch?first={first}" if first else "/v1/episodes:batch"
+        return _parse(_CREATED, await self._post(path, [_body(r) for r in requests]))
+
+    async def open_episodes(self) -> list[EpisodeState]:
+        """List the episodes that take calls, of all workers."""
+        return _parse(_STATES, await self._send("GET", "/v1/episodes"))
+
+    async def workers(self) -> list[WorkerInfo]:
+        """List the processes that share the episodes, the first one first."""
+        return _parse(_WORKERS, await self._send("GET", "/v1/workers"))
 
     async def episode(self, episode: EpisodeId) -> EpisodeState:
         """Read where an episode stands, its reward included."""
@@ -222,14 +245,21 @@ class GatewayClient:
     async def _request(self, method: str, path: str, body: JsonValue = None) -> httpx.Response:
         content = None if body is None else orjson.dumps(body)
         headers = self._headers | ({"Content-Type": "application/json"} if content else {})
+        timeout = httpx.Timeout(CONTROL_SECONDS, connect=CONNECT_SECONDS)
+
+        def build(url: str) -> httpx.Request:
+            return self.http.build_request(
+                method, url, content=content, headers=headers, timeout=timeout
+            )
+
+        # What was sent may have been done: only what can be asked twice is.
+        retried = () if method == "POST" else (httpx.ReadError, httpx.RemoteProtocolError)
         try:
             with anyio.fail_after(CONTROL_SECONDS):
-                return await self.http.request(
-                    method,
-                    self._base_url + path,
-                    content=content,
-                    headers=headers,
-                    timeout=httpx.Timeout(CONTROL_SECONDS, connect=CONNECT_SECONDS),
+                return await _retry(
+                    lambda: _follow(self.http, self._base_url + path, build),
+                    retried,
+                    RECONNECT_SECONDS,
                 )
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
             msg = (
@@ -256,6 +286,7 @@ class EpisodeClient:
         *,
         key: str | None = None,
         timeout_seconds: float = CALL_SECONDS,
+        reconnect_seconds: float = RECONNECT_SECONDS,
     ) -> None:
         """Name the endpoint.
 
@@ -264,11 +295,14 @@ class EpisodeClient:
             http: From :func:`open_http` or :attr:`GatewayClient.http`.
             key: An API key, where the interactive endpoints need one.
             timeout_seconds: Deadline of one request, waiting for a connection included.
+            reconnect_seconds: For so long a request is sent again where connections are refused or
+                break, as they do while a gateway is restarted.
         """
         self._url = mcp_url
         self._http = http
         self._authorization = {"Authorization": f"Bearer {key}"} if key else {}
         self._timeout_seconds = timeout_seconds
+        self._reconnect_seconds = reconnect_seconds
         self._ids = count(1)
 
     async def list_tools(self) -> tuple[ToolSpec, ...]:
@@ -353,17 +387,21 @@ class EpisodeClient:
 
     async def _post(self, content: bytes, headers: Mapping[str, str]) -> httpx.Response:
         timeout = httpx.Timeout(self._timeout_seconds, connect=CONNECT_SECONDS)
-        failure: Exception | None = None
+
+        def build(url: str) -> httpx.Request:
+            return self._http.build_request(
+                "POST", url, content=content, headers=headers, timeout=timeout
+            )
+
+        async def send() -> httpx.Response:
+            response = await _follow(self._http, self._url, build)
+            self._url = str(response.request.url)
+            return response
+
+        retried = (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ConnectTimeout)
         try:
             with anyio.fail_after(self._timeout_seconds):
-                for attempt in range(SEND_ATTEMPTS):
-                    await anyio.sleep(RETRY_SECONDS * attempt)
-                    try:
-                        return await self._http.post(
-                            self._url, content=content, headers=headers, timeout=timeout
-                        )
-                    except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
-                        failure = error
+                return await _retry(send, retried, self._reconnect_seconds)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
             failure = error
         msg = f"no answer from the gateway to an MCP request ({_describe(failure)})"
@@ -388,6 +426,56 @@ class EpisodeClient:
         if not response.is_success or reply.get("id") != request_id or "result" not in reply:
             raise _not_understood(None)
         return reply["result"]
+
+
+async def _follow(
+    http: httpx.AsyncClient, url: str, build: Callable[[str], httpx.Request]
+) -> httpx.Response:
+    """Send a request, and again to the worker that it belongs to where another one answers so.
+
+    Raises:
+        TransportError: It leads to another host, which must not learn what was meant for this one.
+        httpx.HTTPError: No answer came.
+    """
+    for _ in range(MAX_REDIRECTS):
+        response = await http.send(build(url), follow_redirects=False)
+        if response.status_code != 307 or "location" not in response.headers:
+            return response
+        here, there = response.request.url, response.request.url.join(response.headers["location"])
+        if (there.scheme, there.host) != (here.scheme, here.host):
+            msg = "the gateway sends the request on to another host, which is not followed"
+            raise TransportError(msg)
+        url = str(there)
+    msg = f"the gateway sent a request on more than {MAX_REDIRECTS} times"
+    raise TransportError(msg)
+
+
+async def _retry(
+    send: Callable[[], Awaitable[httpx.Response]],
+    retried: tuple[type[Exception], ...],
+    seconds: float,
+) -> httpx.Response:
+    """Send until there is an answer that is none of a gateway that stops, or the time is over."""
+    deadline = anyio.current_time() + seconds
+    pause = RETRY_SECONDS
+    while True:
+        is_late = anyio.current_time() >= deadline
+        try:
+            response = await send()
+        except retried:
+            if is_late:
+                raise
+        else:
+            if is_late or not _is_stopping(response):
+                return response
+        await anyio.sleep(pause)
+        pause = min(2 * pause, MAX_RETRY_SECONDS)
+
+
+def _is_stopping(response: httpx.Response) -> bool:
+    if response.status_code != 503:
+        return False
+    return _refusal(503, _decode(response)).code == STOPPING
 
 
 def _body(request: EpisodeRequest) -> JsonObject:

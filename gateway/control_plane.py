@@ -6,37 +6,45 @@ programs and a message that says what to do.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import anyio
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from astra_mcp import __version__
+from astra_mcp.concurrency import shielded
 from astra_mcp.errors import (
     AstraError,
     CapacityError,
     GatewayError,
     NotAvailableError,
     UnknownNameError,
+    WorkerError,
 )
+from gateway.client import RefusedError
 from gateway.episode import Episode
 from gateway.episodes import Episodes
+from gateway.fleet import Fleet, Slice
 from gateway.metrics import METRICS_CONTENT_TYPE, Metrics
 from gateway.protocol import (
     Catalog,
     EnvironmentInfo,
     EpisodeCreated,
+    EpisodeId,
     EpisodeRecord,
     EpisodeRequest,
     EpisodeState,
     GoldCall,
     ServerInfo,
+    WorkerInfo,
 )
+from gateway.workers import ALONE, FIRST
 
 __all__ = ["MAX_BATCH", "ControlPlane", "ErrorBody", "build_control_plane"]
 
@@ -82,22 +90,31 @@ _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (UnknownNameError, 404, "unknown_name"),
     (NotAvailableError, 422, "not_available"),
     (CapacityError, 503, "too_many_episodes"),
+    (WorkerError, 503, "worker_unreachable"),
     (GatewayError, 500, "gateway_error"),
 )
 _ERRORS: dict[int | str, dict[str, object]] = {
     401: {"model": ErrorBody, "description": "The control key is missing or wrong."},
     404: {"model": ErrorBody, "description": "There is nothing of this name."},
     422: {"model": ErrorBody, "description": "The request is wrong, or not available."},
-    503: {"model": ErrorBody, "description": "As many episodes as allowed are open."},
+    503: {
+        "model": ErrorBody,
+        "description": "As many episodes as allowed are open, or a worker does not answer.",
+    },
 }
 
 
 class ControlPlane:
-    """Answers the control API from the episode core and the catalog."""
+    """Answers the control API from the episode core and the catalog, and with the other workers."""
 
-    def __init__(self, catalog: Catalog, episodes: Episodes) -> None:
+    def __init__(
+        self, catalog: Catalog, episodes: Episodes, fleet: Fleet, readiness: Readiness
+    ) -> None:
         self._catalog = catalog
         self._episodes = episodes
+        self._fleet = fleet
+        self._seat = fleet.seat
+        self._readiness = readiness
 
     def routes(self) -> APIRouter:
         """Lay out the paths below ``/v1``."""
@@ -112,28 +129,73 @@ class ControlPlane:
         v1.add_api_route("/environments/{name}", self.environment, methods=["GET"])
         v1.add_api_route("/environments/{name}/gold", self.gold, methods=["GET"])
         v1.add_api_route("/servers", self.servers, methods=["GET"])
+        v1.add_api_route("/workers", self.workers, methods=["GET"])
         return v1
 
     async def create(self, body: EpisodeRequest, request: Request) -> EpisodeCreated:
         """Open an episode; give its `mcp_url` to the agent, and nothing else of the answer."""
-        return _created(await self._episodes.create(body), request)
+        refusal: GatewayError | None = None
+        for worker in await self._fleet.turn():
+            try:
+                if worker == self._seat.index:
+                    return self._created(await self._episodes.create(body), request)
+                return self._moved(await self._fleet.create(worker, body), worker, request)
+            except (CapacityError, WorkerError) as error:
+                refusal = error
+        raise refusal or CapacityError("no worker takes episodes")
 
     async def create_batch(
         self,
         body: Annotated[list[EpisodeRequest], Field(min_length=1, max_length=MAX_BATCH)],
         request: Request,
+        first: Annotated[int, Query(ge=0, description="Number of the first one in errors.")] = 0,
     ) -> list[EpisodeCreated]:
         """Open several episodes: all, in the order of the requests, or none."""
+        parts = await self._fleet.slices(body)
+        opened: dict[int, list[EpisodeCreated]] = {}
+        try:
+            await self._open_parts(parts, opened, request, first)
+        except BaseException:
+            with shielded():
+                await self._undo(parts, opened)
+            raise
+        return [created for part in parts for created in opened[part.first]]
+
+    async def _open_parts(
+        self,
+        parts: Sequence[Slice],
+        opened: dict[int, list[EpisodeCreated]],
+        request: Request,
+        first: int,
+    ) -> None:
+        faults: dict[int, AstraError] = {}
+
+        async def open_part(part: Slice) -> None:
+            try:
+                opened[part.first] = await self._create_part(part, request, first)
+            except AstraError as error:
+                faults[part.first] = error
+
+        async with anyio.create_task_group() as group:
+            for part in parts:
+                group.start_soon(open_part, part)
+        if faults:
+            raise faults[min(faults)]
+
+    async def _create_part(self, part: Slice, request: Request, first: int) -> list[EpisodeCreated]:
+        if part.worker != self._seat.index:
+            made = await self._fleet.create_slice(part)
+            return [self._moved(created, part.worker, request) for created in made]
         opened: list[Episode] = []
         try:
-            for index, wanted in enumerate(body):
+            for index, wanted in enumerate(part.requests, first + part.first):
                 opened.append(await self._create_item(index, wanted))
         except BaseException:
-            with anyio.CancelScope(shield=True):
+            with shielded():
                 for episode in opened:
                     await self._episodes.close(episode.id)
             raise
-        return [_created(episode, request) for episode in opened]
+        return [self._created(episode, request) for episode in opened]
 
     async def _create_item(self, index: int, wanted: EpisodeRequest) -> Episode:
         try:
@@ -142,9 +204,43 @@ class ControlPlane:
             msg = f"episode {index} of the batch (none was opened): {error}"
             raise type(error)(msg) from error
 
+    async def _undo(
+        self, parts: Sequence[Slice], opened: Mapping[int, Sequence[EpisodeCreated]]
+    ) -> None:
+        """Close what was opened of a batch that failed."""
+        for part in parts:
+            ids = [created.id for created in opened.get(part.first, ())]
+            if part.worker == self._seat.index:
+                for id in ids:
+                    await self._episodes.close(id)
+                continue
+            try:
+                await self._fleet.close(part.worker, ids)
+            except (WorkerError, RefusedError):
+                _log.exception("%d episodes of a failed batch are left to expire", len(ids))
+
+    def _created(self, episode: Episode, request: Request) -> EpisodeCreated:
+        return EpisodeCreated(
+            id=episode.id,
+            **self._addresses(episode.id, self._seat.index, request),
+            prompt=episode.prompt,
+            tools=episode.tools,
+            tools_hash=episode.tools_hash,
+            seed=episode.state().seed,
+            expires_at=episode.expires_at,
+        )
+
+    def _moved(self, created: EpisodeCreated, worker: int, request: Request) -> EpisodeCreated:
+        """Name another worker's episode as this request's sender reaches it."""
+        return created.model_copy(update=self._addresses(created.id, worker, request))
+
+    def _addresses(self, id: EpisodeId, worker: int, request: Request) -> dict[str, str]:
+        base = self._seat.base_url(request.scope, worker)
+        return {"mcp_url": f"{base}/episodes/{id}/mcp", "control_url": f"{base}/v1/episodes/{id}"}
+
     async def list_open(self) -> list[EpisodeState]:
         """List the episodes that take calls; the states of interactive endpoints are left out."""
-        return list(self._episodes.open_states())
+        return [*self._episodes.open_states(), *await self._fleet.open_episodes()]
 
     async def state(self, id: str) -> EpisodeState:
         """Read where an episode stands, its reward included."""
@@ -173,22 +269,54 @@ class ControlPlane:
 
     async def servers(self, request: Request) -> list[ServerInfo]:
         """List all servers, by name."""
+        base = self._seat.base_url(request.scope, FIRST)
         return [
             ServerInfo(
                 name=u.name,
                 kind=u.kind,
                 version=u.version,
                 tools=len(u.tools),
-                mcp_url=f"{_base_url(request)}/servers/{u.name}/mcp",
+                mcp_url=f"{base}/servers/{u.name}/mcp",
                 status=u.status[0],
                 detail=u.status[1],
             )
             for u in self._catalog.upstreams()
         ]
 
+    async def workers(self, request: Request) -> list[WorkerInfo]:
+        """List the processes that share the episodes; at the first one all, else the asked one."""
+        here = WorkerInfo(
+            index=self._seat.index,
+            url="",
+            pid=os.getpid(),
+            open_episodes=len(self._episodes.open_states()),
+            missing=tuple(self._readiness()),
+        )
+        found = [here, *await self._fleet.describe_others()]
+        return [
+            info.model_copy(update={"url": self._seat.base_url(request.scope, info.index)})
+            for info in sorted(found, key=lambda info: info.index)
+        ]
+
+    @property
+    def public_url(self) -> str | None:
+        """This worker's base URL where it is fixed; else clients know it by how they reached it."""
+        return self._seat.fixed_url(self._seat.index)
+
+    async def missing(self) -> tuple[str, ...]:
+        """Name what keeps this worker, and at the first one any worker, from taking episodes."""
+        others = await self._fleet.describe_others()
+        faults = [f"worker {info.index}: {fault}" for info in others for fault in info.missing]
+        return (*self._readiness(), *faults)
+
 
 def build_control_plane(
-    catalog: Catalog, episodes: Episodes, *, metrics: Metrics, readiness: Readiness
+    catalog: Catalog,
+    episodes: Episodes,
+    *,
+    metrics: Metrics,
+    readiness: Readiness,
+    fleet: Fleet | None = None,
 ) -> FastAPI:
     """Make the control API with its health checks, its metrics and its OpenAPI document.
 
@@ -196,17 +324,21 @@ def build_control_plane(
         catalog: What episodes can be opened of.
         episodes: Where they live.
         metrics: Rendered at ``/metrics``.
-        readiness: Names what keeps the gateway from taking episodes.
+        readiness: Names what keeps this process from taking episodes.
+        fleet: The other workers; by default there are none.
     """
+    plane = ControlPlane(catalog, episodes, fleet or Fleet(ALONE, {}), readiness)
+    public_url = plane.public_url
     app = FastAPI(
         title="astra-mcp control plane",
         version=__version__,
         description="Create, read and close episodes. Agents use MCP at each episode's mcp_url.",
+        servers=[{"url": public_url}] if public_url else None,
         docs_url=None,  # the page would load its scripts from another host
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.include_router(ControlPlane(catalog, episodes).routes(), tags=["control"])
+    app.include_router(plane.routes(), tags=["control"])
 
     async def healthz() -> Health:
         """Tell that the process answers."""
@@ -214,7 +346,7 @@ def build_control_plane(
 
     async def readyz(response: Response) -> Health:
         """Tell whether episodes can be opened; 503 with what is missing where not."""
-        missing = tuple(readiness())
+        missing = await plane.missing()
         response.status_code = 503 if missing else 200
         count = len(catalog.environments())
         return Health(status="not ready" if missing else "ok", missing=missing, environments=count)
@@ -239,6 +371,11 @@ def _answer_errors(app: FastAPI) -> None:
         status, code = next((s, c) for kind, s, c in _STATUS if isinstance(error, kind))
         return _error(status, code, str(error))
 
+    async def on_refused(_: Request, error: Exception) -> JSONResponse:
+        if not isinstance(error, RefusedError):
+            return await on_bug(_, error)
+        return _error(error.status, error.code, error.message)  # another worker's words
+
     async def on_invalid(_: Request, error: Exception) -> JSONResponse:
         faults = error.errors() if isinstance(error, RequestValidationError) else ()
         message = "; ".join(f"{'.'.join(map(str, f['loc']))}: {f['msg']}" for f in faults)
@@ -255,6 +392,7 @@ def _answer_errors(app: FastAPI) -> None:
         return _error(500, "gateway_error", "the gateway failed; its log says more")
 
     app.add_exception_handler(GatewayError, on_known)
+    app.add_exception_handler(RefusedError, on_refused)
     app.add_exception_handler(Exception, on_bug)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
@@ -263,22 +401,3 @@ def _answer_errors(app: FastAPI) -> None:
 def _error(status: int, code: str, message: str) -> JSONResponse:
     body = ErrorBody(error=ErrorDetail(code=code, message=message))
     return JSONResponse(body.model_dump(), status_code=status)
-
-
-def _created(episode: Episode, request: Request) -> EpisodeCreated:
-    base = _base_url(request)
-    return EpisodeCreated(
-        id=episode.id,
-        mcp_url=f"{base}/episodes/{episode.id}/mcp",
-        control_url=f"{base}/v1/episodes/{episode.id}",
-        prompt=episode.prompt,
-        tools=episode.tools,
-        tools_hash=episode.tools_hash,
-        seed=episode.state().seed,
-        expires_at=episode.expires_at,
-    )
-
-
-def _base_url(request: Request) -> str:
-    """Name the gateway as the client named it; its ``Host`` was checked before."""
-    return f"{request.url.scheme}://{request.headers['host']}"

@@ -56,6 +56,7 @@ __all__ = [
     "Upstream",
     "UpstreamReply",
     "UpstreamSession",
+    "WorkerInfo",
 ]
 
 EpisodeId = NewType("EpisodeId", str)
@@ -433,3 +434,18 @@ class ServerInfo(_Wire):
     status: ServerStatus
     detail: str
     """Why it failed; else empty."""
+
+
+class WorkerInfo(_Wire):
+    """One of the processes that share the episodes, as the control plane lists it."""
+
+    index: int
+    """From 0; the first one has the gateway's own address."""
+    url: str
+    """Its base URL."""
+    pid: int | None
+    """None where it does not answer; so is the number of episodes."""
+    open_episodes: int | None
+    """Episodes that take calls there; parked ones and interactive states are left out."""
+    missing: tuple[str, ...] = ()
+    """What keeps it from taking episodes; empty where it is ready."""

@@ -244,6 +244,7 @@ async def test_the_openapi_document_describes_every_path_and_its_errors(gateway:
         "/v1/environments/{name}",
         "/v1/environments/{name}/gold",
         "/v1/servers",
+        "/v1/workers",
         "/healthz",
         "/readyz",
         "/metrics",
