@@ -1,13 +1,16 @@
 """A server with everything that MCP's conformance suites ask for, in both eras of the protocol.
 
 An ordinary server of the SDK. ``python fixture.py --port 0`` serves it over HTTP and prints its address as
-JSON; :func:`make_fixture` makes it for a program that mounts it itself.
+JSON; :func:`make_fixture` makes it for a program that mounts it itself. The names of the tools that were
+called go to a file, one a line, so that a record of the calls can be held against it.
 """
 
 import argparse
 import json
+import os
 import socket
 import sys
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -71,7 +74,8 @@ class _ChangingServer(Server[dict[str, Any]]):
 class _Fixture:
     """The handlers, and how often the lists have changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, calls: Path) -> None:
+        self._calls = calls
         self._tool_revision = 0
         self._prompt_revision = 0
         self._bus = InMemorySubscriptionBus()
@@ -102,6 +106,8 @@ class _Fixture:
         tool = self._tools.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}")
+        with self._calls.open("a") as calls:
+            calls.write(f"{params.name}\n")
         try:
             result = await tool.run(ctx, params.arguments or {})
             return types.CallToolResult.model_validate(result)
@@ -188,9 +194,13 @@ class _Fixture:
         return {"content": [text(f"The prompts are at revision {self._prompt_revision}.")]}
 
 
-def make_fixture() -> Server[Any]:
-    """Make the server; each has lists of its own."""
-    fixture = _Fixture()
+def make_fixture(calls: Path) -> Server[Any]:
+    """Make the server; each has lists of its own.
+
+    Args:
+        calls: The file that it adds the names of called tools to.
+    """
+    fixture = _Fixture(calls)
     server = _ChangingServer(
         NAME,
         version="1.0.0",
@@ -218,11 +228,17 @@ def make_fixture() -> Server[Any]:
 def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    listener = socket.create_server(("127.0.0.1", parser.parse_args().port))
+    parser.add_argument(
+        "--calls", type=Path, default=Path(os.devnull), help="where calls are noted"
+    )
+    given = parser.parse_args()
+    listener = socket.create_server(("127.0.0.1", given.port))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
     sys.stdout.write(json.dumps({"url": url}) + "\n")
     sys.stdout.flush()
-    app = make_fixture().streamable_http_app(event_store=RecentEvents(), retry_interval=RETRY_MS)
+    app = make_fixture(given.calls).streamable_http_app(
+        event_store=RecentEvents(), retry_interval=RETRY_MS
+    )
     # h11 strips white space around header values, as HTTP asks for; the faster parser does not.
     config = uvicorn.Config(app, http="h11", log_level="warning")
     anyio.run(uvicorn.Server(config).serve, [listener])
