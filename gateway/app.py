@@ -41,6 +41,7 @@ async def open_app(
         seat: Which of the workers this process is.
     """
     metrics.watch_open(episodes.count_open)
+    metrics.watch_servers(catalog)
     plane = AgentPlane(catalog, episodes)
     async with (
         open_fleet(seat, rules.control_key) as fleet,

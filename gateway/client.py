@@ -232,6 +232,13 @@ class GatewayClient:
         response = await self._request("GET", "/readyz")
         return cast("JsonObject", _decode(response))
 
+    async def metrics(self) -> bytes:
+        """Read the metrics in Prometheus' text format, of all workers."""
+        response = await self._request("GET", "/metrics")
+        if response.is_success:
+            return response.content
+        raise _refusal(response.status_code, _decode(response))
+
     async def _post(self, path: str, body: JsonValue) -> Any:
         return await self._send("POST", path, body)
 

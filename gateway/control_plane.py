@@ -31,7 +31,7 @@ from gateway.client import RefusedError
 from gateway.episode import Episode
 from gateway.episodes import Episodes
 from gateway.fleet import Fleet, Slice
-from gateway.metrics import METRICS_CONTENT_TYPE, Metrics
+from gateway.metrics import METRICS_CONTENT_TYPE, Metrics, merge
 from gateway.protocol import (
     Catalog,
     EnvironmentInfo,
@@ -352,8 +352,12 @@ def build_control_plane(
         return Health(status="not ready" if missing else "ok", missing=missing, environments=count)
 
     async def render_metrics() -> Response:
-        """Render the metrics for Prometheus."""
-        return Response(metrics.render(), media_type=METRICS_CONTENT_TYPE)
+        """Render the metrics for Prometheus; the first of several workers joins those of all."""
+        text = metrics.render()
+        others = await fleet.metrics_of_others() if fleet else {}
+        if fleet and others:
+            text = merge({fleet.seat.index: text, **others})
+        return Response(text, media_type=METRICS_CONTENT_TYPE)
 
     app.add_api_route("/healthz", healthz, methods=["GET"], tags=["health"])
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])

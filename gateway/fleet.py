@@ -151,6 +151,18 @@ class Fleet:
             self._describe, list(self._siblings), limit=len(self._siblings) or 1
         )
 
+    async def metrics_of_others(self) -> dict[int, bytes | None]:
+        """Read every other worker's metrics; None where one does not answer."""
+        workers = list(self._siblings)
+        texts = await map_concurrently(self._metrics, workers, limit=len(workers) or 1)
+        return dict(zip(workers, texts, strict=True))
+
+    async def _metrics(self, worker: int) -> bytes | None:
+        try:
+            return await self._ask_soon(worker, lambda client: client.metrics())
+        except (WorkerError, RefusedError):
+            return None
+
     async def _describe(self, worker: int) -> WorkerInfo:
         try:
             [found] = await self._ask_soon(worker, lambda client: client.workers())

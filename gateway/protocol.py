@@ -45,6 +45,7 @@ __all__ = [
     "EpisodeStatus",
     "FailureRequest",
     "GoldCall",
+    "MeteredUpstream",
     "PastCall",
     "RecordSink",
     "RelaySession",
@@ -181,6 +182,16 @@ class Upstream(Protocol):
             past: Calls of an earlier life, replayed before the first new call (those APPLIED) and
                 counted against the session's kills (those KILLED).
         """
+        ...
+
+
+@runtime_checkable
+class MeteredUpstream(Protocol):
+    """A server that counts what it uses; the gateway's metrics ask it where it does."""
+
+    @property
+    def usage(self) -> Mapping[str, int]:
+        """Sessions so far: ``opened``, ``closed``, ``failed``, ``restarted``; and ``processes`` now."""
         ...
 
 

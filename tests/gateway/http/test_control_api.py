@@ -272,7 +272,7 @@ async def test_the_metrics_count_calls_by_server_and_origin(gateway: Any) -> Non
     }
     assert samples["astra_mcp_calls_total", "coins", "tool"] == 3
     assert samples["astra_mcp_calls_total", "(unlisted)", "tool"] == 1
-    assert samples["astra_mcp_call_seconds_count", "coins"] == 3
+    assert samples["astra_mcp_call_seconds_count", "coins", "tool"] == 3
     assert samples["astra_mcp_episodes_open",] == 1
     assert samples["astra_mcp_episodes_created_total", "environment"] == 1
     assert samples["astra_mcp_http_requests_total", "201", "control"] == 1

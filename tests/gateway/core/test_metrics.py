@@ -1,0 +1,195 @@
+"""What is counted, what of it lasts, and how the numbers of several workers are joined."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from gateway.metrics import Metrics, merge
+from gateway.protocol import EpisodeId, ServerStatus
+from gateway.security import Plane
+
+ONE, OTHER = EpisodeId("a" * 32), EpisodeId("b" * 32)
+
+
+@dataclass
+class Clock:
+    """Says what time it is."""
+
+    time: float = 0.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+@dataclass
+class DeployedServer:
+    """A server that counts what it uses."""
+
+    name: str
+    usage: Mapping[str, int] = field(default_factory=dict[str, int])
+    status: tuple[ServerStatus, str] = (ServerStatus.READY, "")
+
+
+@dataclass
+class Servers:
+    """A catalog, as far as metrics ask it."""
+
+    servers: list[DeployedServer]
+
+    def upstreams(self) -> list[Any]:
+        return list(self.servers)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def metrics(clock: Clock) -> Metrics:
+    return Metrics(now=clock)
+
+
+def samples(text: bytes) -> dict[tuple[str, ...], float]:
+    """Every sample by its name and its labels' values, sorted by the labels' names."""
+
+    def rows() -> Iterator[tuple[tuple[str, ...], float]]:
+        for family in text_string_to_metric_families(text.decode()):
+            for sample in family.samples:
+                labels = [value for _, value in sorted(sample.labels.items())]
+                yield (sample.name, *labels), sample.value
+
+    return dict(rows())
+
+
+def start(metrics: Metrics, n: int, server: str | None = "files", episode: EpisodeId = ONE) -> None:
+    metrics.write(episode, {"event": "call_started", "n": n, "server": server})
+
+
+def finish(
+    metrics: Metrics, n: int, episode: EpisodeId = ONE, origin: str = "tool", ms: float = 1.0
+) -> None:
+    event = {"event": "call_finished", "n": n, "origin": origin, "latency_ms": ms}
+    metrics.write(episode, event)
+
+
+def test_calls_and_times_are_counted_by_server_and_origin(metrics: Metrics) -> None:
+    for n, (server, origin, ms) in enumerate(
+        [("files", "tool", 1.0), ("files", "tool", 70_000.0), ("files", "upstream", 2.0)]
+    ):
+        start(metrics, n, server)
+        finish(metrics, n, origin=origin, ms=ms)
+    found = samples(metrics.render())
+    assert found["astra_mcp_calls_total", "tool", "files"] == 2
+    assert found["astra_mcp_calls_total", "upstream", "files"] == 1
+    assert found["astra_mcp_call_seconds_bucket", "0.0005", "tool", "files"] == 0
+    assert found["astra_mcp_call_seconds_bucket", "0.001", "tool", "files"] == 1
+    assert found["astra_mcp_call_seconds_bucket", "60.0", "tool", "files"] == 1
+    assert found["astra_mcp_call_seconds_bucket", "+Inf", "tool", "files"] == 2
+    assert found["astra_mcp_call_seconds_sum", "tool", "files"] == pytest.approx(70.001)
+
+
+def test_a_call_waits_for_the_earlier_ones_of_its_episode_at_its_server_alone(
+    metrics: Metrics, clock: Clock
+) -> None:
+    start(metrics, 0)
+    start(metrics, 1)
+    start(metrics, 0, episode=OTHER)
+    start(metrics, 2, "mail")
+    clock.time = 2.0
+    for n, episode in ((0, ONE), (0, OTHER), (2, ONE)):
+        finish(metrics, n, episode)
+    assert samples(metrics.render())["astra_mcp_calls_running",] == 1
+    clock.time = 3.0
+    finish(metrics, 1)
+    found = samples(metrics.render())
+    assert found["astra_mcp_call_wait_seconds_count", "files"] == 3
+    assert found["astra_mcp_call_wait_seconds_sum", "files"] == 2.0
+    assert found["astra_mcp_call_wait_seconds_sum", "mail"] == 0.0
+    clock.time = 9.0
+    start(metrics, 3)
+    finish(metrics, 3)
+    assert samples(metrics.render())["astra_mcp_call_wait_seconds_sum", "files"] == 2.0
+
+
+def test_calls_without_a_known_server_share_a_name(metrics: Metrics) -> None:
+    start(metrics, 0, None)
+    finish(metrics, 0)
+    finish(metrics, 7)
+    found = samples(metrics.render())
+    assert found["astra_mcp_calls_total", "tool", "(unlisted)"] == 1
+    assert found["astra_mcp_calls_total", "tool", "(restored)"] == 1
+
+
+def test_calls_whose_end_is_never_recorded_do_not_fill_the_memory(
+    metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.metrics._MAX_RUNNING", 10)
+    for n in range(100):
+        start(metrics, n)
+    assert samples(metrics.render())["astra_mcp_calls_running",] == 10
+
+
+def test_the_series_of_a_removed_server_go(metrics: Metrics) -> None:
+    catalog = Servers([DeployedServer("files"), DeployedServer("mail", {"opened": 1})])
+    metrics.watch_servers(catalog)  # pyright: ignore[reportArgumentType] - as far as they ask it
+    for n, server in enumerate(("files", "mail", None)):
+        start(metrics, n, server)
+        finish(metrics, n)
+    assert b'server="mail"' in metrics.render()
+    del catalog.servers[1]
+    text = metrics.render()
+    assert b'server="mail"' not in text
+    assert b'server="files"' in text
+    assert b'server="(unlisted)"' in text
+
+
+def test_deployed_servers_tell_what_they_use(metrics: Metrics) -> None:
+    usage = {"opened": 5, "closed": 2, "failed": 1, "restarted": 1, "processes": 3}
+    broken = (ServerStatus.FAILED, "exit status 1")
+    metrics.watch_servers(
+        Servers([DeployedServer("files", usage), DeployedServer("mail", {}, broken)])  # pyright: ignore[reportArgumentType]
+    )
+    found = samples(metrics.render())
+    assert found["astra_mcp_upstream_sessions_total", "opened", "files"] == 5
+    assert found["astra_mcp_upstream_sessions_total", "restarted", "files"] == 1
+    assert found["astra_mcp_upstream_processes", "files"] == 3
+    assert found["astra_mcp_upstream_up", "files"] == 1
+    assert found["astra_mcp_upstream_up", "mail"] == 0
+
+
+def test_the_running_version_is_told(metrics: Metrics) -> None:
+    assert b'astra_mcp_build_info{' in metrics.render()
+
+
+def test_the_numbers_of_all_workers_stand_side_by_side() -> None:
+    first, second = Metrics(), Metrics()
+    for metrics, count in ((first, 1), (second, 2)):
+        for n in range(count):
+            start(metrics, n)
+            finish(metrics, n)
+        metrics.observe_request(Plane.EPISODE, 200)
+    joined = merge({0: first.render(), 1: second.render(), 2: None})
+    found = samples(joined)
+    assert found["astra_mcp_calls_total", "tool", "files", "0"] == 1
+    assert found["astra_mcp_calls_total", "tool", "files", "1"] == 2
+    assert found["astra_mcp_calls_running", "1"] == 0
+    assert [found["astra_mcp_worker_up", w] for w in "012"] == [1, 1, 0]
+    families = [line for line in joined.decode().splitlines() if line.startswith("# TYPE")]
+    assert len(families) == len(set(families))
+    assert len(found) == 2 * len(samples(first.render())) + 3
+
+
+def test_a_label_value_may_hold_anything() -> None:
+    metrics = Metrics()
+    start(metrics, 0, 'a{b} "c" \\ d')
+    finish(metrics, 0)
+    alone, joined = samples(metrics.render()), samples(merge({0: metrics.render()}))
+    del joined["astra_mcp_worker_up", "0"]
+    process = [key for key in alone if key[0].startswith("process_")]
+    for key in process:  # they change from reading to reading
+        del alone[key], joined[*key, "0"]
+    assert joined == {(*key, "0"): value for key, value in alone.items()}
