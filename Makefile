@@ -7,10 +7,10 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint bench wheel clean
+.PHONY: help serve test lint conformance bench wheel clean
 
 help:  ## Show the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
 
 serve: .venv/serve.stamp  ## Serve the bundled environments; prints the URL and how to connect
 	@$(BIN)/astra-mcp serve $(ARGS)
@@ -23,6 +23,9 @@ lint: .venv/dev.stamp  ## Check style, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+conformance: .venv/dev.stamp  ## Hold the gateway against a bare server by MCP's conformance suites
+	@PYTHONPATH=tests/support:tests/conformance $(BIN)/python -P tests/conformance/conformance_run.py $(ARGS)
 
 bench: .venv/serve.stamp  ## Measure what the gateway costs, as ratios to the SDK's bare server
 	@$(BIN)/python -P benchmarks/gateway.py $(ARGS)
