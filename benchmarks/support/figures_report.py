@@ -18,13 +18,16 @@ _COLUMNS = {
 _BAR_HEIGHT = 26
 _LEFT = 190
 _WIDTH = 760
+_MAX_RATIO = 6.0
+"""Longer bars are cut, and say so."""
 
 
 def table(figures: Mapping[str, Any], connections: Sequence[int]) -> str:
     """Render a Markdown table: a line of each target at each number of connections."""
     rows = [["target", "connections", *_COLUMNS]]
     for name in _targets(figures, connections):
-        rows += [[name, str(n), *_cells(figures, name, n)] for n in connections]
+        measured = [n for n in connections if f"{name}_cpu_ms_{n}" in figures]
+        rows += [[name, str(n), *_cells(figures, name, n)] for n in measured]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [_row(row, widths) for row in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
@@ -32,8 +35,9 @@ def table(figures: Mapping[str, Any], connections: Sequence[int]) -> str:
 
 
 def _targets(figures: Mapping[str, Any], connections: Sequence[int]) -> list[str]:
-    ending = f"_cpu_ms_{connections[0]}"
-    return [key.removesuffix(ending) for key in figures if key.endswith(ending)]
+    endings = [f"_cpu_ms_{number}" for number in connections]
+    names = (key.removesuffix(end) for end in endings for key in figures if key.endswith(end))
+    return list(dict.fromkeys(names))
 
 
 def _cells(figures: Mapping[str, Any], name: str, number: int) -> list[str]:
@@ -44,10 +48,15 @@ def _cells(figures: Mapping[str, Any], name: str, number: int) -> list[str]:
             cells.append("")
         elif f"{key}_min" in figures:
             low, high = figures[f"{key}_min"], figures[f"{key}_max"]
-            cells.append(f"{figures[key]:g} ({low:g}-{high:g})")
+            cells.append(f"{_short(figures[key])} ({_short(low)}-{_short(high)})")
         else:
-            cells.append(f"{figures[key]:g}")
+            cells.append(str(figures[key]))
     return cells
+
+
+def _short(value: float) -> str:
+    """Three digits are more than the spread deserves."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -61,6 +70,7 @@ def chart(figures: Mapping[str, Any], connections: int) -> str:
     bars = {key.removesuffix(ending): figures[key] for key in figures if key.endswith(ending)}
     bars = {"baseline": 1.0, **bars}
     top = max([*bars.values(), *(figures.get(f"{n}{ending}_max", 0) for n in bars)])
+    top = min(top, _MAX_RATIO)
     scale = (_WIDTH - _LEFT - 90) / top
     height = 56 + len(bars) * _BAR_HEIGHT
     title = f"Processor time per call, {connections} connections, baseline = 1"
@@ -78,11 +88,14 @@ def chart(figures: Mapping[str, Any], connections: int) -> str:
 
 def _bar(name: str, value: float, spread: Sequence[float], y: int, scale: float) -> list[str]:
     middle = y + 9
-    low, high = (_LEFT + end * scale for end in spread)
+    edge = _LEFT + _MAX_RATIO * scale
+    low, high = (min(_LEFT + end * scale, edge) for end in spread)
+    length = min(value, _MAX_RATIO) * scale
+    cut = " (cut)" if value > _MAX_RATIO else ""
     fill = "#9aa5b1" if name == "baseline" else "#2f6f9f"
     return [
         f'<text x="{_LEFT - 8}" y="{y + 14}" text-anchor="end" fill="#1f2933">{escape(name)}</text>',
-        f'<rect x="{_LEFT}" y="{y}" width="{value * scale:.1f}" height="18" fill="{fill}"/>',
+        f'<rect x="{_LEFT}" y="{y}" width="{length:.1f}" height="18" fill="{fill}"/>',
         f'<path d="M{low:.1f} {middle}H{high:.1f}" stroke="#1f2933"/>',
-        f'<text x="{high + 8:.1f}" y="{y + 14}" fill="#1f2933">{value:g}</text>',
+        f'<text x="{high + 8:.1f}" y="{y + 14}" fill="#1f2933">{_short(value)}{cut}</text>',
     ]

@@ -112,7 +112,7 @@ async def measure_rounds(
     cells: list[Cell] = []
     for number in connections:
         for index in range(-1, rounds):
-            for target in targets:
+            for target in (t for t in targets if t.max_connections >= number):
                 length = seconds if index >= 0 else seconds / 4
                 async with target.paths(number) as paths:
                     job = Job(

@@ -49,6 +49,8 @@ class Target:
     source: dict[str, object] | None = None
     """Each connection gets an own episode of this source."""
     key: str = field(default="", repr=False)
+    max_connections: int = 1 << 16
+    """With more it is left out."""
 
     @asynccontextmanager
     async def paths(self, connections: int) -> AsyncGenerator[list[str]]:
@@ -147,7 +149,7 @@ def _deployed_http(stack: ExitStack, folder: Path) -> list[Target]:
 
 def _deployed_stdio(stack: ExitStack, folder: Path) -> list[Target]:
     command, *arguments = _script("stdio_echo.py")
-    entry: dict[str, object] = {"command": command, "args": arguments}
+    entry: dict[str, object] = {"command": command, "args": arguments, "max_processes": 256}
     program = _serve_deployed(stack, folder, "stdio", entry)
     return [_target("stdio_upstream", program, source={"kind": "servers", "names": ["echo"]})]
 
