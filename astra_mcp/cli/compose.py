@@ -22,6 +22,7 @@ from gateway.keys import derive_secret
 from gateway.metrics import Metrics
 from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.security import AccessRules
+from gateway.workers import ALONE, Seat
 from registry import FolderCatalog
 from servers.bundled import bundled_folder
 from servers.environment import EnvironmentServer
@@ -143,7 +144,12 @@ async def open_catalog(
 
 @asynccontextmanager
 async def open_gateway(
-    settings: Settings, rules: AccessRules, *, trusted: bool = False
+    settings: Settings,
+    rules: AccessRules,
+    *,
+    trusted: bool = False,
+    seat: Seat = ALONE,
+    readiness: Callable[[], Sequence[str]] = tuple,
 ) -> AsyncGenerator[tuple[PublishedCatalog, ASGIApp]]:
     """Compose the gateway over everything that is published; yields the catalog and the application.
 
@@ -151,6 +157,8 @@ async def open_gateway(
         settings: Folders, limits and the home.
         rules: Who may speak to it; its control key also derives the keys of episodes.
         trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
+        seat: Which of the workers this process is.
+        readiness: Names what else keeps this process from taking episodes.
     """
     metrics = Metrics()
     async with (
@@ -167,7 +175,8 @@ async def open_gateway(
             episodes,
             rules=rules,
             metrics=metrics,
-            readiness=lambda: _missing_room(settings.home),
+            readiness=lambda: [*readiness(), *_missing_room(settings.home)],
+            seat=seat,
         ) as app,
     ):
         yield catalog, app
