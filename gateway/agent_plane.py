@@ -109,7 +109,7 @@ class AgentPlane:
         match self._target_of(request):
             case EpisodeTarget(id=name):
                 try:
-                    return self._open_episode(name).tools
+                    return (await self._open_episode(name)).tools
                 except EpisodeEndedError:
                     _mark_ended(request)
                     raise
@@ -151,7 +151,7 @@ class AgentPlane:
         call_id, seq, fault = _call_id(request), _seq(request), _fault(request)
         match target:
             case EpisodeTarget(id=episode_id):
-                episode = self._episodes.get(episode_id)
+                episode = await self._episodes.get(episode_id)
             case InteractiveTarget():
                 episode = await self._state_of(target, request)
         try:
@@ -184,8 +184,8 @@ class AgentPlane:
             return self._stdio
         return cast("_Exchange", request.http.scope[_EXCHANGE_KEY]).target
 
-    def _open_episode(self, name: EpisodeId) -> Episode:
-        episode = self._episodes.get(name)
+    async def _open_episode(self, name: EpisodeId) -> Episode:
+        episode = await self._episodes.get(name)
         episode.expire_if_due()
         if not episode.is_open:
             status = episode.state().status
@@ -229,7 +229,7 @@ class AgentPlane:
                 fields = {"Allow": "POST, DELETE"}
                 await _send_error(send, 405, "POST a JSON-RPC message here", fields)
                 return None
-            self._check(target, scope)
+            await self._check(target, scope)
         except UnknownNameError as error:
             await _send_error(send, 404, str(error))
         except RecordError:
@@ -241,7 +241,7 @@ class AgentPlane:
             return target
         return None
 
-    def _check(self, target: Target, scope: Scope) -> None:
+    async def _check(self, target: Target, scope: Scope) -> None:
         """Refuse what leads nowhere, before the protocol begins.
 
         A call is let through to an ended episode, since a retried one still answers its recorded result.
@@ -251,9 +251,9 @@ class AgentPlane:
         may_be_call = method == b"tools/call" or (not method and b"mcp-session-id" in headers)
         match target:
             case EpisodeTarget(id=name) if may_be_call:
-                self._episodes.get(name)
+                await self._episodes.get(name)
             case EpisodeTarget(id=name):
-                self._open_episode(name)
+                await self._open_episode(name)
             case InteractiveTarget(server=str(server)):
                 self._catalog.upstream(server)
             case _:

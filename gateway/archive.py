@@ -15,7 +15,7 @@ import anyio
 from astra_mcp.errors import GatewayError, RecordError, UnknownNameError, UpstreamError
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import CallOutcome, ToolResult, UpstreamReply
-from gateway.episode import within_limit
+from gateway.outcomes import within_limit
 from gateway.protocol import Catalog, EpisodeStatus, UpstreamSession
 from gateway.record import CallStarted, Record, read_record
 

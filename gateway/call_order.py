@@ -21,7 +21,8 @@ class CallOrder:
         self._wait_seconds = wait_seconds
         self._next = 0
         self._unfinished: set[int] = set()
-        self._moved = anyio.Event()
+        self._moved: anyio.Event | None = None
+        """What waiting calls wait for; None where none waits."""
         self._is_closed = False
 
     async def wait_for(self, seq: int) -> None:
@@ -30,8 +31,11 @@ class CallOrder:
         Raises:
             CallFaultError: An earlier number does not come.
         """
+        if self._may_go(seq):
+            return
         with anyio.move_on_after(self._wait_seconds) as scope:
-            while self._missing_before(seq) is not None and not self._is_closed:
+            while not self._may_go(seq):
+                self._moved = self._moved or anyio.Event()
                 await self._moved.wait()
         if scope.cancelled_caught:
             missing = self._missing_before(seq)
@@ -64,6 +68,9 @@ class CallOrder:
         self._is_closed = True
         self._wake()
 
+    def _may_go(self, seq: int) -> bool:
+        return self._is_closed or self._missing_before(seq) is None
+
     def _missing_before(self, seq: int) -> int | None:
         earlier = [n for n in self._unfinished if n < seq]
         if earlier:
@@ -71,5 +78,6 @@ class CallOrder:
         return self._next if seq > self._next else None
 
     def _wake(self) -> None:
-        self._moved.set()
-        self._moved = anyio.Event()
+        if self._moved is not None:
+            self._moved.set()
+            self._moved = None

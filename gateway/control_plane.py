@@ -25,6 +25,7 @@ from astra_mcp.errors import (
     GatewayError,
     NotAvailableError,
     UnknownNameError,
+    UpstreamError,
     WorkerError,
 )
 from gateway.client import RefusedError
@@ -91,6 +92,7 @@ _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (NotAvailableError, 422, "not_available"),
     (CapacityError, 503, "too_many_episodes"),
     (WorkerError, 503, "worker_unreachable"),
+    (UpstreamError, 502, "upstream_failed"),
     (GatewayError, 500, "gateway_error"),
 )
 _ERRORS: dict[int | str, dict[str, object]] = {
@@ -244,7 +246,7 @@ class ControlPlane:
 
     async def state(self, id: str) -> EpisodeState:
         """Read where an episode stands, its reward included."""
-        return self._episodes.state(id)
+        return await self._episodes.state(id)
 
     async def record(self, id: str) -> EpisodeRecord:
         """Read an episode's calls with their results, origins and what they solved."""

@@ -7,93 +7,79 @@ HTTP nor MCP: the planes above it name it by its id and hand it calls.
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from hashlib import sha256
+from datetime import UTC, datetime
 from secrets import token_hex
 
 import anyio
-import orjson
 
-from astra_mcp.concurrency import completed
+from astra_mcp.concurrency import shielded
 from astra_mcp.errors import (
     AstraError,
     CallFaultError,
     EpisodeEndedError,
+    NotAvailableError,
     RecordError,
-    SandboxError,
+    RelayedError,
     UnknownNameError,
     UpstreamError,
 )
-from astra_mcp.exchange import SILENT, Exchange
+from astra_mcp.exchange import SILENT, Exchange, Hear
 from astra_mcp.reward import Reward, score_episode, solved_by
+from astra_mcp.tracing import tracer
 from astra_mcp.types import (
-    CallOutcome,
     Failure,
+    JsonObject,
     JsonValue,
     Origin,
+    ServerKind,
     ToolResult,
     ToolSpec,
     UpstreamReply,
-    canonical_json,
     json_fault,
 )
 from gateway.call_order import CallOrder
+from gateway.calls import (
+    NO_ARGUMENTS,
+    Call,
+    Turn,
+    ask_server,
+    digest_of,
+    failure_of,
+    relay_request,
+)
 from gateway.naming import Route
-from gateway.protocol import EpisodeId, EpisodeState, EpisodeStatus, UpstreamSession
+from gateway.outcomes import (
+    Settled,
+    refusal_of,
+    rejected,
+    settle,
+    settle_failure,
+    unknown_delivery,
+    unrecorded,
+)
+from gateway.protocol import (
+    EpisodeId,
+    EpisodeState,
+    EpisodeStatus,
+    RelaySession,
+    Upstream,
+)
 from gateway.record import (
-    CallFinished,
-    CallStarted,
+    Encoded,
     EpisodeEnded,
     EpisodeOpened,
     Record,
     RecordFile,
+    encode_result,
     read_record,
 )
-from gateway.tracing import call_span, note_result, upstream_span
+from gateway.tracing import call_span, note_result
 
-__all__ = ["Episode", "Turn", "within_limit"]
+__all__ = ["Episode", "Turn"]
 
-_FAILED_TEXT = "The tool could not be reached. This run has ended; further calls are not possible."
 _MAX_NAME = 256
 """A longer name is no tool's; so much of it is recorded."""
 _log = logging.getLogger("astra_mcp.gateway")
-
-
-@dataclass(slots=True, kw_only=True)
-class Turn:
-    """The calls of an episode to one server: its session, and one call at a time."""
-
-    session: UpstreamSession
-    lock: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
-
-
-@dataclass(slots=True, kw_only=True)
-class _Call:
-    """What is remembered of a call; its arguments and its result stay in the record."""
-
-    n: int
-    digest: bytes
-    """Of name and arguments: a retried id must mean the same call."""
-    has_tool: bool
-    is_over_limit: bool
-    seq: int | None
-    unfinished: CallStarted | None
-    """What an earlier life of the gateway started only; None where it runs or is finished."""
-    done: anyio.Event | None = None
-    """Set when the call has run in this life."""
-
-    @classmethod
-    def of(cls, started: CallStarted, *, unfinished: bool = False) -> "_Call":
-        """Remember what a call was."""
-        return cls(
-            n=started.n,
-            digest=_digest(started.shown, started.arguments, started.fault),
-            has_tool=started.tool is not None,
-            is_over_limit=started.is_over_limit,
-            seq=started.seq,
-            unfinished=started if unfinished else None,
-        )
 
 
 class Episode:
@@ -109,18 +95,24 @@ class Episode:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._opened = opened
+        self._opened_at = opened.at.timestamp()
         self._routes = routes
+        self._tools = tuple(route.shown for route in routes.values())
         self._turns = turns
         self._file = file
         self._now = now
-        self._calls: dict[str, _Call] = {}
+        self._calls: dict[str, Call] = {}
         self._num_started = 0
         self._num_agent_calls = 0
-        self._running: dict[int, anyio.Event] = {}
+        self._running: dict[int, Call] = {}
+        self._num_relayed = 0
+        """Requests other than calls that run now."""
+        self._own_ids = token_hex(4)
+        """Begins the ids of calls whose callers gave none."""
         self._solved: set[int] = set()
         self._order = CallOrder()
         self._is_closing = False
-        self._last_activity = opened.at.timestamp()
+        self._last_activity = self._opened_at
         self._ended: EpisodeEnded | None = None
 
     # --- reading ---------------------------------------------------------------------------------
@@ -138,7 +130,7 @@ class Episode:
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
         """The tool list under its shown names; fixed for the episode's life."""
-        return tuple(route.shown for route in self._routes.values())
+        return self._tools
 
     @property
     def tools_hash(self) -> str:
@@ -152,8 +144,24 @@ class Episode:
 
     @property
     def is_busy(self) -> bool:
-        """True while a call runs."""
-        return bool(self._running)
+        """True while a call or another request runs."""
+        return bool(self._running) or self._num_relayed > 0
+
+    @property
+    def keeps_processes(self) -> bool:
+        """True where nothing could rebuild what a server holds, once a call reached it."""
+        kinds = (turn.upstream.kind for turn in self._turns.values())
+        return self._num_started > 0 and ServerKind.DEPLOYED in kinds
+
+    def knows(self, call_id: str) -> bool:
+        """True where a call of this id was recorded, so that a retry is answered from the record."""
+        return call_id in self._calls
+
+    def upstream_of(self, shown: str) -> Upstream | None:
+        """The server of a listed tool; None for a tool that is not listed."""
+        route = self._routes.get(shown)
+        turn = self._turns.get(route.server) if route else None
+        return turn.upstream if turn else None
 
     @property
     def endpoint(self) -> str | None:
@@ -170,11 +178,12 @@ class Episode:
         """When it expires unless it is called again; for an ended one, when it ended."""
         if self._ended is not None:
             return self._ended.at
+        return datetime.fromtimestamp(self._due, UTC)
+
+    @property
+    def _due(self) -> float:
         limits = self._opened.limits
-        idle = datetime.fromtimestamp(self._last_activity, UTC) + timedelta(
-            seconds=limits.idle_seconds
-        )
-        return min(idle, self._opened.at + timedelta(seconds=limits.life_seconds))
+        return min(self._last_activity + limits.idle_seconds, self._opened_at + limits.life_seconds)
 
     def state(self) -> EpisodeState:
         """Tell where the episode stands."""
@@ -214,7 +223,7 @@ class Episode:
         Calls to one server run one at a time, in the order of ``seq`` where given, else of arrival.
         A ``call_id`` that was used before takes effect once: a finished call answers its recorded
         result, a running one is waited for, one that an earlier life of the gateway only started is
-        executed now.
+        executed now, unless its server is a deployed one.
 
         Args:
             shown: The tool's name as the episode lists it.
@@ -230,31 +239,61 @@ class Episode:
             EpisodeEndedError: The episode is closed or expired.
             CallFaultError: The ``call_id`` or ``seq`` contradicts the record.
         """
-        shown = shown.encode(errors="replace").decode()[:_MAX_NAME]
-        fault = fault or json_fault(arguments)
+        answer = await self.answer(
+            shown.encode(errors="replace").decode(),
+            arguments,
+            call_id=call_id,
+            seq=seq,
+            fault=fault or json_fault(arguments),
+            exchange=exchange,
+        )
+        return answer.result
+
+    async def answer(
+        self,
+        shown: str,
+        arguments: Mapping[str, JsonValue],
+        *,
+        call_id: str | None = None,
+        seq: int | None = None,
+        fault: str | None = None,
+        exchange: Exchange = SILENT,
+    ) -> Encoded:
+        """Do what :meth:`call` does, for callers that know the name and the arguments for sound JSON.
+
+        Returns:
+            The result with its JSON, as it was recorded.
+        """
+        shown = shown[:_MAX_NAME]
         if fault is not None:
-            arguments = {}
+            arguments = NO_ARGUMENTS
+        if call_id or seq is not None:
+            known = await self._find_known(call_id, seq)
+            if known is not None:
+                return await self._repeat(known, (shown, arguments, fault), exchange)
+        if self._ended is not None or self._is_closing or self._now() >= self._due:
+            refusal = self._refuse()
+            if refusal is not None:
+                return refusal
+        if seq is not None:
+            self._order.check(seq)
+        try:
+            call = self._start(call_id, seq, shown, arguments, fault)
+        except RecordError as error:
+            return self._fail_unrecorded(error)
+        if call_id:
+            self._calls[call_id] = call
+        return await self._finish(call, exchange)
+
+    async def _find_known(self, call_id: str | None, seq: int | None) -> Call | None:
+        """Find the call of this id; where there is none, wait for the calls before this one."""
         known = self._calls.get(call_id) if call_id else None
         if known is None and seq is not None and self.is_open:
             await self._order.wait_for(seq)
             known = self._calls.get(call_id) if call_id else None
-        if known is not None:
-            return await self._repeat(known, _digest(shown, arguments, fault), exchange)
-        refusal = self._refuse()
-        if refusal is not None:
-            return refusal
-        if seq is not None:
-            self._order.check(seq)
-        try:
-            started = self._start(call_id, seq, shown, arguments, fault)
-        except RecordError as error:
-            return self._fail_unrecorded(error)
-        call = _Call.of(started)
-        if call_id:
-            self._calls[call_id] = call
-        return await self._finish(call, started, exchange)
+        return known
 
-    def _refuse(self) -> ToolResult | None:
+    def _refuse(self) -> Encoded | None:
         """Answer in the place of the tools where the episode takes no more calls."""
         self.expire_if_due()
         if self._ended is None and self._is_closing:
@@ -262,17 +301,8 @@ class Episode:
             raise EpisodeEndedError(msg)
         if self._ended is None:
             return None
-        match self._ended.status:
-            case EpisodeStatus.FAILED:
-                return ToolResult.from_text(_FAILED_TEXT, is_error=True)
-            case EpisodeStatus.LIMIT:
-                return ToolResult.from_text(self._limit_text, is_error=True)
-            case status:
-                msg = (
-                    f"this episode is {status.value}: create a new one; its record and reward can "
-                    "still be read"
-                )
-                raise EpisodeEndedError(msg)
+        goes_on = self.endpoint is not None
+        return refusal_of(self._ended, goes_on=goes_on, limit_text=self._limit_text)
 
     @property
     def _limit_text(self) -> str:
@@ -281,30 +311,41 @@ class Episode:
             "give the final answer."
         )
 
-    async def _repeat(self, call: _Call, digest: bytes, exchange: Exchange) -> ToolResult:
-        if call.digest != digest:
+    async def _repeat(
+        self,
+        call: Call,
+        asked: tuple[str, Mapping[str, JsonValue], str | None],
+        exchange: Exchange,
+    ) -> Encoded:
+        started = (await self._read()).calls[call.n].started
+        if digest_of(started.shown, started.arguments, started.fault) != digest_of(*asked):
             msg = "this call id was used for another call: choose a new one"
             raise CallFaultError(msg)
-        if call.unfinished is not None and call.seq is not None:
+        if call.is_unfinished and call.seq is not None:
             await self._order.wait_for(call.seq)
-        if call.unfinished is not None:
+        if call.is_unfinished:
             refusal = self._refuse()
             if refusal is not None:
                 return refusal
-            started, call.unfinished = call.unfinished, None
+            call.is_unfinished = False
             if call.seq is not None:
                 self._order.take(call.seq)
-            return await self._finish(call, started, exchange)
-        if call.done is not None:
-            await call.done.wait()
-        return self._answer(call, await self._recorded_result(call))
-
-    async def _recorded_result(self, call: _Call) -> ToolResult:
-        record = await anyio.to_thread.run_sync(read_record, self._file.path)
-        finished = record.calls[call.n].finished
+            self._running[call.n] = call
+            return await self._finish(call, exchange)
+        await self._wait_for(call)
+        finished = (await self._read()).calls[call.n].finished
         if finished is None:
-            return ToolResult.from_text(_FAILED_TEXT, is_error=True)
-        return finished.result
+            return unrecorded()
+        return self._answer(call, encode_result(finished.result))
+
+    async def _read(self) -> Record:
+        return await anyio.to_thread.run_sync(read_record, self._file.path)
+
+    async def _wait_for(self, call: Call) -> None:
+        """Wait until a call that runs has been recorded."""
+        if call.n in self._running:
+            call.done = call.done or anyio.Event()
+            await call.done.wait()
 
     def _start(
         self,
@@ -313,129 +354,193 @@ class Episode:
         shown: str,
         arguments: Mapping[str, JsonValue],
         fault: str | None,
-    ) -> CallStarted:
+    ) -> Call:
         """Record that the call begins, and take its place in the order (no await in between)."""
         route = self._routes.get(shown)
         limit = self._opened.limits.calls
-        started = CallStarted(
-            at=self._time(),
-            n=self._num_started,
-            call_id=call_id or token_hex(8),
-            seq=seq,
+        n = self._num_started
+        call = Call(
+            n=n,
+            shown=shown,
             server=route.server if route else None,
             tool=route.tool if route else None,
-            shown=shown,
-            arguments=dict(arguments),
+            arguments=arguments,
             is_over_limit=limit is not None and self._num_agent_calls >= limit,
+            seq=seq,
             fault=fault,
         )
-        self._file.append(started)
-        self._num_started += 1
-        self._num_agent_calls += not started.is_over_limit
+        self._last_activity = now = self._now()
+        self._file.append_started(
+            now,
+            {
+                "n": n,
+                "call_id": call_id or f"{self._own_ids}-{n}",
+                "seq": seq,
+                "server": call.server,
+                "tool": call.tool,
+                "shown": shown,
+                "arguments": arguments,
+                "is_over_limit": call.is_over_limit,
+                "fault": fault,
+            },
+        )
+        self._num_started = n + 1
+        self._num_agent_calls += not call.is_over_limit
         if seq is not None:
             self._order.take(seq)
-        return started
+        self._running[n] = call
+        return call
 
-    async def _finish(self, call: _Call, started: CallStarted, exchange: Exchange) -> ToolResult:
+    async def _finish(self, call: Call, exchange: Exchange) -> Encoded:
         """Execute and record, also where the caller has gone: a retry finds the result."""
-        call.done = self._running[call.n] = anyio.Event()
-        return self._answer(call, await completed(self._run_to_end(started, exchange)))
-
-    @staticmethod
-    def _answer(call: _Call, result: ToolResult) -> ToolResult:
-        if not call.has_tool and not call.is_over_limit:
-            raise UnknownNameError(result.text)
-        return result
-
-    async def _run_to_end(self, started: CallStarted, exchange: Exchange) -> ToolResult:
         began = time.perf_counter()
-        self._last_activity = self._now()
         try:
-            with call_span(self.id, started.shown, started.arguments, exchange):
-                reply = await self._execute(started, exchange)
-                return self._record_reply(started, reply, time.perf_counter() - began)
+            if tracer() is None:
+                settled = await self._execute(call, exchange)
+                self._record(call, settled, time.perf_counter() - began)
+            else:
+                with call_span(self.id, call.shown, call.arguments, exchange):
+                    settled = await self._execute(call, exchange)
+                    self._record(call, settled, time.perf_counter() - began)
         except RecordError as error:
             return self._fail_unrecorded(error)
         finally:
             self._last_activity = self._now()
-            self._running.pop(started.n).set()
+            del self._running[call.n]
+            call.arguments = NO_ARGUMENTS
+            if call.done is not None:
+                call.done.set()
+        return self._answer(call, settled.answer)
 
-    async def _execute(self, started: CallStarted, exchange: Exchange) -> UpstreamReply | Failure:
-        if started.is_over_limit:
-            await self.wait_idle(before=started.n)
-            return _rejected(self._limit_text, Origin.LIMIT)
-        if started.server is None or started.tool is None:
-            return _rejected(self._unknown_text(started.shown))
-        if started.fault is not None:
-            return _rejected(started.fault)
-        turn = self._turns[started.server]
-        async with turn.lock:
-            if self._ended is not None and self._ended.failure is not None:
-                return self._ended.failure
-            return await self._ask_server(turn.session, started.tool, started, exchange)
+    @staticmethod
+    def _answer(call: Call, answer: Encoded) -> Encoded:
+        if call.tool is None and not call.is_over_limit:
+            raise UnknownNameError(answer.result.text)
+        return answer
 
-    async def _ask_server(
-        self, session: UpstreamSession, tool: str, started: CallStarted, exchange: Exchange
-    ) -> UpstreamReply | Failure:
-        """Call the server; the one place where its exceptions become data."""
-        seconds = self._opened.limits.call_seconds
+    async def _execute(self, call: Call, exchange: Exchange) -> Settled:
+        """Run a call; whoever cancels it waits for its end, which has a deadline."""
+        if call.is_over_limit:
+            with shielded():
+                await self.wait_idle(before=call.n)
+            return self._settle(rejected(self._limit_text, Origin.LIMIT))
+        if call.server is None or call.tool is None:
+            return self._settle(rejected(self._unknown_text(call.shown)))
+        if call.fault is not None:
+            return self._settle(rejected(call.fault))
+        turn = self._turns[call.server]
         try:
-            with (
-                anyio.fail_after(seconds),
-                upstream_span(started.server or "", tool, exchange) as traced,
-            ):
-                return await session.call(tool, started.arguments, traced)
-        except TimeoutError:
-            message = f"no answer from {started.server} within {seconds:g} s"
-            return Failure(boundary=Origin.UPSTREAM, message=message)
-        except SandboxError as error:
-            return Failure(boundary=Origin.SANDBOX, message=str(error))
-        except UpstreamError as error:
-            return Failure(boundary=Origin.UPSTREAM, message=str(error))
-        except Exception as error:  # noqa: BLE001 - a bug fails one episode, not the gateway
-            _log.exception("episode %s: a call broke the gateway", self.id[:6])
-            return Failure(boundary=Origin.GATEWAY, message=type(error).__name__)
+            turn.lock.acquire_nowait()
+        except anyio.WouldBlock:
+            with shielded():
+                await turn.lock.acquire()
+        try:
+            if self._ended is not None and self._ended.failure is not None:
+                return self._settle(self._ended.failure)
+            seconds = self._opened.limits.call_seconds
+            return self._settle(await ask_server(turn, call, exchange, seconds))
+        finally:
+            turn.lock.release()
 
-    def _record_reply(
-        self, started: CallStarted, reply: UpstreamReply | Failure, seconds: float
-    ) -> ToolResult:
-        failure = _failure_of(reply)
-        if failure is None and isinstance(reply, UpstreamReply):
-            result = within_limit(reply.result, self._opened.limits.result_bytes)
-            origin, outcome = reply.origin, reply.outcome
-        else:
-            result = ToolResult.from_text(_FAILED_TEXT, is_error=True)
-            origin = failure.boundary if failure else Origin.GATEWAY
-            outcome = reply.outcome if isinstance(reply, UpstreamReply) else CallOutcome.REJECTED
-        tool = started.tool
-        solved = solved_by(self._opened.job, tool, result, origin) if tool else frozenset[int]()
-        self._file.append(
-            CallFinished(
-                at=self._time(),
-                n=started.n,
-                result=result,
-                origin=origin,
-                outcome=outcome,
-                solved=tuple(sorted(solved)),
-                latency_ms=round(seconds * 1000, 3),
-            )
+    def _settle(self, reply: UpstreamReply | Failure) -> Settled:
+        goes_on = self.endpoint is not None
+        if isinstance(reply, Failure):
+            return settle_failure(reply, goes_on=goes_on)
+        return settle(reply, limit_bytes=self._opened.limits.result_bytes, goes_on=goes_on)
+
+    def _record(self, call: Call, settled: Settled, seconds: float) -> None:
+        answer, origin = settled.answer, settled.origin
+        solved: frozenset[int] = frozenset()
+        if self._opened.job and call.tool is not None:
+            solved = solved_by(self._opened.job, call.tool, answer.result, origin)
+        self._file.append_finished(
+            self._now(),
+            answer,
+            {
+                "n": call.n,
+                "origin": origin.value,
+                "outcome": settled.outcome.value,
+                "solved": sorted(solved),
+                "latency_ms": round(seconds * 1000, 3),
+            },
         )
-        note_result(started.server, origin, result)
+        if tracer() is not None:
+            note_result(call.server, origin, answer.result)
         self._solved |= solved
-        if failure is not None:
-            self.end(EpisodeStatus.FAILED, failure)
+        if answer.result.asks and not call.is_over_limit:
+            self._num_agent_calls -= 1  # the call goes on with the answers, and counts then
+        if settled.failure is not None:
+            self.end(EpisodeStatus.FAILED, settled.failure)
         elif origin is Origin.LIMIT:
             self.end(EpisodeStatus.LIMIT)
-        return result
 
     def _unknown_text(self, shown: str) -> str:
         return f"Unknown tool: {shown[:128]}. The tools are: {', '.join(self._routes) or 'none'}"
+
+    # --- what is no call -------------------------------------------------------------------------
+
+    async def relay(
+        self, server: str, method: str, params: JsonObject, exchange: Exchange
+    ) -> JsonObject:
+        """Pass a request other than a call on to a server; it is not recorded, but keeps from expiring.
+
+        Args:
+            server: By its name in the catalog.
+            method: Such as ``resources/read``.
+            params: Without ``_meta``, which comes from the exchange.
+            exchange: Who asks.
+
+        Raises:
+            UnknownNameError: The episode has no such server.
+            NotAvailableError: The server has tools and nothing else.
+            EpisodeEndedError: The episode takes no more requests.
+            RelayedError: The server answered with a JSON-RPC error.
+            UpstreamError: It could not answer; at an interactive endpoint its state ends with that.
+        """
+        self.expire_if_due()
+        if self._ended is not None or self._is_closing:
+            msg = "this episode has ended: create a new one"
+            raise EpisodeEndedError(msg)
+        session = self._relaying(server)
+        self._num_relayed += 1
+        try:
+            return await relay_request(
+                session, method, params, exchange, self._opened.limits.call_seconds
+            )
+        except RelayedError:
+            raise
+        except UpstreamError as error:
+            if self.endpoint is not None:
+                self.end(EpisodeStatus.FAILED, failure_of(error))
+            raise
+        finally:
+            self._num_relayed -= 1
+            self._last_activity = self._now()
+
+    def watch(self, server: str, hear: Hear) -> None:
+        """Hear the notifications of a server that belong to no request.
+
+        Raises:
+            UnknownNameError: The episode has no such server.
+            NotAvailableError: The server has tools and nothing else.
+        """
+        self._relaying(server).watch(hear)
+
+    def _relaying(self, server: str) -> RelaySession:
+        turn = self._turns.get(server)
+        if turn is None:
+            msg = f"this episode has no server named {server!r}"
+            raise UnknownNameError(msg)
+        if not turn.upstream.relays or not isinstance(turn.session, RelaySession):
+            msg = f"{server} has tools and nothing else"
+            raise NotAvailableError(msg)
+        return turn.session
 
     # --- ending ----------------------------------------------------------------------------------
 
     def expire_if_due(self) -> bool:
         """End the episode where its time is over; tells whether it did."""
-        if self._ended is None and not self.is_busy and self._now() >= self.expires_at.timestamp():
+        if self._ended is None and not self.is_busy and self._now() >= self._due:
             self.end(EpisodeStatus.EXPIRED)
             return True
         return False
@@ -454,7 +559,7 @@ class Episode:
         self._ended = ended
         self._order.close()
 
-    def _fail_unrecorded(self, error: RecordError) -> ToolResult:
+    def _fail_unrecorded(self, error: RecordError) -> Encoded:
         """Fail in memory where the record itself cannot be written; nothing unrecorded is answered."""
         _log.error("episode %s: %s", self.id[:6], error)
         if self._ended is None:
@@ -463,7 +568,7 @@ class Episode:
                 at=self._time(), status=EpisodeStatus.FAILED, reward=None, failure=failure
             )
             self._order.close()
-        return ToolResult.from_text(_FAILED_TEXT, is_error=True)
+        return unrecorded()
 
     def begin_closing(self) -> None:
         """Take no further calls, while those that run come to their end."""
@@ -472,9 +577,9 @@ class Episode:
 
     async def wait_idle(self, *, before: int | None = None) -> None:
         """Wait until no call runs, or none of those that started before a given one."""
-        for n, done in list(self._running.items()):
-            if before is None or n < before:
-                await done.wait()
+        for call in list(self._running.values()):
+            if before is None or call.n < before:
+                await self._wait_for(call)
 
     async def release(self) -> None:
         """Close the sessions and the record file; the episode can be restored from its record."""
@@ -492,7 +597,7 @@ class Episode:
         """Take over the calls of an earlier life; the sessions were opened with them."""
         for recorded in record.calls:
             started, is_unfinished = recorded.started, recorded.finished is None
-            self._calls[started.call_id] = _Call.of(started, unfinished=is_unfinished)
+            self._calls[started.call_id] = Call.of(started, is_unfinished=is_unfinished)
             if started.seq is not None:
                 (self._order.reopen if is_unfinished else self._order.take)(started.seq)
         self._num_started = len(record.calls)
@@ -504,36 +609,24 @@ class Episode:
         if failed is not None:  # the gateway died before it could write the end
             failure = Failure(boundary=failed.origin, message=failed.result.text)
             self.end(EpisodeStatus.FAILED, failure)
+        if self.is_open:
+            self._give_up_deliveries()
+
+    def _give_up_deliveries(self) -> None:
+        """Answer what a deployed server was sent and did not answer: it is never sent again."""
+        for call in self._calls.values():
+            turn = self._turns.get(call.server) if call.server else None
+            if not call.is_unfinished or turn is None or call.is_over_limit or call.fault:
+                continue
+            if turn.upstream.kind is not ServerKind.DEPLOYED:
+                continue
+            call.is_unfinished = False
+            try:
+                self._record(call, self._settle(unknown_delivery(turn.upstream.name)), 0.0)
+            except RecordError as error:
+                self._fail_unrecorded(error)
+            if call.seq is not None:
+                self._order.take(call.seq)
 
     def _time(self) -> datetime:
         return datetime.fromtimestamp(self._now(), UTC)
-
-
-def _digest(shown: str, arguments: Mapping[str, JsonValue], fault: str | None) -> bytes:
-    return sha256(canonical_json([shown, arguments, fault])).digest()
-
-
-def within_limit(result: ToolResult, limit_bytes: int) -> ToolResult:
-    """Answer the result, or an error that says how large it is where it exceeds the limit."""
-    size = len(orjson.dumps([result.content, result.structured]))
-    if size <= limit_bytes:
-        return result
-    text = f"The result has {size} bytes; at most {limit_bytes} are allowed. Ask for less at once."
-    return ToolResult.from_text(text, is_error=True)
-
-
-def _rejected(text: str, origin: Origin = Origin.TOOL) -> UpstreamReply:
-    return UpstreamReply(
-        result=ToolResult.from_text(text, is_error=True),
-        origin=origin,
-        outcome=CallOutcome.REJECTED,
-    )
-
-
-def _failure_of(reply: UpstreamReply | Failure) -> Failure | None:
-    """Find the failure in a reply; a server may also report one in its own words."""
-    if isinstance(reply, Failure):
-        return reply
-    if reply.origin.is_failure:
-        return Failure(boundary=reply.origin, message=reply.cause or reply.result.text)
-    return None

@@ -14,7 +14,6 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from secrets import token_hex
 
 import anyio
 
@@ -25,12 +24,16 @@ from astra_mcp.errors import (
     NotAvailableError,
     RecordError,
     UnknownNameError,
+    UpstreamError,
 )
 from astra_mcp.reward import JobItem
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import Failure, JsonObject, JsonValue, Origin, PastCall, tools_hash
-from gateway.episode import Episode, Turn
+from gateway.calls import Turn
+from gateway.episode import Episode
 from gateway.naming import Route, routes_of
+from gateway.placement import new_episode_id, owner_of
+from gateway.preparation import Preparation, prepare_all
 from gateway.protocol import (
     Catalog,
     EpisodeId,
@@ -51,14 +54,19 @@ __all__ = ["ALL_SERVERS", "Episodes", "open_episodes"]
 ALL_SERVERS = "*"
 """Endpoint of the interactive states that show every server's tools."""
 
-INTERACTIVE_LIMITS = EpisodeLimits(calls=None, idle_seconds=86400.0, life_seconds=30 * 86400.0)
+INTERACTIVE_LIMITS = EpisodeLimits(
+    calls=None, call_seconds=600.0, idle_seconds=86400.0, life_seconds=30 * 86400.0
+)
 _SWEEP_SECONDS = 1.0
+_RESTORE_SECONDS = 10.0
+"""So long a caller waits for the servers of the state that it had."""
 _PARK_SECONDS = 900.0
 """An episode that nobody asked for during this time gives its processes back; it is restored on demand."""
 _CLOSE_SECONDS = 30.0
 _MAX_ENDED_IN_MEMORY = 256
 _MAX_INTERACTIVE = 1024
 """Live states of interactive endpoints; beyond, the one longest left alone is parked."""
+_NO_EPISODE = "there is no such episode: create one with POST /v1/episodes"
 _ID_PATTERN = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger("astra_mcp.gateway")
 
@@ -73,13 +81,17 @@ class Episodes:
         *,
         secret: bytes,
         max_open: int,
+        preparation: Preparation,
         sinks: Sequence[RecordSink] = (),
         now: Callable[[], float] = time.time,
+        seat: tuple[int, int] = (0, 1),
     ) -> None:
         self._catalog = catalog
         self._folder = folder
         self._secret = secret
         self._max_open = max_open
+        self._preparation = preparation
+        self._worker, self._workers = seat
         self._sinks = tuple(sinks)
         self._now = now
         self._live: dict[str, Episode] = {}
@@ -97,6 +109,7 @@ class Episodes:
             UnknownNameError: There is no such environment or server.
             NotAvailableError: The request asks for what this version does not do.
             CapacityError: As many episodes as allowed are open.
+            UpstreamError: A server could not be started or reached.
         """
         _refuse_unavailable(request)
         self._require_room()
@@ -112,8 +125,10 @@ class Episodes:
             case _:
                 msg = "source.kind 'task' is not available: use 'environment' or 'servers'"
                 raise NotAvailableError(msg)
+        await prepare_all(upstreams)
+        self._require_room()  # others may have come meanwhile
         opened = self._describe(
-            EpisodeId(token_hex(16)),
+            new_episode_id(self._worker, self._workers),
             routes=routes_of(upstreams),
             upstreams=upstreams,
             source=source.model_dump(mode="json"),
@@ -123,26 +138,42 @@ class Episodes:
         )
         return self._open(opened, upstreams)
 
-    def get(self, episode: str) -> Episode:
+    async def get(self, episode: str) -> Episode:
         """Find an episode, in memory or in its record; ended ones are found too.
 
         Raises:
             UnknownNameError: There is none (the message does not repeat the id).
+            UpstreamError: It takes calls, and a server of it could not be started or reached.
         """
-        found = self._live.get(episode) or self._ended.get(episode) or self._restore(episode)
-        if found.id in self._live:
-            self._last_asked[found.id] = self._now()
+        return self.find_live(episode) or self._ended.get(episode) or await self._restore(episode)
+
+    def find_live(self, episode: str) -> Episode | None:
+        """Find an episode that is in memory and takes calls, or did so a moment ago."""
+        found = self._live.get(episode)
+        if found is not None:
+            self._last_asked[episode] = self._now()
         return found
 
-    def state(self, episode: str) -> EpisodeState:
+    def at_hand(self, episode: str) -> Episode:
+        """Find an episode that :meth:`get` has brought into memory for this request.
+
+        Raises:
+            UnknownNameError: It is not in memory.
+        """
+        found = self.find_live(episode) or self._ended.get(episode)
+        if found is None:
+            raise UnknownNameError(_NO_EPISODE)
+        return found
+
+    async def state(self, episode: str) -> EpisodeState:
         """Tell where an episode stands; it expires here where its time is over."""
-        found = self.get(episode)
+        found = await self.get(episode)
         found.expire_if_due()
         return found.state()
 
     async def record(self, episode: str) -> EpisodeRecord:
         """Read what an episode's record says so far."""
-        found = self.get(episode)
+        found = await self.get(episode)
         found.expire_if_due()
         path = record_path(self._folder, found.id)
         record = await anyio.to_thread.run_sync(read_record, path)
@@ -156,7 +187,7 @@ class Episodes:
 
     async def close(self, episode: str) -> EpisodeState:
         """End an episode after its running calls, and release what it holds; repeatable."""
-        found = self.get(episode)
+        found = await self.get(episode)
         found.begin_closing()
         with anyio.move_on_after(_CLOSE_SECONDS):
             await found.wait_idle()
@@ -174,30 +205,66 @@ class Episodes:
 
     # --- interactive states ----------------------------------------------------------------------
 
-    async def interactive(self, endpoint: str, caller: str, servers: Sequence[str]) -> Episode:
+    async def shown(self, server: str | None) -> tuple[Upstream, ...]:
+        """Name the servers that an interactive endpoint shows now.
+
+        Args:
+            server: The one that the endpoint is about; None for all servers, of which those are left out
+                that cannot be started or reached, or take long to.
+
+        Raises:
+            UnknownNameError: There is no such server.
+            UpstreamError: The one server could not be started or reached.
+        """
+        if server is None:
+            return await self._preparation.all_known(self._catalog.upstreams())
+        upstream = self._catalog.upstream(server)
+        await prepare_all((upstream,))
+        return (upstream,)
+
+    async def interactive(
+        self, endpoint: str, caller: str, servers: Sequence[str], *, call_id: str | None = None
+    ) -> Episode:
         """Find or make the state that one caller has at an interactive endpoint.
 
         Args:
             endpoint: ``*`` for all servers (their tools are shown as ``server__tool``), else a name.
             caller: Whose state it is; the same caller gets the same state, also after a restart.
             servers: Names of the servers that the endpoint shows.
+            call_id: Of a call that may be a retry: where the caller's last state knows it and has ended,
+                that one is found, and answers what it recorded.
+
+        Raises:
+            UnknownNameError: There is no such server.
+            UpstreamError: The server of an endpoint for one could not be started or reached.
         """
-        upstreams = tuple(self._catalog.upstream(name) for name in servers)
+        named = tuple(self._catalog.upstream(name) for name in servers)
+        if endpoint == ALL_SERVERS:
+            upstreams = await self._preparation.all_known(named)
+        else:
+            await prepare_all(named)
+            upstreams = named
         shown = {u.name: u.version for u in upstreams}
         generation = self._generations.get((endpoint, caller), 0)
+        retried = await self._find_retried(endpoint, caller, generation, call_id)
+        if retried is not None:
+            return retried
         while True:
             episode = self._interactive_id(endpoint, caller, generation)
             known = self._live.get(episode)
             if known is None and record_path(self._folder, episode).exists():
-                known = self._ended.get(episode) or self._restore_state(episode)
+                known = await self._find_state(episode)
                 if known is None:
                     generation += 1
                     continue
             if known is None:
                 await self._make_room_for_a_state()
-                return self._open_interactive(episode, endpoint, upstreams)
+                # Another request of the caller may have come first.
+                return self._live.get(episode) or self._open_interactive(
+                    episode, endpoint, upstreams
+                )
             known.expire_if_due()
-            if known.is_open and known.servers == shown:
+            if known.is_open and self._preparation.is_shown(known.servers, shown):
                 self._last_asked[episode] = self._now()
                 return known
             if known.is_open:  # the endpoint shows other servers by now
@@ -205,15 +272,34 @@ class Episodes:
             generation += 1
             self._remember_generation(endpoint, caller, generation)
 
+    async def _find_retried(
+        self, endpoint: str, caller: str, generation: int, call_id: str | None
+    ) -> Episode | None:
+        """Find the state that has ended, of the caller's last two, in which a call was recorded."""
+        if call_id is None:
+            return None
+        for number in (generation, generation - 1):
+            episode = self._interactive_id(endpoint, caller, number)
+            if number < 0 or not record_path(self._folder, episode).exists():
+                continue
+            state = await self._find_state(episode)
+            if state is not None and not state.is_open and state.knows(call_id):
+                return state
+        return None
+
     def _interactive_id(self, endpoint: str, caller: str, generation: int) -> EpisodeId:
         message = "\0".join(("interactive", endpoint, caller, str(generation))).encode()
         return EpisodeId(hmac.new(self._secret, message, "sha256").hexdigest()[:32])
 
-    def _restore_state(self, episode: EpisodeId) -> Episode | None:
-        """Restore a state, or None where its record cannot be read: its caller begins a new one."""
+    async def _find_state(self, episode: EpisodeId) -> Episode | None:
+        """Find a state, or None where it cannot be restored: its caller begins a new one."""
+        known = self._live.get(episode) or self._ended.get(episode)
+        if known is not None:
+            return known
         try:
-            return self._restore(episode)
-        except RecordError:
+            with anyio.fail_after(_RESTORE_SECONDS):
+                return await self._restore(episode)
+        except (RecordError, UnknownNameError, UpstreamError, TimeoutError):
             _log.exception("the interactive state %s cannot be restored", episode[:6])
             return None
 
@@ -253,20 +339,22 @@ class Episodes:
     async def sweep(self) -> None:
         """Expire what is due, release what has ended, park what nobody asks for."""
         for parked in [e for e, due in self._parked.items() if self._now() >= due]:
-            self._expire_parked(parked)
+            await self._expire_parked(parked)
         for episode in list(self._live.values()):
             episode.expire_if_due()
             if episode.is_busy:
                 continue
             if not episode.is_open:
                 await self._retire(episode)
+            elif episode.keeps_processes:
+                continue  # what a deployed server holds would be lost
             elif self._now() - self._last_asked.get(episode.id, 0.0) > _PARK_SECONDS:
                 await self._park(episode)
 
-    def _expire_parked(self, episode: str) -> None:
+    async def _expire_parked(self, episode: str) -> None:
         try:
-            self.get(episode).expire_if_due()
-        except (RecordError, UnknownNameError):
+            (await self.get(episode)).expire_if_due()
+        except (RecordError, UnknownNameError, UpstreamError):
             _log.exception("episode %s: its end cannot be recorded", episode[:6])
             self._parked.pop(episode, None)
 
@@ -357,11 +445,12 @@ class Episodes:
     ) -> Episode:
         turns = {
             u.name: Turn(
+                upstream=u,
                 session=u.open_session(
                     key=self._key(opened.id, u.name),
                     seed=derive_seed(opened.seed, u.name),
                     past=_past_calls(record, u.name) if record else (),
-                )
+                ),
             )
             for u in upstreams
         }
@@ -371,21 +460,46 @@ class Episodes:
     def _key(self, episode: EpisodeId, server: str) -> str:
         return hmac.new(self._secret, f"{episode}\0{server}".encode(), "sha256").hexdigest()
 
-    def _restore(self, episode: str) -> Episode:
+    async def _restore(self, episode: str) -> Episode:
+        record = self._read(episode)
+        upstreams = self._servers_of(record)
+        if record.ended is None and any(not u.tools for u in upstreams or ()):
+            await prepare_all(upstreams or ())
+            known = self._live.get(episode) or self._ended.get(episode)
+            if known is not None:  # another request has restored it meanwhile
+                return known
+            record = self._read(episode)
+        return self._take_over(record, upstreams)
+
+    def _read(self, episode: str) -> Record:
         path = record_path(self._folder, episode)
-        if not _ID_PATTERN.fullmatch(episode) or not path.exists():
-            msg = "there is no such episode: create one with POST /v1/episodes"
-            raise UnknownNameError(msg)
-        record = read_record(path)
-        opened = record.opened
+        record = None
+        if _ID_PATTERN.fullmatch(episode) and path.exists():
+            record = read_record(path)
+        if record is None or not self._owns(record.opened):
+            raise UnknownNameError(_NO_EPISODE)
+        return record
+
+    def _owns(self, opened: EpisodeOpened) -> bool:
+        owner = 0 if opened.endpoint is not None else owner_of(opened.id, self._workers)
+        return owner == self._worker
+
+    def _servers_of(self, record: Record) -> tuple[Upstream, ...] | None:
+        """Find the servers of an episode; None where one of them is not published any more."""
         try:
-            upstreams = tuple(self._catalog.upstream(name) for name in opened.servers)
-            changed = [u.name for u in upstreams if opened.servers[u.name] != u.version]
+            return tuple(self._catalog.upstream(name) for name in record.opened.servers)
         except UnknownNameError:
-            upstreams, changed = (), list(opened.servers)
+            return None
+
+    def _take_over(self, record: Record, upstreams: Sequence[Upstream] | None) -> Episode:
+        """Make an episode of its record; no await may lie in here, since one is enough."""
+        opened = record.opened
+        changed = list(opened.servers)
+        if upstreams is not None:
+            changed = [u.name for u in upstreams if opened.servers[u.name] != u.version]
         file = RecordFile(self._folder, opened.id, self._sinks)
         self._parked.pop(opened.id, None)
-        restored = self._assemble(opened, () if changed else upstreams, file, record)
+        restored = self._assemble(opened, () if changed else upstreams or (), file, record)
         restored.resume(record)
         if changed and restored.is_open:
             message = f"{', '.join(changed)} changed since the episode was opened"
@@ -408,6 +522,8 @@ async def open_episodes(
     max_open: int = 10_000,
     sinks: Sequence[RecordSink] = (),
     now: Callable[[], float] = time.time,
+    worker: int = 0,
+    workers: int = 1,
 ) -> AsyncGenerator[Episodes]:
     """Own the episodes of one gateway, expire them in time and release them at the end.
 
@@ -418,6 +534,8 @@ async def open_episodes(
         max_open: How many episodes may be live at once.
         sinks: Hear of every record event.
         now: Seconds since the epoch.
+        worker: Which of the workers this process is, from 0; it touches its own episodes only.
+        workers: How many share the records.
 
     Raises:
         GatewayError: The records folder cannot be made.
@@ -428,14 +546,23 @@ async def open_episodes(
     except OSError as error:
         msg = f"{folder} cannot be made ({error.strerror}): set ASTRA_MCP_HOME to a writable folder"
         raise GatewayError(msg) from error
-    episodes = Episodes(catalog, folder, secret=secret, max_open=max_open, sinks=sinks, now=now)
-
-    async def sweep_on() -> None:
-        while True:
-            await anyio.sleep(_SWEEP_SECONDS)
-            await episodes.sweep()
-
     async with anyio.create_task_group() as group:
+        episodes = Episodes(
+            catalog,
+            folder,
+            secret=secret,
+            max_open=max_open,
+            preparation=Preparation(group),
+            sinks=sinks,
+            now=now,
+            seat=(worker, workers),
+        )
+
+        async def sweep_on() -> None:
+            while True:
+                await anyio.sleep(_SWEEP_SECONDS)
+                await episodes.sweep()
+
         group.start_soon(sweep_on)
         try:
             yield episodes

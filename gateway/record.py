@@ -10,9 +10,9 @@ import errno
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -26,13 +26,17 @@ __all__ = [
     "RECORD_VERSION",
     "CallFinished",
     "CallStarted",
+    "Encoded",
     "EpisodeEnded",
     "EpisodeOpened",
     "FinishedCall",
+    "FinishedMembers",
     "Record",
     "RecordFile",
     "RecordedCall",
     "ShownTool",
+    "StartedMembers",
+    "encode_result",
     "read_record",
     "record_path",
 ]
@@ -186,8 +190,11 @@ class Record:
 
     @property
     def agent_calls(self) -> int:
-        """How many calls count: all but those that a limit refused."""
-        return sum(not c.started.is_over_limit for c in self.calls)
+        """How many calls count: all but those that a limit refused or that were answered by a question."""
+        return sum(
+            not c.started.is_over_limit and not (c.finished and c.finished.result.asks)
+            for c in self.calls
+        )
 
     @property
     def solved(self) -> frozenset[int]:
@@ -195,9 +202,67 @@ class Record:
         return frozenset(i for c in self.calls if c.finished for i in c.finished.solved)
 
 
+class StartedMembers(TypedDict):
+    """What an episode tells of a call that begins; see :class:`CallStarted`."""
+
+    n: int
+    call_id: str
+    seq: int | None
+    server: str | None
+    tool: str | None
+    shown: str
+    arguments: Mapping[str, JsonValue]
+    is_over_limit: bool
+    fault: str | None
+
+
+class FinishedMembers(TypedDict):
+    """What an episode tells of a call that ends; see :class:`CallFinished`."""
+
+    n: int
+    origin: str
+    outcome: str
+    solved: list[int]
+    latency_ms: float
+
+
 def record_path(folder: Path, episode: str) -> Path:
     """Name the file of an episode."""
     return folder / f"{episode}.jsonl"
+
+
+class Encoded(NamedTuple):
+    """A result and its JSON, made once: the record and the answer both take the bytes."""
+
+    result: ToolResult
+    content: bytes
+    """Its content blocks as a JSON array."""
+    structured: bytes
+    """Its structured value; ``null`` where there is none."""
+
+    @property
+    def size(self) -> int:
+        """What a limit on results measures, in bytes."""
+        return len(self.content) + len(self.structured) + _BRACKETS
+
+
+_BRACKETS = len("[,]")
+_RARE = ("meta", "asks", "refusal")
+"""Members of a result that are left out of a line where they are not set."""
+
+
+def encode_result(result: ToolResult) -> Encoded:
+    """Write a result as JSON.
+
+    Raises:
+        RecordError: It holds what JSON cannot carry, such as an integer of more than 64 bits.
+    """
+    try:
+        structured = b"null" if result.structured is None else orjson.dumps(result.structured)
+        return Encoded(result, orjson.dumps(result.content), structured)
+    except TypeError as error:
+        msg = f"the result cannot be written as JSON ({error})"
+        raise RecordError(msg) from error
 
 
 class RecordFile:
@@ -223,18 +288,72 @@ class RecordFile:
             msg = f"a record cannot be opened ({error.strerror}): see `astra-mcp doctor`"
             raise RecordError(msg) from error
 
-    def append(self, event: Event) -> None:
-        """Write one event, or nothing of it.
+    def append(self, event: EpisodeOpened | EpisodeEnded) -> None:
+        """Write the beginning or the end of an episode, or nothing of it.
 
         Raises:
             RecordError: The disk is full or the record is closed; after a failure it stays closed.
         """
+        data = event.model_dump(mode="json")
+        self._write(data, data)
+
+    def append_started(self, at: float, call: "StartedMembers") -> None:
+        """Write a :class:`CallStarted`, or nothing of it.
+
+        Calls are most of what is written, so neither this nor :meth:`append_finished` makes a model;
+        reading back checks every line.
+
+        Args:
+            at: Seconds since the epoch.
+            call: The further members of the event.
+
+        Raises:
+            RecordError: As :meth:`append`.
+        """
+        data = {"at": _written(at), "event": "call_started", **call, "distractor": False}
+        self._write(data, data)
+
+    def append_finished(self, at: float, answer: Encoded, call: "FinishedMembers") -> None:
+        """Write a :class:`CallFinished`, or nothing of it.
+
+        Args:
+            at: Seconds since the epoch.
+            answer: The result; its JSON is taken as it is.
+            call: The further members of the event.
+
+        Raises:
+            RecordError: As :meth:`append`.
+        """
+        result = answer.result
+        plain: dict[str, Any] = {
+            "content": list(result.content),
+            "structured": result.structured,
+            "is_error": result.is_error,
+        }
+        spliced: dict[str, Any] = {
+            "content": orjson.Fragment(answer.content),
+            "structured": orjson.Fragment(answer.structured),
+            "is_error": result.is_error,
+        }
+        for name in _RARE:
+            member = getattr(result, name)
+            if member:
+                plain[name] = spliced[name] = member
+        data = {"at": _written(at), "event": "call_finished", **call, "result": plain}
+        self._write(data, {**data, "result": spliced})
+
+    def _write(self, data: Mapping[str, Any], content: Mapping[str, Any]) -> None:
+        """Write a line, and tell the sinks.
+
+        Args:
+            data: The event as they are told it.
+            content: The same, with whatever is JSON already.
+        """
         if self._descriptor is None:
             msg = "the record is closed"
             raise RecordError(msg)
-        data = event.model_dump(mode="json")
         try:
-            line = orjson.dumps(data) + b"\n"
+            line = orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
         except TypeError as error:
             msg = f"an event cannot be written as JSON ({error})"
             raise RecordError(msg) from error
@@ -248,7 +367,8 @@ class RecordFile:
             msg = f"a record cannot be written ({error.strerror}): free disk space"
             raise RecordError(msg) from error
         self._size += len(line)
-        self._announce(data)
+        for sink in self._sinks:
+            sink.write(self._episode, data)
 
     def discard(self) -> None:
         """Remove a record to which nothing could be written."""
@@ -261,10 +381,6 @@ class RecordFile:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
-
-    def _announce(self, data: Mapping[str, JsonValue]) -> None:
-        for sink in self._sinks:
-            sink.write(self._episode, data)
 
 
 def read_record(path: Path) -> Record:
@@ -313,6 +429,10 @@ def _assemble(path: Path, events: Sequence[Event]) -> Record:
         ended=next((e for e in events if isinstance(e, EpisodeEnded)), None),
         last_at=events[-1].at,
     )
+
+
+def _written(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()
 
 
 def _drop_torn_line(path: Path, descriptor: int) -> int:

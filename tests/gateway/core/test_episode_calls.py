@@ -258,12 +258,12 @@ async def test_an_idle_episode_expires_with_its_reward(catalog: Any, home: Path)
         episode = await episodes.create(a_request(idle_seconds=10))
         await episode.call("add", {"amount": 3})
         time[0] += 9.0
-        assert episodes.state(episode.id).status is EpisodeStatus.OPEN
+        assert (await episodes.state(episode.id)).status is EpisodeStatus.OPEN
         await episode.call("read", {})
         time[0] += 11.0
         with pytest.raises(EpisodeEndedError, match="expired"):
             await episode.call("read", {})
-        state = episodes.state(episode.id)
+        state = await episodes.state(episode.id)
         assert state.status is EpisodeStatus.EXPIRED
         assert state.reward is not None
 

@@ -33,7 +33,7 @@ async def test_an_open_episode_goes_on_in_the_next_life_with_the_same_state(
         await episode.call("add", {"amount": 3}, call_id="a", seq=0)
         await episode.call("add", {"do": "kill"}, call_id="b", seq=1)
     async with open_episodes(catalog, home, secret=SECRET) as second:
-        restored = second.get(episode.id)
+        restored = await second.get(episode.id)
         assert restored.state().solved == (1,)
         assert (await restored.call("add", {"amount": 3}, call_id="a")).text == "total 3 coins"
         assert (await restored.call("add", {"amount": 2}, seq=2)).text == "total 5 coins"
@@ -53,7 +53,7 @@ async def test_a_call_that_was_only_started_is_executed_once_when_it_is_retried(
     path.write_bytes(b"".join(lines))
     server.executed.clear()
     async with open_episodes(catalog, home, secret=SECRET) as second:
-        restored = second.get(episode.id)
+        restored = await second.get(episode.id)
         assert restored.state().calls == 2
         answer = await restored.call("add", {"amount": 2}, call_id="b")
         again = await restored.call("add", {"amount": 2}, call_id="b")
@@ -77,12 +77,12 @@ async def test_a_call_that_was_executed_late_is_replayed_late(
             server.release.set()
     record_path(home / "records", episode.id).write_bytes(whole[0])  # as a kill would have left it
     async with open_episodes(catalog, home, secret=SECRET) as second:
-        restored = second.get(episode.id)
+        restored = await second.get(episode.id)
         assert (await restored.call("add", {"times": 10, "amount": 0})).text == "total 10 coins"
         late = await restored.call("add", {"do": "wait"}, call_id="b")
         assert late.text == "total 11 coins"
     async with open_episodes(catalog, home, secret=SECRET) as third:
-        assert (await third.get(episode.id).call("read", {})).text == "total 11 coins"
+        assert (await (await third.get(episode.id)).call("read", {})).text == "total 11 coins"
 
 
 async def test_numbered_calls_that_were_only_started_are_executed_in_their_order(
@@ -95,7 +95,7 @@ async def test_numbered_calls_that_were_only_started_are_executed_in_their_order
     drop_finished(record_path(home / "records", episode.id))
     server.executed.clear()
     async with open_episodes(catalog, home, secret=SECRET) as second:
-        restored = second.get(episode.id)
+        restored = await second.get(episode.id)
         async with anyio.create_task_group() as group:
             for seq, call_id, amount in ((2, "c", 3), (1, "b", 2), (0, "a", 1)):
                 call = partial(restored.call, seq=seq, call_id=call_id)
@@ -117,9 +117,9 @@ async def test_a_call_that_the_limit_refused_is_refused_in_the_next_life_too(
     assert b"call_started" in lines[3]
     path.write_bytes(b"".join(lines[:4]))
     async with open_episodes(catalog, home, secret=SECRET) as second:
-        refused = await second.get(episode.id).call("add", {}, call_id="b")
+        refused = await (await second.get(episode.id)).call("add", {}, call_id="b")
         assert "limit of 1" in refused.text
-        assert second.state(episode.id).calls == 1
+        assert (await second.state(episode.id)).calls == 1
     assert len(server.executed) == 1
 
 
@@ -132,7 +132,7 @@ async def test_an_episode_whose_failure_was_recorded_stays_failed(catalog: Any, 
     assert b"episode_ended" in last
     path.write_bytes(b"".join(lines))
     async with open_episodes(catalog, home, secret=SECRET) as second:
-        state = second.state(episode.id)
+        state = await second.state(episode.id)
         assert (state.status, state.reward) == (EpisodeStatus.FAILED, None)
 
 
@@ -149,7 +149,7 @@ async def test_a_record_that_cannot_be_read_harms_nobody_else(
         assert (await fresh.call("read", {})).text == "total 0 coins"
         assert fresh.id != state.id
         with pytest.raises(RecordError, match=state.id[:6]) as caught:
-            second.get(state.id)
+            await second.get(state.id)
         assert state.id not in str(caught.value)
     assert [r.opened.id for r in list_records(home)] == [episode.id]
 
@@ -189,7 +189,7 @@ async def test_an_episode_that_is_being_closed_takes_no_further_call(
             with pytest.raises(EpisodeEndedError, match="being closed"):
                 await episode.call("add", {})
             server.release.set()
-        assert episodes.state(episode.id).calls == 1
+        assert (await episodes.state(episode.id)).calls == 1
 
 
 async def test_a_closed_episode_can_be_read_and_closed_again_in_the_next_life(
@@ -201,7 +201,7 @@ async def test_a_closed_episode_can_be_read_and_closed_again_in_the_next_life(
         closed = await first.close(episode.id)
         assert first.count_open() == 0
     async with open_episodes(catalog, home, secret=SECRET) as second:
-        assert second.state(episode.id) == closed
+        assert (await second.state(episode.id)) == closed
         assert await second.close(episode.id) == closed
         assert closed.status is EpisodeStatus.CLOSED
 
@@ -217,7 +217,7 @@ async def test_closing_waits_for_the_running_call(catalog: Any, home: Path, serv
             await anyio.wait_all_tasks_blocked()
             assert episode.is_open
             server.release.set()
-        assert episodes.state(episode.id).solved == (1,)
+        assert (await episodes.state(episode.id)).solved == (1,)
         assert server.sessions[0].is_closed
 
 
@@ -228,7 +228,7 @@ async def test_a_changed_environment_fails_its_open_episodes(
         episode = await first.create(REQUEST)
     server.version = "v2"
     async with open_episodes(catalog, home, secret=SECRET) as second:
-        state = second.state(episode.id)
+        state = await second.state(episode.id)
         assert state.status is EpisodeStatus.FAILED
         assert state.failure is not None
         assert "coins changed" in state.failure.message
@@ -240,7 +240,7 @@ async def test_an_unknown_id_is_refused_without_repeating_it(
 ) -> None:
     async with open_episodes(catalog, home, secret=SECRET) as episodes:
         with pytest.raises(UnknownNameError, match="no such episode") as caught:
-            episodes.get(wrong)
+            await episodes.get(wrong)
         assert not wrong or wrong not in str(caught.value)
 
 
@@ -282,7 +282,7 @@ async def test_what_nobody_asks_for_gives_its_processes_back_and_returns_on_dema
         await episodes.sweep()
         assert episodes.count_open() == 0
         assert server.sessions[0].is_closed
-        again = episodes.get(episode.id)
+        again = await episodes.get(episode.id)
         assert (await again.call("read", {})).text == "total 3 coins"
 
 

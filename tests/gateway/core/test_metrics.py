@@ -162,7 +162,7 @@ def test_deployed_servers_tell_what_they_use(metrics: Metrics) -> None:
 
 
 def test_the_running_version_is_told(metrics: Metrics) -> None:
-    assert b'astra_mcp_build_info{' in metrics.render()
+    assert b"astra_mcp_build_info{" in metrics.render()
 
 
 def test_the_numbers_of_all_workers_stand_side_by_side() -> None:

@@ -1,0 +1,135 @@
+"""One call on its way to a server: what is known of it, whose turn it is, and how failures become data.
+
+Knows server sessions and deadlines; knows neither records nor the order of calls.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import anyio
+
+from astra_mcp.errors import SandboxError, UpstreamError
+from astra_mcp.exchange import Exchange
+from astra_mcp.tracing import tracer
+from astra_mcp.types import (
+    Failure,
+    JsonObject,
+    JsonValue,
+    Origin,
+    UpstreamReply,
+    canonical_json,
+)
+from gateway.protocol import RelaySession, Upstream, UpstreamSession
+from gateway.record import CallStarted
+from gateway.tracing import upstream_span
+
+__all__ = [
+    "NO_ARGUMENTS",
+    "Call",
+    "Turn",
+    "ask_server",
+    "digest_of",
+    "failure_of",
+    "relay_request",
+]
+
+NO_ARGUMENTS: Mapping[str, JsonValue] = {}
+_log = logging.getLogger("astra_mcp.gateway")
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """The calls of an episode to one server: its session, and one call at a time."""
+
+    upstream: Upstream
+    session: UpstreamSession
+    lock: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """A call; once it is finished its arguments and its result stay in the record alone."""
+
+    n: int
+    shown: str
+    server: str | None
+    tool: str | None
+    arguments: Mapping[str, JsonValue]
+    is_over_limit: bool
+    seq: int | None
+    fault: str | None
+    is_unfinished: bool = False
+    """True where an earlier life of the gateway started it only."""
+    done: anyio.Event | None = None
+    """Made by whoever waits for the end of the call."""
+
+    @classmethod
+    def of(cls, started: CallStarted, *, is_unfinished: bool) -> "Call":
+        """Take over a recorded call."""
+        return cls(
+            n=started.n,
+            shown=started.shown,
+            server=started.server,
+            tool=started.tool,
+            arguments=started.arguments if is_unfinished else NO_ARGUMENTS,
+            is_over_limit=started.is_over_limit,
+            seq=started.seq,
+            fault=started.fault,
+            is_unfinished=is_unfinished,
+        )
+
+
+def digest_of(shown: str, arguments: Mapping[str, JsonValue], fault: str | None) -> bytes:
+    """Say what a call is: a retried id must mean the same one."""
+    return canonical_json([shown, dict(arguments), fault])
+
+
+async def ask_server(
+    turn: Turn, call: Call, exchange: Exchange, seconds: float
+) -> UpstreamReply | Failure:
+    """Call a server, to the end or the deadline even where the caller is cancelled.
+
+    The one place where a server's exceptions become data.
+
+    Args:
+        turn: Held by this call.
+        call: Of a tool of this server.
+        exchange: What the server may know of the request.
+        seconds: Wall time that it may take.
+    """
+    name, tool = turn.upstream.name, call.tool or ""
+    try:
+        with anyio.CancelScope(shield=True, deadline=anyio.current_time() + seconds):
+            if tracer() is None:
+                return await turn.session.call(tool, call.arguments, exchange)
+            with upstream_span(name, tool, exchange) as traced:
+                return await turn.session.call(tool, call.arguments, traced)
+    except (SandboxError, UpstreamError) as error:
+        return failure_of(error)
+    except Exception as error:  # noqa: BLE001 - a bug fails one episode, not the gateway
+        _log.exception("a call of a tool of %s broke the gateway", name)
+        return Failure(boundary=Origin.GATEWAY, message=type(error).__name__)
+    message = f"no answer from {name} within {seconds:g} s"
+    return Failure(boundary=Origin.UPSTREAM, message=message)
+
+
+async def relay_request(
+    session: RelaySession, method: str, params: JsonObject, exchange: Exchange, seconds: float
+) -> JsonObject:
+    """Pass a request other than a call on, for at most ``seconds``.
+
+    Raises:
+        RelayedError: The server answered with a JSON-RPC error.
+        UpstreamError: It could not answer, or not in time.
+    """
+    with anyio.move_on_after(seconds):
+        return await session.request(method, params, exchange)
+    msg = f"no answer within {seconds:g} s"
+    raise UpstreamError(msg)
+
+
+def failure_of(error: SandboxError | UpstreamError) -> Failure:
+    """Render an exception of a server's session; its message is never empty."""
+    boundary = Origin.SANDBOX if isinstance(error, SandboxError) else Origin.UPSTREAM
+    return Failure(boundary=boundary, message=str(error) or type(error).__name__)
