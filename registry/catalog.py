@@ -65,19 +65,24 @@ class FolderCatalog(Generic[Server]):
         """All servers, by name."""
         return tuple(self._servers.values())
 
-    def upstream(self, name: str) -> Server:
+    def upstream(self, name: str, *, besides: Iterable[str] = ()) -> Server:
         """One server.
+
+        Args:
+            name: Of the server.
+            besides: Names of servers that others publish, as what may have been meant.
 
         Raises:
             UnknownNameError: There is none; names the closest ones.
         """
-        return _find(self._servers, name, "server")
+        return _find(self._servers, name, "server", besides)
 
 
 Value = TypeVar("Value")
 
 
-def _find(known: Mapping[str, Value], name: str, what: str) -> Value:
+def _find(known: Mapping[str, Value], name: str, what: str, besides: Iterable[str] = ()) -> Value:
     if name in known:
         return known[name]
-    raise UnknownNameError.among(what, name, known, "`astra-mcp environments list` names all")
+    names = [*known, *besides]
+    raise UnknownNameError.among(what, name, names, "`astra-mcp environments list` names all")

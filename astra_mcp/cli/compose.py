@@ -25,6 +25,7 @@ from gateway.security import AccessRules
 from gateway.workers import ALONE, Seat
 from registry import FolderCatalog
 from servers.bundled import bundled_folder
+from servers.deployed import DeployedServers, open_deployed
 from servers.environment import EnvironmentServer
 
 __all__ = [
@@ -90,10 +91,18 @@ def load_published(settings: Settings) -> tuple[Bundle, ...]:
 
 
 class PublishedCatalog:
-    """Satisfies the gateway's ``Catalog`` from a catalog of bundles."""
+    """Satisfies the gateway's ``Catalog`` from a catalog of bundles and the deployed servers."""
 
-    def __init__(self, catalog: FolderCatalog[EnvironmentServer]) -> None:
+    def __init__(
+        self, catalog: FolderCatalog[EnvironmentServer], deployed: DeployedServers
+    ) -> None:
         self._catalog = catalog
+        self._deployed = deployed
+
+    @property
+    def deployed(self) -> DeployedServers:
+        """The servers that are no environments; a program may mount some of its own."""
+        return self._deployed
 
     def environments(self) -> Sequence[EnvironmentInfo]:
         """All environments, by name."""
@@ -114,32 +123,44 @@ class PublishedCatalog:
 
     def upstreams(self) -> Sequence[Upstream]:
         """All servers, by name."""
-        return self._catalog.upstreams()
+        servers: list[Upstream] = [*self._catalog.upstreams(), *self._deployed.upstreams()]
+        return sorted(servers, key=lambda server: server.name)
 
     def upstream(self, name: str) -> Upstream:
-        """One server, by name."""
-        return self._catalog.upstream(name)
+        """One server, by name; ``UnknownNameError`` names the closest names."""
+        deployed = self._deployed.find(name)
+        if deployed is not None:
+            return deployed
+        return self._catalog.upstream(name, besides=[s.name for s in self._deployed.upstreams()])
 
     def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
-        """Bundles stay as they were when they were loaded."""
-        del hear
-        return lambda: None
+        """Be told of deployed servers that change; bundles stay as they were when they were loaded."""
+        return self._deployed.watch(hear)
 
 
 @asynccontextmanager
 async def open_catalog(
     settings: Settings, *, trusted: bool = False
 ) -> AsyncGenerator[PublishedCatalog]:
-    """Publish everything that the settings name, in one sandbox.
+    """Publish everything that the settings name: environments in one sandbox, and deployed servers.
 
     Args:
         settings: Folders and limits.
         trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
+
+    Raises:
+        BundleError: A bundle does not load.
+        ConfigError: The file of deployed servers is wrong, or two servers have one name.
     """
     bundles = load_published(settings)
-    async with open_bundle_sandbox(settings, bundles, trusted=trusted) as sandbox:
+    names = [bundle.name for bundle in bundles]
+    file = settings.serve.mcp_config.expanduser() if settings.serve.mcp_config else None
+    async with (
+        open_deployed(file, home=settings.home, taken=names) as deployed,
+        open_bundle_sandbox(settings, bundles, trusted=trusted) as sandbox,
+    ):
         servers = FolderCatalog(bundles, lambda bundle: EnvironmentServer(bundle, sandbox))
-        yield PublishedCatalog(servers)
+        yield PublishedCatalog(servers, deployed)
 
 
 @asynccontextmanager

@@ -1,0 +1,11 @@
+"""Deployed servers: real MCP servers behind the gateway, as processes, at URLs, or mounted in this process.
+
+Their messages pass through as plain JSON, in the era of the client wherever the server speaks it. Satisfies
+the gateway's ``Upstream`` and ``RelaySession`` structurally; never imports ``gateway`` or ``registry``.
+"""
+
+from servers.deployed.collection import DeployedServers, open_deployed
+from servers.deployed.server import DeployedServer
+from servers.deployed.session import DeployedSession
+
+__all__ = ["DeployedServer", "DeployedServers", "DeployedSession", "open_deployed"]

@@ -1,0 +1,108 @@
+"""What is known of a server without starting it: a card, kept under the home by the hash of its entry.
+
+Knows files and JSON. A card that cannot be read is as good as none.
+"""
+
+import logging
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from astra_mcp.exchange import Era
+from astra_mcp.types import JsonObject
+
+__all__ = ["Card", "CardFile", "EraFacts"]
+
+CARD_VERSION = 1
+
+_log = logging.getLogger(__name__)
+
+
+class EraFacts(BaseModel):
+    """What a server said of itself in one era."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: str
+    """The protocol revision agreed on."""
+    capabilities: dict[str, Any]
+    instructions: str | None = None
+    server_info: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """What is known of one server."""
+
+    eras: Mapping[Era, EraFacts | None] = field(default_factory=dict[Era, EraFacts | None])
+    """None for an era that it does not speak; absent where nobody has tried."""
+    tools: tuple[JsonObject, ...] | None = None
+    """As it lists them, all pages; None where nobody has asked."""
+    is_old_sse: bool = False
+    """It speaks the transport of 2024-11-05."""
+
+    def with_era(self, era: Era, facts: EraFacts | None) -> Self:
+        """Learn of an era."""
+        return replace(self, eras={**self.eras, era: facts})
+
+    @property
+    def facts(self) -> EraFacts | None:
+        """Of the newest era that it speaks."""
+        return self.eras.get(Era.MODERN) or self.eras.get(Era.HANDSHAKE)
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    card_version: int
+    eras: dict[Era, EraFacts | None]
+    tools: list[dict[str, Any]] | None
+    is_old_sse: bool
+
+
+class CardFile:
+    """One card on disk."""
+
+    def __init__(self, folder: Path, config_hash: str) -> None:
+        self._path = folder / f"{config_hash}.json"
+
+    def read(self) -> Card:
+        """Read the card; an empty one where there is none that can be read."""
+        try:
+            document = _Document.model_validate(orjson.loads(self._path.read_bytes()))
+        except FileNotFoundError:
+            return Card()
+        except (OSError, orjson.JSONDecodeError, ValidationError) as error:
+            _log.warning("%s is passed over: %s", self._path, type(error).__name__)
+            return Card()
+        if document.card_version != CARD_VERSION:
+            return Card()
+        tools = tuple(document.tools) if document.tools is not None else None
+        return Card(eras=document.eras, tools=tools, is_old_sse=document.is_old_sse)
+
+    def write(self, card: Card) -> None:
+        """Put the card in the place of the one before; a disk that is full only costs the next start time."""
+        document = _Document(
+            card_version=CARD_VERSION,
+            eras=dict(card.eras),
+            tools=list(card.tools) if card.tools is not None else None,
+            is_old_sse=card.is_old_sse,
+        )
+        temporary = ""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, temporary = tempfile.mkstemp(dir=self._path.parent, prefix=".card-")
+            with os.fdopen(handle, "wb") as file:
+                file.write(orjson.dumps(document.model_dump(mode="json")))
+            Path(temporary).replace(self._path)
+        except OSError as error:
+            _log.warning("%s is not written: %s", self._path, error)
+            with suppress(OSError):
+                Path(temporary).unlink(missing_ok=True)

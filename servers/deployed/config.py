@@ -1,0 +1,216 @@
+"""The ``mcpServers`` file: which deployed servers there are, and how they are reached.
+
+The format that desktop clients use, with a few keys of our own. Secrets come as ``${VARIABLE}`` from the
+environment and never appear in a message. Reads a file; starts nothing.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+from urllib.parse import urlsplit
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from astra_mcp.errors import ConfigError
+from astra_mcp.types import canonical_json
+from servers.deployed.messages import as_object
+from servers.deployed.session_folder import SESSION_DIR
+
+__all__ = ["Entry", "Isolation", "ServerEntry", "parse_entries", "read_entries"]
+
+Isolation = Literal["episode", "shared"]
+Transport = Literal["stdio", "streamable-http", "http", "sse"]
+
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
+_VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_HEADER_VALUE: Final = re.compile(r"[\x20-\x7e\x80-\xff\t]*")
+_RESERVED_HEADERS: Final = frozenset(
+    {"accept", "content-type", "content-length", "host", "mcp-session-id", "mcp-protocol-version"}
+)
+_SECRET_LENGTH = 6
+"""Shorter values are no secrets, and replacing them would garble messages."""
+
+_log = logging.getLogger(__name__)
+
+
+class ServerEntry(BaseModel):
+    """One server of the file, as it is written there."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    command: str | None = Field(default=None, min_length=1)
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict[str, str])
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict[str, str])
+    type: Transport | None = None
+    isolation: Isolation = "episode"
+    """``episode``: each episode has a process or session of its own; ``shared``: one serves all."""
+    max_processes: int = Field(default=32, ge=1, le=4096)
+    """Processes of this server at once; further episodes wait for one to end."""
+    queue_seconds: float = Field(default=30.0, gt=0, le=3600)
+    """How long they wait."""
+    timeout_seconds: float = Field(default=30.0, gt=0, le=600)
+    """For its start and its handshake."""
+    disabled: bool = False
+
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            msg = "give either `command` (a process) or `url` (a server that runs elsewhere)"
+            raise ValueError(msg)
+        if self.command is not None and self.type not in (None, "stdio"):
+            msg = f"`type` {self.type!r} belongs to a `url`: leave it out beside `command`"
+            raise ValueError(msg)
+        if self.url is not None and self.type == "stdio":
+            msg = "`type` 'stdio' belongs to a `command`: leave it out beside `url`"
+            raise ValueError(msg)
+        return self
+
+
+class Entry:
+    """One server of the file, ready to use: variables expanded, its hash known."""
+
+    __slots__ = ("config_hash", "name", "secrets", "server")
+
+    def __init__(self, name: str, server: ServerEntry, secrets: tuple[str, ...]) -> None:
+        self.name = name
+        self.server = server
+        self.secrets = secrets
+        """What must not appear in a message or log."""
+        document = {"name": name, **server.model_dump(mode="json")}
+        self.config_hash = sha256(canonical_json(document)).hexdigest()
+        """Of everything that is configured; secrets go in as part of the digest only."""
+
+    def redact(self, text: str) -> str:
+        """Take the entry's secrets out of a text."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+def read_entries(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Entry]:
+    """Read the servers of a file, by name; disabled ones are left out.
+
+    Args:
+        path: Of the JSON file.
+        environ: Where ``${VARIABLE}`` comes from; None takes this process's environment.
+
+    Raises:
+        ConfigError: The file cannot be read, or an entry is wrong; names server, field and remedy.
+    """
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+    return parse_entries(text, path, os.environ if environ is None else environ)
+
+
+def parse_entries(text: bytes, path: Path, environ: Mapping[str, str]) -> dict[str, Entry]:
+    """Read the servers of a file's text; see :func:`read_entries`."""
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise ConfigError(f"{path} is no JSON: {error}") from None
+    members = as_object(document)
+    servers = as_object(members.get("mcpServers")) if members is not None else None
+    if servers is None:
+        msg = f'{path}: "mcpServers" is missing: write {{"mcpServers": {{"NAME": {{"command": ...}}}}}}'
+        raise ConfigError(msg)
+    foreign: dict[str, list[str]] = {}
+    entries: dict[str, Entry] = {}
+    for name, raw in servers.items():
+        entry = _entry(path, name, raw, environ)
+        unknown = sorted(set(as_object(raw) or {}) - set(ServerEntry.model_fields))
+        if unknown:
+            foreign[name] = unknown
+        if not entry.server.disabled:
+            entries[entry.name] = entry
+    if foreign:
+        named = "; ".join(f"{name}: {', '.join(keys)}" for name, keys in foreign.items())
+        _log.warning("%s: keys that are not known here are passed over (%s)", path, named)
+    return entries
+
+
+def _entry(path: Path, name: str, raw: object, environ: Mapping[str, str]) -> Entry:
+    where = f"{path}: server {name!r}"
+    if not _NAME.fullmatch(name):
+        msg = (
+            f"{where}: a name is part of a URL: use up to 64 of A-Z a-z 0-9 . _ -, "
+            "a letter or digit first and last"
+        )
+        raise ConfigError(msg)
+    try:
+        server = ServerEntry.model_validate(raw, strict=False)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, e['loc'])) or 'entry'}: {e['msg'].removeprefix('Value error, ')}"
+            for e in error.errors(include_url=False, include_input=False)
+        )
+        raise ConfigError(f"{where}: {faults}") from None
+    if server.disabled:
+        return Entry(name, server, ())
+    return _expanded(where, name, server, environ)
+
+
+def _expanded(where: str, name: str, server: ServerEntry, environ: Mapping[str, str]) -> Entry:
+    """Put in what ``${VARIABLE}`` stands for, and check what only then can be checked."""
+    secrets: set[str] = set()
+
+    def expand(field: str) -> Callable[[str], str]:
+        def one(match: re.Match[str]) -> str:
+            variable = match.group(1)
+            if variable == SESSION_DIR and server.command is not None:
+                return match.group(0)  # known once the process starts
+            if variable not in environ:
+                msg = (
+                    f"{where}: {field}: the environment variable {variable} is not set: "
+                    "set it before the gateway starts"
+                )
+                raise ConfigError(msg)
+            secrets.add(environ[variable])
+            return environ[variable]
+
+        return lambda text: _VARIABLE.sub(one, text)
+
+    changes: dict[str, Any] = {
+        "args": tuple(map(expand("args"), server.args)),
+        "env": {k: expand(f"env.{k}")(v) for k, v in server.env.items()},
+        "headers": {k.lower(): expand(f"headers.{k}")(v) for k, v in server.headers.items()},
+    }
+    if server.url is not None:
+        changes["url"] = expand("url")(server.url)
+        _check_url(where, changes["url"])
+    if server.cwd is not None:
+        changes["cwd"] = str(Path(server.cwd).expanduser())
+        if not Path(changes["cwd"]).is_dir():
+            raise ConfigError(f"{where}: cwd: {server.cwd} is no folder")
+    _check_headers(where, changes["headers"])
+    # Written out or not, whatever stands in a header or in the environment of a server may be a secret.
+    secrets |= {*changes["env"].values(), *changes["headers"].values()}
+    hidden = sorted((s for s in secrets if len(s) >= _SECRET_LENGTH), key=len, reverse=True)
+    return Entry(name, server.model_copy(update=changes), tuple(hidden))
+
+
+def _check_url(where: str, url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        msg = f"{where}: url: write a full address, such as https://example.com/mcp"
+        raise ConfigError(msg)
+
+
+def _check_headers(where: str, headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise ConfigError(f"{where}: headers: {name!r} is no name of an HTTP header")
+        if name in _RESERVED_HEADERS:
+            raise ConfigError(f"{where}: headers.{name} is set by the protocol: leave it out")
+        if not _HEADER_VALUE.fullmatch(value):
+            raise ConfigError(f"{where}: headers.{name} holds a character that no header may hold")

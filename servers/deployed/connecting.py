@@ -1,0 +1,373 @@
+"""Makes connections to one server: its process or its URL, and the era that both sides speak.
+
+Knows every transport and the card; knows neither sessions nor what is asked over a connection.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+from astra_mcp.errors import BusyError, UpstreamError
+from astra_mcp.exchange import Era, Hear
+from astra_mcp.types import JsonValue
+from servers.deployed.card import Card, EraFacts
+from servers.deployed.duplex import DuplexPeer
+from servers.deployed.failures import DELIVERY_UNKNOWN, NotSentError, StatusError
+from servers.deployed.handshake import OtherEraError, begin
+from servers.deployed.http_client import HttpLink
+from servers.deployed.in_process import MemoryWire, ServerFactory
+from servers.deployed.old_sse import SseWire
+from servers.deployed.peer import Peer
+from servers.deployed.stdio import Command, StdioWire
+from servers.deployed.streamable import StreamablePeer
+from servers.deployed.watchdog import Watchdog
+
+__all__ = [
+    "Connection",
+    "Connector",
+    "HttpRoute",
+    "MountedRoute",
+    "Opening",
+    "ProcessRoute",
+    "Route",
+    "Slots",
+]
+
+PROBE_SHARE: Final = 3
+"""Of the time to start, a third for finding out whether a server of unknown age speaks the modern era."""
+_NO_STREAMABLE: Final = (400, 404, 405)
+"""What a server answers that has the old transport only."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Connection:
+    """A peer that has agreed on an era."""
+
+    peer: Peer
+    era: Era
+    facts: EraFacts
+    key: str | None
+    """Names the episode in every request; None where it is not to."""
+    log_level: str | None = None
+    """As last set by a request of the handshake era."""
+
+    async def aclose(self) -> None:
+        """Close it; closing twice is allowed."""
+        with anyio.CancelScope(shield=True):  # every wire bounds the time of its own end
+            await self.peer.aclose()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """For whom a connection is opened."""
+
+    era: Era
+    """In which the client speaks."""
+    capabilities: Mapping[str, JsonValue]
+    """What the client can do."""
+    hear: Hear
+    key: str | None
+    is_shared: bool
+
+
+class Route(Protocol):
+    """One way to a server. Makes peers that have not said a word yet."""
+
+    async def make(self, opening: Opening, card: Card) -> Peer:
+        """Make a peer; the caller bounds the time.
+
+        Raises:
+            UpstreamError: It cannot be started or reached.
+        """
+        ...
+
+    async def make_old(self, opening: Opening) -> Peer | None:
+        """Make a peer of the transport of 2024-11-05; None where there is none to fall back to."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what all peers share."""
+        ...
+
+
+class Slots:
+    """Places for processes; whoever finds none waits in a queue with a deadline."""
+
+    def __init__(self, limit: int, seconds: float, *, name: str) -> None:
+        self._limit = limit
+        self._seconds = seconds
+        self._name = name
+        self._free = anyio.Semaphore(limit)
+
+    async def take(self) -> Callable[[], None]:
+        """Wait for a place.
+
+        Returns:
+            Gives it back; calling it twice is allowed.
+
+        Raises:
+            BusyError: None became free in time.
+        """
+        try:
+            with anyio.fail_after(self._seconds):
+                await self._free.acquire()
+        except TimeoutError:
+            msg = (
+                f"upstream {self._name} is busy: {self._limit} processes run, and none ended within "
+                f"{self._seconds:g} s (raise max_processes or queue_seconds of its entry)"
+            )
+            raise BusyError(msg) from None
+        is_held = True
+
+        def give_back() -> None:
+            nonlocal is_held
+            if is_held:
+                is_held = False
+                self._free.release()
+
+        return give_back
+
+
+class ProcessRoute:
+    """A process of this machine for each connection."""
+
+    def __init__(
+        self,
+        command: Command,
+        slots: Slots,
+        tasks: TaskGroup,
+        watchdog: Watchdog,
+        *,
+        name: str,
+        redact: Callable[[str], str],
+    ) -> None:
+        self._command = command
+        self._slots = slots
+        self._tasks = tasks
+        self._watchdog = watchdog
+        self._name = name
+        self._redact = redact
+
+    async def make(self, opening: Opening, card: Card) -> Peer:
+        """Wait for a place and start a process."""
+        del card
+        give_back = await self._slots.take()
+        is_started = False
+        try:
+            wire = await StdioWire.start(
+                self._command, self._tasks, self._watchdog, name=self._name, redact=self._redact
+            )
+            is_started = True
+        finally:
+            if not is_started:
+                give_back()
+        return DuplexPeer(
+            wire,
+            self._tasks,
+            name=self._name,
+            hear=opening.hear,
+            is_shared=opening.is_shared,
+            on_end=give_back,
+        )
+
+    async def make_old(self, opening: Opening) -> Peer | None:
+        """There is one transport over standard streams."""
+        del opening
+        return None
+
+    async def aclose(self) -> None:
+        """Processes are closed with their peers."""
+
+
+class MountedRoute:
+    """A server object of this process."""
+
+    def __init__(self, factory: ServerFactory, tasks: TaskGroup, *, name: str) -> None:
+        self._factory = factory
+        self._tasks = tasks
+        self._name = name
+
+    async def make(self, opening: Opening, card: Card) -> Peer:
+        """Run the server for one connection."""
+        del card
+        wire = MemoryWire(self._factory(), name=self._name)
+        wire.start(self._tasks)
+        return DuplexPeer(
+            wire, self._tasks, name=self._name, hear=opening.hear, is_shared=opening.is_shared
+        )
+
+    async def make_old(self, opening: Opening) -> Peer | None:
+        """There is one way to talk to it."""
+        del opening
+        return None
+
+    async def aclose(self) -> None:
+        """Each run ends with its peer."""
+
+
+class HttpRoute:
+    """A server at a URL."""
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        tasks: TaskGroup,
+        *,
+        name: str,
+        is_old: bool,
+        may_fall_back: bool,
+    ) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            url: Of the server.
+            headers: Of every request.
+            tasks: Run the standing streams.
+            name: Of the server, for messages.
+            is_old: It is known to speak the transport of 2024-11-05.
+            may_fall_back: It may turn out to.
+        """
+        self._link = HttpLink(url)
+        self._headers = dict(headers)
+        self._tasks = tasks
+        self._name = name
+        self._is_old = is_old
+        self._may_fall_back = may_fall_back
+
+    async def make(self, opening: Opening, card: Card) -> Peer:
+        """Make a peer of Streamable HTTP, or of the old transport where that is known."""
+        if self._is_old or (card.is_old_sse and self._may_fall_back):
+            return await self._make_old(opening)
+        return StreamablePeer(
+            self._link,
+            self._tasks,
+            name=self._name,
+            hear=opening.hear,
+            is_shared=opening.is_shared,
+            headers=self._all_headers(opening),
+        )
+
+    async def make_old(self, opening: Opening) -> Peer | None:
+        """Try the old transport where the entry does not say which one it is."""
+        return await self._make_old(opening) if self._may_fall_back else None
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._link.aclose()
+
+    async def _make_old(self, opening: Opening) -> Peer:
+        wire = await SseWire.open(self._link, self._all_headers(opening), name=self._name)
+        return DuplexPeer(
+            wire, self._tasks, name=self._name, hear=opening.hear, is_shared=opening.is_shared
+        )
+
+    def _all_headers(self, opening: Opening) -> dict[str, str]:
+        return self._headers | ({"astra-episode-key": opening.key} if opening.key else {})
+
+
+class Connector:
+    """Opens connections to one server, and learns from each what to try first the next time."""
+
+    def __init__(
+        self, route: Route, seconds: float, *, name: str, learn: Callable[[Card], None]
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            route: The way to the server.
+            seconds: For the start and the handshake.
+            name: Of the server, for messages.
+            learn: Takes a card that says more than the one before.
+        """
+        self._route = route
+        self._seconds = seconds
+        self._name = name
+        self._learn = learn
+
+    async def open(self, opening: Opening, card: Card) -> Connection:
+        """Connect and agree on an era.
+
+        Raises:
+            BusyError: As many processes as allowed run.
+            NotSentError: Nobody listens.
+            UpstreamError: It cannot be started, or does not answer as a server of MCP does.
+        """
+        peers: list[Peer] = []
+        is_open = False
+        try:
+            peer = await self._route.make(opening, card)
+            peers.append(peer)
+            with anyio.fail_after(self._seconds):
+                connection = await self._agree(peers, opening, card)
+            is_open = True
+        except TimeoutError:
+            msg = f"upstream {self._name} did not answer the handshake within {self._seconds:g} s"
+            raise UpstreamError(msg) from None
+        except UpstreamError as error:
+            text = str(error)
+            if text.endswith(DELIVERY_UNKNOWN):  # of the handshake, which does nothing
+                raise NotSentError(text.removesuffix(f"; {DELIVERY_UNKNOWN}")) from None
+            raise
+        finally:
+            for peer in peers if not is_open else peers[:-1]:
+                with anyio.CancelScope(shield=True):  # bounds its own time
+                    await peer.aclose()
+        return connection
+
+    async def aclose(self) -> None:
+        """Release what all connections share."""
+        await self._route.aclose()
+
+    async def _agree(self, peers: list[Peer], opening: Opening, card: Card) -> Connection:
+        """Try the eras, the client's own first unless the server is known not to speak it."""
+        eras = [opening.era, *(era for era in Era if era is not opening.era)]
+        if card.eras.get(eras[0], ...) is None:
+            eras.reverse()
+        refusals: list[UpstreamError] = []
+        for era in eras:
+            if peers[-1].fault is not None:
+                peers.append(await self._route.make(opening, card))
+            try:
+                facts = await self._begin(
+                    peers[-1], era, opening, is_known=card.eras.get(era) is not None
+                )
+            except OtherEraError as error:
+                refusals.append(error)
+                continue
+            except StatusError as error:
+                facts = await self._fall_back(peers, opening, error)
+                card = Card(eras=card.eras, tools=card.tools, is_old_sse=True)
+            card = card.with_era(era, facts)
+            for missing in eras[: len(refusals)]:
+                card = card.with_era(missing, None)
+            self._learn(card)
+            return Connection(peer=peers[-1], era=era, facts=facts, key=opening.key)
+        raise refusals[-1]
+
+    async def _begin(self, peer: Peer, era: Era, opening: Opening, *, is_known: bool) -> EraFacts:
+        """Open the conversation; a server of unknown age that fails at a modern opening may be an old one."""
+        if era is Era.HANDSHAKE or is_known:
+            return await begin(peer, era, opening.capabilities, name=self._name)
+        with anyio.move_on_after(self._seconds / PROBE_SHARE) as scope:
+            try:
+                return await begin(peer, era, opening.capabilities, name=self._name)
+            except UpstreamError as error:
+                if peer.fault is None:
+                    raise
+                raise OtherEraError(
+                    str(error)
+                ) from None  # such as: ended at a method it does not know
+        if scope.cancelled_caught:
+            raise OtherEraError(f"upstream {self._name} does not answer server/discover")
+        raise AssertionError("unreachable")
+
+    async def _fall_back(self, peers: list[Peer], opening: Opening, error: StatusError) -> EraFacts:
+        old = await self._route.make_old(opening) if error.status in _NO_STREAMABLE else None
+        if old is None:
+            raise error
+        peers.append(old)
+        return await begin(old, Era.HANDSHAKE, opening.capabilities, name=self._name)

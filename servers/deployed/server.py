@@ -1,0 +1,363 @@
+"""A deployed server: what is known of it, its sessions, and the connections that they share.
+
+Satisfies the gateway's ``Upstream`` structurally. Knows the entry's isolation and the card; knows neither
+the file that named it nor episodes.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from astra_mcp.errors import UpstreamError
+from astra_mcp.exchange import Era, Hear
+from astra_mcp.types import (
+    JsonObject,
+    JsonValue,
+    PastCall,
+    ServerKind,
+    ServerStatus,
+    ToolSpec,
+    canonical_json,
+)
+from servers.deployed.card import Card, CardFile
+from servers.deployed.connecting import Connection, Connector, Opening, Route
+from servers.deployed.following import Follower
+from servers.deployed.session import DeployedSession
+from servers.deployed.tools import list_tools, read_tools
+
+__all__ = ["DeployedServer", "Traits"]
+
+FIRST_PAUSE: Final = 0.5
+"""After a failed :meth:`DeployedServer.prepare`, how long its failure is answered without a new try."""
+LONGEST_PAUSE: Final = 30.0
+RETIRE_SECONDS: Final = 60.0
+"""How long running calls of a removed server may take to finish."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What the entry of a server says of it, beside the way to it."""
+
+    config_hash: str
+    is_shared: bool
+    """One connection serves all sessions."""
+    is_own_process: bool
+    """A connection is a process, or a run, of its own."""
+    seconds: float
+    """For the start and the handshake."""
+
+
+class DeployedServer:
+    """One server; makes sessions, and owns the connections that they share."""
+
+    def __init__(
+        self,
+        name: str,
+        route: Route,
+        tasks: TaskGroup,
+        *,
+        traits: Traits,
+        card_file: CardFile | None,
+        on_change: Callable[[str], None],
+    ) -> None:
+        """Start nothing.
+
+        Args:
+            name: Unique in the catalog.
+            route: The way to the server.
+            tasks: Run what happens in the background.
+            traits: What its entry says.
+            card_file: Keeps what is known of it; None for a server that is asked anew each time.
+            on_change: Told the name when other tools are listed than before.
+        """
+        self._name = name
+        self._tasks = tasks
+        self._traits = traits
+        self._card_file = card_file
+        self._on_change = on_change
+        self._connector = Connector(route, traits.seconds, name=name, learn=self._learn)
+        self._card = card_file.read() if card_file is not None else Card()
+        self._tools = read_tools(self._card.tools or (), name=name)
+        self._version = self._make_version()
+        self._status = (ServerStatus.UNKNOWN, "")
+        self._preparing = anyio.Lock()
+        self._not_before = 0.0
+        self._pause = FIRST_PAUSE
+        self._sharing = anyio.Lock()
+        self._shared: dict[Era, Connection] = {}
+        self._sessions: set[DeployedSession] = set()
+        self._listeners: dict[object, Hear] = {}
+        self._follower = Follower(name, tasks)
+        self._refreshing = False
+        self._is_stale = False
+        self._is_closed = False
+
+    @property
+    def name(self) -> str:
+        """Unique in the catalog."""
+        return self._name
+
+    @property
+    def kind(self) -> ServerKind:
+        """Always deployed."""
+        return ServerKind.DEPLOYED
+
+    @property
+    def config_hash(self) -> str:
+        """Of the entry that it was made of."""
+        return self._traits.config_hash
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """In the order in which the server lists them; empty before the first :meth:`prepare`."""
+        return self._tools.specs
+
+    @property
+    def version(self) -> str:
+        """Of the entry and the tool list."""
+        return self._version
+
+    @property
+    def relays(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def capabilities(self) -> Mapping[str, JsonValue]:
+        """As the server said at its last opening, in the newest era that it speaks."""
+        facts = self._card.facts
+        return facts.capabilities if facts is not None else {}
+
+    @property
+    def instructions(self) -> str | None:
+        """As the server said at its last opening."""
+        facts = self._card.facts
+        return facts.instructions if facts is not None else None
+
+    @property
+    def status(self) -> tuple[ServerStatus, str]:
+        """What the last opening brought."""
+        return self._status
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """None: what a deployed server does is its own affair."""
+        return ()
+
+    @property
+    def is_shared(self) -> bool:
+        """True where one connection serves all sessions."""
+        return self._traits.is_shared
+
+    @property
+    def is_own_process(self) -> bool:
+        """True where a connection is a process or run of its own."""
+        return self._traits.is_own_process
+
+    async def prepare(self) -> None:
+        """Ask the server for its tools where no card knows them; one asks for all who wait.
+
+        Raises:
+            UpstreamError: It could not be started or reached. For a while (0.5 s at first, twice as long
+                after each failure) the same is answered without a new try.
+        """
+        if self._card.tools is not None:
+            return
+        async with self._preparing:
+            if self._card.tools is not None:
+                return
+            if anyio.current_time() < self._not_before:
+                raise UpstreamError(self._status[1])
+            try:
+                await self._look()
+            except UpstreamError:
+                self._not_before = anyio.current_time() + self._pause
+                self._pause = min(2 * self._pause, LONGEST_PAUSE)
+                raise
+
+    def open_session(
+        self, *, key: str, seed: int, past: Sequence[PastCall] = ()
+    ) -> DeployedSession:
+        """Make a session; its connection is opened at the first use.
+
+        Args:
+            key: Names the episode to the server without telling its id.
+            seed: Not used: what a deployed server chooses is its own affair.
+            past: Calls of an earlier life, which cannot be replayed.
+        """
+        del seed
+        session = DeployedSession(self, key=key, past=past)
+        self._sessions.add(session)
+        return session
+
+    async def retire(self, reason: str) -> None:
+        """Close after the running calls; later ones are told the reason."""
+        await self._close_sessions(reason, RETIRE_SECONDS)
+
+    async def aclose(self) -> None:
+        """Close all sessions and connections; running calls are cut off."""
+        await self._close_sessions("the gateway stops", 0.0)
+
+    # --- what sessions ask ----------------------------------------------------------------------
+
+    async def open_connection(self, opening: Opening) -> Connection:
+        """Open a connection, and look through it whether the tools are still the same."""
+        try:
+            connection = await self._connector.open(opening, self._card)
+        except UpstreamError as error:
+            self._status = (ServerStatus.FAILED, str(error))
+            raise
+        self._status = (ServerStatus.READY, "")
+        self._pause = FIRST_PAUSE
+        self._refresh(connection)
+        return connection
+
+    async def shared_connection(self, opening: Opening) -> Connection:
+        """The connection of all sessions in an era, opened where there is none."""
+        async with self._sharing:
+            connection = self._shared.get(opening.era)
+            if connection is None or connection.peer.fault is not None:
+                connection = self._shared[opening.era] = await self.open_connection(opening)
+            return connection
+
+    async def drop(self, connection: Connection) -> None:
+        """Close a connection that failed."""
+        for era, shared in tuple(self._shared.items()):
+            if shared is connection:
+                del self._shared[era]
+        self._follower.leave(connection)
+        await connection.aclose()
+
+    def param_headers(self, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, str] | None:
+        """The headers that mirror arguments of a call."""
+        return self._tools.headers(tool, arguments)
+
+    def hear(self, connection_hear: Hear | None) -> Hear:
+        """Make the ear of a connection: the tool list is the server's own matter, the rest goes on."""
+        go_on = connection_hear or self._tell_listeners
+
+        def hear(method: str, params: JsonObject) -> None:
+            if method == "notifications/tools/list_changed":
+                self._refresh(None)
+            elif method != "notifications/subscriptions/acknowledged":
+                go_on(method, params)
+
+        return hear
+
+    def add_listener(self, hear: Hear) -> Callable[[], None]:
+        """Hear what shared connections bring; returns its end."""
+        token = object()
+        self._listeners[token] = hear
+
+        def end() -> None:
+            self._listeners.pop(token, None)
+
+        return end
+
+    def follow(self, connection: Connection, owner: object, wanted: JsonObject) -> None:
+        """Have a server of the modern era tell of changes on this connection, those of its tools included."""
+        self._follower.follow(connection, owner, wanted)
+
+    def forget(self, session: DeployedSession) -> None:
+        """A session is closed."""
+        self._sessions.discard(session)
+
+    # --- its own ----------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        """Open a connection to ask for the tools; a shared one is kept."""
+        opening = Opening(
+            era=Era.MODERN,
+            capabilities={},
+            hear=self.hear(None),
+            key=None,
+            is_shared=self._traits.is_shared,
+        )
+        if self._traits.is_shared:
+            connection = await self.shared_connection(opening)
+            self._take_tools(await list_tools(connection, name=self._name))
+            return
+        connection = await self.open_connection(opening)
+        try:
+            self._take_tools(await list_tools(connection, name=self._name))
+        finally:
+            await self.drop(connection)
+
+    def _refresh(self, connection: Connection | None) -> None:
+        """Ask for the tools in the background, one at a time."""
+        if self._is_closed or self._preparing.locked():
+            return
+        if self._refreshing:
+            self._is_stale = True
+            return
+        self._refreshing = True
+        self._tasks.start_soon(self._refresh_on, connection)
+
+    async def _refresh_on(self, connection: Connection | None) -> None:
+        try:
+            while True:
+                self._is_stale = False
+                live = connection if connection is not None else self._live_connection()
+                if live is None:
+                    return
+                self._take_tools(await list_tools(live, name=self._name))
+                if not self._is_stale:
+                    return
+                connection = None
+        except UpstreamError as error:
+            _log.debug("the tools of upstream %s could not be looked at: %s", self._name, error)
+        finally:
+            self._refreshing = False
+
+    def _live_connection(self) -> Connection | None:
+        known = [*self._shared.values(), *(s.connection for s in self._sessions)]
+        return next((c for c in known if c is not None and c.peer.fault is None), None)
+
+    def _take_tools(self, documents: Sequence[JsonObject]) -> None:
+        if self._card.tools is not None and canonical_json(list(documents)) == canonical_json(
+            list(self._card.tools)
+        ):
+            return
+        self._learn(
+            Card(eras=self._card.eras, tools=tuple(documents), is_old_sse=self._card.is_old_sse)
+        )
+        before = self._tools.specs
+        self._tools = read_tools(documents, name=self._name)
+        self._version = self._make_version()
+        if self._tools.specs != before:
+            self._on_change(self._name)
+
+    def _learn(self, card: Card) -> None:
+        """Keep what an opening brought; tools that were learned meanwhile stay."""
+        tools = card.tools if card.tools is not None else self._card.tools
+        card = Card(eras=card.eras, tools=tools, is_old_sse=card.is_old_sse)
+        if card == self._card:
+            return
+        self._card = card
+        if self._card_file is not None:
+            self._card_file.write(card)
+
+    def _make_version(self) -> str:
+        tools = [tool.model_dump(mode="json") for tool in self._tools.specs]
+        return sha256(canonical_json([self._traits.config_hash, tools])).hexdigest()
+
+    def _tell_listeners(self, method: str, params: JsonObject) -> None:
+        for hear in tuple(self._listeners.values()):
+            hear(method, params)
+
+    async def _close_sessions(self, reason: str, seconds: float) -> None:
+        self._is_closed = True
+        async with anyio.create_task_group() as closing:
+            for session in tuple(self._sessions):
+                closing.start_soon(session.retire, reason, seconds)
+        async with anyio.create_task_group() as closing:
+            for connection in tuple(self._shared.values()):
+                closing.start_soon(self.drop, connection)
+        await self._connector.aclose()

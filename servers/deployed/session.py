@@ -1,0 +1,376 @@
+"""One caller's conversation with a deployed server.
+
+Opens its connection at the first use, keeps apart what may be sent again and what must not, and says what is
+lost when a server dies. Knows its server and connections; knows neither transports nor episodes.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+import anyio
+
+from astra_mcp.errors import RelayedError, UpstreamError
+from astra_mcp.exchange import SILENT, Era, Exchange, Hear
+from astra_mcp.types import CallOutcome, JsonObject, JsonValue, PastCall, UpstreamReply
+from servers.deployed.asking import InputError, answer_asks
+from servers.deployed.connecting import Connection, Opening
+from servers.deployed.failures import NotSentError
+from servers.deployed.messages import with_meta
+from servers.deployed.results import is_input_required, read_reply, refused_reply, text_reply
+
+__all__ = ["DeployedSession", "SessionHost"]
+
+RETRY_SECONDS: Final = (0.1, 0.4, 0.8, 1.2, 1.5)
+"""Pauses between attempts to send what was certainly not sent."""
+LEVELS: Final = (
+    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
+)  # fmt: skip
+
+_log = logging.getLogger(__name__)
+
+
+class SessionHost(Protocol):
+    """What a session asks of its server."""
+
+    @property
+    def name(self) -> str:
+        """Of the server."""
+        ...
+
+    @property
+    def is_shared(self) -> bool:
+        """True where one connection serves all sessions."""
+        ...
+
+    @property
+    def is_own_process(self) -> bool:
+        """True where a connection is a process, or a run, of its own, which no restart survives."""
+        ...
+
+    async def open_connection(self, opening: Opening) -> Connection:
+        """Open a connection of the session's own."""
+        ...
+
+    async def shared_connection(self, opening: Opening) -> Connection:
+        """The connection of all sessions, opened where there is none."""
+        ...
+
+    async def drop(self, connection: Connection) -> None:
+        """Close a connection that failed."""
+        ...
+
+    def param_headers(self, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, str] | None:
+        """The headers that mirror arguments of a call."""
+        ...
+
+    def hear(self, connection_hear: Hear | None) -> Hear:
+        """Make the ear of a connection: what the server notices itself, and what goes on."""
+        ...
+
+    def add_listener(self, hear: Hear) -> Callable[[], None]:
+        """Hear what shared connections bring; returns its end."""
+        ...
+
+    def follow(self, connection: Connection, owner: object, wanted: JsonObject) -> None:
+        """Have a server of the modern era tell of changes on this connection."""
+        ...
+
+    def forget(self, session: "DeployedSession") -> None:
+        """A session is closed."""
+        ...
+
+
+class DeployedSession:
+    """Calls run as they come: their order is the gateway's. Nothing that was sent is sent twice."""
+
+    def __init__(self, host: SessionHost, *, key: str, past: Sequence[PastCall]) -> None:
+        """Open nothing yet.
+
+        Args:
+            host: The server.
+            key: Names the episode to the server.
+            past: Calls of an earlier life; the state that they made is gone where it lived in a process.
+        """
+        self._host = host
+        self._key = None if host.is_shared else key
+        self._connection: Connection | None = None
+        self._opening = anyio.Lock()
+        self._has_past = any(call.outcome is CallOutcome.APPLIED for call in past)
+        self._has_state = False
+        self._lost: str | None = None
+        self._end: str | None = None
+        self._running = 0
+        self._idle = anyio.Event()
+        self._hearers: list[Hear] = []
+        self._unlisten: list[Callable[[], None]] = []
+        self._subscribed: dict[str, None] = {}
+        self._log_level: str | None = None
+
+    @property
+    def connection(self) -> Connection | None:
+        """Its connection to the server; None while it has none."""
+        return self._connection
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
+    ) -> UpstreamReply:
+        """Call a tool; what the server says, errors included, is a reply.
+
+        Args:
+            tool: Its own name.
+            arguments: As the agent gave them: the server checks them.
+            exchange: Who asks. The caller bounds the time; one that is cancelled cancels the call.
+
+        Raises:
+            BusyError: As many processes as allowed run.
+            UpstreamError: The server could not answer; says whether the state of the episode is lost.
+        """
+        params: JsonObject = {"name": tool, "arguments": dict(arguments), **exchange.params}
+        headers = self._host.param_headers(tool, arguments)
+        try:
+            return read_reply(await self._send("tools/call", params, exchange, headers))
+        except InputError as error:
+            return text_reply(error.message)
+        except RelayedError as error:
+            return refused_reply(error)
+
+    async def request(self, method: str, params: JsonObject, exchange: Exchange) -> JsonObject:
+        """Pass on another request; see ``RelaySession``.
+
+        Requests that only the handshake era knows are translated for a server of the modern one:
+        ``resources/subscribe`` and ``resources/unsubscribe`` change what it tells of, and
+        ``logging/setLevel`` the level that later requests ask for.
+        """
+        if method in ("resources/subscribe", "resources/unsubscribe", "logging/setLevel", "ping"):
+            connection = await self._connect(exchange)
+            if connection.era is Era.MODERN:
+                return self._translate(connection, method, params)
+        return await self._send(method, {**params, **exchange.params}, exchange, None)
+
+    def watch(self, hear: Hear) -> None:
+        """Pass on the notifications that belong to no request.
+
+        Changes of the tool list are left out: the server notices them for everybody.
+        """
+        self._hearers.append(hear)
+        if self._host.is_shared:
+            self._unlisten.append(self._host.add_listener(hear))
+        if self._connection is not None:
+            self._follow(self._connection)
+
+    async def aclose(self) -> None:
+        """Close the connection, cutting off what runs; closing twice is allowed."""
+        self._end = self._end or "the session is closed"
+        for unlisten in self._unlisten:
+            unlisten()
+        self._unlisten.clear()
+        connection, self._connection = self._connection, None
+        if connection is not None and self._host.is_shared:
+            self._host.follow(connection, self, {})
+        elif connection is not None:
+            await self._host.drop(connection)
+        self._host.forget(self)
+
+    async def retire(self, reason: str, seconds: float) -> None:
+        """Take no further calls, let those that run finish, and close.
+
+        Args:
+            reason: What later callers are told.
+            seconds: How long what runs may take.
+        """
+        self._end = reason
+        with anyio.move_on_after(seconds):
+            while self._running:
+                self._idle = anyio.Event()
+                await self._idle.wait()
+        await self.aclose()
+
+    async def _send(
+        self, method: str, params: JsonObject, exchange: Exchange, headers: Mapping[str, str] | None
+    ) -> JsonObject:
+        self._require_open()
+        self._running += 1
+        try:
+            result = await self._send_or_retry(method, params, exchange, headers)
+            if exchange.era is Era.HANDSHAKE and is_input_required(result):
+
+                async def repeat(further: JsonObject) -> JsonObject:
+                    return await self._send_or_retry(
+                        method, {**params, **further}, exchange, headers
+                    )
+
+                what = f"tool {params.get('name')}" if method == "tools/call" else method
+                result = await answer_asks(result, exchange.channel, repeat, what=what)
+            return result
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
+
+    async def _send_or_retry(
+        self, method: str, params: JsonObject, exchange: Exchange, headers: Mapping[str, str] | None
+    ) -> JsonObject:
+        """Send once; repeat only what certainly reached nobody."""
+        for pause in (*RETRY_SECONDS, None):
+            try:
+                connection = await self._connect(exchange)
+                return await self._send_once(connection, method, params, exchange, headers)
+            except NotSentError:
+                if pause is None:
+                    raise
+            self._require_open()
+            await anyio.sleep(pause)
+        raise AssertionError("unreachable")
+
+    async def _send_once(
+        self,
+        connection: Connection,
+        method: str,
+        params: JsonObject,
+        exchange: Exchange,
+        headers: Mapping[str, str] | None,
+    ) -> JsonObject:
+        """Send, and note what that did to the state and what the end of a connection does to the session."""
+        is_sent = True
+        try:
+            if exchange.log_level is not None:
+                await self._set_log_level(connection, exchange)
+            leveled = exchange if self._log_level is None else self._leveled(exchange)
+            version = connection.facts.version
+            sent = with_meta(params, leveled, connection.era, version=version, key=connection.key)
+            return await connection.peer.request(method, sent, exchange.channel, headers)
+        except NotSentError:
+            is_sent = False
+            raise
+        finally:
+            if is_sent:  # and maybe acted on, however this ends
+                self._note_state(connection, method)
+            if connection.peer.fault is not None:
+                await self._let_go(connection)
+                self._note_loss(connection)
+
+    def _note_state(self, connection: Connection, method: str) -> None:
+        if method == "tools/call" and connection.peer.keeps_state and not self._host.is_shared:
+            self._has_state = True
+
+    def _note_loss(self, connection: Connection) -> None:
+        if self._has_state and self._lost is None:
+            self._lost = connection.peer.fault
+
+    async def _let_go(self, connection: Connection) -> None:
+        if self._connection is connection:
+            self._connection = None
+        await self._host.drop(connection)
+
+    def _require_open(self) -> None:
+        if self._end is not None:
+            raise UpstreamError(f"upstream {self._host.name}: {self._end}")
+        if self._lost is not None:
+            msg = (
+                f"upstream {self._host.name} {self._lost}; the state that earlier calls of this "
+                "episode made there is lost"
+            )
+            raise UpstreamError(msg)
+
+    async def _connect(self, exchange: Exchange) -> Connection:
+        connection = self._connection
+        if connection is not None and connection.peer.fault is None:
+            return connection
+        async with self._opening:
+            self._require_open()
+            connection = self._connection
+            if connection is not None:
+                if connection.peer.fault is None:
+                    return connection
+                await self._let_go(connection)
+                self._note_loss(connection)
+                self._require_open()
+            connection = await self._open(exchange)
+            if self._end is not None:  # closed meanwhile
+                if not self._host.is_shared:
+                    await self._host.drop(connection)
+                self._require_open()
+            self._connection = connection
+            self._follow(connection)
+            return connection
+
+    async def _open(self, exchange: Exchange) -> Connection:
+        if self._has_past and not self._host.is_shared and self._host.is_own_process:
+            self._lost = "ended with the gateway before its restart"
+            self._require_open()
+        opening = Opening(
+            era=exchange.era,
+            capabilities=exchange.channel.capabilities if exchange.channel is not None else {},
+            hear=self._host.hear(None if self._host.is_shared else self._hear),
+            key=self._key,
+            is_shared=self._host.is_shared,
+        )
+        if self._host.is_shared:
+            return await self._host.shared_connection(opening)
+        connection = await self._host.open_connection(opening)
+        if self._has_past and connection.peer.keeps_state:
+            await self._host.drop(connection)
+            self._lost = "had a session that ended with the gateway before its restart"
+            self._require_open()
+        return connection
+
+    def _hear(self, method: str, params: JsonObject) -> None:
+        for hear in self._hearers:
+            hear(method, params)
+
+    def _follow(self, connection: Connection) -> None:
+        """Have a server of the modern era tell what this session wants to hear."""
+        if connection.era is not Era.MODERN:
+            return
+        wanted: JsonObject = {}
+        if self._hearers:
+            wanted = {"promptsListChanged": True, "resourcesListChanged": True}
+        if self._subscribed:
+            wanted["resourceSubscriptions"] = list(self._subscribed)
+        self._host.follow(connection, self, wanted)
+
+    def _translate(self, connection: Connection, method: str, params: JsonObject) -> JsonObject:
+        if method == "logging/setLevel":
+            self._log_level = str(params.get("level"))
+        uri = str(params.get("uri"))
+        if method == "resources/subscribe":
+            self._subscribed[uri] = None
+            self._follow(connection)
+        elif method == "resources/unsubscribe" and self._subscribed.pop(uri, ...) is None:
+            self._follow(connection)
+        return {}
+
+    def _leveled(self, exchange: Exchange) -> Exchange:
+        if exchange.log_level is not None:
+            return exchange
+        return Exchange(
+            era=exchange.era,
+            meta=exchange.meta,
+            params=exchange.params,
+            log_level=self._log_level,
+            channel=exchange.channel,
+        )
+
+    async def _set_log_level(self, connection: Connection, exchange: Exchange) -> None:
+        """Ask a server of the handshake era for the client's level; a shared one for the most of all."""
+        level = exchange.log_level
+        if (
+            level is None
+            or level == connection.log_level
+            or connection.era is Era.MODERN
+            or "logging" not in connection.facts.capabilities
+        ):
+            return
+        if self._host.is_shared and _is_more(connection.log_level, level):
+            return
+        connection.log_level = level
+        try:
+            await connection.peer.request("logging/setLevel", {"level": level})
+        except RelayedError as error:
+            _log.warning("upstream %s refuses the log level %s: %s", self._host.name, level, error)
+
+
+def _is_more(level: str | None, other: str) -> bool:
+    """Tell whether a level lets through at least what the other does."""
+    return level in LEVELS and other in LEVELS and LEVELS.index(level) <= LEVELS.index(other)
