@@ -189,6 +189,8 @@ async def open_gateway(
             settings.home,
             secret=derive_secret(rules.control_key),
             max_open=settings.serve.max_episodes,
+            worker=seat.index,
+            workers=seat.count,
             sinks=(metrics,),
         ) as episodes,
         open_app(
