@@ -9,7 +9,7 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,10 +17,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from astra_mcp.errors import GatewayError
 
-__all__ = ["RunningGateway", "announce", "claim_home", "find_gateway"]
+__all__ = [
+    "RunningGateway",
+    "announce",
+    "claim_home",
+    "find_gateway",
+    "remember_ports",
+    "remembered_ports",
+]
 
 
 _LOCK = "gateway.lock"
+_PORTS = "workers.json"
 _CLAIM_ATTEMPTS = 5
 _CLAIM_SECONDS = 0.1
 
@@ -35,6 +43,14 @@ class RunningGateway(BaseModel):
     pid: int
     version: str
     """Of the astra-mcp that serves."""
+    public_url: str | None = None
+    """Base URL that clients use, where a reverse proxy stands before it."""
+    workers: tuple[str, ...] = ()
+    """Base URL of every worker on this machine, the first one first; empty where there is one alone."""
+
+
+class _Ports(BaseModel):
+    ports: tuple[int, ...]
 
 
 def find_gateway(home: Path) -> RunningGateway | None:
@@ -47,8 +63,10 @@ def find_gateway(home: Path) -> RunningGateway | None:
 
 
 @contextmanager
-def claim_home(home: Path) -> Generator[None]:
-    """Be the one gateway of a home while the block runs.
+def claim_home(home: Path) -> Generator[int]:
+    """Be the one gateway of a home while the block runs; yields the lock's file descriptor.
+
+    A process that inherits the descriptor keeps the home claimed as long as it lives.
 
     Raises:
         GatewayError: Another one serves it, or the folder cannot be written.
@@ -61,7 +79,7 @@ def claim_home(home: Path) -> Generator[None]:
         raise GatewayError(msg) from None
     try:
         _lock(descriptor, home)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -75,7 +93,7 @@ def _lock(descriptor: int, home: Path) -> None:
         else:
             return
     running = find_gateway(home)
-    where = f" at {running.url} (process {running.pid})" if running else ""
+    where = f" at {running.url} (process {running.pid})" if running else ", or is still stopping"
     msg = (
         f"a gateway already serves {home}{where}: use it, stop it, or choose another "
         "ASTRA_MCP_HOME for this one"
@@ -96,6 +114,21 @@ def announce(home: Path, running: RunningGateway) -> Generator[None]:
         found = find_gateway(home)
         if found is None or found.pid == running.pid:
             path.unlink(missing_ok=True)
+
+
+def remembered_ports(home: Path) -> tuple[int, ...]:
+    """Read which ports the workers of a home had, the second worker's first; empty where none is known."""
+    try:
+        return _Ports.model_validate_json((home / _PORTS).read_bytes()).ports
+    except (OSError, ValidationError):
+        return ()
+
+
+def remember_ports(home: Path, ports: Sequence[int]) -> None:
+    """Write them down for the next start; open episodes keep their addresses by it."""
+    draft = home / f".{_PORTS}.{secrets.token_hex(4)}"
+    draft.write_text(_Ports(ports=tuple(ports)).model_dump_json() + "\n", encoding="utf-8")
+    draft.replace(home / _PORTS)
 
 
 def _is_claimed(home: Path) -> bool:

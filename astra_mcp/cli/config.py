@@ -5,12 +5,13 @@ or from the environment, never from a command line.
 """
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -20,6 +21,7 @@ from pydantic_settings import (
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.sandbox import SandboxLimits
+from gateway.workers import public_url_fault
 
 __all__ = [
     "AgentSettings",
@@ -58,12 +60,22 @@ class ServeSettings(BaseModel):
     """An ``mcpServers`` file; its servers are published beside the environments."""
     workers: int = Field(default=1, ge=1, le=256)
     """Processes that share the episodes; above 1 a supervisor starts and restarts them."""
+    worker_port: int | None = Field(default=None, ge=1, le=65535)
+    """Port of the second worker, the others' follow; by default free ones, the same at every start."""
     public_url: str | None = None
     """Base of the URLs that clients are given, where a reverse proxy stands before the gateway."""
     drain_seconds: float = Field(default=30.0, ge=0, le=3600)
     """How long calls under way may take after the gateway was asked to stop."""
     log_format: LogFormat = "text"
     """How standard error is written: lines for people, or one JSON object a line."""
+
+    @field_validator("public_url")
+    @classmethod
+    def _can_be_filled_in(cls, value: str | None) -> str | None:
+        fault = None if value is None else public_url_fault(value)
+        if fault is not None:
+            raise ValueError(fault)
+        return value
 
 
 class AgentSettings(BaseModel):
@@ -128,3 +140,29 @@ def load_settings(**overrides: Any) -> Settings:
     except ValueError as error:
         msg = f"a setting cannot be read (lists in ASTRA_MCP_* variables are JSON): {error}"
         raise ConfigError(msg) from None
+
+
+def load_serving(
+    given: Mapping[str, object], environments: Sequence[Path] = (), **overrides: Any
+) -> Settings:
+    """Read the settings, with what the options of ``serve`` put in the place of theirs.
+
+    Args:
+        given: Fields of ``serve``; None leaves the setting as it is.
+        environments: Published beside those of the settings.
+        overrides: As for :func:`load_settings`.
+
+    Raises:
+        ConfigError: A file, a variable or an option is wrong.
+    """
+    settings = load_settings(**overrides)
+    named = {key: value for key, value in given.items() if value is not None}
+    try:
+        serving = ServeSettings.model_validate({**settings.serve.model_dump(), **named})
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        option = str(fault["loc"][0]).replace("_", "-")
+        msg = f"--{option} {fault['input']!r}: {fault['msg'].removeprefix('Value error, ')}"
+        raise ConfigError(msg) from None
+    folders = (*settings.environments, *environments)
+    return settings.model_copy(update={"serve": serving, "environments": folders})

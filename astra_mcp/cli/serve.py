@@ -1,31 +1,32 @@
 """``astra-mcp serve``: the gateway with everything that is published, over HTTP or stdio."""
 
-import os
 import signal
-import socket
-from collections.abc import Mapping
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
-import anyio
 import typer
 
-from astra_mcp import __version__
-from astra_mcp.cli.compose import open_catalog, open_gateway
-from astra_mcp.cli.config import LogFormat, Settings, load_settings
-from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async, say
-from astra_mcp.cli.listening import bind, listen, run_until_stopped, url_of
+from astra_mcp.cli.announcement import Announcement
+from astra_mcp.cli.compose import open_catalog
+from astra_mcp.cli.config import LogFormat, Settings, load_serving
+from astra_mcp.cli.console import ExitCode, report_errors, run_async
+from astra_mcp.cli.listening import bind, run_until_stopped, url_of
 from astra_mcp.cli.logs import log_to_stderr
+from astra_mcp.cli.serving import rules_of, serve_gateway
+from astra_mcp.cli.stopping import Stop, hear_signals
+from astra_mcp.cli.worker import WorkerOptions, WorkerPlan, ready_of
+from astra_mcp.cli.workers import bind_workers, open_supervisor
 from astra_mcp.errors import ConfigError
 from astra_mcp.tracing import open_tracing
 from gateway.agent_plane import AgentPlane
 from gateway.episodes import open_episodes
-from gateway.keys import control_key_path, derive_secret, ensure_control_key
-from gateway.presence import RunningGateway, announce, claim_home
+from gateway.keys import derive_secret, ensure_control_key
+from gateway.presence import claim_home, remember_ports
 from gateway.protocol import Catalog
-from gateway.security import AccessRules, access_rules
 from gateway.targets import InteractiveTarget
+from gateway.workers import Seat
 
 __all__ = ["serve"]
 
@@ -84,15 +85,20 @@ def serve(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Serve every environment as MCP servers behind one gateway, until Ctrl-C."""
     with report_errors():
-        given = {
-            "host": host,
-            "port": port,
-            "mcp_config": mcp_config,
-            "workers": workers,
-            "public_url": public_url,
-            "log_format": log_format,
-        }
-        settings = _settings(given, environments or [])
+        options = WorkerOptions(
+            given={
+                "host": host,
+                "port": port,
+                "mcp_config": str(mcp_config) if mcp_config else None,
+                "workers": workers,
+                "public_url": public_url,
+                "log_format": log_format,
+            },
+            environments=tuple(environments or ()),
+            trusted=trusted,
+            verbose=verbose,
+        )
+        settings = load_serving(options.given, options.environments)
         _log_to_stderr(settings, verbose=verbose)
         if stdio:
             _refuse_with_stdio(
@@ -107,32 +113,70 @@ def serve(  # noqa: PLR0913 - one parameter for each option
             if server is not None:
                 msg = "--server belongs to --stdio: over HTTP each server has its own address"
                 raise ConfigError(msg)
-            stopped_by = run_async(_serve_http, settings, trusted, as_json)
+            # Meant for a supervisor, which hears it once its workers run; it must not end anything.
+            signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+            announcement = Announcement(settings, as_json=as_json)
+            if settings.serve.workers > 1:
+                stopped_by = run_async(_serve_workers, settings, options, announcement)
+            else:
+                stopped_by = run_async(_serve_http, settings, trusted, announcement)
     if stopped_by is signal.SIGINT:
         raise typer.Exit(ExitCode.STOPPED)
 
 
-async def _serve_http(settings: Settings, trusted: bool, as_json: bool) -> signal.Signals | None:
+async def _serve_http(
+    settings: Settings, trusted: bool, announcement: Announcement
+) -> signal.Signals | None:
+    """Serve as one process."""
     key = ensure_control_key(settings.home)
     with (
-        open_tracing(),
         bind(settings.serve.host, settings.serve.port) as listener,
         claim_home(settings.home),
     ):
-        rules = _rules(settings, key, listener)
+        seat = Seat(inner_urls=(url_of(listener),), public_url=settings.serve.public_url)
+
+        @contextmanager
+        def on_ready(catalog: Catalog) -> Generator[None]:
+            with announcement.made(ready_of(catalog), seat):
+                yield
+
+        stop = await serve_gateway(
+            settings, listener, control_key=key, seat=seat, trusted=trusted, on_ready=on_ready
+        )
+    return stop.by
+
+
+async def _serve_workers(
+    settings: Settings, options: WorkerOptions, announcement: Announcement
+) -> signal.Signals | None:
+    """Supervise several processes."""
+    key = ensure_control_key(settings.home)
+    with claim_home(settings.home) as claim, ExitStack() as stack:
+        listeners = [
+            stack.enter_context(listener)
+            for listener in bind_workers(settings.serve, settings.home)
+        ]
+        rules_of(settings, key, listeners[0])  # its faults are told once
+        urls = tuple(url_of(listener) for listener in listeners)
+        seat = Seat(inner_urls=urls, public_url=settings.serve.public_url)
+        plans = [
+            WorkerPlan(
+                index=index,
+                listener=listener.fileno(),
+                claim=claim,
+                inner_urls=urls,
+                options=options,
+            )
+            for index, listener in enumerate(listeners)
+        ]
+        remember_ports(settings.home, [listener.getsockname()[1] for listener in listeners[1:]])
+        stop = Stop()
         async with (
-            open_gateway(settings, rules, trusted=trusted) as (catalog, app),
-            listen(app, listener),
+            hear_signals(stop),
+            open_supervisor(plans, drain_seconds=settings.serve.drain_seconds) as supervisor,
         ):
-            url = url_of(listener)
-            running = RunningGateway(url=url, pid=os.getpid(), version=__version__)
-
-            async def stay() -> None:
-                with announce(settings.home, running):
-                    _report(settings, catalog, running, as_json=as_json)
-                    await anyio.sleep_forever()
-
-            return await run_until_stopped(stay)
+            await supervisor.run(stop, lambda ready: announcement.made(ready, seat))
+    return stop.by
 
 
 async def _serve_stdio(
@@ -148,25 +192,6 @@ async def _serve_stdio(
             return await run_until_stopped(plane.serve_stdio)
 
 
-def _settings(given: Mapping[str, object], environments: list[Path]) -> Settings:
-    settings = load_settings()
-    serving = settings.serve.model_copy(update={k: v for k, v in given.items() if v is not None})
-    folders = (*settings.environments, *environments)
-    return settings.model_copy(update={"serve": serving, "environments": folders})
-
-
-def _rules(settings: Settings, key: str, listener: socket.socket) -> AccessRules:
-    """Derive what the gate lets through; the URL that we print must be among it."""
-    printed = urlsplit(url_of(listener)).hostname or ""
-    return access_rules(
-        host=settings.serve.host,
-        control_key=key,
-        api_keys=[k.get_secret_value() for k in settings.serve.api_keys],
-        allowed_hosts=(*settings.serve.allowed_hosts, printed),
-        max_body_bytes=settings.serve.max_body_bytes,
-    )
-
-
 def _refuse_with_stdio(**given: object) -> None:
     for option, value in given.items():
         if value is not None:
@@ -178,40 +203,3 @@ def _log_to_stderr(settings: Settings, *, verbose: bool) -> None:
     keys = [key.get_secret_value() for key in settings.serve.api_keys]
     secrets = (ensure_control_key(settings.home), *keys)
     log_to_stderr(settings.serve.log_format, verbose=verbose, secrets=secrets)
-
-
-def _report(
-    settings: Settings, catalog: Catalog, running: RunningGateway, *, as_json: bool
-) -> None:
-    environments = catalog.environments()
-    key_file, records = control_key_path(settings.home), settings.home / "records"
-    if as_json:
-        print_json(
-            {
-                "url": running.url,
-                "mcp_url": f"{running.url}/mcp",
-                "pid": running.pid,
-                "environments": len(environments),
-                "control_key_file": str(key_file),
-                "records": str(records),
-            }
-        )
-        return
-    tools = sum(len(e.tools) for e in environments)
-    out.print(
-        f"[bold]astra-mcp {__version__}[/] serves {len(environments)} environments "
-        f"({tools} tools) at [bold]{running.url}[/]",
-        highlight=False,
-    )
-    lines = {
-        "all tools": f"{running.url}/mcp",
-        "one environment": f"{running.url}/servers/NAME/mcp",
-        "connect a client": "astra-mcp connect claude-desktop (astra-mcp connect --help names all)",
-        "play them all": "astra-mcp rollout --agent oracle",
-        "control API": f"{running.url}/openapi.json",
-        "control key": str(key_file),
-        "records": str(records),
-    }
-    for what, where in lines.items():
-        out.print(f"  {what:18}{where}", highlight=False, markup=False)
-    say.print("Ctrl-C stops it.")

@@ -13,7 +13,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stop:
-    """What the user and the system asked a process for; made by :func:`hear_signals`."""
+    """What the user and the system asked a process for."""
 
     def __init__(self) -> None:
         self.asked = anyio.Event()
@@ -33,9 +33,8 @@ class Stop:
 
 
 @asynccontextmanager
-async def hear_signals() -> AsyncGenerator[Stop]:
+async def hear_signals(stop: Stop) -> AsyncGenerator[None]:
     """Hear what asks this process to stop, while the context is open."""
-    stop = Stop()
 
     async def watch(*, task_status: TaskStatus[None]) -> None:
         with anyio.open_signal_receiver(*STOP_SIGNALS) as received:
@@ -45,5 +44,5 @@ async def hear_signals() -> AsyncGenerator[Stop]:
 
     async with anyio.create_task_group() as group:
         await group.start(watch)
-        yield stop
+        yield
         group.cancel_scope.cancel()

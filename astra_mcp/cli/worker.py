@@ -1,0 +1,128 @@
+"""One worker of ``serve --workers N``, as its supervisor starts it: ``python -m astra_mcp.cli.worker``.
+
+Reads its plan from standard input, which stays open as long as the supervisor lives; answers with one
+line on standard output once it serves. Not meant for people.
+"""
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import typer
+from pydantic import BaseModel, ConfigDict
+
+from astra_mcp.cli.config import load_serving
+from astra_mcp.cli.console import report_errors, run_async
+from astra_mcp.cli.logs import log_to_stderr
+from astra_mcp.cli.serving import serve_gateway
+from astra_mcp.cli.stopping import Stop
+from gateway.keys import read_control_key
+from gateway.protocol import Catalog
+from gateway.workers import Seat
+
+__all__ = ["WorkerOptions", "WorkerPlan", "WorkerReady", "main", "ready_of"]
+
+
+class WorkerOptions(BaseModel):
+    """The options of ``serve`` that decide what a gateway process does; no secret is among them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    given: dict[str, str | int | None]
+    """In the place of settings."""
+    environments: tuple[Path, ...]
+    trusted: bool
+    verbose: bool
+
+
+class WorkerPlan(BaseModel):
+    """What a worker is told; one line of JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    index: int
+    listener: int
+    """File descriptor of its listening socket."""
+    claim: int
+    """File descriptor that keeps the home claimed while it lives."""
+    inner_urls: tuple[str, ...]
+    """Base URL of every worker."""
+    options: WorkerOptions
+
+
+class WorkerReady(BaseModel):
+    """What a worker answers; one line of JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    environments: int
+    tools: int
+    servers: int
+
+
+def ready_of(catalog: Catalog) -> WorkerReady:
+    """Count what a gateway process publishes."""
+    environments = catalog.environments()
+    return WorkerReady(
+        environments=len(environments),
+        tools=sum(len(e.tools) for e in environments),
+        servers=len(catalog.upstreams()),
+    )
+
+
+def main() -> None:
+    """Serve as one worker until the supervisor asks for the end, or ends itself."""
+    with report_errors():
+        plan = WorkerPlan.model_validate_json(sys.stdin.buffer.readline())
+        for descriptor in (plan.listener, plan.claim):
+            os.set_inheritable(descriptor, False)
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # meant for the supervisor
+        run_async(_serve, plan)
+
+
+async def _serve(plan: WorkerPlan) -> None:
+    options = plan.options
+    settings = load_serving(options.given, options.environments)
+    key = read_control_key(settings.home)
+    log_to_stderr(
+        settings.serve.log_format,
+        verbose=options.verbose,
+        worker=plan.index,
+        secrets=[key, *(k.get_secret_value() for k in settings.serve.api_keys)],
+    )
+    seat = Seat(index=plan.index, inner_urls=plan.inner_urls, public_url=settings.serve.public_url)
+    await serve_gateway(
+        settings,
+        socket.socket(fileno=plan.listener),
+        control_key=key,
+        seat=seat,
+        trusted=options.trusted,
+        on_ready=_tell_ready,
+        watch=_watch_supervisor,
+    )
+
+
+@contextmanager
+def _tell_ready(catalog: Catalog) -> Generator[None]:
+    sys.stdout.write(ready_of(catalog).model_dump_json() + "\n")
+    sys.stdout.flush()
+    yield
+
+
+async def _watch_supervisor(stop: Stop) -> None:
+    """Stop at once when the supervisor is gone: nobody would start this worker again, nor end it."""
+    await anyio.wait_readable(sys.stdin.fileno())
+    stop.hear(signal.SIGTERM)
+    stop.hear(signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except typer.Exit as leave:
+        sys.exit(leave.exit_code)
