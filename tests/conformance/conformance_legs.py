@@ -16,10 +16,14 @@ from typing import Any
 
 from fixture import NAME
 
-__all__ = ["LEGS", "Leg", "called", "recorded"]
+__all__ = ["LEGS", "Leg", "LegStartError", "called", "recorded"]
 
 STOP_SECONDS = 20
 _HERE = Path(__file__).parent
+
+
+class LegStartError(Exception):
+    """A program of a leg ended before it listened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +126,10 @@ def _listening(arguments: Sequence[str | Path], folder: Path) -> Generator[Any]:
         assert process.stdout is not None
         try:
             line = process.stdout.readline()
-            assert line, f"{arguments[0]} ended at once: see {folder / 'said.txt'}"
+            if not line:
+                raise LegStartError(
+                    f"{arguments} ended at once: {(folder / 'said.txt').read_text()}"
+                )
             yield json.loads(line)
         finally:
             process.terminate()

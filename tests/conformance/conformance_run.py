@@ -21,7 +21,8 @@ from typing import Any
 
 import pytest
 
-from conformance_legs import LEGS, called, recorded
+from conformance_client import CLIENT_SCENARIOS, faults_of_client, run_client
+from conformance_legs import LEGS, LegStartError, called, recorded
 from conformance_suites import SUITES, Outcome, run_suite
 from conformance_verdict import (
     Expectation,
@@ -32,7 +33,7 @@ from conformance_verdict import (
     read_expectations,
 )
 
-__all__ = ["EXPECTED_FAILURES", "LegResult", "faults_of", "run_leg"]
+__all__ = ["EXPECTED_FAILURES", "LegResult", "faults_of", "run_clients", "run_leg"]
 
 EXPECTED_FAILURES = Path(__file__).with_name("expected_failures.json")
 BARE = next(iter(LEGS))
@@ -88,6 +89,19 @@ def faults_of(
     return {where: found for where, found in faults.items() if found}
 
 
+def run_clients(folder: Path) -> dict[str, Outcome]:
+    """Run the scenarios for clients against the gateway's own side towards its servers.
+
+    Returns:
+        What each of them found, by revision and scenario.
+    """
+    return {
+        f"{revision} {scenario}": run_client(scenario, revision, folder / revision / scenario)
+        for revision, scenarios in CLIENT_SCENARIOS.items()
+        for scenario in scenarios
+    }
+
+
 def _figures(legs: Mapping[str, LegResult]) -> dict[str, Any]:
     return {
         name: {
@@ -108,6 +122,13 @@ def _figures(legs: Mapping[str, LegResult]) -> dict[str, Any]:
     }
 
 
+def _client_figures(clients: Mapping[str, Outcome]) -> dict[str, Any]:
+    return {
+        name: {"passed": len(found.passed), "failed": sorted(str(check) for check in found.failed)}
+        for name, found in clients.items()
+    }
+
+
 def _conditions(seconds: float) -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).date().isoformat(),
@@ -119,7 +140,7 @@ def _conditions(seconds: float) -> dict[str, Any]:
     }
 
 
-def _table(legs: Mapping[str, LegResult]) -> str:
+def _table(legs: Mapping[str, LegResult], clients: Mapping[str, Outcome]) -> str:
     head = f"{'leg':12} {'suite':22} {'passed':>6} {'failed':>6} {'unscored failures':>18}"
     rows = [
         f"{name:12} {suite:22} {len(o.passed):6} {len(o.failed_scored):6} "
@@ -127,6 +148,10 @@ def _table(legs: Mapping[str, LegResult]) -> str:
         for name, leg in legs.items()
         for suite, o in leg.outcomes.items()
     ]
+    for revision in CLIENT_SCENARIOS if clients else ():
+        found = [o for name, o in clients.items() if name.startswith(revision)]
+        passed, failed = sum(len(o.passed) for o in found), sum(len(o.failed) for o in found)
+        rows.append(f"{'client':12} {'alpha.12 ' + revision:22} {passed:6} {failed:6} {0:18}")
     calls = [
         f"{name:12} {leg.received.total()} calls of tools received, {leg.recorded.total()} recorded"
         for name, leg in legs.items()
@@ -147,17 +172,21 @@ def _main() -> int:
         place = given.keep or Path(temporary)
         try:
             legs = {name: run_leg(name, place / name.replace(" ", "-")) for name in names}
-        except pytest.skip.Exception as skipped:
-            sys.stderr.write(f"{skipped}\n")
+            clients = run_clients(place / "client") if given.leg is None else {}
+        except (LegStartError, pytest.skip.Exception) as error:
+            sys.stderr.write(f"{error}\n")
             return 1
     faults = faults_of(legs, read_expectations(EXPECTED_FAILURES))
-    sys.stdout.write(_table(legs) + "\n")
+    wrong = {f"client, {name}": faults_of_client(found) for name, found in clients.items()}
+    faults |= {where: found for where, found in wrong.items() if found}
+    sys.stdout.write(_table(legs, clients) + "\n")
     for where, found in faults.items():
         sys.stdout.write(f"\n{where}:\n" + "".join(f"  {fault}\n" for fault in found))
     if given.json:
         results = {
             "conditions": _conditions(time.monotonic() - began),
             "legs": _figures(legs),
+            "client": _client_figures(clients),
             "faults": faults,
         }
         given.json.write_text(json.dumps(results, indent=2) + "\n")

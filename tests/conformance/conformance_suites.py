@@ -7,14 +7,14 @@ import json
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from installed_programs import node_path, npm_folder
 
-__all__ = ["SUITES", "Check", "Outcome", "Suite", "read_outcome", "run_suite"]
+__all__ = ["SUITES", "Check", "Outcome", "Suite", "read_outcome", "run_program", "run_suite"]
 
 SUITE_SECONDS = 180
 _PROGRAM = Path("node_modules/@modelcontextprotocol/conformance/dist/index.js")
@@ -94,13 +94,21 @@ def run_suite(suite: Suite, url: str, folder: Path) -> Outcome:
         url: Where the server listens, on this machine.
         folder: Made anew.
     """
-    package = npm_folder(
-        f"conformance-{suite.version}", f"@modelcontextprotocol/conformance@{suite.version}"
-    )
+    return run_program(suite.version, ["server", "--url", url, *suite.choice], folder)
+
+
+def run_program(version: str, arguments: Sequence[str | Path], folder: Path) -> Outcome:
+    """Run a version of the suites with these arguments, and read what it found.
+
+    Args:
+        version: Of the npm package; installed where it is not yet.
+        arguments: All but the folder for the results.
+        folder: Made anew, for the results.
+    """
+    package = npm_folder(f"conformance-{version}", f"@modelcontextprotocol/conformance@{version}")
     folder.mkdir(parents=True)
-    command = [node_path(), package / _PROGRAM, "server", "--url", url, *suite.choice]
     done = subprocess.run(
-        [*command, "--output-dir", folder],
+        [node_path(), package / _PROGRAM, *arguments, "--output-dir", folder],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -133,7 +141,7 @@ def read_outcome(folder: Path, said: str, exit_code: int) -> Outcome:
 
 
 def _checks(folder: Path) -> Iterator[tuple[Check, dict[str, Any]]]:
-    for file in sorted(folder.glob("server-*/checks.json")):
+    for file in sorted(folder.glob("**/checks.json")):
         scenario = re.sub(r"-\d{4}-\d{2}-\d{2}T[\d-]+Z$", "", file.parent.name).removeprefix(
             "server-"
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance_client import CLIENT_SCENARIOS, faults_of_client, run_client
 from conformance_run import BARE, EXPECTED_FAILURES, LegResult, faults_of, run_leg
 from conformance_suites import SUITES, Check, Outcome, Suite
 from conformance_verdict import (
@@ -52,6 +53,16 @@ def test_a_server_behind_the_gateway_conforms_as_it_does_bare(
     behind = run_leg(leg, tmp_path / "behind")
     expected = read_expectations(EXPECTED_FAILURES)
     assert faults_of({BARE: bare_leg, leg: behind}, expected) == {}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("revision", "scenario"), [(r, s) for r, several in CLIENT_SCENARIOS.items() for s in several]
+)
+def test_the_gateway_is_a_client_as_its_servers_may_expect(
+    revision: str, scenario: str, tmp_path: Path
+) -> None:
+    assert faults_of_client(run_client(scenario, revision, tmp_path / "client")) == []
 
 
 def test_a_check_that_passes_bare_alone_is_a_fault() -> None:

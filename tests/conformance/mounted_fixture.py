@@ -1,0 +1,88 @@
+"""Serves a gateway with the conformance fixture mounted in its process; prints where it listens as JSON.
+
+``python mounted_fixture.py CALLS``: the names of the tools that were called go to the file. Records lie under
+``$ASTRA_MCP_HOME``.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+
+from astra_mcp.cli.config import load_settings
+from astra_mcp.cli.listening import bind, listen, run_until_stopped, url_of
+from astra_mcp.errors import UnknownNameError
+from astra_mcp.reward import JobItem
+from gateway.app import open_app
+from gateway.episodes import open_episodes
+from gateway.keys import derive_secret, ensure_control_key
+from gateway.metrics import Metrics
+from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.security import access_rules
+from servers.deployed import DeployedServers, open_deployed
+
+from fixture import NAME, make_fixture
+
+
+class OneServer:
+    """A catalog of one deployed server and nothing else."""
+
+    def __init__(self, servers: DeployedServers) -> None:
+        self._servers = servers
+        self.watch = servers.watch
+
+    def environments(self) -> Sequence[EnvironmentInfo]:
+        """None."""
+        return ()
+
+    def question(self, environment: str) -> str:
+        """There is no environment."""
+        raise UnknownNameError(f"there is no environment {environment!r}")
+
+    def job(self, environment: str) -> tuple[JobItem, ...]:
+        """There is no environment."""
+        raise UnknownNameError(f"there is no environment {environment!r}")
+
+    def gold(self, environment: str) -> tuple[GoldCall, ...]:
+        """There is no environment."""
+        raise UnknownNameError(f"there is no environment {environment!r}")
+
+    def upstreams(self) -> Sequence[Upstream]:
+        """The one."""
+        return self._servers.upstreams()
+
+    def upstream(self, name: str) -> Upstream:
+        """The one, by its name."""
+        found = self._servers.find(name)
+        if found is None:
+            raise UnknownNameError(f"there is no server {name!r}")
+        return found
+
+
+async def _serve(calls: Path) -> None:
+    settings, metrics = load_settings(), Metrics()
+    key = ensure_control_key(settings.home)
+    rules = access_rules(host="127.0.0.1", control_key=key)
+    secret = derive_secret(key)
+    with bind("127.0.0.1", 0) as listener:
+        async with open_deployed(None, home=settings.home) as servers:
+            servers.mount(NAME, make_fixture(calls))
+            catalog = OneServer(servers)
+            async with (
+                open_episodes(catalog, settings.home, secret=secret, sinks=(metrics,)) as episodes,
+                open_app(catalog, episodes, rules=rules, metrics=metrics) as app,
+                listen(app, listener),
+            ):
+                await run_until_stopped(lambda: _say_where(url_of(listener)))
+
+
+async def _say_where(url: str) -> None:
+    sys.stdout.write(json.dumps({"url": url}) + "\n")
+    sys.stdout.flush()
+    await anyio.sleep_forever()
+
+
+if __name__ == "__main__":
+    anyio.run(_serve, Path(sys.argv[1]))
