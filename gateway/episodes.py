@@ -272,6 +272,13 @@ class Episodes:
             generation += 1
             self._remember_generation(endpoint, caller, generation)
 
+    async def close_state(self, endpoint: str, caller: str) -> None:
+        """End the state that a caller has at an interactive endpoint, where it holds anything."""
+        generation = self._generations.get((endpoint, caller), 0)
+        episode = self._interactive_id(endpoint, caller, generation)
+        if episode in self._live or episode in self._parked:
+            await self.close(episode)
+
     async def _find_retried(
         self, endpoint: str, caller: str, generation: int, call_id: str | None
     ) -> Episode | None:

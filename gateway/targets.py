@@ -22,6 +22,11 @@ class EpisodeTarget:
 
     id: EpisodeId
 
+    @property
+    def place(self) -> str:
+        """Name of where its news happen; no endpoint is named so."""
+        return f"/{self.id}"
+
 
 @dataclass(frozen=True, slots=True)
 class InteractiveTarget:
@@ -34,6 +39,11 @@ class InteractiveTarget:
     def endpoint(self) -> str:
         """Name of the endpoint in records."""
         return self.server or ALL_SERVERS
+
+    @property
+    def place(self) -> str:
+        """Name of where its news happen."""
+        return self.endpoint
 
 
 Target = EpisodeTarget | InteractiveTarget

@@ -14,7 +14,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from astra_mcp.errors import SandboxError, UnknownNameError
-from astra_mcp.mcp_bridge import McpRequest, build_server, open_http
+from astra_mcp.mcp_bridge import McpRequest, build_server
+from astra_mcp.mcp_http import open_http
 from astra_mcp.types import JsonObject, JsonValue, Origin, ToolResult, ToolSpec
 from servers.environment import EnvironmentServer, EnvironmentSession
 

@@ -16,7 +16,7 @@ from astra_mcp.cli.listening import bind, listen, run_until_stopped, url_of
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import ConfigError, UnknownNameError
-from astra_mcp.mcp_bridge import serve_stdio
+from astra_mcp.mcp_lines import serve_stdio
 from gateway.security import Gate, access_rules
 from servers.bundled import bundled_folder
 from servers.environment import EnvironmentServer

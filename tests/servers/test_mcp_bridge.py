@@ -27,15 +27,15 @@ from astra_mcp.errors import (
 )
 from astra_mcp.mcp_bridge import (
     ANONYMOUS,
-    MAX_BODY_BYTES,
     McpRequest,
     build_server,
-    open_http,
     result_from_mcp,
     result_to_mcp,
     tool_from_mcp,
     tool_to_mcp,
 )
+from astra_mcp.mcp_http import open_http
+from astra_mcp.mcp_lines import MAX_BODY_BYTES
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec, canonical_json
 
 ERAS = ("legacy", "2026-07-28")

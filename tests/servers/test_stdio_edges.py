@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from astra_mcp.mcp_bridge import MAX_BODY_BYTES, McpRequest, build_server, serve_lines
+from astra_mcp.mcp_bridge import McpRequest, build_server
+from astra_mcp.mcp_lines import MAX_BODY_BYTES, serve_lines
 from astra_mcp.stdio import LineWire
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec
 

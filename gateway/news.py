@@ -1,0 +1,215 @@
+"""What happens at the servers of an endpoint, and who of its clients hears of it.
+
+Each state of a relaying server is watched once; what it tells goes to the clients of that state alone. A
+changed list of tools goes to all clients of the endpoints that show the server. Knows endpoints, states and
+listeners; knows neither HTTP nor how a server is reached.
+"""
+
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from weakref import WeakSet, WeakValueDictionary
+
+import anyio
+import mcp_types
+from anyio.abc import TaskGroup
+from mcp.server.session import ServerSession
+
+from astra_mcp.errors import AstraError
+from astra_mcp.exchange import Era, Exchange, Hear
+from astra_mcp.types import JsonObject
+from gateway.channel import log_level_allows
+from gateway.endpoints import Endpoints, EndpointView
+from gateway.episode import Episode
+from gateway.episodes import ALL_SERVERS
+from gateway.listening import Listeners, Place
+from gateway.protocol import Upstream
+from gateway.targets import EpisodeTarget, Target
+from gateway.visits import Visit
+
+__all__ = ["News"]
+
+SUBSCRIBE_SECONDS = 10.0
+MAX_SESSIONS = 10_000
+"""Sessions whose level and stream are remembered; beyond, the oldest hears no more."""
+_TOOLS_CHANGED = "notifications/tools/list_changed"
+_log = logging.getLogger("astra_mcp.gateway")
+
+_Wanted = Counter[tuple[str, str]]
+
+
+class News:
+    """Made by :meth:`open`."""
+
+    def __init__(self, endpoints: Endpoints, listeners: Listeners, group: TaskGroup) -> None:
+        self._endpoints = endpoints
+        self._listeners = listeners
+        self._group = group
+        self._levels: dict[Place, str] = {}
+        self._sessions: OrderedDict[Place, Callable[[], None]] = OrderedDict()
+        self._watched: WeakSet[Episode] = WeakSet()
+        self._states: WeakValueDictionary[Place, Episode] = WeakValueDictionary()
+        self._wanted: dict[Place, _Wanted] = {}
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, endpoints: Endpoints) -> AsyncGenerator["News"]:
+        """Pass news on while the context is open."""
+        async with Listeners.open() as listeners, anyio.create_task_group() as group:
+            try:
+                yield cls(endpoints, listeners, group)
+            finally:
+                group.cancel_scope.cancel()
+
+    # --- sessions --------------------------------------------------------------------------------
+
+    def add_session(self, target: Target, caller: str, session: ServerSession) -> None:
+        """Let a session of the handshake era hear the news of its endpoint and its state; repeatable."""
+        place = Place(target.place, caller)
+        if place in self._sessions:
+            return
+
+        def allows(method: str, params: JsonObject) -> bool:
+            is_message = method == "notifications/message"
+            return not is_message or log_level_allows(self._levels.get(place), params)
+
+        self._sessions[place] = self._listeners.add_session(place, session, allows)
+        if len(self._sessions) > MAX_SESSIONS:
+            _, remove = self._sessions.popitem(last=False)
+            remove()
+
+    def forget_session(self, target: Target, caller: str) -> None:
+        """Forget a session that has ended."""
+        place = Place(target.place, caller)
+        remove = self._sessions.pop(place, None)
+        if remove is not None:
+            remove()
+        self._levels.pop(place, None)
+        self._wanted.pop(place, None)
+
+    def set_level(self, target: Target, caller: str, level: str) -> None:
+        """Keep the least level of log messages that a session wants."""
+        if Place(target.place, caller) in self._sessions:
+            self._levels[Place(target.place, caller)] = level
+
+    def level(self, target: Target, caller: str) -> str | None:
+        """The least level that a session asked for; None where it never did."""
+        return self._levels.get(Place(target.place, caller))
+
+    # --- states ----------------------------------------------------------------------------------
+
+    async def state(
+        self, view: EndpointView, caller: str, *, call_id: str | None = None
+    ) -> Episode:
+        """Find the state that a request uses, and hear what its servers tell from now on."""
+        episode = await self._endpoints.state(view.target, caller, call_id=call_id)
+        self.watch(view, caller, episode)
+        return episode
+
+    def watch(self, view: EndpointView, caller: str, episode: Episode) -> None:
+        """Hear what the servers of a state tell; repeatable."""
+        if not view.relaying or episode in self._watched or not episode.is_open:
+            return
+        self._watched.add(episode)
+        place = _place_of_state(view.target, caller)
+        self._states[place] = episode
+        for upstream in view.relaying:
+            episode.watch(upstream.name, self._teller(place))
+        for server, uri in self._wanted.get(place, ()):
+            self._group.start_soon(self._subscribe, episode, server, uri, True)
+
+    def _teller(self, place: Place) -> Hear:
+        def tell(method: str, params: JsonObject) -> None:
+            if method == _TOOLS_CHANGED:
+                return  # the catalog tells it, to everyone
+            if place.caller:
+                self._listeners.tell(place, method, params)
+            else:
+                self._listeners.tell_all(place.endpoint, method, params)
+
+        return tell
+
+    # --- lists -----------------------------------------------------------------------------------
+
+    def tell_of(self, name: str, upstream: Upstream | None) -> None:
+        """Tell the endpoints that show a server that its lists have changed.
+
+        Args:
+            name: Of the server.
+            upstream: As it is now; None where it was removed.
+        """
+        for endpoint in (name, ALL_SERVERS):
+            self._listeners.tell_all(endpoint, _TOOLS_CHANGED, {})
+        if upstream is None or not upstream.relays:
+            return
+        for capability in ("resources", "prompts"):
+            if capability in upstream.capabilities:
+                method = f"notifications/{capability}/list_changed"
+                self._listeners.tell_all(ALL_SERVERS, method, {})
+
+    # --- resources -------------------------------------------------------------------------------
+
+    def note_subscription(
+        self, target: Target, caller: str, server: str, uri: str, subscribes: bool
+    ) -> None:
+        """Remember what a session has subscribed to, for the state that may take the place of its own."""
+        wanted = self._wanted.setdefault(_place_of_state(target, caller), Counter())
+        if subscribes:
+            wanted[server, uri] = 1
+        else:
+            wanted.pop((server, uri), None)
+
+    async def listen(
+        self,
+        visit: Visit,
+        params: mcp_types.SubscriptionsListenRequestParams,
+        servers: Mapping[str, str],
+    ) -> mcp_types.SubscriptionsListenResult:
+        """Serve one listener of the modern era until it leaves.
+
+        Args:
+            visit: Its request.
+            params: What it may hear.
+            servers: The server of each resource that it names.
+        """
+        view, place = visit.view, _place_of_state(visit.view.target, visit.caller)
+        wanted = self._wanted.setdefault(place, Counter())
+        if view.relaying:
+            await self.state(view, visit.caller)
+        try:
+            for uri, server in servers.items():
+                wanted[server, uri] += 1
+                if wanted[server, uri] == 1:
+                    episode = await self.state(view, visit.caller)
+                    await self._subscribe(episode, server, uri, True)
+            return await self._listeners.listen(place, visit.ctx, params)
+        finally:
+            with anyio.CancelScope(shield=True):
+                for uri, server in servers.items():
+                    await self._leave(visit, wanted, server, uri)
+            if not wanted:
+                self._wanted.pop(place, None)
+
+    async def _leave(self, visit: Visit, wanted: _Wanted, server: str, uri: str) -> None:
+        wanted[server, uri] -= 1
+        if wanted[server, uri] > 0:
+            return
+        del wanted[server, uri]
+        episode = self._states.get(_place_of_state(visit.view.target, visit.caller))
+        if episode is not None and episode.is_open:
+            await self._subscribe(episode, server, uri, False)
+
+    async def _subscribe(self, episode: Episode, server: str, uri: str, subscribes: bool) -> None:
+        """Ask a server for news of a resource, or for no more; one that refuses has none."""
+        method = "resources/subscribe" if subscribes else "resources/unsubscribe"
+        try:
+            with anyio.fail_after(SUBSCRIBE_SECONDS):
+                await episode.relay(server, method, {"uri": uri}, Exchange(era=Era.MODERN))
+        except (AstraError, TimeoutError) as error:
+            _log.warning("%s does not take %s: %s", server, method, error or type(error).__name__)
+
+
+def _place_of_state(target: Target, caller: str) -> Place:
+    """Where the news of a state happen: of an episode all its clients hear."""
+    return Place(target.place, "" if isinstance(target, EpisodeTarget) else caller)
