@@ -47,6 +47,10 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 ID_CHARACTERS = 6
 """So much of an episode's id may stand in a log."""
 
+_SINGLE = (
+    *(b"mcp-method", b"mcp-name", b"mcp-protocol-version", b"mcp-session-id"),
+    *(b"content-length", b"content-type", b"last-event-id"),
+)
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
 _ID_LIKE = re.compile(r"[0-9a-fA-F]{16,}")
 _access_log = logging.getLogger("astra_mcp.access")
@@ -214,6 +218,7 @@ class Gate:
             raise Refusal(431, "headers_too_large", msg)
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_PATH_BYTES:
             raise Refusal(414, "address_too_long", f"at most {MAX_PATH_BYTES} bytes are accepted")
+        _check_single([name for name, _ in headers])
         self._check_host(_values(headers, b"host"))
         self._check_origin(_values(headers, b"origin"))
         self._check_key(scope["path"], _values(headers, b"authorization"))
@@ -284,6 +289,15 @@ class Gate:
             msg = f"the request did not arrive within {BODY_SECONDS:g} s"
             raise Refusal(408, "too_slow", msg) from None
         return _replay(bytes(body), receive)
+
+
+def _check_single(names: Sequence[bytes]) -> None:
+    """Refuse a field that comes twice and that two readers of the request could read differently."""
+    if len(set(names)) == len(names):
+        return
+    twice = next((name for name in _SINGLE if names.count(name) > 1), None)
+    if twice is not None:
+        raise Refusal(400, "header_twice", f"send the header {twice.decode()} once")
 
 
 async def _refuse(refusal: Refusal, send: Send, rest: Receive | None) -> None:

@@ -1,0 +1,406 @@
+"""A gateway on a real socket, reached the way an attacker reaches it: by requests written by hand."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from astra_mcp.cli.listening import bind, listen, url_of
+from astra_mcp.errors import UnknownNameError, UpstreamError
+from astra_mcp.exchange import SILENT, Exchange, Hear
+from astra_mcp.reward import JobItem
+from astra_mcp.types import (
+    CallOutcome,
+    JsonObject,
+    JsonValue,
+    Origin,
+    PastCall,
+    ServerKind,
+    ServerStatus,
+    ToolResult,
+    ToolSpec,
+    UpstreamReply,
+    tools_hash,
+)
+from gateway.app import open_app
+from gateway.episodes import Episodes, open_episodes
+from gateway.keys import derive_secret
+from gateway.metrics import Metrics
+from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.security import access_rules
+
+CONTROL_KEY = "a-control-key-that-nobody-guesses"
+API_KEY = "an-api-key-that-nobody-guesses"
+MODERN = "2026-07-28"
+HANDSHAKE = "2025-11-25"
+ENVELOPE = {"io.modelcontextprotocol/protocolVersion": MODERN}
+
+
+def tool(name: str, description: str = "Says a text again.") -> ToolSpec:
+    schema: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}}}
+    return ToolSpec(name=name, description=description, input_schema=schema)
+
+
+@dataclass
+class ProbeSession:
+    """Says a text again, and remembers what reached it."""
+
+    server: "ProbeServer"
+    key: str
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
+    ) -> UpstreamReply:
+        self.server.calls.append((tool, dict(arguments), exchange))
+        if self.server.fault is not None:
+            raise UpstreamError(self.server.fault)
+        result = ToolResult.from_text(f"{self.server.name} says {arguments.get('text')}")
+        return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
+
+    async def request(self, method: str, params: JsonObject, exchange: Exchange) -> JsonObject:
+        del params, exchange
+        self.server.requests.append(method)
+        return {"resources": []} if method == "resources/list" else {}
+
+    def watch(self, hear: Hear) -> None:
+        del hear
+
+    async def aclose(self) -> None:
+        pass
+
+
+@dataclass
+class ProbeServer:
+    """A server whose list can change and which can fail."""
+
+    name: str
+    kind: ServerKind = ServerKind.ENVIRONMENT
+    relays: bool = False
+    tools: tuple[ToolSpec, ...] = (tool("echo"), tool("other"))
+    marks: tuple[str, ...] = ()
+    fault: str | None = None
+    """Every call and every preparation fails with it."""
+    calls: list[tuple[str, JsonObject, Exchange]] = field(default_factory=list[Any])
+    requests: list[str] = field(default_factory=list[str])
+    keys: list[str] = field(default_factory=list[str])
+
+    @property
+    def version(self) -> str:
+        return tools_hash(self.tools)
+
+    @property
+    def capabilities(self) -> Mapping[str, JsonValue]:
+        shown: JsonObject = {"tools": {"listChanged": True}}
+        return {**shown, "resources": {}} if self.relays else shown
+
+    @property
+    def instructions(self) -> str | None:
+        return None
+
+    @property
+    def status(self) -> tuple[ServerStatus, str]:
+        return (ServerStatus.FAILED, self.fault) if self.fault else (ServerStatus.READY, "")
+
+    async def prepare(self) -> None:
+        if self.fault is not None:
+            raise UpstreamError(self.fault)
+
+    def open_session(self, *, key: str, seed: int, past: Sequence[PastCall] = ()) -> ProbeSession:
+        del seed, past
+        self.keys.append(key)
+        return ProbeSession(self, key)
+
+
+class ProbeCatalog:
+    """The servers that a test names; they may come, go and change."""
+
+    def __init__(self, servers: Sequence[ProbeServer]) -> None:
+        self.servers = {server.name: server for server in servers}
+        self._hearing: list[Callable[[str], None]] = []
+        self.fault: Exception | None = None
+        """Every look into the catalog raises it."""
+
+    def environments(self) -> Sequence[EnvironmentInfo]:
+        return tuple(
+            EnvironmentInfo(
+                name=server.name,
+                title=server.name,
+                description="Says a text again",
+                version=server.version,
+                status="verified",
+                domain="finance",
+                language="en",
+                scenario_type=None,
+                question="What is said?",
+                sub_tasks=1,
+                tools=server.tools,
+            )
+            for server in self.servers.values()
+            if server.kind is ServerKind.ENVIRONMENT
+        )
+
+    def question(self, environment: str) -> str:
+        self.upstream(environment)
+        return "What is said?"
+
+    def job(self, environment: str) -> tuple[JobItem, ...]:
+        self.upstream(environment)
+        return (JobItem(id=1, answer="the gold answer", tools=("echo",)),)
+
+    def gold(self, environment: str) -> tuple[GoldCall, ...]:
+        self.upstream(environment)
+        return (GoldCall(tool="echo", arguments={"text": "the gold answer"}, solves=(1,)),)
+
+    def upstreams(self) -> Sequence[Upstream]:
+        if self.fault is not None:
+            raise self.fault
+        return tuple(self.servers.values())
+
+    def upstream(self, name: str) -> Upstream:
+        if self.fault is not None:
+            raise self.fault
+        if name not in self.servers:
+            raise UnknownNameError.among("server", name, self.servers, "see /v1/servers")
+        return self.servers[name]
+
+    def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
+        self._hearing.append(hear)
+        return lambda: self._hearing.remove(hear)
+
+    def change(self, name: str, **changes: Any) -> None:
+        """Change a server, and tell those who watch."""
+        for what, value in changes.items():
+            setattr(self.servers[name], what, value)
+        self.tell(name)
+
+    def tell(self, name: str) -> None:
+        for hear in list(self._hearing):
+            hear(name)
+
+
+def message_of(response: httpx.Response) -> dict[str, Any]:
+    """Read the JSON-RPC answer of a response, plain or at the end of an event stream."""
+    if response.headers.get("content-type", "").startswith("text/event-stream"):
+        data = [line[6:] for line in response.text.splitlines() if line.startswith("data: {")]
+        return json.loads(data[-1])
+    return response.json()
+
+
+@dataclass(kw_only=True)
+class Guarded:
+    """A gateway, and ways to knock at it."""
+
+    url: str
+    home: Path
+    catalog: ProbeCatalog
+    episodes: Episodes
+    http: httpx.AsyncClient
+    """Sends nothing that it is not told to."""
+    key: str = CONTROL_KEY
+    episode: dict[str, Any] = field(default_factory=dict[str, Any])
+    sessions: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def executed(self) -> int:
+        """How many calls reached a server."""
+        return sum(len(server.calls) for server in self.catalog.servers.values())
+
+    def path(self, place: str) -> str:
+        """The path of a place: an episode, one server, a server that relays, or all servers."""
+        paths = {
+            "episode": f"/episodes/{self.episode['id']}/mcp",
+            "server": "/servers/coins/mcp",
+            "relayed": "/servers/files/mcp",
+            "all": "/mcp",
+        }
+        return paths[place]
+
+    def tool(self, place: str, name: str = "echo") -> str:
+        return f"coins__{name}" if place == "all" else name
+
+    async def control(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Ask the control plane with its key."""
+        headers = {"Authorization": f"Bearer {self.key}"}
+        return await self.http.request(method, path, headers=headers, **request)
+
+    async def open_episode(self, name: str = "coins", **body: Any) -> dict[str, Any]:
+        source = {"kind": "servers", "names": [name]} if name == "files" else None
+        source = source or {"kind": "environment", "name": name}
+        answer = await self.control("POST", "/v1/episodes", json={"source": source, **body})
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    async def session(self, place: str, key: str | None = None) -> str:
+        """Open a session of the handshake era, once for each place."""
+        if place not in self.sessions:
+            params = {
+                "protocolVersion": HANDSHAKE,
+                "capabilities": {},
+                "clientInfo": {"name": "probe", "version": "1"},
+            }
+            body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+            headers = {"Accept": "application/json, text/event-stream"}
+            headers |= {"Authorization": f"Bearer {key}"} if key else {}
+            answer = await self.http.post(self.path(place), json=body, headers=headers)
+            assert answer.status_code == 200, answer.text
+            self.sessions[place] = answer.headers["mcp-session-id"]
+            done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            headers |= {"Mcp-Session-Id": self.sessions[place], "MCP-Protocol-Version": HANDSHAKE}
+            assert (
+                await self.http.post(self.path(place), json=done, headers=headers)
+            ).status_code == 202
+        return self.sessions[place]
+
+    async def prepare(
+        self,
+        place: str,
+        era: str,
+        method: str = "tools/call",
+        *,
+        style: str = "plain",
+        name: str | None = None,
+        arguments: JsonObject | None = None,
+        meta: JsonObject | None = None,
+    ) -> tuple[str, dict[str, str], dict[str, Any]]:
+        """Write a correct request; answers its path, its headers and its body.
+
+        The style ``asking`` names what a client can do and wants to hear, so that more of the gateway
+        is under way than for a plain request.
+        """
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "Content-Type": "application/json",
+        }
+        params: dict[str, Any] = {}
+        if method == "tools/call":
+            params = {
+                "name": name or self.tool(place),
+                "arguments": {"text": "hello"} if arguments is None else arguments,
+            }
+        sent: dict[str, Any] = dict(meta or {})
+        if style == "asking":
+            sent["progressToken"] = 7
+        if era == "modern":
+            abilities: JsonObject = {}
+            if style == "asking":
+                abilities = {"sampling": {}, "elicitation": {}}
+            sent |= {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": abilities}
+            headers |= {"MCP-Protocol-Version": MODERN, "Mcp-Method": method}
+            if "name" in params:
+                headers["Mcp-Name"] = params["name"]
+        else:
+            headers |= {
+                "MCP-Protocol-Version": HANDSHAKE,
+                "Mcp-Session-Id": await self.session(place),
+            }
+        if sent:
+            params["_meta"] = sent
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return self.path(place), headers, body
+
+    async def send(
+        self, place: str, era: str, method: str = "tools/call", **options: Any
+    ) -> httpx.Response:
+        """Send a correct request, with further headers where ``headers`` names some."""
+        further = options.pop("headers", {})
+        path, headers, body = await self.prepare(place, era, method, **options)
+        return await self.http.post(path, headers={**headers, **further}, json=body)
+
+    async def shown(self, place: str, era: str) -> list[str]:
+        """The names of the tools that a place lists."""
+        answer = message_of(await self.send(place, era, "tools/list"))
+        return [row["name"] for row in answer["result"]["tools"]]
+
+    async def raw(self, request: bytes, *, answers: int = 1) -> bytes:
+        """Send bytes; read until so many answers came, or the connection was closed."""
+        received = b""
+        with anyio.fail_after(20):
+            async with await anyio.connect_tcp("127.0.0.1", self.port) as stream:
+                await stream.send(request)
+                try:
+                    while received.count(b"HTTP/1.1 ") < answers or not received.endswith(b"}"):
+                        received += await stream.receive()
+                except (anyio.EndOfStream, anyio.BrokenResourceError):
+                    pass
+        return received
+
+    async def exactly(
+        self, method: str, path: str, fields: Iterable[tuple[bytes, bytes]], body: bytes = b""
+    ) -> tuple[int, str]:
+        """Send a request with exactly these header fields; answers status and the rest."""
+        length = [(b"Content-Length", str(len(body)).encode())] if body else []
+        head = [(b"Host", b"127.0.0.1"), *fields, *length, (b"Connection", b"close")]
+        lines = b"".join(b"%s: %s\r\n" % field for field in head)
+        answer = await self.raw(
+            b"%s %s HTTP/1.1\r\n%s\r\n%s" % (method.encode(), path.encode(), lines, body)
+        )
+        return int(answer.split(b" ", 2)[1]), answer.decode("latin-1")
+
+    async def is_alive(self) -> bool:
+        return (await self.http.get("/healthz")).status_code == 200
+
+
+OpenGuarded = Callable[..., AbstractAsyncContextManager[Guarded]]
+
+
+@pytest.fixture
+def open_guarded(tmp_path: Path) -> OpenGuarded:
+    """Opens a gateway over ``coins`` and ``notes``, which are in process, and ``files``, which relays."""
+
+    @asynccontextmanager
+    async def open_it(**rules: Any) -> AsyncGenerator[Guarded]:
+        relaying = ProbeServer("files", kind=ServerKind.DEPLOYED, relays=True)
+        catalog = ProbeCatalog([ProbeServer("coins"), ProbeServer("notes"), relaying])
+        metrics = Metrics()
+        checked = access_rules(host="127.0.0.1", control_key=CONTROL_KEY, **rules)
+        home = tmp_path / "home"
+        with bind("127.0.0.1", 0) as listener:
+            url = url_of(listener)
+            async with (
+                open_episodes(
+                    catalog, home, secret=derive_secret(CONTROL_KEY), sinks=(metrics,)
+                ) as episodes,
+                open_app(catalog, episodes, rules=checked, metrics=metrics) as app,
+                listen(app, listener),
+                httpx.AsyncClient(base_url=url, trust_env=False, timeout=20) as http,
+            ):
+                guarded = Guarded(url=url, home=home, catalog=catalog, episodes=episodes, http=http)
+                guarded.episode = await guarded.open_episode()
+                yield guarded
+
+    return open_it
+
+
+@pytest.fixture
+async def guarded(open_guarded: OpenGuarded) -> AsyncIterator[Guarded]:
+    """A gateway without API keys."""
+    async with open_guarded() as opened:
+        yield opened
+
+
+@pytest.fixture(params=["handshake", "modern"])
+def era(request: pytest.FixtureRequest) -> str:
+    """One of the protocol's eras."""
+    return request.param
+
+
+@pytest.fixture(params=["plain", "asking"])
+def style(request: pytest.FixtureRequest) -> str:
+    """Requests that the hot path answers, and such that need the whole of MCP."""
+    return request.param
+
+
+@pytest.fixture(params=["episode", "server", "relayed", "all"])
+def place(request: pytest.FixtureRequest) -> str:
+    """One of the agent plane's endpoints."""
+    return request.param

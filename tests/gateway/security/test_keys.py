@@ -1,0 +1,140 @@
+"""Keys that are missing, odd or cannot be checked (authentication that fails open)."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gateway import security
+
+API_KEY = "an-api-key-that-nobody-guesses"
+
+WRONG: dict[str, Callable[[str], list[tuple[bytes, bytes]]]] = {
+    "none": lambda _: [],
+    "empty": lambda _: [(b"Authorization", b"")],
+    "empty key": lambda _: [(b"Authorization", b"Bearer ")],
+    "no key": lambda _: [(b"Authorization", b"Bearer")],
+    "another key": lambda _: [(b"Authorization", b"Bearer none of yours, surely")],
+    "a beginning": lambda key: [(b"Authorization", f"Bearer {key[:-1]}".encode())],
+    "more": lambda key: [(b"Authorization", f"Bearer {key}x".encode())],
+    "another case": lambda key: [(b"Authorization", f"Bearer {key.upper()}".encode())],
+    "another scheme": lambda key: [(b"Authorization", f"Basic {key}".encode())],
+    "no scheme": lambda key: [(b"Authorization", key.encode())],
+    "twice": lambda key: [(b"Authorization", f"Bearer {key}".encode())] * 2,
+    "good then bad": lambda key: [
+        (b"Authorization", f"Bearer {key}".encode()),
+        (b"Authorization", b"Bearer x"),
+    ],
+    "bad then good": lambda key: [
+        (b"Authorization", b"Bearer x"),
+        (b"Authorization", f"Bearer {key}".encode()),
+    ],
+    "a list": lambda key: [(b"Authorization", f"Bearer {key}, Bearer x".encode())],
+    "no text": lambda _: [(b"Authorization", b"Bearer \xff\xfe\x80")],
+    "another header": lambda key: [(b"X-Authorization", f"Bearer {key}".encode())],
+    "a proxy's header": lambda key: [(b"Proxy-Authorization", f"Bearer {key}".encode())],
+    "a cookie": lambda key: [(b"Cookie", f"Authorization=Bearer {key}".encode())],
+}
+
+
+@pytest.mark.parametrize("path", ["/v1/episodes", "/v1/environments/coins/gold", "/v1/nothing"])
+async def test_the_control_plane_opens_to_its_key_alone(guarded: Any, path: str) -> None:
+    for what, wrong in WRONG.items():
+        for method in ("GET", "POST", "DELETE"):
+            status, answer = await guarded.exactly(method, path, wrong(guarded.key))
+            assert status in (400, 401), (what, method)
+            assert "gold answer" not in answer
+    assert guarded.episodes.count_open() == 1
+
+
+@pytest.mark.parametrize("place", ["server", "relayed", "all"])
+async def test_the_interactive_endpoints_open_to_a_key_alone_where_keys_are_set(
+    *, open_guarded: Any, place: str, style: str
+) -> None:
+    async with open_guarded(api_keys=[API_KEY]) as guarded:
+        path, headers, body = await guarded.prepare(place, "modern", style=style)
+        fields = [(name.encode(), value.encode()) for name, value in headers.items()]
+        content = json.dumps(body).encode()
+        for what, wrong in WRONG.items():
+            status, _ = await guarded.exactly("POST", path, [*fields, *wrong(API_KEY)], content)
+            assert status in (400, 401), what
+        assert guarded.executed == 0
+        right = (b"Authorization", f"Bearer {API_KEY}".encode())
+        assert (await guarded.exactly("POST", path, [*fields, right], content))[0] == 200
+        assert guarded.executed == 1
+
+
+@pytest.mark.parametrize("place", ["server", "relayed", "all"])
+async def test_a_session_opened_with_a_key_asks_for_it_at_every_request(
+    *, open_guarded: Any, place: str, style: str
+) -> None:
+    async with open_guarded(api_keys=[API_KEY]) as guarded:
+        await guarded.session(place, API_KEY)
+        answer = await guarded.send(place, "handshake", style=style)
+        assert answer.status_code == 401
+        assert guarded.executed == 0
+        allowed = {"Authorization": f"Bearer {API_KEY}"}
+        answer = await guarded.send(place, "handshake", style=style, headers=allowed)
+        assert answer.status_code == 200
+        assert guarded.executed == 1
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyError, RuntimeError, TypeError])
+async def test_a_check_that_breaks_refuses(
+    *,
+    open_guarded: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: type[Exception],
+    style: str,
+) -> None:
+    async with open_guarded(api_keys=[API_KEY]) as guarded:
+
+        def broken(*_: object) -> bool:
+            raise failure("the check broke")
+
+        allowed = {"Authorization": f"Bearer {API_KEY}"}
+        monkeypatch.setattr(security, "is_known", broken)
+        answer = await guarded.send("server", "modern", style=style, headers=allowed)
+        assert answer.status_code == 500
+        assert (await guarded.control("GET", "/v1/environments/coins/gold")).status_code == 500
+        assert "broke" not in answer.text
+        assert guarded.executed == 0
+        monkeypatch.undo()
+        answer = await guarded.send("server", "modern", style=style, headers=allowed)
+        assert answer.status_code == 200
+
+
+async def test_an_api_key_reads_neither_gold_nor_rewards(open_guarded: Any) -> None:
+    async with open_guarded(api_keys=[API_KEY]) as guarded:
+        headers = {"Authorization": f"Bearer {API_KEY}"}
+        for path in (
+            "/v1/environments/coins/gold",
+            f"/v1/episodes/{guarded.episode['id']}",
+            f"/v1/episodes/{guarded.episode['id']}/record",
+        ):
+            answer = await guarded.http.get(path, headers=headers)
+            assert answer.status_code == 401
+            assert "the gold answer" not in answer.text
+
+
+SPELLINGS = (
+    "//v1/environments/coins/gold",
+    "/v1//environments/coins/gold",
+    "/V1/environments/coins/gold",
+    "/%76%31/environments/coins/gold",
+    "/v1%2fenvironments/coins/gold",
+    "/episodes/../v1/environments/coins/gold",
+    "/episodes/%2e%2e/v1/environments/coins/gold",
+    "/episodes/x/mcp/../../../v1/environments/coins/gold",
+    "/healthz/../v1/environments/coins/gold",
+    "/v1/environments/coins/gold;/healthz",
+    "/.//v1/environments/coins/gold",
+)
+
+
+async def test_no_spelling_of_a_path_leads_round_the_key(guarded: Any) -> None:
+    for path in SPELLINGS:
+        status, answer = await guarded.exactly("GET", path, [])
+        assert status in (401, 404), path
+        assert "the gold answer" not in answer
