@@ -157,6 +157,11 @@ class Episode:
         """True where a call of this id was recorded, so that a retry is answered from the record."""
         return call_id in self._calls
 
+    @property
+    def relays(self) -> bool:
+        """True where more than tools can be reached at one of its servers."""
+        return any(turn.upstream.relays for turn in self._turns.values())
+
     def upstream_of(self, shown: str) -> Upstream | None:
         """The server of a listed tool; None for a tool that is not listed."""
         route = self._routes.get(shown)

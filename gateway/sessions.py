@@ -1,0 +1,134 @@
+"""The sessions of the handshake era: where each was opened, what its client can do, when it was last used.
+
+The SDK's session manager opens and ends them; requests that never reach it are seen here alone, so that idle
+sessions are told here. Knows ids and endpoints; knows neither HTTP nor what a session asks for.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+
+import anyio
+
+from astra_mcp.types import JsonValue
+from gateway.targets import Target
+
+__all__ = ["Session", "Sessions"]
+
+IDLE_SECONDS = 1800.0
+MAX_SESSIONS = 10_000
+_ROUND_SECONDS = 5.0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Session:
+    """One client's session at one endpoint."""
+
+    id: str
+    target: Target
+    caller: str
+    """Name whose state its requests use at an interactive endpoint."""
+    version: str
+    """The protocol revision that was agreed on."""
+    capabilities: Mapping[str, JsonValue]
+    """What its client declared."""
+    last_used: float
+    """By the clock of its :class:`Sessions`."""
+    num_held: int = 0
+    """Requests and streams under way."""
+    under_way: set[str | int] = field(default_factory=set[str | int])
+    """Ids of its requests that are being answered without the SDK."""
+
+
+class Sessions:
+    """The open sessions of one gateway."""
+
+    def __init__(
+        self,
+        *,
+        idle_seconds: float = IDLE_SECONDS,
+        max_sessions: int = MAX_SESSIONS,
+        now: Callable[[], float] = monotonic,
+    ) -> None:
+        """Begin without any.
+
+        Args:
+            idle_seconds: A session without a request for so long is idle.
+            max_sessions: Beyond, the one that was unused for longest is forgotten here; the SDK still
+                answers its requests.
+            now: Seconds of a clock that never goes back.
+        """
+        self._idle_seconds = idle_seconds
+        self._max_sessions = max_sessions
+        self._now = now
+        self._open: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(
+        self,
+        session_id: str,
+        target: Target,
+        *,
+        caller: str,
+        version: str,
+        capabilities: Mapping[str, JsonValue],
+    ) -> Session:
+        """Remember a session that was opened."""
+        if len(self._open) >= self._max_sessions:
+            oldest = min(self._open.values(), key=lambda s: (s.num_held > 0, s.last_used))
+            del self._open[oldest.id]
+        session = Session(
+            id=session_id,
+            target=target,
+            caller=caller,
+            version=version,
+            capabilities=capabilities,
+            last_used=self._now(),
+        )
+        self._open[session_id] = session
+        return session
+
+    def find(self, session_id: str, target: Target) -> Session | None:
+        """Find a session, which is thereby used; None where it is unknown or belongs elsewhere."""
+        session = self._open.get(session_id)
+        if session is None or session.target != target:
+            return None
+        session.last_used = self._now()
+        return session
+
+    def is_elsewhere(self, session_id: str, target: Target) -> bool:
+        """True where the session was opened at another endpoint: here it is none."""
+        session = self._open.get(session_id)
+        return session is not None and session.target != target
+
+    def remove(self, session_id: str) -> Session | None:
+        """Forget a session that has ended; answers what was known of it."""
+        return self._open.pop(session_id, None)
+
+    def hold(self, session: Session) -> None:
+        """Keep a session from being idle while a request or a stream of it is under way."""
+        session.num_held += 1
+
+    def release(self, session: Session) -> None:
+        """Undo one :meth:`hold`."""
+        session.num_held -= 1
+        session.last_used = self._now()
+
+    def idle(self) -> tuple[Session, ...]:
+        """Name the sessions that nobody has used for too long."""
+        due = self._now() - self._idle_seconds
+        return tuple(s for s in self._open.values() if not s.num_held and s.last_used <= due)
+
+    async def end_idle(self, end: Callable[[Session], Awaitable[None]]) -> None:
+        """End idle sessions until cancelled.
+
+        Args:
+            end: Ends one where it was opened; the session is forgotten here before.
+        """
+        while True:
+            await anyio.sleep(min(_ROUND_SECONDS, self._idle_seconds))
+            for session in self.idle():
+                self.remove(session.id)
+                await end(session)
