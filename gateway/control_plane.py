@@ -391,7 +391,11 @@ def _answer_errors(app: FastAPI) -> None:
         status = error.status_code if isinstance(error, HTTPException) else 500
         message = "there is nothing at this address: see /openapi.json" if status == 404 else ""
         detail = error.detail if isinstance(error, HTTPException) else ""
-        return _error(status, "http_error", message or detail)
+        if status == 400:  # a body whose bytes are no text, which is as wrong as one that is no JSON
+            return _error(422, "invalid_request", detail)
+        answer = _error(status, "http_error", message or detail)
+        answer.headers.update((error.headers if isinstance(error, HTTPException) else None) or {})
+        return answer
 
     async def on_bug(_: Request, error: Exception) -> JSONResponse:
         _log.error("the control plane broke", exc_info=error)
