@@ -278,9 +278,7 @@ def shaped(method: str, version: str, result: JsonObject, server_info: JsonObjec
         return found
     if found.get("resultType") is None:
         found["resultType"] = "complete"
-    meta = found.get("_meta")
-    if meta is None or (
-        isinstance(meta, dict) and meta.get(mcp_types.SERVER_INFO_META_KEY) is None
-    ):
-        found["_meta"] = {**(meta or {}), mcp_types.SERVER_INFO_META_KEY: server_info}
+    meta = cast("JsonObject", found.get("_meta") or {})
+    if meta.get(mcp_types.SERVER_INFO_META_KEY) is None:
+        found["_meta"] = {**meta, mcp_types.SERVER_INFO_META_KEY: server_info}
     return found
