@@ -51,6 +51,10 @@ class Connection:
     facts: EraFacts
     key: str | None
     """Names the episode in every request; None where it is not to."""
+    declared: Mapping[str, JsonValue]
+    """What the client can do, as the server was told in a handshake."""
+    listed: frozenset[str] = frozenset()
+    """Names of the tools when they were last asked for here, by a client that cannot do all."""
     log_level: str | None = None
     """As last set by a request of the handshake era."""
 
@@ -345,7 +349,9 @@ class Connector:
             for missing in eras[: len(refusals)]:
                 card = card.with_era(missing, None)
             self._learn(card)
-            return Connection(peer=peers[-1], era=era, facts=facts, key=opening.key)
+            return Connection(
+                peer=peers[-1], era=era, facts=facts, key=opening.key, declared=opening.capabilities
+            )
         raise refusals[-1]
 
     async def _begin(self, peer: Peer, era: Era, opening: Opening, *, is_known: bool) -> EraFacts:

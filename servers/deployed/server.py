@@ -6,7 +6,7 @@ the file that named it nor episodes.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 
@@ -37,6 +37,14 @@ FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
 RETIRE_SECONDS: Final = 60.0
 """How long running calls of a removed server may take to finish."""
+
+ABLE: Final[JsonObject] = {
+    "elicitation": {"form": {}, "url": {}},
+    "roots": {"listChanged": True},
+    "sampling": {},
+}
+"""A client that can do all that servers ask for: tools are listed as it sees them, since some servers show
+fewer to a client that can do less, and what is listed must not depend on who called last."""
 
 _log = logging.getLogger(__name__)
 
@@ -98,6 +106,7 @@ class DeployedServer:
         self._refreshing = False
         self._is_stale = False
         self._is_closed = False
+        self._was_looked_at = False
 
     @property
     def name(self) -> str:
@@ -224,6 +233,7 @@ class DeployedServer:
         async with self._sharing:
             connection = self._shared.get(opening.era)
             if connection is None or connection.peer.fault is not None:
+                opening = replace(opening, capabilities=ABLE)
                 connection = self._shared[opening.era] = await self.open_connection(opening)
             return connection
 
@@ -275,11 +285,12 @@ class DeployedServer:
         """Open a connection to ask for the tools; a shared one is kept."""
         opening = Opening(
             era=Era.MODERN,
-            capabilities={},
+            capabilities=ABLE,
             hear=self.hear(None),
             key=None,
             is_shared=self._traits.is_shared,
         )
+        self._was_looked_at = True
         if self._traits.is_shared:
             connection = await self.shared_connection(opening)
             self._take_tools(await list_tools(connection, name=self._name))
@@ -307,7 +318,11 @@ class DeployedServer:
                 live = connection if connection is not None else self._live_connection()
                 if live is None:
                     return
-                self._take_tools(await list_tools(live, name=self._name))
+                documents = await list_tools(live, name=self._name)
+                if live.era is Era.MODERN or live.declared == ABLE:
+                    self._take_tools(documents)
+                else:
+                    await self._take_changes(live, documents)
                 if not self._is_stale:
                     return
                 connection = None
@@ -315,6 +330,17 @@ class DeployedServer:
             _log.debug("the tools of upstream %s could not be looked at: %s", self._name, error)
         finally:
             self._refreshing = False
+
+    async def _take_changes(self, connection: Connection, documents: Sequence[JsonObject]) -> None:
+        """Take over what a client that can do less sees to be new or gone; what it never saw stays."""
+        now = {str(tool.get("name")): tool for tool in documents}
+        gone, connection.listed = connection.listed - now.keys(), frozenset(now)
+        known = {str(tool.get("name")): tool for tool in self._card.tools or ()}
+        if not self._was_looked_at and (not known or known.keys() - now.keys()):
+            await self._look()  # what is missing may be gone since the card was written
+            return
+        merged = {name: tool for name, tool in (known | now).items() if name not in gone}
+        self._take_tools(tuple(merged.values()))
 
     def _live_connection(self) -> Connection | None:
         known = [*self._shared.values(), *(s.connection for s in self._sessions)]
