@@ -7,7 +7,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint conformance bench wheel clean
+.PHONY: help serve test lint conformance bench faults fuzz soak wheel clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -29,6 +29,15 @@ conformance: .venv/dev.stamp  ## Hold the gateway against a bare server by MCP's
 
 bench: .venv/serve.stamp  ## Measure what the gateway costs, as ratios to the SDK's bare server
 	@$(BIN)/python -P benchmarks/gateway.py $(ARGS)
+
+faults: .venv/serve.stamp  ## Break servers, clients and the gateway, and compare all accounts (long)
+	@$(BIN)/python -P benchmarks/faults.py $(ARGS)
+
+fuzz: .venv/dev.stamp  ## Send malformed requests to both planes (long)
+	@$(BIN)/python -P benchmarks/fuzz.py $(ARGS)
+
+soak: .venv/serve.stamp  ## Make a million calls, and watch the memory (long)
+	@$(BIN)/python -P benchmarks/soak.py $(ARGS)
 
 wheel: .venv/dev.stamp  ## Build the wheel into dist/
 	$(BIN)/python -P -m hatchling build -t wheel

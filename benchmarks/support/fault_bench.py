@@ -93,6 +93,8 @@ class FaultBench:
         self._folder = folder
         self._pool = pool
         self._told: list[Told] = []
+        self._executed: Counter[str] = Counter()
+        self._read_to = 0
         self.gateway: Program | None = None
         """The running gateway; replaced where a scenario kills it."""
         self.upstream: Program | None = None
@@ -184,8 +186,13 @@ class FaultBench:
 
     def executed(self) -> Counter[str]:
         """Count the executions of every nonce."""
-        text = self.ledger.read_text(encoding="utf-8") if self.ledger.exists() else ""
-        return Counter(text.split())
+        if self.ledger.exists():
+            with self.ledger.open("rb") as file:
+                file.seek(self._read_to)
+                text = file.read()
+            self._read_to += len(text)
+            self._executed.update(text.decode().split())
+        return self._executed
 
     def verdict(self) -> Verdict:
         """Hold the ledger, the records and what clients were told against each other."""

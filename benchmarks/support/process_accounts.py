@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-__all__ = ["cpu_seconds", "open_files", "resident_bytes", "tree_of"]
+__all__ = ["cpu_seconds", "is_alive", "open_files", "resident_bytes", "tree_of"]
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -54,3 +54,11 @@ def _stat(pid: int) -> list[str]:
     """Fields of ``/proc/PID/stat`` from the third on (the state is the first of the answer)."""
     text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     return text.rpartition(")")[2].split()
+
+
+def is_alive(pid: int) -> bool:
+    """True while a process runs; a zombie does not."""
+    try:
+        return _stat(pid)[0] not in "ZX"
+    except OSError:
+        return False

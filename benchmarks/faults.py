@@ -1,0 +1,165 @@
+"""Breaks servers, clients and the gateway in every way we know, and compares all accounts.
+
+    python benchmarks/faults.py [--count 1000] [--starts 200] [--json FILE]
+
+Real ``astra-mcp serve`` processes over servers that go wrong on request, stdio and HTTP, one per episode
+and shared. No mutating call may be executed twice, none that was answered may be missing in the record,
+episodes of other servers must not notice, and the next episode must be well again. Exits 1 where
+anything of that does not hold.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+# A file here has the name of a package; its parts are found beside it instead.
+sys.path[:] = [
+    str(_HERE / "support"),
+    *(entry for entry in sys.path if Path(entry or ".").resolve() != _HERE),
+]
+
+import anyio  # noqa: E402 - after the search path is right
+
+from circumstances import conditions  # noqa: E402
+from fault_bench import SERVERS, FaultBench, open_bench  # noqa: E402
+from fault_kills import kill_gateway, kill_upstream, vanish  # noqa: E402
+from fault_trials import Tally, faults_of, guarded, run_trials  # noqa: E402
+from faulty_server import STDIO_FAULTS  # noqa: E402
+
+SEED = 0
+WIDTH = 8
+KILL_WIDTH = 2
+
+
+def main() -> None:
+    """Run, print, and write the figures where asked to."""
+    options = _options()
+    figures = anyio.run(_run, options, backend_options={"use_uvloop": True})
+    text = json.dumps(figures, indent=2)
+    print(text)
+    if options.json:
+        options.json.write_text(text + "\n", encoding="utf-8")
+    if figures["violations"]:
+        sys.exit(f"{figures['violations']} violations")
+
+
+class _Report:
+    """Figures so far, and everything that was not as it should be."""
+
+    def __init__(self) -> None:
+        self.figures: dict[str, Any] = {}
+        self.violations: list[str] = []
+
+    def add(self, name: str, tally: Tally) -> None:
+        """Take in one scenario."""
+        self.figures |= {f"{name}_{key}": value for key, value in tally.summary().items()}
+        self.violations += tally.unexpected
+        print(name, json.dumps(tally.summary()), file=sys.stderr)
+        for line in tally.unexpected[:5]:
+            print(f"  {line}", file=sys.stderr)
+
+    def judge(self, name: str, bench: FaultBench) -> None:
+        """Take in the verdict over all that a bench saw."""
+        verdict = bench.verdict()
+        self.figures |= {f"{name}_calls": verdict.calls, f"{name}_right_answers": verdict.right}
+        for what, found in verdict.faults.items():
+            lines = [found] if isinstance(found, str) else [f"{what}: {one}" for one in found]
+            self.violations += lines
+            print(f"{name} {what}: {len(lines)}; first: {lines[0][:2000]}", file=sys.stderr)
+
+
+async def _run(options: argparse.Namespace) -> dict[str, Any]:
+    circumstances = conditions(seed=SEED, count=options.count, starts=options.starts)
+    report = _Report()
+    wanted = options.only
+    if "trials" in wanted:
+        await _trials(options, report)
+    if "upstream" in wanted:
+        await _upstream(options, report)
+    if "gateway" in wanted:
+        await _gateway(options, report)
+    return {
+        **report.figures,
+        "violations": len(report.violations),
+        "first_violations": report.violations[:20],
+        "conditions": circumstances.finished(),
+    }
+
+
+async def _trials(options: argparse.Namespace, report: _Report) -> None:
+    for server, (wire, isolation) in SERVERS.items():
+        async with _fresh_bench() as bench, bench.control() as client:
+            async with guarded(bench, client) as sentinels:
+                for fault in options.faults or faults_of(server):
+                    starts = wire == "stdio" and (isolation == "episode" or fault in _DEADLY)
+                    tally = await run_trials(
+                        bench,
+                        client,
+                        server,
+                        fault,
+                        count=options.starts if starts else options.count,
+                        width=1 if wire == "stdio" and isolation == "shared" else WIDTH,
+                    )
+                    report.add(f"{server}_{fault}", tally)
+                if not options.faults:
+                    count = options.starts if isolation == "episode" else options.count
+                    tally = await vanish(bench, client, server, count=count, width=WIDTH)
+                    report.add(f"{server}_vanish", tally)
+            report.figures |= {f"{server}_sentinel_{k}": n for k, n in sentinels.items()}
+            if sentinels["wrong"]:
+                report.violations.append(f"{server}: a sentinel was answered wrongly")
+            report.judge(server, bench)
+
+
+async def _upstream(options: argparse.Namespace, report: _Report) -> None:
+    async with _fresh_bench() as bench, bench.control() as client:
+        with ExitStack() as stack:
+            tally = await kill_upstream(bench, client, stack, count=options.starts, seed=SEED)
+        report.add("upstream_killed", tally)
+        report.judge("upstream_killed", bench)
+
+
+async def _gateway(options: argparse.Namespace, report: _Report) -> None:
+    async with _fresh_bench() as bench:
+        with ExitStack() as stack:
+            tally = await kill_gateway(bench, stack, count=options.starts, width=KILL_WIDTH)
+        report.add("gateway_killed", tally)
+        report.judge("gateway_killed", bench)
+
+
+_DEADLY = {*STDIO_FAULTS[STDIO_FAULTS.index("half-line") :], "kill-idle"}
+"""Faults of a shared process that cost it its life."""
+
+
+@asynccontextmanager
+async def _fresh_bench() -> AsyncGenerator[FaultBench]:
+    with tempfile.TemporaryDirectory(prefix="astra-mcp-faults-") as folder:
+        async with open_bench(Path(folder)) as bench:
+            yield bench
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--count", type=int, default=1000, help="trials of each fault")
+    parser.add_argument(
+        "--starts", type=int, default=200, help="trials where each has to start a process"
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=("trials", "upstream", "gateway"),
+        default=("trials", "upstream", "gateway"),
+    )
+    parser.add_argument("--faults", nargs="+", help="of the trials, these alone")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
