@@ -441,3 +441,9 @@ async def _relayed(answer: Awaitable[Any]) -> Any:
         return required.result
     except WrongCursorError as error:
         raise MCPError(mcp_types.INVALID_PARAMS, str(error)) from None
+    except MCPError:
+        raise
+    except Exception as error:  # the SDK would show a bug's text to the client
+        _log.exception("a request broke the gateway")
+        msg = "the gateway failed; its log says more"
+        raise MCPError(mcp_types.INTERNAL_ERROR, msg) from error
