@@ -1,11 +1,13 @@
-"""The HTTP connections to one server: a client made once, at the first use, and shared by all sessions.
+"""The HTTP connections to one server, shared by all of its sessions.
 
-A client costs a TLS context, which takes longer than a hundred calls. Knows HTTP only.
+A client of its own for each session would cost a TLS context, which takes longer than a hundred calls; one
+for all looks through all connections for every request. So there are a few. Knows HTTP only.
 """
 
 import ssl
 from collections.abc import Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from itertools import count
 from typing import Final
 
 import anyio
@@ -20,7 +22,9 @@ CONNECT_SECONDS = 10.0
 WRITE_SECONDS = 60.0
 KEEP_ALIVE_SECONDS = 4.0
 """Less than the 5 s after which common servers close a connection, so that no request meets its end."""
-MAX_KEPT = 256
+LANES = 16
+MAX_KEPT = 32
+"""Idle connections of each lane."""
 MAX_REDIRECTS = 3
 _METHOD_KEPT: Final = (307, 308)
 
@@ -30,7 +34,9 @@ class HttpLink:
 
     def __init__(self, url: str) -> None:
         self._url = httpx2.URL(url)
-        self._client: httpx2.AsyncClient | None = None
+        self._clients: dict[int, httpx2.AsyncClient] = {}
+        self._verify: ssl.SSLContext | bool | None = None
+        self._lanes = count()
         self._opening = anyio.Lock()
 
     @property
@@ -38,8 +44,13 @@ class HttpLink:
         """Where the server is, after redirects within its origin."""
         return self._url
 
+    def lane(self) -> int:
+        """A number for a session to send with, so that requests of many are spread."""
+        return next(self._lanes) % LANES
+
     async def send(
         self,
+        lane: int,
         method: str,
         headers: Mapping[str, str],
         body: bytes,
@@ -48,6 +59,7 @@ class HttpLink:
         """Send a request; the caller reads or closes the response.
 
         Args:
+            lane: Of the session.
             method: Of HTTP.
             headers: All of them, ``host`` and the like aside.
             body: Empty for none.
@@ -56,7 +68,7 @@ class HttpLink:
         Raises:
             httpx2.HTTPError: The connection failed.
         """
-        client = self._client or await self._open()
+        client = self._clients.get(lane) or await self._open(lane)
         for _ in range(MAX_REDIRECTS):
             request = client.build_request(
                 method, url or self._url, headers=headers, content=body or None
@@ -80,8 +92,8 @@ class HttpLink:
     async def aclose(self) -> None:
         """Close all connections."""
         async with self._opening:
-            client, self._client = self._client, None
-            if client is not None:
+            clients, self._clients = self._clients, {}
+            for client in clients.values():
                 await client.aclose()
 
     def _redirected(self, response: httpx2.Response) -> httpx2.URL | None:
@@ -90,23 +102,25 @@ class HttpLink:
         target = response.request.url.join(response.headers["location"])
         return target if self.is_same_origin(target) else None
 
-    async def _open(self) -> httpx2.AsyncClient:
+    async def _open(self, lane: int) -> httpx2.AsyncClient:
         async with self._opening:
-            if self._client is None:
-                verify: ssl.SSLContext | bool = False  # nothing to verify without TLS
+            if lane in self._clients:
+                return self._clients[lane]
+            if self._verify is None:
+                self._verify = False  # nothing to verify without TLS
                 if self._url.scheme == "https":
-                    verify = await anyio.to_thread.run_sync(httpx2.create_ssl_context)
-                self._client = httpx2.AsyncClient(
-                    verify=verify,
-                    follow_redirects=False,
-                    headers={"accept-encoding": "identity"},
-                    # Cookies of one session would be sent with another's requests.
-                    cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-                    timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS, write=WRITE_SECONDS),
-                    limits=httpx2.Limits(
-                        max_connections=None,
-                        max_keepalive_connections=MAX_KEPT,
-                        keepalive_expiry=KEEP_ALIVE_SECONDS,
-                    ),
-                )
-            return self._client
+                    self._verify = await anyio.to_thread.run_sync(httpx2.create_ssl_context)
+            client = self._clients[lane] = httpx2.AsyncClient(
+                verify=self._verify,
+                follow_redirects=False,
+                headers={"accept-encoding": "identity"},
+                # Cookies of one session would be sent with another's requests.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS, write=WRITE_SECONDS),
+                limits=httpx2.Limits(
+                    max_connections=None,
+                    max_keepalive_connections=MAX_KEPT,
+                    keepalive_expiry=KEEP_ALIVE_SECONDS,
+                ),
+            )
+            return client

@@ -79,6 +79,7 @@ class StreamablePeer:
             headers: Of every request.
         """
         self._link = link
+        self._lane = link.lane()
         self._tasks = tasks
         self._name = name
         self._hear = hear
@@ -168,7 +169,7 @@ class StreamablePeer:
             return
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             try:
-                response = await self._link.send("DELETE", self._headers, b"")
+                response = await self._link.send(self._lane, "DELETE", self._headers, b"")
                 await response.aclose()
             except (httpx2.HTTPError, UpstreamError) as error:
                 _log.debug(
@@ -229,7 +230,7 @@ class StreamablePeer:
     ) -> AsyncGenerator[httpx2.Response]:
         """Send and give the response, its body unread; transport failures get words."""
         try:
-            response = await self._link.send(method, headers, body)
+            response = await self._link.send(self._lane, method, headers, body)
             try:
                 yield response
             finally:

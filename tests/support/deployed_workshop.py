@@ -1,0 +1,110 @@
+"""Opens deployed servers for tests: files that name them, a channel that remembers, servers over HTTP."""
+
+import json
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import uvicorn
+from starlette.types import ASGIApp
+
+from astra_mcp.errors import RelayedError
+from astra_mcp.types import JsonObject, JsonValue, PastCall, UpstreamReply
+from servers.deployed import DeployedServers, DeployedSession, open_deployed
+
+RAW_SERVER = Path(__file__).with_name("raw_stdio_server.py")
+
+
+def raw_entry(*eras: str, **members: Any) -> dict[str, Any]:
+    """An entry of a server that does what servers should not."""
+    return {"command": sys.executable, "args": ["-S", str(RAW_SERVER), *eras], **members}
+
+
+def write_config(folder: Path, **servers: Mapping[str, Any]) -> Path:
+    """Write a file of servers."""
+    file = folder / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": servers}))
+    return file
+
+
+@asynccontextmanager
+async def deployed(folder: Path, **servers: Mapping[str, Any]) -> AsyncGenerator[DeployedServers]:
+    """Open servers of a file, with the home beside it."""
+    async with open_deployed(write_config(folder, **servers), home=folder / "home") as opened:
+        yield opened
+
+
+@dataclass
+class MemoryChannel:
+    """A client that can do some things, and remembers what it was told and asked."""
+
+    capabilities: Mapping[str, JsonValue] = field(default_factory=lambda: {"sampling": {}})
+    answers: list[JsonObject | RelayedError] = field(
+        default_factory=list[JsonObject | RelayedError]
+    )
+    told: list[tuple[str, JsonObject]] = field(default_factory=list[tuple[str, JsonObject]])
+    asked: list[tuple[str, JsonObject]] = field(default_factory=list[tuple[str, JsonObject]])
+
+    async def notify(self, method: str, params: JsonObject) -> None:
+        self.told.append((method, params))
+
+    async def ask(self, method: str, params: JsonObject) -> JsonObject:
+        self.asked.append((method, params))
+        answer = self.answers.pop(0)
+        if isinstance(answer, RelayedError):
+            raise answer
+        return answer
+
+
+@asynccontextmanager
+async def over_http(app: ASGIApp, port: int = 0) -> AsyncGenerator[str]:
+    """Serve an application on a socket of this machine; yields its URL."""
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, port=port, log_level="error", lifespan="on", timeout_graceful_shutdown=1
+        )
+    )
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.serve)
+        await until(lambda: server.started)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        try:
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            server.should_exit = True
+
+
+def session(
+    servers: DeployedServers,
+    name: str = "raw",
+    *,
+    key: str = "key-1",
+    past: Sequence[PastCall] = (),
+) -> DeployedSession:
+    """Make a session of a server that exists."""
+    server = servers.find(name)
+    assert server is not None
+    return server.open_session(key=key, seed=0, past=past)
+
+
+def structured(reply: UpstreamReply) -> dict[str, Any]:
+    """The structured content of a result that has an object there."""
+    value = reply.result.structured
+    assert isinstance(value, dict)
+    return cast("dict[str, Any]", value)
+
+
+async def until(holds: Callable[[], bool], seconds: float = 20) -> None:
+    """Wait for what happens in another process, or in a task that tells nobody."""
+    with anyio.fail_after(seconds):
+        while not holds():  # noqa: ASYNC110 - there is nothing to be told by
+            await anyio.sleep(0.01)
+
+
+def calls_of(file: Path) -> list[str]:
+    """What a raw server wrote down."""
+    return file.read_text().splitlines() if file.exists() else []

@@ -1,0 +1,190 @@
+"""A server of MCP over stdio without any library, which does on request what servers should not.
+
+Run as a script: ``raw_stdio_server.py [handshake] [modern]`` names the eras that it speaks (both by default).
+Every call is a line of the file that ``CALLS`` names, written before it is answered.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+MODERN = "2026-07-28"
+ERAS = sys.argv[1:] or ["handshake", "modern"]
+STATE = {"count": 0, "asked": 0, "tools": 1}
+SCHEMA = {"type": "object"}
+
+
+def send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def text(value: object, **members: object) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": str(value)}], "resultType": "complete", **members}
+
+
+def write_down(what: str) -> None:
+    with Path(os.environ.get("CALLS", os.devnull)).open("a") as calls:
+        calls.write(what + "\n")
+
+
+def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    STATE["asked"] += 1
+    number = f"ask-{STATE['asked']}"
+    send({"id": number, "method": method, "params": params})
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("id") == number:
+            return message
+    return {}
+
+
+def count(_: dict[str, Any], __: dict[str, Any]) -> dict[str, Any]:
+    STATE["count"] += 1
+    return text(STATE["count"])
+
+
+def die(_: dict[str, Any], __: dict[str, Any]) -> dict[str, Any]:
+    sys.stderr.write("out of luck\n")
+    os._exit(3)
+
+
+def hang(_: dict[str, Any], __: dict[str, Any]) -> dict[str, Any]:
+    for line in sys.stdin:
+        if json.loads(line).get("method") == "notifications/cancelled":
+            write_down("cancelled")
+            return text("cancelled")
+    return {}
+
+
+def garbage(arguments: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+    for number in range(arguments.get("lines", 3)):
+        sys.stdout.write(f"this is no JSON {number}\n")
+    return text("clean")
+
+
+def progress(_: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    token = params["_meta"]["progressToken"]
+    for step in range(3):
+        body = {"progressToken": token, "progress": step}
+        send({"method": "notifications/progress", "params": body})
+    send({"method": "notifications/message", "params": {"level": "info", "data": "half way"}})
+    return text("done")
+
+
+def sample(arguments: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+    return text(json.dumps(ask("sampling/createMessage", {"n": arguments.get("n")})))
+
+
+def need(arguments: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """Ask as the modern era does; ``rounds`` times."""
+    state = int(params.get("requestState", 0))
+    if state >= arguments.get("rounds", 1):
+        return text(json.dumps(params.get("inputResponses")))
+    request = {"method": "elicitation/create", "params": {"message": f"round {state}"}}
+    return {
+        "resultType": "input_required",
+        "inputRequests": {"who": request},
+        "requestState": str(state + 1),
+    }
+
+
+def spawn(_: dict[str, Any], __: dict[str, Any]) -> dict[str, Any]:
+    child = subprocess.Popen(["sleep", "300"], stdin=subprocess.DEVNULL)
+    return text(child.pid)
+
+
+def grow(_: dict[str, Any], __: dict[str, Any]) -> dict[str, Any]:
+    STATE["tools"] += 1
+    send({"method": "notifications/tools/list_changed"})
+    send({"method": "notifications/resources/updated", "params": {"uri": "x://y"}})
+    return text("grown")
+
+
+def sleep(arguments: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+    time.sleep(arguments["seconds"])
+    return text("slept")
+
+
+def show(arguments: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """Answer what arrived: the params, the process, a variable of the environment."""
+    variable = os.environ.get(arguments.get("variable", ""))
+    return text(json.dumps(params), structuredContent={"pid": os.getpid(), "variable": variable})
+
+
+def refuse(_: dict[str, Any], __: dict[str, Any]) -> dict[str, Any]:
+    raise LookupError
+
+
+TOOLS = {
+    f.__name__: f
+    for f in (count, die, hang, garbage, progress, sample, need, spawn, grow, sleep, show, refuse)
+}
+
+
+def initialize(params: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "protocolVersion": params["protocolVersion"],
+        "capabilities": {"tools": {"listChanged": True}, "logging": {}},
+        "serverInfo": {"name": "raw", "version": "1"},
+        "instructions": f"the client can {sorted(params['capabilities'])}",
+    }
+
+
+def discover(_: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "supportedVersions": [MODERN],
+        "capabilities": {"tools": {}},
+        "instructions": "modern",
+        "resultType": "complete",
+    }
+
+
+def list_tools(params: dict[str, Any]) -> dict[str, Any]:
+    """One tool a page, and further ones that only grew."""
+    names = [*TOOLS, *(f"grown_{n}" for n in range(1, STATE["tools"]))]
+    place = int(params.get("cursor", 0))
+    page: dict[str, Any] = {"tools": [{"name": names[place], "inputSchema": SCHEMA, "title": "T"}]}
+    if place + 1 < len(names):
+        page["nextCursor"] = str(place + 1)
+    return page
+
+
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    if method == "initialize" and "handshake" in ERAS:
+        return initialize(params)
+    if method == "server/discover" and "modern" in ERAS:
+        return discover(params)
+    if method == "tools/list":
+        return list_tools(params)
+    if method == "logging/setLevel":
+        return {}
+    if method == "tools/call":
+        write_down(params["name"])
+        return TOOLS[params["name"]](params.get("arguments", {}), params)
+    raise LookupError
+
+
+def main() -> None:
+    if os.environ.get("DIE_AT_START"):
+        sys.stderr.write("no licence\n")
+        sys.exit(4)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "method" not in message or "id" not in message:
+            continue
+        try:
+            result = answer(message["method"], message.get("params", {}))
+        except LookupError:
+            error = {"code": -32601, "message": "no such method", "data": {"why": "raw"}}
+            send({"id": message["id"], "error": error})
+        else:
+            send({"id": message["id"], "result": result})
+
+
+if __name__ == "__main__":
+    main()
