@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,6 +39,7 @@ MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32 << 10
 MAX_PATH_BYTES = 8 << 10
 MAX_LENGTH_DIGITS = 18
+MAX_REMEMBERED_HOSTS = 256
 BODY_SECONDS = 30.0
 """Within so many seconds a request must have arrived whole."""
 DISCARD_BYTES = 8 << 20
@@ -179,6 +181,8 @@ class Gate:
         self._app = app
         self._rules = rules
         self._observe = observe
+        self._allowed: dict[bytes, bool] = {}
+        """Values of ``Host`` that were looked at before."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check one request, pass it on or refuse it, and log it."""
@@ -186,7 +190,8 @@ class Gate:
             return  # neither web sockets nor lifespan: the server's owner opens the planes
         began = time.perf_counter()
         status = 500
-        is_whole = not _has_body(scope["headers"])
+        plane = plane_of(scope["path"])
+        is_whole = False
 
         async def watched(message: Message) -> None:
             nonlocal status
@@ -195,7 +200,7 @@ class Gate:
             await send(message)
 
         try:
-            self._check(scope)
+            self._check(scope, plane)
             body = await self._read_body(scope, receive)
             if body is None:
                 status = 499  # nobody waits for an answer; the number is what proxies log
@@ -203,30 +208,48 @@ class Gate:
             is_whole = True
             await self._app(scope, body, watched)
         except Refusal as refusal:
+            is_whole = is_whole or not _has_body(scope["headers"])
             await _refuse(refusal, watched, None if is_whole else receive)
         finally:
-            path, seconds = scope["path"], time.perf_counter() - began
-            self._observe(plane_of(path), status)
-            shown = loggable_path(path)
-            _access_log.info("%s %s %d %.1f ms", scope["method"], shown, status, seconds * 1000)
+            self._observe(plane, status)
+            if _access_log.isEnabledFor(logging.INFO):
+                shown, seconds = loggable_path(scope["path"]), time.perf_counter() - began
+                _access_log.info("%s %s %d %.1f ms", scope["method"], shown, status, seconds * 1000)
 
-    def _check(self, scope: Scope) -> None:
+    def _check(self, scope: Scope, plane: Plane) -> None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
-        size = sum(len(name) + len(value) for name, value in headers)
+        size = sum(map(len, chain.from_iterable(headers)))
         if len(headers) > MAX_HEADERS or size > MAX_HEADER_BYTES:
             msg = f"at most {MAX_HEADERS} headers of {MAX_HEADER_BYTES} bytes in all are accepted"
             raise Refusal(431, "headers_too_large", msg)
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_PATH_BYTES:
             raise Refusal(414, "address_too_long", f"at most {MAX_PATH_BYTES} bytes are accepted")
+        single = dict(headers)
+        if len(single) == len(headers):  # as nearly always: no field comes twice
+            self._check_host([single[b"host"]] if b"host" in single else [])
+            if b"origin" in single:
+                self._check_origin(_values(headers, b"origin"))
+            if plane is not Plane.EPISODE:
+                self._check_key(plane, _values(headers, b"authorization"))
+            return
         _check_single([name for name, _ in headers])
-        self._check_host(_values(headers, b"host"))
+        self._check_host([value for name, value in headers if name == b"host"])
         self._check_origin(_values(headers, b"origin"))
-        self._check_key(scope["path"], _values(headers, b"authorization"))
+        self._check_key(plane, _values(headers, b"authorization"))
 
-    def _check_host(self, hosts: Sequence[str]) -> None:
-        if len(hosts) != 1 or not self._is_allowed(hosts[0]):
+    def _check_host(self, hosts: Sequence[bytes]) -> None:
+        if len(hosts) != 1 or not self._is_known_host(hosts[0]):
             msg = "this Host is not accepted: add it to serve.allowed_hosts if it is the gateway's"
             raise Refusal(421, "wrong_host", msg)
+
+    def _is_known_host(self, host: bytes) -> bool:
+        found = self._allowed.get(host)
+        if found is None:
+            found = self._is_allowed(host.decode("latin-1").strip())
+            if len(self._allowed) >= MAX_REMEMBERED_HOSTS:
+                self._allowed.clear()
+            self._allowed[host] = found
+        return found
 
     def _check_origin(self, origins: Sequence[str]) -> None:
         for origin in origins:
@@ -245,8 +268,7 @@ class Gate:
         name, port = match["name"].strip("[]"), match["port"]
         return name in self._rules.hosts or f"{name}:{port}" in self._rules.hosts
 
-    def _check_key(self, path: str, authorizations: Sequence[str]) -> None:
-        plane = plane_of(path)
+    def _check_key(self, plane: Plane, authorizations: Sequence[str]) -> None:
         keys: Iterable[str] = (self._rules.control_key,)
         if plane is Plane.INTERACTIVE:
             if not self._rules.api_keys:
@@ -269,10 +291,9 @@ class Gate:
         None where the client went away before its request was complete.
         """
         limit = self._rules.max_body_bytes
-        too_large = Refusal(413, "body_too_large", f"at most {limit} bytes are accepted")
         declared = _values(scope["headers"], b"content-length")
         if any(not v.isdecimal() or len(v) > MAX_LENGTH_DIGITS or int(v) > limit for v in declared):
-            raise too_large
+            raise _too_large(limit)
         body = bytearray()
         is_complete = False
         try:
@@ -283,12 +304,16 @@ class Gate:
                         return None
                     body += message.get("body", b"")
                     if len(body) > limit:
-                        raise too_large
+                        raise _too_large(limit)
                     is_complete = not message.get("more_body", False)
         except TimeoutError:
             msg = f"the request did not arrive within {BODY_SECONDS:g} s"
             raise Refusal(408, "too_slow", msg) from None
         return _replay(bytes(body), receive)
+
+
+def _too_large(limit: int) -> Refusal:
+    return Refusal(413, "body_too_large", f"at most {limit} bytes are accepted")
 
 
 def _check_single(names: Sequence[bytes]) -> None:
