@@ -38,6 +38,7 @@ __all__ = [
     "result_from_mcp",
     "result_to_mcp",
     "result_to_wire",
+    "session_caller",
     "tool_from_mcp",
     "tool_to_mcp",
     "tool_to_wire",
@@ -171,13 +172,18 @@ class McpRequest:
             return STDIO
         headers = self.http.headers
         if self.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
-            return f"session-{_digest(headers.get('mcp-session-id', ''))}"
+            return session_caller(headers.get("mcp-session-id", ""))
         scheme, _, key = headers.get("authorization", "").partition(" ")
         key = key.strip() if scheme.casefold() == "bearer" else ""
         token = self.http.query_params.get("caller", "")
         if not key and not token:
             return ANONYMOUS
         return f"caller-{_digest(f'{len(key)}:{key}{token}')}"
+
+
+def session_caller(session_id: str) -> str:
+    """Name the caller of a session of the handshake era; the name does not tell the id."""
+    return f"session-{_digest(session_id)}"
 
 
 def _digest(secret: str) -> str:

@@ -10,13 +10,13 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from secrets import token_hex
-from typing import Protocol, cast
+from typing import cast
 
 import anyio
 import orjson
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
-from starlette.requests import Request
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from astra_mcp.errors import (
@@ -26,19 +26,21 @@ from astra_mcp.errors import (
     UnknownNameError,
     UpstreamError,
 )
-from astra_mcp.mcp_bridge import STDIO, McpRequest
+from astra_mcp.mcp_bridge import STDIO, McpRequest, session_caller
 from astra_mcp.mcp_http import open_http
 from astra_mcp.mcp_lines import serve_stdio
 from gateway.endpoints import Endpoints
 from gateway.episodes import Episodes
+from gateway.hot_path import HotPath
 from gateway.news import News
 from gateway.protocol import Catalog, Upstream
-from gateway.relay import TARGET, Relay
+from gateway.relay import TARGET, Introduction, Relay
 from gateway.security import send_json
+from gateway.sessions import Session, Sessions
 from gateway.suspended import SuspendedCalls
 from gateway.targets import EpisodeTarget, InteractiveTarget, Target, target_at
 
-__all__ = ["AgentPlane", "HotAnswers"]
+__all__ = ["AgentPlane"]
 
 _INVALID_REQUEST = -32600
 _ARRIVAL_KEY = "astra_mcp.arrival"
@@ -47,28 +49,17 @@ _VERSION = b"mcp-protocol-version"
 _log = logging.getLogger("astra_mcp.gateway")
 
 
-class HotAnswers(Protocol):
-    """Answers the plain requests of agents without the SDK (see ``gateway.hot_path``)."""
-
-    async def answer(self, target: Target, scope: Scope, body: bytes, send: Send) -> bool:
-        """Answer one POST, or answer nothing and say False: then the SDK answers it."""
-        ...
-
-
 @dataclass(slots=True)
 class _Arrival:
-    """One HTTP request: where it leads, and whether its episode turned out to have ended."""
+    """One HTTP request: where it leads, and what turned out on the way."""
 
     target: Target
     has_ended: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Session:
-    """A session of the handshake era: where it was opened, and who answers it."""
-
-    target: Target
-    app: ASGIApp
+    """Its episode takes no more requests."""
+    session_id: str | None = None
+    """The session that it opens."""
+    introduction: Introduction | None = None
+    """What its client said when it opened the session."""
 
 
 class AgentPlane:
@@ -79,7 +70,7 @@ class AgentPlane:
         catalog: Catalog,
         episodes: Episodes,
         *,
-        hot: HotAnswers | None = None,
+        sessions: Sessions | None = None,
         stdio: InteractiveTarget | None = None,
     ) -> None:
         """Serve the episodes of one gateway.
@@ -87,17 +78,18 @@ class AgentPlane:
         Args:
             catalog: What interactive endpoints show.
             episodes: Where episodes live.
-            hot: Asked first for each POST; None leaves all to the SDK.
+            sessions: Those of the handshake era; None begins without any.
             stdio: What a client on standard input and output is shown; by default all servers.
         """
         self._catalog = catalog
         self._episodes = episodes
         self._endpoints = Endpoints(catalog, episodes)
-        self._hot = hot
+        self._hot: HotPath | None = None
         self._stdio = stdio or InteractiveTarget(None)
         # Two clients that each start a process share nothing, so their states must not meet.
         self._stdio_caller = f"{STDIO}-{token_hex(8)}"
-        self._sessions: dict[str, _Session] = {}
+        self._sessions = sessions or Sessions()
+        self._apps: dict[str, ASGIApp] = {}
         self._news: News | None = None
         self._suspended: SuspendedCalls | None = None
         self._plain: ASGIApp | None = None
@@ -117,6 +109,7 @@ class AgentPlane:
                     self._suspended,
                     locate=self._locate,
                     on_ended=_mark_ended,
+                    on_introduced=self._introduced,
                 )
             finally:
                 stop()
@@ -143,14 +136,25 @@ class AgentPlane:
     async def open(self, *, max_body_bytes: int) -> AsyncGenerator[ASGIApp]:
         """Answer HTTP requests while the context is open; can be opened once."""
         async with self._open_relay() as relay:
-            server = relay.server
+            if self._news is not None:
+                self._hot = HotPath(self._endpoints, self._news, self._episodes, self._sessions)
+            serve = partial(
+                open_http,
+                relay.server,
+                max_body_bytes=max_body_bytes,
+                session_idle_seconds=None,  # requests that the SDK never sees keep a session too
+                has_news=True,
+            )
             async with (
-                open_http(server, max_body_bytes=max_body_bytes, has_news=True) as self._plain,
-                open_http(
-                    server, max_body_bytes=max_body_bytes, has_news=True, json_answers=False
-                ) as self._streaming,
+                serve() as self._plain,
+                serve(json_answers=False) as self._streaming,
+                anyio.create_task_group() as group,
             ):
-                yield self
+                group.start_soon(self._sessions.end_idle, self._end_idle)
+                try:
+                    yield self
+                finally:
+                    group.cancel_scope.cancel()
         self._plain = self._streaming = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -166,9 +170,17 @@ class AgentPlane:
             hot = self._hot
             if hot is not None and await hot.answer(arrival.target, scope, body, send):
                 return
-        app = self._app_for(arrival.target, scope)
         TARGET.set(arrival.target)
-        await app({**scope, _ARRIVAL_KEY: arrival}, receive, send)
+        app = self._app_for(arrival.target, scope)
+        session = self._sessions.find(_session_of(scope), arrival.target)
+        if session is None:
+            await app({**scope, _ARRIVAL_KEY: arrival}, receive, send)
+            return
+        self._sessions.hold(session)
+        try:
+            await app({**scope, _ARRIVAL_KEY: arrival}, receive, send)
+        finally:
+            self._sessions.release(session)
 
     async def _admit(self, scope: Scope, send: Send) -> _Arrival | None:
         """Find where a request leads; None where it leads nowhere and was answered so."""
@@ -199,14 +211,13 @@ class AgentPlane:
 
     def _check_session(self, target: Target, scope: Scope) -> None:
         """Refuse a session at an endpoint other than its own as if it did not exist."""
-        session = self._sessions.get(_session_of(scope))
-        if session is not None and session.target != target:
+        if self._sessions.is_elsewhere(_session_of(scope), target):
             msg = "Session not found"
             raise UnknownNameError(msg)
 
     def _has_news(self, target: Target, scope: Scope) -> bool:
         """True where a session may hear what nobody asked for."""
-        if _session_of(scope) not in self._sessions:
+        if _session_of(scope) not in self._apps:
             return False
         return isinstance(target, InteractiveTarget) or self._relays(target)
 
@@ -231,8 +242,7 @@ class AgentPlane:
             raise GatewayError(msg)
         name = _session_of(scope)
         if name and _is_handshake(scope):
-            session = self._sessions.get(name)
-            return session.app if session is not None else self._plain
+            return self._apps.get(name, self._plain)
         accepted = b",".join(v for k, v in scope["headers"] if k == b"accept")
         if b"text/event-stream" in accepted and self._relays(target):
             return self._streaming
@@ -246,25 +256,50 @@ class AgentPlane:
                 if arrival.has_ended:
                     message = {**message, "status": 410}
                 if message["status"] < 300:
-                    await self._note_session(arrival.target, scope, message)
+                    await self._note_session(arrival, scope, message)
             await send(message)
 
         return watched
 
-    async def _note_session(self, target: Target, scope: Scope, message: Message) -> None:
+    async def _note_session(self, arrival: _Arrival, scope: Scope, message: Message) -> None:
         if scope["method"] == "DELETE":
-            await self._end_session(target, scope)
+            await self._forget(arrival.target, _session_of(scope))
         elif scope["method"] == "POST" and not _session_of(scope):
             name = next((v for k, v in message["headers"] if k.lower() == _SESSION), None)
             if name is not None:
-                app = self._app_for(target, scope)
-                self._sessions[name.decode("latin-1")] = _Session(target, app)
+                arrival.session_id = session_id = name.decode("latin-1")
+                self._apps[session_id] = self._app_for(arrival.target, scope)
+                self._open_session(arrival)
 
-    async def _end_session(self, target: Target, scope: Scope) -> None:
-        """Free the state of a session that its client has ended."""
-        self._sessions.pop(_session_of(scope), None)
-        caller = McpRequest(LATEST_HANDSHAKE_VERSION, {}, Request(scope)).caller
-        await self._free(target, caller)
+    def _introduced(self, request: McpRequest, introduction: Introduction) -> None:
+        if request.http is not None:
+            arrival = cast("_Arrival", request.http.scope[_ARRIVAL_KEY])
+            arrival.introduction = introduction
+            self._open_session(arrival)
+
+    def _open_session(self, arrival: _Arrival) -> None:
+        """Remember a session once both its id and its client are known, whichever is known first."""
+        if arrival.session_id is not None and arrival.introduction is not None:
+            self._sessions.add(
+                arrival.session_id,
+                arrival.target,
+                caller=session_caller(arrival.session_id),
+                version=arrival.introduction.version,
+                capabilities=arrival.introduction.capabilities,
+            )
+
+    async def _end_idle(self, session: Session) -> None:
+        """End a session that nobody uses, as its client would have."""
+        app = self._apps.get(session.id)
+        if app is not None:
+            await app(_delete_request(session.id), _no_body, _ignore)
+        await self._forget(session.target, session.id)
+
+    async def _forget(self, target: Target, session_id: str) -> None:
+        """Free the state of a session that has ended."""
+        self._sessions.remove(session_id)
+        self._apps.pop(session_id, None)
+        await self._free(target, session_caller(session_id))
 
     async def _free(self, target: Target, caller: str) -> None:
         if self._news is not None:
@@ -290,6 +325,24 @@ class AgentPlane:
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._free(self._stdio, self._stdio_caller)
+
+
+def _delete_request(session_id: str) -> Scope:
+    return {
+        "type": "http",
+        "method": "DELETE",
+        "path": "/mcp",
+        "query_string": b"",
+        "headers": [(_SESSION, session_id.encode("latin-1"))],
+    }
+
+
+async def _no_body() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _ignore(message: Message) -> None:
+    del message
 
 
 def _session_of(scope: Scope) -> str:

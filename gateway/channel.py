@@ -22,7 +22,15 @@ from astra_mcp.errors import RelayedError
 from astra_mcp.exchange import Era
 from astra_mcp.types import JsonObject, JsonValue
 
-__all__ = ["ASK_SECONDS", "StreamChannel", "era_of", "log_level_allows", "refuse_unable"]
+__all__ = [
+    "ASK_SECONDS",
+    "QuietChannel",
+    "StreamChannel",
+    "capabilities_of",
+    "era_of",
+    "log_level_allows",
+    "refuse_unable",
+]
 
 ASK_SECONDS = 600.0
 """How long a client, and the person before it, may take to answer a server's request."""
@@ -44,6 +52,14 @@ class _Answer(BaseModel):
 def era_of(version: str) -> Era:
     """Tell the era of a protocol revision."""
     return Era.HANDSHAKE if version in HANDSHAKE_PROTOCOL_VERSIONS else Era.MODERN
+
+
+def capabilities_of(ctx: ServerRequestContext[Any, Any]) -> JsonObject:
+    """Read what the client of a request declares that it can do."""
+    declared = ctx.session.client_capabilities
+    if declared is None:
+        return {}
+    return declared.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def log_level_allows(least: str | None, params: Mapping[str, JsonValue]) -> bool:
@@ -68,6 +84,31 @@ def refuse_unable(capabilities: Mapping[str, JsonValue], method: str) -> None:
         raise RelayedError(mcp_types.METHOD_NOT_FOUND, msg)
 
 
+class QuietChannel:
+    """A client that hears nothing just now; a server may know what it can do."""
+
+    def __init__(self, capabilities: Mapping[str, JsonValue]) -> None:
+        self._capabilities = capabilities
+
+    @property
+    def capabilities(self) -> Mapping[str, JsonValue]:
+        """What the client declares that it can do."""
+        return self._capabilities
+
+    async def notify(self, method: str, params: JsonObject) -> None:
+        """Drop it: nobody hears it."""
+
+    async def ask(self, method: str, params: JsonObject) -> JsonObject:
+        """Refuse.
+
+        Raises:
+            RelayedError: Always.
+        """
+        del params
+        msg = f"no request is under way on which the client could be asked for {method}"
+        raise RelayedError(mcp_types.METHOD_NOT_FOUND, msg)
+
+
 class StreamChannel:
     """The stream of one request; satisfies :class:`astra_mcp.exchange.Channel`."""
 
@@ -83,13 +124,11 @@ class StreamChannel:
         self._request = ctx.request_id
         self._version = ctx.protocol_version
         self._era = era_of(ctx.protocol_version)
-        meta = cast("Mapping[str, Any]", ctx.meta or {})
-        self._token = meta.get("progressToken")
+        meta: object = (ctx.params or {}).get("_meta")
+        known = cast("Mapping[str, Any]", meta) if isinstance(meta, Mapping) else dict[str, Any]()
+        self._token = known.get("progressToken")
         self._log_level = log_level
-        declared = ctx.session.client_capabilities
-        self._capabilities: JsonObject = (
-            declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared else {}
-        )
+        self._capabilities = capabilities_of(ctx)
 
     @property
     def capabilities(self) -> Mapping[str, JsonValue]:

@@ -6,9 +6,10 @@ listeners; knows neither HTTP nor how a server is reached.
 """
 
 import logging
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from weakref import WeakSet, WeakValueDictionary
 
 import anyio
@@ -17,9 +18,9 @@ from anyio.abc import TaskGroup
 from mcp.server.session import ServerSession
 
 from astra_mcp.errors import AstraError
-from astra_mcp.exchange import Era, Exchange, Hear
+from astra_mcp.exchange import Exchange, Hear
 from astra_mcp.types import JsonObject
-from gateway.channel import log_level_allows
+from gateway.channel import QuietChannel, capabilities_of, log_level_allows
 from gateway.endpoints import Endpoints, EndpointView
 from gateway.episode import Episode
 from gateway.episodes import ALL_SERVERS
@@ -36,7 +37,14 @@ MAX_SESSIONS = 10_000
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 _log = logging.getLogger("astra_mcp.gateway")
 
-_Wanted = Counter[tuple[str, str]]
+
+@dataclass(slots=True)
+class _Wanted:
+    """A resource of a server of one state, of which somebody wants news."""
+
+    exchange: Exchange
+    """As which it was asked for."""
+    count: int = 0
 
 
 class News:
@@ -50,7 +58,7 @@ class News:
         self._sessions: OrderedDict[Place, Callable[[], None]] = OrderedDict()
         self._watched: WeakSet[Episode] = WeakSet()
         self._states: WeakValueDictionary[Place, Episode] = WeakValueDictionary()
-        self._wanted: dict[Place, _Wanted] = {}
+        self._wanted: dict[Place, dict[tuple[str, str], _Wanted]] = {}
 
     @classmethod
     @asynccontextmanager
@@ -116,8 +124,8 @@ class News:
         self._states[place] = episode
         for upstream in view.relaying:
             episode.watch(upstream.name, self._teller(place))
-        for server, uri in self._wanted.get(place, ()):
-            self._group.start_soon(self._subscribe, episode, server, uri, True)
+        for (server, uri), wanted in self._wanted.get(place, {}).items():
+            self._group.start_soon(self._subscribe, episode, server, uri, wanted.exchange)
 
     def _teller(self, place: Place) -> Hear:
         def tell(method: str, params: JsonObject) -> None:
@@ -150,13 +158,12 @@ class News:
 
     # --- resources -------------------------------------------------------------------------------
 
-    def note_subscription(
-        self, target: Target, caller: str, server: str, uri: str, subscribes: bool
-    ) -> None:
+    def note_subscription(self, visit: Visit, server: str, uri: str, subscribes: bool) -> None:
         """Remember what a session has subscribed to, for the state that may take the place of its own."""
-        wanted = self._wanted.setdefault(_place_of_state(target, caller), Counter())
+        place = _place_of_state(visit.view.target, visit.caller)
+        wanted = self._wanted.setdefault(place, {})
         if subscribes:
-            wanted[server, uri] = 1
+            wanted[server, uri] = _Wanted(_quiet(visit), 1)
         else:
             wanted.pop((server, uri), None)
 
@@ -173,41 +180,58 @@ class News:
             params: What it may hear.
             servers: The server of each resource that it names.
         """
-        view, place = visit.view, _place_of_state(visit.view.target, visit.caller)
-        wanted = self._wanted.setdefault(place, Counter())
-        if view.relaying:
-            await self.state(view, visit.caller)
+        place = _place_of_state(visit.view.target, visit.caller)
+        if visit.view.relaying:
+            await self.state(visit.view, visit.caller)
+        entered: list[tuple[str, str]] = []
         try:
             for uri, server in servers.items():
-                wanted[server, uri] += 1
-                if wanted[server, uri] == 1:
-                    episode = await self.state(view, visit.caller)
-                    await self._subscribe(episode, server, uri, True)
+                entered.append((server, uri))
+                await self._enter(visit, place, server, uri)
             return await self._listeners.listen(place, visit.ctx, params)
         finally:
             with anyio.CancelScope(shield=True):
-                for uri, server in servers.items():
-                    await self._leave(visit, wanted, server, uri)
-            if not wanted:
-                self._wanted.pop(place, None)
+                for server, uri in entered:
+                    await self._leave(place, server, uri)
 
-    async def _leave(self, visit: Visit, wanted: _Wanted, server: str, uri: str) -> None:
-        wanted[server, uri] -= 1
-        if wanted[server, uri] > 0:
+    async def _enter(self, visit: Visit, place: Place, server: str, uri: str) -> None:
+        wanted = self._wanted.setdefault(place, {}).setdefault(
+            (server, uri), _Wanted(_quiet(visit))
+        )
+        wanted.count += 1
+        if wanted.count == 1:
+            episode = await self.state(visit.view, visit.caller)
+            await self._subscribe(episode, server, uri, wanted.exchange)
+
+    async def _leave(self, place: Place, server: str, uri: str) -> None:
+        at_place = self._wanted.get(place, {})
+        wanted = at_place.get((server, uri))
+        if wanted is None:
             return
-        del wanted[server, uri]
-        episode = self._states.get(_place_of_state(visit.view.target, visit.caller))
+        wanted.count -= 1
+        if wanted.count > 0:
+            return
+        del at_place[server, uri]
+        if not at_place:
+            self._wanted.pop(place, None)
+        episode = self._states.get(place)
         if episode is not None and episode.is_open:
-            await self._subscribe(episode, server, uri, False)
+            await self._subscribe(episode, server, uri, wanted.exchange, ends=True)
 
-    async def _subscribe(self, episode: Episode, server: str, uri: str, subscribes: bool) -> None:
+    async def _subscribe(
+        self, episode: Episode, server: str, uri: str, exchange: Exchange, *, ends: bool = False
+    ) -> None:
         """Ask a server for news of a resource, or for no more; one that refuses has none."""
-        method = "resources/subscribe" if subscribes else "resources/unsubscribe"
+        method = "resources/unsubscribe" if ends else "resources/subscribe"
         try:
             with anyio.fail_after(SUBSCRIBE_SECONDS):
-                await episode.relay(server, method, {"uri": uri}, Exchange(era=Era.MODERN))
+                await episode.relay(server, method, {"uri": uri}, exchange)
         except (AstraError, TimeoutError) as error:
             _log.warning("%s does not take %s: %s", server, method, error or type(error).__name__)
+
+
+def _quiet(visit: Visit) -> Exchange:
+    return Exchange(era=visit.era, channel=QuietChannel(capabilities_of(visit.ctx)))
 
 
 def _place_of_state(target: Target, caller: str) -> Place:

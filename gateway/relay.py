@@ -8,6 +8,7 @@ client to the vocabulary of its revision. Knows MCP and endpoints; knows neither
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import mcp_types
@@ -34,7 +35,7 @@ from gateway.suspended import InputRequiredError, SuspendedCalls
 from gateway.targets import EpisodeTarget, InteractiveTarget, Target
 from gateway.visits import Visit
 
-__all__ = ["TARGET", "Relay"]
+__all__ = ["TARGET", "Introduction", "Relay"]
 
 TARGET: ContextVar[Target | None] = ContextVar("astra_mcp.target", default=None)
 """Where the HTTP request that is being answered leads; only the check of parameter headers reads it."""
@@ -61,6 +62,15 @@ Result = TypeVar("Result")
 Handler = Callable[["Visit"], Awaitable[JsonObject]]
 
 
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """What a client and the gateway agreed on when they opened a session of the handshake era."""
+
+    version: str
+    capabilities: JsonObject
+    """What the client declared."""
+
+
 class Relay:
     """Answers the requests of MCP clients at every endpoint."""
 
@@ -72,6 +82,7 @@ class Relay:
         *,
         locate: Callable[[McpRequest], tuple[Target, str]],
         on_ended: Callable[[McpRequest], None],
+        on_introduced: Callable[[McpRequest, Introduction], None],
     ) -> None:
         """Make the server; see :attr:`server`.
 
@@ -81,12 +92,14 @@ class Relay:
             suspended: Calls that wait for input.
             locate: Finds a request's target, and the caller whose state it uses.
             on_ended: Told of a request whose episode takes no more of them.
+            on_introduced: Told of a request that opens a session.
         """
         self._endpoints = endpoints
         self._news = news
         self._suspended = suspended
         self._locate = locate
         self._on_ended = on_ended
+        self._on_introduced = on_introduced
         self.server = self._build()
         """Serves any number of connections, whatever their endpoints."""
 
@@ -175,6 +188,9 @@ class Relay:
         visit = await self._prepared(self._visit(ctx))
         result = cast("JsonObject", await call_next(ctx))
         version = str(result["protocolVersion"])
+        declared = visit.params.get("capabilities")
+        capabilities: JsonObject = declared if isinstance(declared, dict) else {}
+        self._on_introduced(visit.request, Introduction(version, capabilities))
         shown: JsonObject = {
             **result,
             "capabilities": visit.view.capabilities,
@@ -267,9 +283,16 @@ class Relay:
         return await self._with_channel(visit, ask)
 
     def _merged(self, visit: Visit) -> MergedServers:
+        front = StreamChannel(visit.ctx, self._log_level(visit))
+        exchange = Exchange(
+            era=visit.era,
+            meta=meta_for_server(visit.request.meta),
+            log_level=self._log_level(visit),
+            channel=front,
+        )
+
         async def ask(server: str, method: str, params: JsonObject) -> JsonObject:
             episode = await self._news.state(visit.view, visit.caller)
-            exchange = Exchange(era=visit.era, meta=meta_for_server(visit.request.meta))
             return await episode.relay(server, method, params, exchange)
 
         names = {
@@ -297,7 +320,7 @@ class Relay:
         server = await self._server_of(visit, uri)
         answer = await self._relay(visit, server, visit.ctx.method, visit.own_params)
         subscribes = visit.ctx.method == "resources/subscribe"
-        self._news.note_subscription(visit.view.target, visit.caller, server, uri, subscribes)
+        self._news.note_subscription(visit, server, uri, subscribes)
         return answer
 
     async def _server_of(self, visit: Visit, uri: str) -> str:
