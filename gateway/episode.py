@@ -587,14 +587,14 @@ class Episode:
                 await self._wait_for(call)
 
     async def release(self) -> None:
-        """Close the sessions and the record file; the episode can be restored from its record."""
+        """Close the record file and the sessions; the episode can be restored from its record."""
+        self._file.close()  # first: a call that this breaks off stays unfinished, and can be sent again
         with anyio.CancelScope(shield=True):
             for turn in self._turns.values():
                 try:
                     await turn.session.aclose()
                 except AstraError:
                     _log.exception("episode %s: a session did not close", self.id[:6])
-        self._file.close()
 
     # --- restoring -------------------------------------------------------------------------------
 

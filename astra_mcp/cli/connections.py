@@ -100,7 +100,12 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def let_go(self, is_stream: IsStream) -> None:
-        """Close it where nobody waits for an answer that will end; else once that is given."""
+        """Close it where nobody waits for an answer that will end; else once that is given.
+
+        One that was just made is left: its first request is on the way, and can be told to come back.
+        """
+        if self.cycle is None:  # pyright: ignore[reportUnnecessaryComparison] - so it begins
+            return
         waiting = [cycle for cycle in self._unanswered if not cycle.response_complete]
         for cycle in waiting:
             cycle.keep_alive = False

@@ -40,13 +40,13 @@ class Door:
         """
         self._app = app
         self.is_stream = is_stream
-        self.is_closed = False
+        self.closed = anyio.Event()
         self._num_under_way = 0
         self._became_empty = anyio.Event()
 
     def close(self) -> None:
         """Refuse further requests, all but health checks."""
-        self.is_closed = True
+        self.closed.set()
 
     async def wait_empty(self) -> None:
         """Wait until no request is under way but streams."""
@@ -58,7 +58,7 @@ class Door:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        if self.is_closed and scope["path"] not in HEALTH_PATHS:
+        if self.closed.is_set() and scope["path"] not in HEALTH_PATHS:
             await self._refuse(send)
             return
         if self.is_stream(scope):

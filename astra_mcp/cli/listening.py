@@ -76,9 +76,9 @@ class Listener:
         self._door = door
 
     @property
-    def is_draining(self) -> bool:
-        """True once the gateway was asked to stop."""
-        return self._door.is_closed
+    def draining(self) -> anyio.Event:
+        """Set when :meth:`drain` begins."""
+        return self._door.closed
 
     async def drain(self, seconds: float, *, keep_accepting: bool) -> bool:
         """Finish the requests under way, and take no further ones.
