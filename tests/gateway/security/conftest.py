@@ -1,5 +1,6 @@
 """A gateway on a real socket, reached the way an attacker reaches it: by requests written by hand."""
 
+import base64
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -58,6 +59,8 @@ class ProbeSession:
         self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
     ) -> UpstreamReply:
         self.server.calls.append((tool, dict(arguments), exchange))
+        if self.server.bug is not None:
+            raise self.server.bug
         if self.server.fault is not None:
             raise UpstreamError(self.server.fault)
         result = ToolResult.from_text(f"{self.server.name} says {arguments.get('text')}")
@@ -86,6 +89,8 @@ class ProbeServer:
     marks: tuple[str, ...] = ()
     fault: str | None = None
     """Every call and every preparation fails with it."""
+    bug: Exception | None = None
+    """Every call raises it."""
     calls: list[tuple[str, JsonObject, Exchange]] = field(default_factory=list[Any])
     requests: list[str] = field(default_factory=list[str])
     keys: list[str] = field(default_factory=list[str])
@@ -182,6 +187,13 @@ class ProbeCatalog:
     def tell(self, name: str) -> None:
         for hear in list(self._hearing):
             hear(name)
+
+
+def header_value(name: str) -> str:
+    """Write a name as a header carries it: base64 where it is not plain."""
+    if name and name == name.strip() and name.isascii() and name.isprintable():
+        return name
+    return f"=?base64?{base64.b64encode(name.encode()).decode()}?="
 
 
 def message_of(response: httpx.Response) -> dict[str, Any]:
@@ -284,7 +296,7 @@ class Guarded:
         params: dict[str, Any] = {}
         if method == "tools/call":
             params = {
-                "name": name or self.tool(place),
+                "name": self.tool(place) if name is None else name,
                 "arguments": {"text": "hello"} if arguments is None else arguments,
             }
         sent: dict[str, Any] = dict(meta or {})
@@ -297,7 +309,7 @@ class Guarded:
             sent |= {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": abilities}
             headers |= {"MCP-Protocol-Version": MODERN, "Mcp-Method": method}
             if "name" in params:
-                headers["Mcp-Name"] = params["name"]
+                headers["Mcp-Name"] = header_value(params["name"])
         else:
             headers |= {
                 "MCP-Protocol-Version": HANDSHAKE,
