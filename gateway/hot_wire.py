@@ -269,6 +269,8 @@ def shaped(method: str, version: str, result: JsonObject, server_info: JsonObjec
     """
     if method == "tools/list":  # lists differ by episode and caller: nobody may keep or share them
         result = {"ttlMs": 0, "cacheScope": "private", **result}
+    if version in MODERN_PROTOCOL_VERSIONS:
+        result = {"resultType": "complete", **result}
     try:
         found = methods.serialize_server_result(method, version, result)
     except ValidationError:
@@ -276,8 +278,6 @@ def shaped(method: str, version: str, result: JsonObject, server_info: JsonObjec
         raise MCPError(code, message) from None
     if version not in MODERN_PROTOCOL_VERSIONS:
         return found
-    if found.get("resultType") is None:
-        found["resultType"] = "complete"
     meta = cast("JsonObject", found.get("_meta") or {})
     if meta.get(mcp_types.SERVER_INFO_META_KEY) is None:
         found["_meta"] = {**meta, mcp_types.SERVER_INFO_META_KEY: server_info}
