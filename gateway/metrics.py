@@ -37,6 +37,8 @@ _UNLISTED = "(unlisted)"
 """Server of a call to a tool that its episode does not list."""
 _RESTORED = "(restored)"
 """Server of a call that an earlier life of the gateway started."""
+_ENDS = ("opened", "failed", "lost", "closed")
+"""What becomes of a session with a deployed server."""
 _MAX_RUNNING = 100_000
 """Calls whose start is remembered; of those whose end is never recorded, the oldest are forgotten."""
 
@@ -186,6 +188,29 @@ class Metrics(Collector):
             lambda: {(): count()},
         )
 
+    def watch_plane(
+        self, *, ways: Callable[[], tuple[int, int]], sessions: Callable[[], int]
+    ) -> None:
+        """Count what the agent plane does.
+
+        Args:
+            ways: How many requests were answered by the short way, and by the SDK's server.
+            sessions: How many sessions of the handshake era are open.
+        """
+        self.read_from(
+            "astra_mcp_mcp_requests",
+            "counter",
+            "Requests of agents, by the way that they took through the gateway.",
+            lambda: dict(zip((("short",), ("sdk",)), ways(), strict=True)),
+            labels=("way",),
+        )
+        self.read_from(
+            "astra_mcp_mcp_sessions_open",
+            "gauge",
+            "Open sessions of clients of the handshake era.",
+            lambda: {(): sessions()},
+        )
+
     def watch_servers(self, catalog: Catalog) -> None:
         """Count what the servers of a catalog use; what names another server is dropped from now on."""
         self._servers = lambda: (u.name for u in catalog.upstreams())
@@ -196,8 +221,10 @@ class Metrics(Collector):
                     yield upstream.name, upstream.usage
 
         def sessions() -> Mapping[Labels, float]:
-            rows = {(n, what): used[what] for n, used in usage() for what in used}
-            return {labels: n for labels, n in rows.items() if labels[1] != "processes"}
+            return {(n, what): used[what] for n, used in usage() for what in _ENDS if what in used}
+
+        def now(what: str) -> Read:
+            return lambda: {(n,): used[what] for n, used in usage() if what in used}
 
         self.read_from(
             "astra_mcp_upstream_sessions",
@@ -206,13 +233,11 @@ class Metrics(Collector):
             sessions,
             labels=("server", "event"),
         )
-        self.read_from(
-            "astra_mcp_upstream_processes",
-            "gauge",
-            "Running processes of deployed servers.",
-            lambda: {(n,): u["processes"] for n, u in usage() if "processes" in u},
-            labels=("server",),
-        )
+        for name, what, text in (
+            ("astra_mcp_upstream_sessions_open", "open", "Open sessions with deployed servers."),
+            ("astra_mcp_upstream_processes", "processes", "Running processes of deployed servers."),
+        ):
+            self.read_from(name, "gauge", text, now(what), labels=("server",))
         self.read_from(
             "astra_mcp_upstream_up",
             "gauge",

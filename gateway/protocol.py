@@ -191,7 +191,11 @@ class MeteredUpstream(Protocol):
 
     @property
     def usage(self) -> Mapping[str, int]:
-        """Sessions so far: ``opened``, ``closed``, ``failed``, ``restarted``; and ``processes`` now."""
+        """Counts of its sessions.
+
+        So far ``opened``, ``failed`` to open, ``lost`` (ended by themselves) and ``closed``; ``open`` now,
+        and ``processes`` that run now where each session is one.
+        """
         ...
 
 

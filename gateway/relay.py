@@ -33,6 +33,7 @@ from gateway.news import News
 from gateway.search import CALL_TOOL, MAX_LISTED, SEARCH_TOOLS, ToolCall, answer_search, read_call
 from gateway.suspended import InputRequiredError, SuspendedCalls
 from gateway.targets import EpisodeTarget, InteractiveTarget, Target
+from gateway.tracing import with_header
 from gateway.visits import Visit
 
 __all__ = ["TARGET", "Introduction", "Relay"]
@@ -286,7 +287,7 @@ class Relay:
         front = StreamChannel(visit.ctx, self._log_level(visit))
         exchange = Exchange(
             era=visit.era,
-            meta=meta_for_server(visit.request.meta),
+            meta=meta_for_server(with_header(visit.request.meta, visit.headers)),
             log_level=self._log_level(visit),
             channel=front,
         )
@@ -406,7 +407,7 @@ class Relay:
             params = {}
         return Exchange(
             era=visit.era,
-            meta=meta_for_server(visit.request.meta),
+            meta=meta_for_server(with_header(visit.request.meta, visit.headers)),
             params=params,
             log_level=self._log_level(visit),
             channel=channel,

@@ -1,5 +1,6 @@
 """One request of an MCP client at an endpoint, as the relay's handlers see it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -35,6 +36,11 @@ class Visit:
     def params(self) -> JsonObject:
         """As they came."""
         return cast("JsonObject", self.ctx.params or {})
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Of its HTTP request; none over stdio."""
+        return self.request.http.headers if self.request.http is not None else {}
 
     @property
     def own_params(self) -> JsonObject:

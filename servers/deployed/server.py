@@ -101,6 +101,8 @@ class DeployedServer:
         self._sharing = anyio.Lock()
         self._shared: dict[Era, Connection] = {}
         self._sessions: set[DeployedSession] = set()
+        self._connections: dict[int, Connection] = {}
+        self._counts = {"opened": 0, "failed": 0, "lost": 0, "closed": 0}
         self._listeners: dict[object, Hear] = {}
         self._follower = Follower(name, tasks)
         self._refreshing = False
@@ -154,6 +156,13 @@ class DeployedServer:
     def status(self) -> tuple[ServerStatus, str]:
         """What the last opening brought."""
         return self._status
+
+    @property
+    def usage(self) -> Mapping[str, int]:
+        """Connections ``opened``, ``failed`` to open, ``lost`` and ``closed`` so far; those ``open`` now."""
+        live = sum(c.peer.fault is None for c in self._connections.values())
+        now = {"open": live, "processes": live} if self._traits.is_own_process else {"open": live}
+        return {**self._counts, **now}
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -222,7 +231,10 @@ class DeployedServer:
             connection = await self._connector.open(opening, self._card)
         except UpstreamError as error:
             self._status = (ServerStatus.FAILED, str(error))
+            self._counts["failed"] += 1
             raise
+        self._connections[id(connection)] = connection
+        self._counts["opened"] += 1
         self._status = (ServerStatus.READY, "")
         self._pause = FIRST_PAUSE
         self._refresh(connection)
@@ -243,6 +255,8 @@ class DeployedServer:
             if shared is connection:
                 del self._shared[era]
         self._follower.leave(connection)
+        if self._connections.pop(id(connection), None) is not None:
+            self._counts["closed" if connection.peer.fault is None else "lost"] += 1
         await connection.aclose()
 
     def param_headers(self, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, str] | None:

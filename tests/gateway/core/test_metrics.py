@@ -148,14 +148,15 @@ def test_the_series_of_a_removed_server_go(metrics: Metrics) -> None:
 
 
 def test_deployed_servers_tell_what_they_use(metrics: Metrics) -> None:
-    usage = {"opened": 5, "closed": 2, "failed": 1, "restarted": 1, "processes": 3}
+    usage = {"opened": 5, "closed": 1, "failed": 2, "lost": 1, "open": 3, "processes": 3}
     broken = (ServerStatus.FAILED, "exit status 1")
     metrics.watch_servers(
         Servers([DeployedServer("files", usage), DeployedServer("mail", {}, broken)])  # pyright: ignore[reportArgumentType]
     )
     found = samples(metrics.render())
     assert found["astra_mcp_upstream_sessions_total", "opened", "files"] == 5
-    assert found["astra_mcp_upstream_sessions_total", "restarted", "files"] == 1
+    assert found["astra_mcp_upstream_sessions_total", "lost", "files"] == 1
+    assert found["astra_mcp_upstream_sessions_open", "files"] == 3
     assert found["astra_mcp_upstream_processes", "files"] == 3
     assert found["astra_mcp_upstream_up", "files"] == 1
     assert found["astra_mcp_upstream_up", "mail"] == 0
