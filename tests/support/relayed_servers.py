@@ -1,0 +1,425 @@
+"""Servers of the SDK that a gateway relays in these tests, and a gateway over them on a real socket."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import mcp_types as types
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server import ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.runner import serve_loop
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
+from mcp.shared.message import SessionMessage
+
+from astra_mcp.cli.listening import bind, listen, url_of
+from astra_mcp.errors import UnknownNameError
+from astra_mcp.reward import JobItem
+from gateway.app import open_app
+from gateway.client import GatewayClient
+from gateway.episodes import Episodes, open_episodes
+from gateway.metrics import Metrics
+from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.security import access_rules
+from servers.deployed import DeployedServers, open_deployed
+
+Context = ServerRequestContext[Any, Any]
+KEY = "a control key for these tests"
+MODERN = "2026-07-28"
+LEGACY = "legacy"
+OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
+HEADED: dict[str, Any] = {
+    "type": "object",
+    "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
+    "required": ["region"],
+}
+QUESTION = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+
+class _HandshakeOnly(Server[Any]):
+    """Refuses whatever is not the handshake era."""
+
+    async def run(self, read_stream: Any, write_stream: Any, *args: Any, **named: Any) -> None:
+        del args, named
+        async with self.lifespan(self) as state:
+            await serve_loop(
+                self,
+                read_stream,
+                write_stream,
+                lifespan_state=state,
+                init_options=self.create_initialization_options(_CHANGES),
+            )
+
+
+_CHANGES = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
+
+
+class _ModernOnly(Server[Any]):
+    """Knows no handshake."""
+
+    async def run(self, read_stream: Any, write_stream: Any, *args: Any, **named: Any) -> None:
+        passing, passed = anyio.create_memory_object_stream[Any](0)
+        answer = types.ErrorData(code=types.METHOD_NOT_FOUND, message="Method not found")
+
+        async def sift() -> None:
+            async with passing:
+                async for item in read_stream:
+                    message = item.message
+                    if getattr(message, "method", None) == "initialize":
+                        error = types.JSONRPCError(jsonrpc="2.0", id=message.id, error=answer)
+                        await write_stream.send(SessionMessage(error))
+                    else:
+                        await passing.send(item)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(sift)
+            await super().run(passed, write_stream, *args, **named)
+            group.cancel_scope.cancel()
+
+
+@dataclass
+class Desk:
+    """A server under test: what it offers, and what it saw."""
+
+    name: str
+    speaks: str = "both"
+    """``both`` eras, ``handshake`` or ``modern`` alone."""
+    pages: int = 1
+    """How many pages each list has."""
+    tools: list[types.Tool] = field(default_factory=lambda: [_tool(n) for n in _TOOLS])
+    metas: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """``_meta`` of each tool call."""
+    called: list[str] = field(default_factory=list[str])
+    subscribed: list[str] = field(default_factory=list[str])
+    level: str | None = None
+    begun: anyio.Event = field(default_factory=anyio.Event)
+    release: anyio.Event = field(default_factory=anyio.Event)
+    cancelled: anyio.Event = field(default_factory=anyio.Event)
+    bus: InMemorySubscriptionBus = field(default_factory=InMemorySubscriptionBus)
+
+    def make(self) -> Server[Any]:
+        """Make the server of one session."""
+        kind = {"handshake": _HandshakeOnly, "modern": _ModernOnly}.get(self.speaks, Server)
+        server: Server[Any] = kind(
+            self.name,
+            version="7",
+            instructions=f"Ask {self.name} politely.",
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+            on_completion=self._complete,
+        )
+        if self.speaks != "modern":
+            server.add_request_handler(
+                "resources/subscribe", types.SubscribeRequestParams, self._subscribe
+            )
+            server.add_request_handler(
+                "resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe
+            )
+            server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set)
+        if self.speaks != "handshake":
+            server.add_request_handler(
+                "subscriptions/listen",
+                types.SubscriptionsListenRequestParams,
+                ListenHandler(self.bus),
+            )
+        server.middleware.clear()
+        return server
+
+    async def _list_tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
+        del ctx, params
+        return types.ListToolsResult(tools=self.tools)
+
+    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        self.called.append(params.name)
+        self.metas.append(dict((ctx.params or {}).get("_meta", {})))
+        return await _CALLS.get(params.name, _say)(self, ctx, params)
+
+    async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
+        del ctx
+        page = int(params.cursor or 0)
+        shown = [types.Resource(uri=f"{self.name}://page/{page}", name=f"page {page}")]
+        shown.append(types.Resource(uri="shared://one", name=f"shared by {self.name}"))
+        return types.ListResourcesResult(resources=shown, next_cursor=self._after(page))
+
+    def _after(self, page: int) -> str | None:
+        return str(page + 1) if page + 1 < self.pages else None
+
+    async def _list_templates(self, ctx: Context, params: Any) -> types.ListResourceTemplatesResult:
+        del ctx, params
+        template = types.ResourceTemplate(uri_template=f"{self.name}://item/{{id}}", name="item")
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
+        uri = str(params.uri)
+        if uri.endswith("/missing"):
+            raise MCPError(-32002, "no such page", data={"uri": uri})
+        if uri.endswith("/asks"):
+            return await _ask_for_a_name(ctx, params)
+        content = types.TextResourceContents(uri=uri, text=f"{self.name} read {uri}")
+        return types.ReadResourceResult(contents=[content], _meta={"dev.example/read": 1})
+
+    async def _list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
+        del ctx
+        page = int(params.cursor or 0)
+        shown = [types.Prompt(name=f"greet{page or ''}", description=f"{self.name} greets")]
+        return types.ListPromptsResult(prompts=shown, next_cursor=self._after(page))
+
+    async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
+        del ctx
+        if not params.name.startswith("greet"):
+            raise MCPError(types.INVALID_PARAMS, f"unknown prompt {params.name}")
+        whom = (params.arguments or {}).get("whom", "all")
+        text = types.TextContent(type="text", text=f"{self.name} greets {whom}")
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=text)])
+
+    async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
+        del ctx
+        ref = params.ref
+        of = ref.name if isinstance(ref, types.PromptReference) else ref.uri
+        return types.CompleteResult(completion=types.Completion(values=[f"{self.name} {of}"]))
+
+    async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
+        del ctx
+        self.subscribed.append(str(params.uri))
+        return types.EmptyResult()
+
+    async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:
+        del ctx
+        self.subscribed.remove(str(params.uri))
+        return types.EmptyResult()
+
+    async def _set(self, ctx: Context, params: types.SetLevelRequestParams) -> Any:
+        del ctx
+        self.level = params.level
+        return types.EmptyResult()
+
+
+def _is_modern(ctx: Context) -> bool:
+    return ctx.protocol_version == MODERN
+
+
+def said(text: str, **members: Any) -> types.CallToolResult:
+    """One text as the result of a tool."""
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], **members)
+
+
+async def _say(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    del ctx
+    return said(f"{desk.name} did {params.name}", _meta={"dev.example/cost": 3})
+
+
+async def _ask_for_a_name(ctx: Context, params: Any) -> Any:
+    """Ask the client for a name, as the era has it."""
+    if not _is_modern(ctx):
+        answer = await ctx.session.elicit_form("Who?", QUESTION, ctx.request_id)
+    else:
+        if not params.input_responses:
+            asked = types.ElicitRequest(
+                params=types.ElicitRequestFormParams(message="Who?", requested_schema=QUESTION)
+            )
+            return types.InputRequiredResult(input_requests={"who": asked}, request_state="mine")
+        answer = params.input_responses["who"]
+    given: dict[str, Any] = answer.content or {}
+    text = f"{answer.action} {given.get('name')} {params.request_state if _is_modern(ctx) else ''}"
+    if isinstance(params, types.ReadResourceRequestParams):
+        content = types.TextResourceContents(uri=str(params.uri), text=text.strip())
+        return types.ReadResourceResult(contents=[content])
+    return said(text.strip())
+
+
+async def _ask(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    del desk
+    return await _ask_for_a_name(ctx, params)
+
+
+async def _ask_twice(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    del desk, params
+    names: list[str] = []
+    for _ in range(2):
+        answer = await ctx.session.elicit_form("Who?", QUESTION, ctx.request_id)
+        names.append(str((answer.content or {}).get("name")))
+    return said(" and ".join(names))
+
+
+async def _report(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    del desk, params
+    await ctx.session.report_progress(0.5, 1.0, "half")
+    await ctx.session.report_progress(1.0, 1.0, "whole")
+    return said("reported")
+
+
+async def _log(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    del desk, params
+    for level in ("debug", "error"):
+        sent = types.LoggingMessageNotification(
+            params=types.LoggingMessageNotificationParams(level=level, data=f"a word at {level}")
+        )
+        await ctx.session.send_notification(sent, related_request_id=ctx.request_id)
+    return said("logged")
+
+
+async def _wait(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    del ctx, params
+    desk.begun.set()
+    try:
+        await desk.release.wait()
+    except BaseException:
+        desk.cancelled.set()
+        raise
+    return said("waited")
+
+
+async def _refuse(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    del desk, ctx, params
+    raise MCPError(-32042, "sign in first", data={"elicitations": ["x"]})
+
+
+async def _paint(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    del desk, ctx, params
+    image = types.ImageContent(
+        type="image",
+        data="AAAA",
+        mime_type="image/png",
+        annotations=types.Annotations(audience=["user"], priority=0.5),
+    )
+    return types.CallToolResult(
+        content=[image], structured_content={"n": [1, None]}, _meta={"dev.example/cost": 3}
+    )
+
+
+async def _touch(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    """Tell that a resource and the prompts have changed."""
+    uri = str((params.arguments or {})["uri"])
+    if _is_modern(ctx):
+        await desk.bus.publish(ResourceUpdated(uri))
+    else:
+        await ctx.session.send_resource_updated(uri)
+        await ctx.session.send_prompt_list_changed()
+    return said("touched")
+
+
+async def _grow(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    """List one more tool from now on."""
+    del params
+    desk.tools.append(_tool("grown"))
+    await ctx.session.send_tool_list_changed()
+    return said("grown")
+
+
+_CALLS = {
+    "ask": _ask,
+    "ask_twice": _ask_twice,
+    "report": _report,
+    "log": _log,
+    "wait": _wait,
+    "refuse": _refuse,
+    "paint": _paint,
+    "touch": _touch,
+    "grow": _grow,
+}
+_TOOLS = ("say", "headed", *_CALLS)
+
+
+def _tool(name: str) -> types.Tool:
+    return types.Tool(
+        name=name,
+        title=f"Title of {name}",
+        description=f"The tool {name}.",
+        input_schema=HEADED if name == "headed" else OBJECT,
+        annotations=types.ToolAnnotations(read_only_hint=True),
+        _meta={"dev.example/kind": "test"},
+    )
+
+
+@dataclass(frozen=True)
+class DeployedCatalog:
+    """A catalog of deployed servers and nothing else."""
+
+    servers: DeployedServers
+
+    def environments(self) -> Sequence[EnvironmentInfo]:
+        """None."""
+        return ()
+
+    def question(self, environment: str) -> str:
+        """There is none."""
+        raise UnknownNameError(f"no environment is named {environment!r}")
+
+    def job(self, environment: str) -> tuple[JobItem, ...]:
+        """There is none."""
+        raise UnknownNameError(f"no environment is named {environment!r}")
+
+    def gold(self, environment: str) -> tuple[GoldCall, ...]:
+        """There is none."""
+        raise UnknownNameError(f"no environment is named {environment!r}")
+
+    def upstreams(self) -> Sequence[Upstream]:
+        """All, by name."""
+        return self.servers.upstreams()
+
+    def upstream(self, name: str) -> Upstream:
+        """One, by name."""
+        found = self.servers.find(name)
+        if found is None:
+            raise UnknownNameError(f"no server is named {name!r}")
+        return found
+
+    def watch(self, hear: Any) -> Any:
+        """Hear of changes."""
+        return self.servers.watch(hear)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayGateway:
+    """A gateway over deployed servers, and how to reach it."""
+
+    url: str
+    episodes: Episodes
+    deployed: DeployedServers
+    control: GatewayClient
+
+    @asynccontextmanager
+    async def client(self, path: str, mode: str, **options: Any) -> AsyncGenerator[Client]:
+        """Open the SDK's client at a path."""
+        async with (
+            httpx2.AsyncClient(timeout=30, trust_env=False) as http,
+            Client(
+                streamable_http_client(f"{self.url}{path}", http_client=http),
+                mode=mode,  # pyright: ignore[reportArgumentType] - a literal of the SDK
+                cache=None,
+                read_timeout_seconds=30,
+                **options,
+            ) as client,
+        ):
+            yield client
+
+
+@asynccontextmanager
+async def open_relay_gateway(home: Path, *desks: Desk) -> AsyncGenerator[RelayGateway]:
+    """Serve these servers behind a gateway while the context is open."""
+    metrics = Metrics()
+    rules = access_rules(host="127.0.0.1", control_key=KEY)
+    with bind("127.0.0.1", 0) as listener:
+        async with open_deployed(None, home=home) as deployed:
+            for desk in desks:
+                deployed.mount(desk.name, desk.make)
+            catalog = DeployedCatalog(deployed)
+            async with (
+                open_episodes(catalog, home, secret=b"s", sinks=(metrics,)) as episodes,
+                open_app(catalog, episodes, rules=rules, metrics=metrics) as app,
+                listen(app, listener),
+                GatewayClient(url_of(listener), KEY) as control,
+            ):
+                yield RelayGateway(
+                    url=url_of(listener), episodes=episodes, deployed=deployed, control=control
+                )
