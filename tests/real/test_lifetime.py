@@ -40,9 +40,13 @@ async def open_state(client: Any) -> str:
     return text_of(answer).splitlines()[-1]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda n: n.name)
+@pytest.mark.parametrize(
+    ("number", "era"),
+    [(signal.SIGTERM, "legacy"), (signal.SIGKILL, "2026-07-28")],
+    ids=["SIGTERM", "SIGKILL"],
+)
 async def test_no_process_outlives_the_gateway(
-    number: signal.Signals, small_gateway: Any, sdk: Any, era: str
+    number: signal.Signals, era: str, small_gateway: Any, sdk: Any
 ) -> None:
     pid = small_gateway.process.pid
     async with sdk(f"{small_gateway.url}/mcp?caller=me", era) as client:
@@ -61,18 +65,16 @@ async def test_no_process_outlives_the_gateway(
         assert not await anyio.Path(folder).exists()
 
 
-async def test_a_closed_episode_leaves_neither_process_nor_folder(
-    small_gateway: Any, sdk: Any, era: str
-) -> None:
+async def test_a_closed_episode_leaves_neither_process_nor_folder(gateway: Any, sdk: Any) -> None:
     source = SourceServers(kind="servers", names=("filesystem",))
-    async with small_gateway.control() as control:
+    async with gateway.control() as control:
         episode = await control.create_episode(EpisodeRequest(source=source))
-        before = {p.pid for p in below(small_gateway.process.pid)}
-        async with sdk(episode.mcp_url, era) as client:
+        before = {p.pid for p in below(gateway.process.pid)}
+        async with sdk(episode.mcp_url, "2026-07-28") as client:
             answer = await client.call_tool("list_allowed_directories", {})
         folder = text_of(answer).splitlines()[-1]
         existed = await anyio.Path(folder).is_dir()
-        started = {p.pid for p in below(small_gateway.process.pid)} - before
+        started = {p.pid for p in below(gateway.process.pid)} - before
         handles = [os.pidfd_open(child) for child in started]
         await control.close_episode(episode.id)
         left = await to_thread.run_sync(wait_until_gone, handles, END_SECONDS)
