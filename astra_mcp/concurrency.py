@@ -1,12 +1,13 @@
-"""Structured concurrency in two words: fan out over items, and finish what was begun."""
+"""Structured concurrency in few words: fan out over items, finish what was begun, be done by a deadline."""
 
-from collections.abc import Awaitable, Callable, Generator, Iterable
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 
-__all__ = ["completed", "map_concurrently", "shielded"]
+__all__ = ["completed", "map_concurrently", "shielded", "within"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -51,3 +52,37 @@ async def completed(work: Awaitable[Result]) -> Result:
     """Await to the end, although the caller is cancelled meanwhile; the work bounds its own time."""
     with shielded():
         return await work
+
+
+async def within(seconds: float, work: Coroutine[Any, Any, Result]) -> Result:
+    """Await with a deadline that costs nothing where the work is done without waiting.
+
+    Args:
+        seconds: From the first time that the work waits.
+        work: Opens no cancel scope of its own: its first step is taken outside of the deadline's.
+
+    Raises:
+        TimeoutError: The time is over.
+    """
+    try:
+        waiting = work.send(None)
+    except StopIteration as end:
+        return end.value
+    with anyio.fail_after(seconds):
+        return await _rest_of(work, waiting)
+
+
+@types.coroutine
+def _rest_of(work: Coroutine[Any, Any, Result], waiting: Any) -> Generator[Any, Any, Result]:
+    """Go on with work whose first step was taken, and which waits for ``waiting``."""
+    while True:
+        try:
+            value = yield waiting
+        except BaseException as error:  # noqa: BLE001 - the work's to handle, a cancellation too
+            step, argument = work.throw, error
+        else:
+            step, argument = work.send, value
+        try:
+            waiting = step(argument)
+        except StopIteration as end:
+            return end.value

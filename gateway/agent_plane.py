@@ -38,7 +38,7 @@ from gateway.relay import TARGET, Introduction, Relay
 from gateway.security import send_json
 from gateway.sessions import Session, Sessions
 from gateway.suspended import SuspendedCalls
-from gateway.targets import EpisodeTarget, InteractiveTarget, Target, target_at
+from gateway.targets import EpisodeTarget, InteractiveTarget, Target, is_agent_path, target_at
 
 __all__ = ["AgentPlane"]
 
@@ -159,17 +159,19 @@ class AgentPlane:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request at one of the three paths."""
+        body: bytes | None = None
+        if scope["method"] == "POST":
+            body, receive = await _take_body(receive)
+            if self._hot is not None and is_agent_path(scope["path"]):
+                target = target_at(scope["path"])
+                if await self._hot.answer(target, scope, body, send):
+                    return
         arrival = await self._admit(scope, send)
         if arrival is None:
             return
         send = self._watching(arrival, scope, send)
-        if scope["method"] == "POST":
-            body, receive = await _take_body(receive)
-            if not await self._is_admitted(arrival.target, scope, body, send):
-                return
-            hot = self._hot
-            if hot is not None and await hot.answer(arrival.target, scope, body, send):
-                return
+        if body is not None and not await self._is_admitted(arrival.target, scope, body, send):
+            return
         TARGET.set(arrival.target)
         app = self._app_for(arrival.target, scope)
         session = self._sessions.find(_session_of(scope), arrival.target)

@@ -176,7 +176,7 @@ class HotPath:
         try:
             if isinstance(target, EpisodeTarget):
                 episode = self._episodes.find_live(target.id)
-                if episode is None or not episode.is_open:
+                if episode is None or episode.expire_if_due() or not episode.is_open:
                     return None
                 return self._rendered(episode.tools_hash, episode.tools, request.version)
             view = await self._views.prepared(target)

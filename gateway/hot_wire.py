@@ -42,7 +42,7 @@ _MAX_REMEMBERED = 1024
 _NOTHING: dict[str, Any] = {}
 """Never written to."""
 
-_accepted: dict[bytes, bool] = {}
+_accepted: dict[bytes, tuple[bool, bool]] = {}
 _envelopes: set[bytes] = set()
 
 
@@ -90,8 +90,11 @@ def read_request(scope: Scope, body: bytes) -> HotRequest | None:
     """Read a request; None where there is the least doubt about it."""
     fields: list[tuple[bytes, bytes]] = scope["headers"]
     headers = dict(fields)
-    if len(headers) != len(fields) or not _speaks_json(headers):
+    if len(headers) != len(fields) or not _is_json(headers):
         return None  # a repeated header means different things to different readers
+    takes_json, takes_streams = _accepts(headers)
+    if not takes_json:
+        return None
     try:
         message: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -104,22 +107,28 @@ def read_request(scope: Scope, body: bytes) -> HotRequest | None:
     request: HotRequest | None = None
     if version == _MODERN_HEADER:
         request = _read_modern(said, headers)
-    elif session is not None and (not version or version in _HANDSHAKE_HEADERS):
+    elif session is not None and takes_streams and (not version or version in _HANDSHAKE_HEADERS):
         request = _read_handshake(said, session.strip(b" \t"))
     if request is not None:
         request.authorization = headers.get(b"authorization", b"")
     return request
 
 
-def _speaks_json(headers: Mapping[bytes, bytes]) -> bool:
+def _is_json(headers: Mapping[bytes, bytes]) -> bool:
     kind = headers.get(b"content-type", b"")
-    if kind != b"application/json" and not kind.startswith(b"application/json;"):
-        return False
+    return kind == b"application/json" or kind.startswith(b"application/json;")
+
+
+def _accepts(headers: Mapping[bytes, bytes]) -> tuple[bool, bool]:
+    """Tell whether a client takes plain JSON, and whether it takes event streams."""
     accept = headers.get(b"accept", b"")
     known = _accepted.get(accept)
     if known is None:
-        types = [t.split(b";")[0].strip().lower() for t in accept.split(b",")]
-        known = b"application/json" in types and b"text/event-stream" in types
+        types = {t.split(b";")[0].strip().lower() for t in accept.split(b",")}
+        known = (
+            not types.isdisjoint((b"*/*", b"application/json", b"application/*")),
+            not types.isdisjoint((b"*/*", b"text/event-stream", b"text/*")),
+        )
         if len(_accepted) >= _MAX_REMEMBERED:
             _accepted.clear()
         _accepted[accept] = known

@@ -20,6 +20,7 @@ import anyio
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from astra_mcp.concurrency import within
 from astra_mcp.errors import ConfigError
 from gateway.keys import MIN_KEY_LENGTH, is_known
 
@@ -294,22 +295,32 @@ class Gate:
         declared = _values(scope["headers"], b"content-length")
         if any(not v.isdecimal() or len(v) > MAX_LENGTH_DIGITS or int(v) > limit for v in declared):
             raise _too_large(limit)
-        body = bytearray()
-        is_complete = False
         try:
-            with anyio.fail_after(BODY_SECONDS):
-                while not is_complete:
-                    message = await receive()
-                    if message["type"] != "http.request":
-                        return None
-                    body += message.get("body", b"")
-                    if len(body) > limit:
-                        raise _too_large(limit)
-                    is_complete = not message.get("more_body", False)
+            body = await within(BODY_SECONDS, _whole_body(receive, limit))
         except TimeoutError:
             msg = f"the request did not arrive within {BODY_SECONDS:g} s"
             raise Refusal(408, "too_slow", msg) from None
-        return _replay(bytes(body), receive)
+        return None if body is None else _replay(body, receive)
+
+
+async def _whole_body(receive: Receive, limit: int) -> bytes | None:
+    """Take in a body of at most ``limit`` bytes; None where the client went away before its end.
+
+    Raises:
+        Refusal: It is larger.
+    """
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > limit:
+            raise _too_large(limit)
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _too_large(limit: int) -> Refusal:

@@ -6,6 +6,7 @@ Knows paths; knows neither MCP nor what stands behind a target.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from astra_mcp.errors import UnknownNameError
 from gateway.episodes import ALL_SERVERS
@@ -13,6 +14,7 @@ from gateway.protocol import EpisodeId
 
 __all__ = ["EpisodeTarget", "InteractiveTarget", "Target", "is_agent_path", "target_at"]
 
+_MAX_REMEMBERED = 4096
 _PATH = re.compile(r"/mcp|/episodes/(?P<episode>[^/]+)/mcp|/servers/(?P<server>[^/]+)/mcp")
 
 
@@ -49,11 +51,13 @@ class InteractiveTarget:
 Target = EpisodeTarget | InteractiveTarget
 
 
+@lru_cache(_MAX_REMEMBERED)
 def is_agent_path(path: str) -> bool:
     """True where the agent plane answers."""
     return _PATH.fullmatch(path) is not None
 
 
+@lru_cache(_MAX_REMEMBERED)
 def target_at(path: str) -> Target:
     """Read where a path leads; whether anything is there is not known here.
 
