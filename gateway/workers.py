@@ -17,7 +17,8 @@ __all__ = ["ALONE", "FIRST", "Seat", "public_base", "public_url_fault", "send_on
 
 FIRST = 0
 """The worker that answers at the gateway's own address and has the interactive endpoints."""
-_SAMPLE_PORT = 8420
+_LAST = 255
+_MAX_PORT = 65535
 
 
 def public_base(public_url: str, worker: int, port: int) -> str:
@@ -38,7 +39,7 @@ def public_url_fault(public_url: str) -> str | None:
     """Say what is wrong with a public URL, or None."""
     try:
         given = urlsplit(public_url)
-        parts = urlsplit(public_base(public_url, FIRST, _SAMPLE_PORT))
+        parts = urlsplit(public_base(public_url, _LAST, _MAX_PORT))
         parts.port  # noqa: B018 - reading it checks it
     except ValueError as error:
         return f"it is no URL ({error})"

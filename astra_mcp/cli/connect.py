@@ -24,7 +24,9 @@ from astra_mcp.cli.run import find_bundle_folder
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject
+from gateway.presence import find_gateway
 from gateway.security import is_loopback
+from gateway.workers import FIRST, public_base
 from servers.bundled import bundled_folder
 
 __all__ = ["connect"]
@@ -42,7 +44,10 @@ def connect(
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option(help="A running gateway; without it, the client starts its own over stdio."),
+        typer.Option(
+            help="A running gateway; without it, the public URL of this home's, where it has one, "
+            "else the client starts its own over stdio."
+        ),
     ] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Merge it into the client's file; keeps a backup.")
@@ -107,6 +112,8 @@ def _entry(
     present: JsonObject,
     settings: Settings,
 ) -> Entry:
+    if url is None and form.takes_http:
+        url = _public_url(settings)
     if url is not None:
         return _remote_entry(form, server, url, present, settings)
     home = os.environ.get("ASTRA_MCP_HOME")
@@ -122,6 +129,18 @@ def _entry(
     is_bundled = folder.parent == bundled_folder()
     target = folder.name if is_bundled else str(folder)
     return stdio_entry(form, folder.name, ["run", target], environment)
+
+
+def _public_url(settings: Settings) -> str | None:
+    """Name where clients reach this home's gateway, if a reverse proxy was named for it."""
+    running = find_gateway(settings.home)
+    if running is not None:
+        return running.public_url
+    return (
+        public_base(settings.serve.public_url, FIRST, settings.serve.port)
+        if settings.serve.public_url
+        else None
+    )
 
 
 def _remote_entry(

@@ -1,0 +1,151 @@
+"""What a gateway calls itself: behind a reverse proxy, and as one of several workers."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from gateway.client import EpisodeClient, GatewayClient
+from gateway.presence import find_gateway
+from gateway.protocol import EpisodeRequest
+from gateway.workers import Seat, public_base, public_url_fault
+
+PUBLIC = "https://tools.example.org/astra"
+URLS = ("http://127.0.0.1:8420", "http://127.0.0.1:9001", "http://127.0.0.1:9002")
+
+
+def scope(host: str, path: str = "/", scheme: str = "http") -> dict[str, Any]:
+    return {"type": "http", "scheme": scheme, "path": path, "headers": [(b"host", host.encode())]}
+
+
+@pytest.mark.parametrize(
+    ("public_url", "expected"),
+    [
+        ("https://a.example/x/", ["https://a.example/x", "https://a.example/x/workers/1"]),
+        ("https://a.example/w{worker}", ["https://a.example/w0", "https://a.example/w1"]),
+        ("http://a.example:{port}", ["http://a.example:8420", "http://a.example:9001"]),
+    ],
+)
+def test_every_worker_has_a_public_address(public_url: str, expected: list[str]) -> None:
+    assert public_url_fault(public_url) is None
+    assert [public_base(public_url, n, port) for n, port in enumerate((8420, 9001))] == expected
+
+
+@pytest.mark.parametrize(
+    ("public_url", "named"),
+    [
+        ("tools.example.org", "http://HOST"),
+        ("ftp://tools.example.org", "http://HOST"),
+        ("https://w{worker}.example.org", "port or the path"),
+        ("https://example.org/{index}", "only {worker} and {port}"),
+        ("https://me:secret@example.org", "user names"),
+        ("https://example.org/?a=b", "'?'"),
+        ("https://example.org:seven", "no URL"),
+        ("https://example.org:{worker}{port}", "no URL"),
+    ],
+)
+def test_a_public_url_that_cannot_be_right_says_what_to_do(public_url: str, named: str) -> None:
+    assert named in (public_url_fault(public_url) or "")
+
+
+def test_without_a_public_url_a_worker_is_named_as_its_caller_reached_it() -> None:
+    seat = Seat(index=0, inner_urls=URLS)
+    assert seat.base_url(scope("gate.local:80")) == "http://gate.local:80"
+    assert seat.base_url(scope("gate.local"), 1) == "http://gate.local:9001"
+    assert seat.base_url(scope("[::1]:8420", scheme="https"), 2) == "https://[::1]:9002"
+    assert Seat().base_url(scope("localhost:1")) == "http://localhost:1"
+
+
+@pytest.mark.parametrize("worker", [0, 1, 2])
+def test_interactive_paths_are_the_first_worker_s_and_lists_are_everybody_s(worker: int) -> None:
+    seat = Seat(index=worker, inner_urls=URLS)
+    for path in ("/mcp", "/servers/a/mcp"):
+        assert seat.answering(path) == 0
+    for path in ("/v1/episodes", "/v1/episodes:batch", "/v1/servers", "/healthz", "/metrics", "/"):
+        assert seat.answering(path) == worker
+    owners = {seat.answering(f"/episodes/{n:032x}/mcp") for n in range(64)}
+    assert owners == {0, 1, 2}
+    for n in range(64):
+        owner = seat.answering(f"/episodes/{n:032x}/mcp")
+        assert seat.answering(f"/v1/episodes/{n:032x}/record") == owner
+
+
+@pytest.fixture(scope="module")
+def proxied(
+    start_serve: Any, counter_bundle: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
+    """Two workers that a reverse proxy stands before."""
+    home = tmp_path_factory.mktemp("proxied") / "home"
+    options = ("--workers", "2", "--public-url", PUBLIC, "--environments", str(counter_bundle))
+    return start_serve(home, *options)
+
+
+async def test_every_address_that_is_answered_is_the_public_one(proxied: Any) -> None:
+    request = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "purse"}})
+    bases = (PUBLIC, f"{PUBLIC}/workers/1")
+    async with GatewayClient(proxied.url, proxied.key) as control:
+        assert [w.url for w in await control.workers()] == list(bases)
+        created = await control.create_episodes([request, request])
+        assert {c.mcp_url.partition("/episodes/")[0] for c in created} == set(bases)
+        assert {c.control_url.partition("/v1/")[0] for c in created} == set(bases)
+        listed = await control.servers()
+        assert {s.mcp_url for s in listed} == {f"{PUBLIC}/servers/{s.name}/mcp" for s in listed}
+        document = (await control.http.get(f"{proxied.url}/openapi.json")).json()
+        assert document["servers"] == [{"url": PUBLIC}]
+    found = find_gateway(proxied.home)
+    assert found is not None
+    assert (found.url, found.public_url) == (proxied.url, PUBLIC)
+
+
+async def test_the_public_host_is_accepted_and_others_are_not(proxied: Any) -> None:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        for host, status in (("tools.example.org", 200), ("other.example.org", 421)):
+            answer = await http.get(f"{proxied.url}/healthz", headers={"Host": host})
+            assert answer.status_code == status
+        for origin, status in ((PUBLIC.rpartition("/")[0], 200), ("https://evil.example", 403)):
+            answer = await http.get(f"{proxied.url}/healthz", headers={"Origin": origin})
+            assert answer.status_code == status
+
+
+async def test_a_proxied_client_is_sent_to_the_owner_s_public_address(proxied: Any) -> None:
+    inner = find_gateway(proxied.home)
+    assert inner is not None
+    request = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "purse"}})
+    async with GatewayClient(proxied.url, proxied.key) as control:
+        created = await control.create_episodes([request, request])
+        [second] = [c for c in created if "/workers/1/" in c.mcp_url]
+        path = f"/episodes/{second.id}/mcp"
+        answer = await control.http.post(proxied.url + path, content=b"{}")
+        assert (answer.status_code, answer.headers["location"]) == (307, second.mcp_url)
+        agent = EpisodeClient(inner.workers[1] + path, control.http)
+        assert [t.name for t in await agent.list_tools()] == ["add", "say"]
+
+
+def test_connect_names_the_public_url_of_the_home_s_gateway(proxied: Any) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "astra_mcp", "connect", "claude-code", "--json"],
+        env={"ASTRA_MCP_HOME": str(proxied.home), "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert f"{PUBLIC}/mcp?caller=" in json.dumps(json.loads(done.stdout)["config"])
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "named"),
+    [
+        ("--public-url", "https://w{worker}.example.org", "--public-url"),
+        ("--public-url", "nowhere", "write http://HOST"),
+    ],
+)
+def test_a_wrong_option_is_named(run_serve: Any, option: str, value: str, named: str) -> None:
+    done = run_serve("--port", "0", option, value)
+    assert done.returncode == 2
+    assert named in done.stderr
+    assert "Traceback" not in done.stderr
