@@ -1,0 +1,233 @@
+"""A relayed server asks the client of a call, across the eras; the call runs once and is recorded once."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import mcp_types as types
+import orjson
+import pytest
+from mcp import MCPError
+
+from astra_mcp.errors import RelayedError
+from astra_mcp.types import JsonObject
+from gateway.suspended import InputRequiredError, SuspendedCalls
+
+from deployed_workshop import MemoryChannel
+from relayed_servers import LEGACY, MODERN, Desk, RelayGateway, open_relay_gateway
+
+PATH = "/servers/desk/mcp"
+ABLE: JsonObject = {"elicitation": {"form": {}}}
+ways = pytest.mark.parametrize("mode", [LEGACY, MODERN], ids=["2025", "2026"])
+speech = pytest.mark.parametrize("speaks", ["both", "handshake", "modern"])
+
+
+async def give_name(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+    """Answer as a person would."""
+    del context, params
+    return types.ElicitResult(action="accept", content={"name": "Ann"})
+
+
+def events(home: Path) -> Counter[str]:
+    """Count the events of all records."""
+    lines = [
+        line for f in (home / "records").rglob("*.jsonl") for line in f.read_bytes().splitlines()
+    ]
+    return Counter(str(orjson.loads(line)["event"]) for line in lines)
+
+
+@speech
+@ways
+async def test_a_server_s_question_is_answered_by_the_client(
+    tmp_path: Path, speaks: str, mode: str
+) -> None:
+    desk = Desk("desk", speaks=speaks)
+    async with (
+        open_relay_gateway(tmp_path, desk) as gateway,
+        gateway.client(PATH, mode, elicitation_callback=give_name) as client,
+    ):
+        result = await client.call_tool("ask", {})
+        assert isinstance(result.content[0], types.TextContent)
+        assert result.content[0].text.startswith("accept Ann")
+        read = await client.read_resource("desk://item/asks")
+        assert isinstance(read.contents[0], types.TextResourceContents)
+        assert read.contents[0].text.startswith("accept Ann")
+
+
+@ways
+async def test_a_client_that_cannot_be_asked_gets_the_server_s_error(
+    tmp_path: Path, mode: str
+) -> None:
+    async with (
+        open_relay_gateway(tmp_path, Desk("desk", speaks="handshake")) as gateway,
+        gateway.client(PATH, mode) as client,
+    ):
+        with pytest.raises(MCPError, match="elicitation"):
+            await client.call_tool("ask", {})
+        assert not (await client.call_tool("say", {})).is_error
+
+
+class ByHand:
+    """A client of the 2026 era that sees what the SDK's hides."""
+
+    def __init__(self, gateway: RelayGateway, http: httpx.AsyncClient, query: str = "") -> None:
+        self._url = f"{gateway.url}{PATH}{query}"
+        self._http = http
+
+    async def call(self, tool: str, arguments: dict[str, Any] | None = None, **more: Any) -> Any:
+        """Call a tool; answers the JSON-RPC message."""
+        envelope: JsonObject = {
+            types.PROTOCOL_VERSION_META_KEY: MODERN,
+            types.CLIENT_CAPABILITIES_META_KEY: ABLE,
+        }
+        params = {"name": tool, "arguments": arguments or {}, "_meta": envelope, **more}
+        headers = {
+            "MCP-Protocol-Version": MODERN,
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": tool,
+            "Accept": "application/json, text/event-stream",
+        }
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        return (await self._http.post(self._url, json=body, headers=headers)).json()
+
+
+def answers_to(result: Any, name: str) -> dict[str, Any]:
+    """The members of the retry that answers everything with a name."""
+    answer = {"action": "accept", "content": {"name": name}}
+    return {
+        "inputResponses": dict.fromkeys(result["inputRequests"], answer),
+        "requestState": result["requestState"],
+    }
+
+
+async def test_a_held_call_runs_once_and_is_recorded_once_however_often_it_asks(
+    tmp_path: Path,
+) -> None:
+    desk = Desk("desk", speaks="handshake")
+    async with (
+        open_relay_gateway(tmp_path, desk) as gateway,
+        httpx.AsyncClient(trust_env=False) as http,
+    ):
+        client = ByHand(gateway, http)
+        first = (await client.call("ask_twice"))["result"]
+        assert first["resultType"] == "input_required"
+        (asked,) = first["inputRequests"].values()
+        assert (asked["method"], asked["params"]["message"]) == ("elicitation/create", "Who?")
+        assert events(tmp_path)["call_finished"] == 0
+        second = (await client.call("ask_twice", **answers_to(first, "Ann")))["result"]
+        assert second["resultType"] == "input_required"
+        assert second["requestState"] != first["requestState"]
+        last = (await client.call("ask_twice", **answers_to(second, "Bo")))["result"]
+        assert last["content"][0]["text"] == "Ann and Bo"
+        assert desk.called == ["ask_twice"]
+        found = events(tmp_path)
+        assert (found["call_started"], found["call_finished"]) == (1, 1)
+        again = await client.call("ask_twice", **answers_to(second, "Bo"))
+        assert again["error"]["code"] == types.INVALID_PARAMS
+        assert desk.called == ["ask_twice"]
+
+
+async def test_a_retry_without_an_answer_is_asked_again(tmp_path: Path) -> None:
+    desk = Desk("desk", speaks="handshake")
+    async with (
+        open_relay_gateway(tmp_path, desk) as gateway,
+        httpx.AsyncClient(trust_env=False) as http,
+    ):
+        client = ByHand(gateway, http)
+        first = (await client.call("ask"))["result"]
+        again = (await client.call("ask", requestState=first["requestState"]))["result"]
+        assert again["inputRequests"] == first["inputRequests"]
+        last = (await client.call("ask", **answers_to(again, "Cy")))["result"]
+        assert last["content"][0]["text"] == "accept Cy"
+
+
+async def test_a_state_that_was_changed_or_belongs_to_another_call_resumes_nothing(
+    tmp_path: Path,
+) -> None:
+    desk = Desk("desk", speaks="handshake")
+    async with (
+        open_relay_gateway(tmp_path, desk) as gateway,
+        httpx.AsyncClient(trust_env=False) as http,
+    ):
+        client, other = ByHand(gateway, http), ByHand(gateway, http, "?caller=other")
+        first = (await client.call("ask"))["result"]
+        right = answers_to(first, "Ann")
+        state = right["requestState"]
+        forged = state[:-1] + ("0" if state[-1] != "0" else "1")
+        for caller, tool, arguments, tried in (
+            (client, "ask", {}, forged),
+            (client, "ask", {}, "astra-mcp.unknown.0"),
+            (client, "ask_twice", {}, state),
+            (client, "ask", {"more": 1}, state),
+            (other, "ask", {}, state),
+        ):
+            refused = await caller.call(tool, arguments, **{**right, "requestState": tried})
+            assert refused["error"]["code"] == types.INVALID_PARAMS, (tool, tried)
+        assert desk.called == ["ask"]
+        last = (await client.call("ask", **right))["result"]
+        assert last["content"][0]["text"] == "accept Ann"
+
+
+# --- the held calls themselves ------------------------------------------------------------------
+
+
+async def ask_for_roots(channel: Any) -> str:
+    """A call that asks once."""
+    return str((await channel.ask("roots/list", {}))["roots"])
+
+
+async def test_as_many_calls_as_allowed_wait_and_the_next_is_refused() -> None:
+    front = MemoryChannel(capabilities={"roots": {}})
+    async with SuspendedCalls.open(limit=2) as calls:
+        for number in range(2):
+            with pytest.raises(InputRequiredError):
+                await calls.begin(ask_for_roots, owner="o", binding=number, front=front)
+        with pytest.raises(RelayedError, match="too many"):
+            await calls.begin(ask_for_roots, owner="o", binding=2, front=front)
+        assert len(calls) == 2
+
+
+async def test_a_call_whose_client_does_not_come_back_is_told_so_and_can_go_on() -> None:
+    front = MemoryChannel(capabilities={"roots": {}})
+    ended = anyio.Event()
+    refusals: list[str] = []
+
+    async def work(channel: Any) -> None:
+        try:
+            await channel.ask("roots/list", {})
+        except RelayedError as error:
+            refusals.append(error.message)
+        ended.set()
+
+    async with SuspendedCalls.open(seconds=0.01) as calls:
+        with pytest.raises(InputRequiredError) as required:
+            await calls.begin(work, owner="o", binding=1, front=front)
+        with anyio.fail_after(20):
+            await ended.wait()
+        assert "did not come back" in refusals[0]
+        assert len(calls) == 0
+        state = str(required.value.result["requestState"])
+        with pytest.raises(RelayedError, match="begin the call anew"):
+            await calls.resume(state, {}, binding=1, front=front)
+
+
+async def test_the_calls_of_a_state_end_with_it() -> None:
+    front = MemoryChannel(capabilities={"roots": {}})
+    ended = anyio.Event()
+
+    async def work(channel: Any) -> None:
+        with pytest.raises(RelayedError, match="has ended"):
+            await channel.ask("roots/list", {})
+        ended.set()
+
+    async with SuspendedCalls.open() as calls:
+        with pytest.raises(InputRequiredError):
+            await calls.begin(work, owner="mine", binding=1, front=front)
+        calls.end("another's")
+        assert len(calls) == 1
+        calls.end("mine")
+        with anyio.fail_after(20):
+            await ended.wait()
+        assert len(calls) == 0
