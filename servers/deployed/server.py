@@ -27,6 +27,7 @@ from astra_mcp.types import (
 from servers.deployed.card import Card, CardFile
 from servers.deployed.connecting import Connection, Connector, Opening, Route
 from servers.deployed.following import Follower
+from servers.deployed.peer import ignore
 from servers.deployed.session import DeployedSession
 from servers.deployed.tools import list_tools, read_tools
 
@@ -105,8 +106,8 @@ class DeployedServer:
         self._counts = {"opened": 0, "failed": 0, "lost": 0, "closed": 0}
         self._listeners: dict[object, Hear] = {}
         self._follower = Follower(name, tasks)
-        self._refreshing = False
-        self._is_stale = False
+        self._is_refreshing = False
+        self._stale: Connection | None = None
         self._is_closed = False
         self._was_looked_at = False
 
@@ -227,8 +228,9 @@ class DeployedServer:
 
     async def open_connection(self, opening: Opening) -> Connection:
         """Open a connection, and look through it whether the tools are still the same."""
+        ear = _Ear(opening.hear, self._refresh)
         try:
-            connection = await self._connector.open(opening, self._card)
+            connection = await self._connector.open(replace(opening, hear=ear.hear), self._card)
         except UpstreamError as error:
             self._status = (ServerStatus.FAILED, str(error))
             self._counts["failed"] += 1
@@ -237,6 +239,7 @@ class DeployedServer:
         self._counts["opened"] += 1
         self._status = (ServerStatus.READY, "")
         self._pause = FIRST_PAUSE
+        ear.connection = connection
         self._refresh(connection)
         return connection
 
@@ -246,6 +249,7 @@ class DeployedServer:
             connection = self._shared.get(opening.era)
             if connection is None or connection.peer.fault is not None:
                 opening = replace(opening, capabilities=ABLE)
+                opening = replace(opening, hear=self._tell_listeners)
                 connection = self._shared[opening.era] = await self.open_connection(opening)
             return connection
 
@@ -262,18 +266,6 @@ class DeployedServer:
     def param_headers(self, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, str] | None:
         """The headers that mirror arguments of a call."""
         return self._tools.headers(tool, arguments)
-
-    def hear(self, connection_hear: Hear | None) -> Hear:
-        """Make the ear of a connection: the tool list is the server's own matter, the rest goes on."""
-        go_on = connection_hear or self._tell_listeners
-
-        def hear(method: str, params: JsonObject) -> None:
-            if method == "notifications/tools/list_changed":
-                self._refresh(None)
-            elif method != "notifications/subscriptions/acknowledged":
-                go_on(method, params)
-
-        return hear
 
     def add_listener(self, hear: Hear) -> Callable[[], None]:
         """Hear what shared connections bring; returns its end."""
@@ -300,7 +292,7 @@ class DeployedServer:
         opening = Opening(
             era=Era.MODERN,
             capabilities=ABLE,
-            hear=self.hear(None),
+            hear=ignore,
             key=None,
             is_shared=self._traits.is_shared,
         )
@@ -315,50 +307,25 @@ class DeployedServer:
         finally:
             await self.drop(connection)
 
-    def _refresh(self, connection: Connection | None) -> None:
-        """Ask for the tools in the background, one at a time."""
+    def _refresh(self, connection: Connection) -> None:
+        """Ask for the tools in the background, one at a time; of those who ask meanwhile, the last counts."""
         if self._is_closed or self._preparing.locked():
             return
-        if self._refreshing:
-            self._is_stale = True
-            return
-        self._refreshing = True
-        self._tasks.start_soon(self._refresh_on, connection)
+        self._stale = connection
+        if not self._is_refreshing:
+            self._is_refreshing = True
+            self._tasks.start_soon(self._refresh_on)
 
-    async def _refresh_on(self, connection: Connection | None) -> None:
+    async def _refresh_on(self) -> None:
         try:
-            while True:
-                self._is_stale = False
-                live = connection if connection is not None else self._live_connection()
-                if live is None:
-                    return
-                documents = await list_tools(live, name=self._name)
-                if live.era is Era.MODERN or live.declared == ABLE:
-                    self._take_tools(documents)
-                else:
-                    await self._take_changes(live, documents)
-                if not self._is_stale:
-                    return
-                connection = None
-        except UpstreamError as error:
-            _log.debug("the tools of upstream %s could not be looked at: %s", self._name, error)
+            while self._stale is not None:
+                connection, self._stale = self._stale, None
+                try:
+                    self._take_tools(await list_tools(connection, name=self._name))
+                except UpstreamError as error:
+                    _log.debug("upstream %s does not list its tools: %s", self._name, error)
         finally:
-            self._refreshing = False
-
-    async def _take_changes(self, connection: Connection, documents: Sequence[JsonObject]) -> None:
-        """Take over what a client that can do less sees to be new or gone; what it never saw stays."""
-        now = {str(tool.get("name")): tool for tool in documents}
-        gone, connection.listed = connection.listed - now.keys(), frozenset(now)
-        known = {str(tool.get("name")): tool for tool in self._card.tools or ()}
-        if not self._was_looked_at and (not known or known.keys() - now.keys()):
-            await self._look()  # what is missing may be gone since the card was written
-            return
-        merged = {name: tool for name, tool in (known | now).items() if name not in gone}
-        self._take_tools(tuple(merged.values()))
-
-    def _live_connection(self) -> Connection | None:
-        known = [*self._shared.values(), *(s.connection for s in self._sessions)]
-        return next((c for c in known if c is not None and c.peer.fault is None), None)
+            self._is_refreshing = False
 
     def _take_tools(self, documents: Sequence[JsonObject]) -> None:
         if self._card.tools is not None and canonical_json(list(documents)) == canonical_json(
@@ -401,3 +368,19 @@ class DeployedServer:
             for connection in tuple(self._shared.values()):
                 closing.start_soon(self.drop, connection)
         await self._connector.aclose()
+
+
+class _Ear:
+    """What a connection hears unasked: its tool list is the server's matter, the rest goes on."""
+
+    def __init__(self, go_on: Hear, refresh: Callable[[Connection], None]) -> None:
+        self._go_on = go_on
+        self._refresh = refresh
+        self.connection: Connection | None = None
+
+    def hear(self, method: str, params: JsonObject) -> None:
+        if method == "notifications/tools/list_changed":
+            if self.connection is not None:
+                self._refresh(self.connection)
+        elif method != "notifications/subscriptions/acknowledged":
+            self._go_on(method, params)

@@ -64,10 +64,6 @@ class SessionHost(Protocol):
         """The headers that mirror arguments of a call."""
         ...
 
-    def hear(self, connection_hear: Hear | None) -> Hear:
-        """Make the ear of a connection: what the server notices itself, and what goes on."""
-        ...
-
     def add_listener(self, hear: Hear) -> Callable[[], None]:
         """Hear what shared connections bring; returns its end."""
         ...
@@ -302,7 +298,7 @@ class DeployedSession:
         opening = Opening(
             era=exchange.era,
             capabilities=exchange.channel.capabilities if exchange.channel is not None else {},
-            hear=self._host.hear(None if self._host.is_shared else self._hear),
+            hear=self._hear,
             key=self._key,
             is_shared=self._host.is_shared,
         )

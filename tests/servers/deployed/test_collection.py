@@ -1,0 +1,431 @@
+"""All deployed servers together: cards, a file that changes, mounted servers, and what is left at the end."""
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp.server.sse import SseServerTransport
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+
+from astra_mcp.errors import ConfigError, UpstreamError
+from astra_mcp.exchange import Era, Exchange
+from astra_mcp.types import ServerKind, ServerStatus
+from servers.deployed import open_deployed
+
+from deployed_workshop import (
+    MemoryChannel,
+    calls_of,
+    deployed,
+    over_http,
+    raw_entry,
+    session,
+    structured,
+    until,
+    write_config,
+)
+from processes import below, wait_until_gone
+from talkative_server import Talkative
+
+ERAS = list(Era)
+
+# --- what is known --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("eras", [["handshake"], ["modern"], ["handshake", "modern"]])
+async def test_tools_are_listed_as_the_server_lists_them_over_all_pages(
+    tmp_path: Path, eras: list[str]
+) -> None:
+    async with deployed(tmp_path, raw=raw_entry(*eras)) as servers:
+        server = servers.find("raw")
+        assert server is not None
+        await server.prepare()
+        names = [tool.name for tool in server.tools]
+        assert names[:3] == ["count", "die", "hang"]
+        assert len(names) == 12
+        assert server.tools[0].extra == {"title": "T"}
+        assert server.kind is ServerKind.DEPLOYED
+        assert server.relays
+        assert "tools" in server.capabilities
+        assert server.status[0] is ServerStatus.READY
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("spoken", ["handshake", "modern"])
+async def test_a_server_of_one_era_serves_clients_of_both(
+    tmp_path: Path, era: Era, spoken: str
+) -> None:
+    async with deployed(tmp_path, raw=raw_entry(spoken)) as servers:
+        one = session(servers)
+        assert (await one.call("count", {}, Exchange(era=era))).result.text == "1"
+        connection = one.connection
+        assert connection is not None
+        assert connection.era == Era(spoken)
+
+
+async def test_after_a_restart_tools_are_known_without_starting_anything(tmp_path: Path) -> None:
+    async with deployed(tmp_path, raw=raw_entry()) as servers:
+        server = servers.find("raw")
+        assert server is not None
+        await server.prepare()
+        tools, version = server.tools, server.version
+    async with deployed(tmp_path, raw=raw_entry()) as servers:
+        again = servers.find("raw")
+        assert again is not None
+        await again.prepare()
+        assert (again.tools, again.version) == (tools, version)
+        assert again.status == (ServerStatus.UNKNOWN, "")
+        assert not _raw_processes()
+    [card] = (tmp_path / "home" / "cards").iterdir()
+    card.write_text("{")
+    async with deployed(tmp_path, raw=raw_entry()) as servers:
+        assert servers.find("raw").tools == ()  # type: ignore[union-attr]
+
+
+async def test_a_card_holds_no_secret(tmp_path: Path) -> None:
+    entry = raw_entry(env={"KEY": "very-secret"})
+    async with deployed(tmp_path, raw=entry) as servers:
+        await servers.find("raw").prepare()  # type: ignore[union-attr]
+    [card] = (tmp_path / "home" / "cards").iterdir()
+    assert "very-secret" not in card.read_text()
+
+
+async def test_many_who_want_to_know_the_tools_start_one_process(tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    script = f"echo x >> {starts}; exec {sys.executable} -S {raw_entry()['args'][1]}"
+    entry = {"command": "sh", "args": ["-c", script]}
+    async with deployed(tmp_path, raw=entry) as servers:
+        server = servers.find("raw")
+        assert server is not None
+        async with anyio.create_task_group() as group:
+            for _ in range(20):
+                group.start_soon(server.prepare)
+    assert calls_of(starts) == ["x"]
+
+
+async def test_a_failed_start_is_not_tried_again_at_once(tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    entry = {"command": "sh", "args": ["-c", f"echo x >> {starts}; echo broken >&2; exit 1"]}
+    async with deployed(tmp_path, raw=entry) as servers:
+        server = servers.find("raw")
+        assert server is not None
+        for _ in range(5):
+            with pytest.raises(UpstreamError, match="broken"):
+                await server.prepare()
+        first = len(calls_of(starts))
+        assert first <= 2  # once in each era
+        await anyio.sleep(0.6)  # longer than the first pause
+        with pytest.raises(UpstreamError, match="broken"):
+            await server.prepare()
+        assert len(calls_of(starts)) > first
+
+
+async def test_tools_that_cannot_be_shown_are_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    page = {
+        "tools": [
+            {"name": "good", "inputSchema": {"type": "object"}},
+            {"name": "good", "inputSchema": {"type": "object"}, "title": "again"},
+            {"name": "", "inputSchema": {"type": "object"}},
+            {"name": "x" * 200, "inputSchema": {"type": "object"}},
+            {"name": "schemaless"},
+        ]
+    }
+    script = (
+        "import sys, json\n"
+        "for line in sys.stdin:\n"
+        "    m = json.loads(line)\n"
+        "    r = {'supportedVersions': ['2026-07-28'], 'capabilities': {'tools': {}}}\n"
+        f"    r = json.loads({json.dumps(json.dumps(page))}) if m['method'] == 'tools/list' else r\n"
+        "    print(json.dumps({'id': m['id'], 'result': r}), flush=True)\n"
+    )
+    async with deployed(
+        tmp_path, raw={"command": sys.executable, "args": ["-c", script]}
+    ) as servers:
+        server = servers.find("raw")
+        assert server is not None
+        await server.prepare()
+        assert [tool.name for tool in server.tools] == ["good"]
+        assert server.tools[0].extra == {}
+    assert sum("is left out" in message for message in caplog.messages) == 3
+    assert any("lists 'good' twice" in message for message in caplog.messages)
+
+
+@pytest.mark.parametrize("isolation", ["episode", "shared"])
+async def test_tools_that_grow_are_noticed_and_told(tmp_path: Path, isolation: str) -> None:
+    async with deployed(tmp_path, raw=raw_entry(isolation=isolation)) as servers:
+        server = servers.find("raw")
+        assert server is not None
+        await server.prepare()
+        told: list[str] = []
+        end = servers.watch(told.append)
+        one = session(servers)
+        await one.call("grow", {})
+        await until(lambda: told == ["raw"])
+        assert server.tools[-1].name == "grown_1"
+        end()
+        await one.call("grow", {})
+        await until(lambda: len(server.tools) == 14)
+        assert told == ["raw"]
+
+
+# --- a file that changes --------------------------------------------------------------------------
+
+
+async def test_the_file_is_followed(tmp_path: Path) -> None:
+    async with deployed(tmp_path, kept=raw_entry(), gone=raw_entry(), new=raw_entry()) as servers:
+        for server in servers.upstreams():
+            await server.prepare()
+        told: list[str] = []
+        servers.watch(told.append)
+        kept, gone, changed = (session(servers, n) for n in ("kept", "gone", "new"))
+        for one in (kept, gone, changed):
+            await one.call("count", {})
+        changed_entry = raw_entry(env={"X": "1"})
+        write_config(tmp_path, kept=raw_entry(), new=changed_entry, added=raw_entry("modern"))
+        await until(lambda: set(told) == {"gone", "new", "added"})
+        assert [s.name for s in servers.upstreams()] == ["added", "kept", "new"]
+        assert (await kept.call("count", {})).result.text == "2"
+        with pytest.raises(
+            UpstreamError, match=r"upstream gone: its entry was removed from mcp\.json"
+        ):
+            await gone.call("count", {})
+        with pytest.raises(
+            UpstreamError, match=r"upstream new: its entry was changed in mcp\.json"
+        ):
+            await changed.call("count", {})
+        assert (await session(servers, "new").call("count", {})).result.text == "1"
+        assert (await session(servers, "added").call("count", {})).result.text == "1"
+
+
+async def test_a_running_call_of_a_removed_server_ends_first(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    entry = raw_entry(env={"CALLS": str(calls)})
+    texts: list[str] = []
+    async with deployed(tmp_path, raw=entry) as servers:
+        one = session(servers)
+
+        async def sleep() -> None:
+            texts.append((await one.call("sleep", {"seconds": 2})).result.text)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(sleep)
+            await until(lambda: "sleep" in calls_of(calls))
+            write_config(tmp_path)
+            await until(lambda: not servers.upstreams())
+            assert texts == []
+        assert texts == ["slept"]
+        await until(lambda: not _raw_processes())
+
+
+async def test_a_broken_file_leaves_the_servers_as_they_are(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with deployed(tmp_path, raw=raw_entry()) as servers:
+        one = session(servers)
+        await one.call("count", {})
+        (tmp_path / "mcp.json").write_text('{"mcpServers": {"raw":')
+        await until(lambda: any("stay as they were" in message for message in caplog.messages))
+        assert (await one.call("count", {})).result.text == "2"
+        (tmp_path / "mcp.json").unlink()
+        await until(lambda: any("cannot be read" in message for message in caplog.messages))
+        assert (await one.call("count", {})).result.text == "3"
+
+
+# --- mounted servers ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_server_of_this_process_is_mounted(tmp_path: Path, era: Era) -> None:
+    async with open_deployed(None, home=tmp_path) as servers:
+        told: list[str] = []
+        servers.watch(told.append)
+        servers.mount("here", Talkative().server())
+        assert told == ["here"]
+        server = servers.find("here")
+        assert server is not None
+        await server.prepare()
+        assert [t.name for t in server.tools][:2] == ["count", "report"]
+        assert server.instructions == "talk to me"
+        channel = MemoryChannel()
+        exchange = Exchange(era=era, meta={"progressToken": "p"}, channel=channel)
+        assert (
+            await session(servers, "here").call("report", {}, exchange)
+        ).result.text == "reported"
+        assert [p["progress"] for _, p in channel.told] == [0, 1, 2]
+        with pytest.raises(ConfigError, match="'here' exists already"):
+            servers.mount("here", Talkative().server())
+
+
+async def test_each_session_of_a_factory_has_a_server_of_its_own(tmp_path: Path) -> None:
+    async with open_deployed(None, home=tmp_path) as servers:
+        servers.mount("here", lambda: Talkative().server())
+        one, two = session(servers, "here", key="1"), session(servers, "here", key="2")
+        texts = [(await s.call("count", {})).result.text for s in (one, two, one)]
+        assert texts == ["1", "1", "2"]
+
+
+async def test_a_mounted_server_asks_the_client_of_the_call(tmp_path: Path) -> None:
+    async with open_deployed(None, home=tmp_path) as servers:
+        servers.mount("here", Talkative().server())
+        channel = MemoryChannel(capabilities={"elicitation": {}}, answers=[{"action": "decline"}])
+        reply = await session(servers, "here").call("elicit", {}, Exchange(channel=channel))
+        assert reply.result.text == "decline None"
+
+
+# --- the transport of 2024-11-05 ------------------------------------------------------------------
+
+
+def old_app(talkative: Talkative) -> Starlette:
+    """A server that speaks HTTP+SSE alone."""
+    transport = SseServerTransport("/messages/")
+    server = talkative.server()
+
+    async def connect(request: Request) -> Response:
+        async with transport.connect_sse(request.scope, request.receive, request._send) as (r, w):  # pyright: ignore[reportPrivateUsage]
+            await server.run(r, w, server.create_initialization_options())
+        return Response()
+
+    routes = [
+        Route("/mcp", endpoint=connect, methods=["GET"]),
+        Mount("/messages/", app=transport.handle_post_message),
+    ]
+    return Starlette(routes=routes)
+
+
+@pytest.mark.parametrize("members", [{}, {"type": "sse"}])
+async def test_a_server_of_the_old_transport_is_reached(
+    tmp_path: Path, members: dict[str, str]
+) -> None:
+    async with over_http(old_app(Talkative())) as url:  # noqa: SIM117
+        async with deployed(tmp_path, raw={"url": url, **members}) as servers:
+            server = servers.find("raw")
+            assert server is not None
+            await server.prepare()
+            assert server.tools[0].name == "count"
+            channel = MemoryChannel(
+                capabilities={"elicitation": {}}, answers=[{"action": "cancel"}]
+            )
+            exchange = Exchange(meta={"progressToken": 1}, channel=channel)
+            one = session(servers)
+            assert (await one.call("report", {}, exchange)).result.text == "reported"
+            assert len(channel.told) == 3
+            assert (await one.call("elicit", {}, exchange)).result.text == "cancel None"
+
+
+async def test_an_old_server_that_sends_messages_elsewhere_is_refused(tmp_path: Path) -> None:
+    async def stream(request: Request) -> Response:
+        body = "event: endpoint\ndata: http://example.com/messages\n\n"
+        return Response(body, media_type="text/event-stream")
+
+    app = Starlette(routes=[Route("/mcp", endpoint=stream, methods=["GET"])])
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        with pytest.raises(UpstreamError, match="wants messages sent to another host"):
+            await servers.find("raw").prepare()  # type: ignore[union-attr]
+
+
+# --- the end --------------------------------------------------------------------------------------
+
+
+async def test_nothing_is_left_after_the_end(tmp_path: Path) -> None:
+    app = Talkative().server().streamable_http_app()
+
+    async def use(url: str) -> None:
+        async with deployed(tmp_path, raw=raw_entry(), web={"url": url}) as servers:
+            servers.mount("here", Talkative().server())
+            for name in ("raw", "web", "here"):
+                for era in ERAS:
+                    for key in "ab":
+                        await session(servers, name, key=key).call("count", {}, Exchange(era=era))
+
+    async with over_http(app) as url:
+        await use(url)
+        gc.collect()
+        before = (len(os.listdir("/proc/self/fd")), len(asyncio.all_tasks()))
+        children = {p.pid for p in below(os.getpid())}
+        await use(url)
+        gc.collect()
+        await until(
+            lambda: (
+                len(os.listdir("/proc/self/fd")) <= before[0]
+                and len(asyncio.all_tasks()) <= before[1]
+            )
+        )
+        assert {p.pid for p in below(os.getpid())} <= children
+
+
+async def test_what_a_server_started_itself_ends_with_its_session(tmp_path: Path) -> None:
+    async with deployed(tmp_path, raw=raw_entry()) as servers:
+        one = session(servers)
+        grandchild = int((await one.call("spawn", {})).result.text)
+        handle = os.pidfd_open(grandchild)
+        await one.aclose()
+        assert await anyio.to_thread.run_sync(wait_until_gone, [handle], 10) == 0
+
+
+async def test_a_killed_gateway_leaves_no_process_behind(tmp_path: Path) -> None:
+    program = tmp_path / "gateway.py"
+    program.write_text(
+        "import sys, anyio\n"
+        "from pathlib import Path\n"
+        "from servers.deployed import open_deployed\n"
+        "async def main():\n"
+        "    async with open_deployed(Path(sys.argv[1]), home=Path(sys.argv[2])) as servers:\n"
+        "        one = servers.find('raw').open_session(key='k', seed=0)\n"
+        "        shown = await one.call('show', {})\n"
+        "        spawned = await one.call('spawn', {})\n"
+        "        print(shown.result.structured['pid'], spawned.result.text, flush=True)\n"
+        "        await anyio.sleep_forever()\n"
+        "anyio.run(main)\n"
+    )
+    file = write_config(tmp_path, raw=raw_entry())
+    gateway = subprocess.Popen(  # noqa: ASYNC220 - killed, so nothing of it may be awaited
+        [sys.executable, str(program), str(file), str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    with gateway:
+        assert gateway.stdout is not None
+        line = await anyio.to_thread.run_sync(gateway.stdout.readline)
+        handles = [os.pidfd_open(int(pid)) for pid in line.split()]
+        assert len(handles) == 2
+        gateway.send_signal(signal.SIGKILL)
+    assert await anyio.to_thread.run_sync(wait_until_gone, handles, 10) == 0
+
+
+async def test_a_server_that_ignores_the_end_of_its_input_and_sigterm_is_killed(
+    tmp_path: Path,
+) -> None:
+    script = (
+        "import signal, runpy, sys, threading\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        f"sys.argv = ['raw']; threading.Thread(target=threading.Event().wait).start()\n"
+        f"runpy.run_path({raw_entry()['args'][1]!r}, run_name='__main__')\n"
+    )
+    entry = {"command": sys.executable, "args": ["-c", script]}
+    async with deployed(tmp_path, raw=entry) as servers:
+        one = session(servers)
+        pid = structured(await one.call("show", {}))["pid"]
+        handle = os.pidfd_open(pid)
+        await one.aclose()
+        assert await anyio.to_thread.run_sync(wait_until_gone, [handle], 10) == 0
+
+
+def _raw_processes() -> list[int]:
+    found: list[int] = []
+    for process in below(os.getpid()):
+        try:
+            line = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"raw_stdio_server" in line:
+            found.append(process.pid)
+    return found

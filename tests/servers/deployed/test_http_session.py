@@ -1,0 +1,394 @@
+"""Sessions with servers at URLs: both eras, headers, answer streams, restarts, broken answers, redirects."""
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.abc import SocketStream
+from starlette.types import Receive, Scope, Send
+
+from astra_mcp.errors import UpstreamError
+from astra_mcp.exchange import Era, Exchange
+from astra_mcp.types import CallOutcome, JsonObject, PastCall
+from servers.deployed import http_client, streamable
+
+from deployed_workshop import MemoryChannel, deployed, over_http, session, until
+from talkative_server import MemoryEvents, Recording, Talkative
+
+ERAS = list(Era)
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("is_json", [True, False])
+async def test_calls_are_answered_in_both_eras_and_both_forms(
+    tmp_path: Path, era: Era, is_json: bool
+) -> None:
+    talkative = Talkative()
+    app = talkative.server().streamable_http_app(json_response=is_json)
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        one = session(servers)
+        reply = await one.call("count", {}, Exchange(era=era))
+        assert reply.result.text == "1"
+        refused = await one.call("unknown", {}, Exchange(era=era))
+        assert refused.result.refusal is not None
+        assert refused.result.refusal["code"] == -32602
+        connection = one.connection
+        assert connection is not None
+        assert connection.era is era
+
+
+async def test_each_session_has_a_session_of_its_own_that_ends_with_it(tmp_path: Path) -> None:
+    talkative = Talkative()
+    app = Recording(talkative.server().streamable_http_app(json_response=True))
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        one, two = session(servers, key="1"), session(servers, key="2")
+        texts = [(await s.call("count", {})).result.text for s in (one, two, one)]
+        assert texts == ["1", "1", "2"]
+        await one.aclose()
+        assert app.methods().count("DELETE") == 1
+        assert (await two.call("count", {})).result.text == "2"
+
+
+async def test_a_modern_request_names_what_it_asks_in_its_headers(tmp_path: Path) -> None:
+    app = Recording(Talkative().server().streamable_http_app(json_response=True))
+    entry = {"url": "", "headers": {"Authorization": "Bearer x"}}
+    async with over_http(app) as url, deployed(tmp_path, raw={**entry, "url": url}) as servers:
+        server = servers.find("raw")
+        assert server is not None
+        await server.prepare()
+        one = session(servers, key="abc")
+        await one.call("mirror", {"region": "Zürich"}, Exchange(era=Era.MODERN))
+        headers = [h for _, h in app.requests if h.get("mcp-method") == "tools/call"][-1]
+        assert headers["mcp-name"] == "mirror"
+        assert headers["mcp-protocol-version"] == "2026-07-28"
+        assert headers["mcp-param-region"] == "=?base64?WsO8cmljaA==?="
+        assert headers["astra-episode-key"] == "abc"
+        assert headers["authorization"] == "Bearer x"
+        assert "mcp-session-id" not in headers
+
+
+async def test_a_shared_server_is_not_told_of_episodes(tmp_path: Path) -> None:
+    app = Recording(Talkative().server().streamable_http_app(json_response=True))
+    async with over_http(app) as url:
+        async with deployed(tmp_path, raw={"url": url, "isolation": "shared"}) as servers:
+            texts = [(await session(servers, key=k).call("count", {})).result.text for k in "ab"]
+            assert texts == ["1", "2"]
+        assert not any("astra-episode-key" in headers for _, headers in app.requests)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_progress_of_a_call_comes_on_its_own_stream(tmp_path: Path, era: Era) -> None:
+    app = Talkative().server().streamable_http_app()
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        channel = MemoryChannel()
+        exchange = Exchange(era=era, meta={"progressToken": "mine"}, channel=channel)
+        assert (await session(servers).call("report", {}, exchange)).result.text == "reported"
+        assert [(p["progress"], p["progressToken"]) for _, p in channel.told] == [
+            (step, "mine") for step in (0, 1, 2)
+        ]
+
+
+async def test_a_servers_request_comes_back_with_the_clients_answer(tmp_path: Path) -> None:
+    app = Talkative().server().streamable_http_app()
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        answer: JsonObject = {"action": "accept", "content": {"name": "Ann"}}
+        channel = MemoryChannel(capabilities={"elicitation": {}}, answers=[answer])
+        reply = await session(servers).call("elicit", {}, Exchange(channel=channel))
+        assert reply.result.text == "accept {'name': 'Ann'}"
+        assert channel.asked[0][0] == "elicitation/create"
+
+
+@pytest.mark.parametrize(
+    ("era", "is_json"),
+    # In the modern era a call is cancelled by hanging up; the SDK notices that where it streams.
+    [(Era.HANDSHAKE, True), (Era.HANDSHAKE, False), (Era.MODERN, False)],
+)
+async def test_a_cancelled_call_ends_at_the_server(tmp_path: Path, era: Era, is_json: bool) -> None:
+    talkative = Talkative()
+    app = talkative.server().streamable_http_app(json_response=is_json)
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        one = session(servers)
+
+        async def wait() -> None:
+            await one.call("wait", {}, Exchange(era=era))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            await talkative.waiting.wait()
+            group.cancel_scope.cancel()
+        with anyio.fail_after(10):
+            await talkative.was_cancelled.wait()
+        assert (await one.call("count", {}, Exchange(era=era))).result.text == "2"
+
+
+async def test_an_answer_whose_stream_broke_off_is_fetched_and_not_asked_for_again(
+    tmp_path: Path,
+) -> None:
+    talkative = Talkative()
+    app = talkative.server().streamable_http_app(event_store=MemoryEvents(), retry_interval=10)
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        assert (await session(servers).call("drop", {})).result.text == "fetched"
+        assert sum(talkative.calls.values()) == 1
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_changed_tool_list_is_noticed(tmp_path: Path, era: Era) -> None:
+    talkative = Talkative()
+    app = talkative.server().streamable_http_app()
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        server = servers.find("raw")
+        assert server is not None
+        await server.prepare()
+        version = server.version
+        told: list[str] = []
+        servers.watch(told.append)
+        one = session(servers)
+        await one.call("count", {}, Exchange(era=era))
+        if era is Era.MODERN:
+            await until(lambda: bool(talkative.bus._listeners))  # pyright: ignore[reportPrivateUsage]
+        await one.call("grow", {}, Exchange(era=era))
+        await until(lambda: "raw" in told)
+        assert server.tools[-1].name == "grown_7"
+        assert server.version != version
+
+
+# --- restarts ------------------------------------------------------------------------------------
+
+
+async def test_a_session_that_the_server_forgot_has_lost_its_state(tmp_path: Path) -> None:
+    talkative = Talkative()
+    app = Recording(talkative.server().streamable_http_app(json_response=True))
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        one = session(servers)
+        await one.call("count", {})
+        async with restarted(app, talkative):
+            for _ in range(2):
+                with pytest.raises(UpstreamError, match=r"HTTP 404.*lost"):
+                    await one.call("count", {})
+            assert sum(talkative.calls.values()) == 1
+
+
+async def test_a_session_without_calls_and_a_shared_one_begin_anew(tmp_path: Path) -> None:
+    talkative = Talkative()
+    app = Recording(talkative.server().streamable_http_app(json_response=True))
+    async with over_http(app) as url:
+        shared = {"url": url, "isolation": "shared"}
+        async with deployed(tmp_path, raw={"url": url}, shared=shared) as servers:
+            fresh, all_ = session(servers), session(servers, "shared")
+            await fresh.request("ping", {}, Exchange())
+            await all_.call("count", {})
+            async with restarted(app, talkative):
+                assert (await fresh.call("count", {})).result.text == "1"
+                assert (await all_.call("count", {})).result.text == "1"
+
+
+async def test_a_modern_session_has_nothing_to_lose(tmp_path: Path) -> None:
+    talkative = Talkative()
+    app = Recording(talkative.server().streamable_http_app(json_response=True))
+    past = [PastCall(tool="count", arguments={}, outcome=CallOutcome.APPLIED)]
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        one = session(servers, past=past)
+        modern = Exchange(era=Era.MODERN)
+        await one.call("count", {}, modern)
+        async with restarted(app, talkative):
+            assert (await one.call("count", {}, modern)).result.text == "2"
+
+
+async def test_a_handshake_session_of_before_a_restart_of_the_gateway_is_lost(
+    tmp_path: Path,
+) -> None:
+    past = [PastCall(tool="count", arguments={}, outcome=CallOutcome.APPLIED)]
+    app = Talkative().server().streamable_http_app(json_response=True)
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        with pytest.raises(UpstreamError, match=r"restart.*lost"):
+            await session(servers, past=past).call("count", {})
+
+
+async def test_a_call_waits_for_a_server_that_is_about_to_listen(tmp_path: Path) -> None:
+    async with anyio.create_task_group() as group:
+        async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
+            port = listener.extra_attributes[anyio.abc.SocketAttribute.local_port]()
+        url = f"http://127.0.0.1:{port}/mcp"
+        called = anyio.Event()
+        served = anyio.Event()
+
+        async def serve_later() -> None:
+            await called.wait()
+            app = Talkative().server().streamable_http_app(json_response=True)
+            async with over_http(app, port):
+                await served.wait()
+
+        group.start_soon(serve_later)
+        async with deployed(tmp_path, raw={"url": url}) as servers:
+            called.set()
+            assert (await session(servers).call("count", {})).result.text == "1"
+        served.set()
+
+
+async def test_a_server_that_is_not_there_is_said_to_be_out_of_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("servers.deployed.session.RETRY_SECONDS", (0.01,))
+    async with deployed(tmp_path, raw={"url": "http://127.0.0.1:9/mcp"}) as servers:
+        with pytest.raises(UpstreamError, match=r"upstream raw cannot be reached: .+"):
+            await session(servers).call("count", {})
+
+
+# --- broken answers ------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def restarted(app: Recording, talkative: Talkative) -> AsyncGenerator[None]:
+    """Replace the application by one that knows no session of the first."""
+    fresh = talkative.server().streamable_http_app(json_response=True)
+    async with fresh.router.lifespan_context(fresh):
+        app.app = fresh
+        yield
+
+
+@asynccontextmanager
+async def breaking(
+    answer: Callable[[bytes, SocketStream], Awaitable[None]],
+) -> AsyncGenerator[str]:
+    """A server that answers the handshake of the modern era, and calls as told."""
+
+    async def serve(stream: SocketStream) -> None:
+        async with stream:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += await stream.receive()
+            head, _, body = head.partition(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)
+            while len(body) < length:
+                body += await stream.receive()
+            message = json.loads(body)
+            if message["method"] == "server/discover":
+                result: JsonObject = {"supportedVersions": ["2026-07-28"], "capabilities": {}}
+                await stream.send(_http(json.dumps({"id": message["id"], "result": result})))
+            else:
+                await answer(body, stream)
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
+        port = listener.extra_attributes[anyio.abc.SocketAttribute.local_port]()
+        async with anyio.create_task_group() as group:
+            group.start_soon(listener.serve, serve)
+            yield f"http://127.0.0.1:{port}/mcp"
+            group.cancel_scope.cancel()
+
+
+def _http(body: str, kind: str = "application/json", status: str = "200 OK") -> bytes:
+    return (
+        f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n"
+        f"connection: close\r\n\r\n{body}"
+    ).encode()
+
+
+STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (b"", "broke the connection: .+; delivery unknown"),
+        (_http("{}").replace(b"length: 2", b"length: 900"), "delivery unknown"),
+        (STREAM + b'data: {"jsonrpc"', "ended its answer without a result; delivery unknown"),
+        (STREAM, "ended its answer without a result; delivery unknown"),
+        (_http("not json"), "answered what is no JSON-RPC; delivery unknown"),
+        (_http("[1]"), "answered what is no JSON-RPC"),
+        (_http("<h1>Hello</h1>", "text/html"), "answered HTTP 200 with 'text/html', which is no MCP"),
+        (_http("the pool\nis full", "text/plain", "503 Busy"), "answered HTTP 503: the pool"),
+        (_http("who are you", "text/plain", "401 No"), "answered HTTP 401: who are you .check the headers"),
+        (b"garbage\r\n\r\n", "broke the connection: .+; delivery unknown"),
+    ],
+)  # fmt: skip
+async def test_a_broken_answer_is_told_and_the_call_is_not_repeated(
+    tmp_path: Path, sent: bytes, said: str
+) -> None:
+    calls: list[bytes] = []
+
+    async def answer(body: bytes, stream: SocketStream) -> None:
+        calls.append(body)
+        if sent:
+            await stream.send(sent)
+
+    async with breaking(answer) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        with pytest.raises(UpstreamError, match=said):
+            await session(servers).call("count", {}, Exchange(era=Era.MODERN))
+    assert len(calls) == 1
+
+
+async def test_an_answer_without_end_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streamable, "MAX_MESSAGE_BYTES", 10_000)
+
+    async def answer(body: bytes, stream: SocketStream) -> None:
+        del body
+        await stream.send(_http("x" * 50_000))
+
+    async with breaking(answer) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        with pytest.raises(UpstreamError, match="answered more than 9 KiB"):
+            await session(servers).call("count", {}, Exchange(era=Era.MODERN))
+
+
+async def test_a_result_that_is_no_tool_result_becomes_an_error_that_says_so(
+    tmp_path: Path,
+) -> None:
+    async def answer(body: bytes, stream: SocketStream) -> None:
+        number = json.loads(body)["id"]
+        await stream.send(_http(json.dumps({"id": number, "result": {"content": "text"}})))
+
+    async with breaking(answer) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        reply = await session(servers).call("count", {}, Exchange(era=Era.MODERN))
+        assert reply.result.is_error
+        assert "no result of a tool call" in reply.result.text
+
+
+# --- redirects -----------------------------------------------------------------------------------
+
+
+class Redirect:
+    """Sends every request elsewhere."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self.headers: list[tuple[bytes, bytes]] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = [(b"location", self.location.encode())]
+        await send({"type": "http.response.start", "status": 307, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def test_a_redirect_to_another_host_gets_nothing(tmp_path: Path) -> None:
+    other = Recording(Talkative().server().streamable_http_app(json_response=True))
+    async with over_http(other) as target, over_http(Redirect(target)) as url:
+        entry = {"url": url, "headers": {"authorization": "Bearer secret"}}
+        async with deployed(tmp_path, raw=entry) as servers:
+            with pytest.raises(UpstreamError, match="redirects elsewhere, which is not followed"):
+                await session(servers).call("count", {})
+    assert other.requests == []
+
+
+async def test_a_redirect_within_the_origin_is_followed(tmp_path: Path) -> None:
+    app = Talkative().server().streamable_http_app(json_response=True)
+    redirect = Redirect("/mcp")
+
+    async def both(scope: Scope, receive: Receive, send: Send) -> None:
+        old = scope["type"] == "http" and scope["path"] == "/old"
+        await (redirect if old else app)(scope, receive, send)
+
+    async with over_http(both) as url:
+        entry = {"url": url.replace("/mcp", "/old")}
+        async with deployed(tmp_path, raw=entry) as servers:
+            assert (await session(servers).call("count", {})).result.text == "1"
+
+
+async def test_sessions_share_a_few_clients(tmp_path: Path) -> None:
+    link = http_client.HttpLink("http://127.0.0.1:1/mcp")
+    assert len({link.lane() for _ in range(1000)}) == http_client.LANES
