@@ -92,8 +92,16 @@ class AgentPlane:
         self._apps: dict[str, ASGIApp] = {}
         self._news: News | None = None
         self._suspended: SuspendedCalls | None = None
+        self.num_short = 0
+        """Requests answered by the short way."""
+        self.num_long = 0
+        """Requests left to the SDK's server."""
         self._plain: ASGIApp | None = None
         self._streaming: ASGIApp | None = None
+
+    def count_sessions(self) -> int:
+        """How many sessions of the handshake era are open."""
+        return len(self._sessions)
 
     @asynccontextmanager
     async def _open_relay(self) -> AsyncGenerator[Relay]:
@@ -165,6 +173,7 @@ class AgentPlane:
             if self._hot is not None and is_agent_path(scope["path"]):
                 target = target_at(scope["path"])
                 if await self._hot.answer(target, scope, body, send):
+                    self.num_short += 1
                     return
         arrival = await self._admit(scope, send)
         if arrival is None:
@@ -172,6 +181,7 @@ class AgentPlane:
         send = self._watching(arrival, scope, send)
         if body is not None and not await self._is_admitted(arrival.target, scope, body, send):
             return
+        self.num_long += 1
         TARGET.set(arrival.target)
         app = self._app_for(arrival.target, scope)
         session = self._sessions.find(_session_of(scope), arrival.target)

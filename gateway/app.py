@@ -43,6 +43,9 @@ async def open_app(
     metrics.watch_open(episodes.count_open)
     metrics.watch_servers(catalog)
     plane = AgentPlane(catalog, episodes)
+    metrics.watch_plane(
+        ways=lambda: (plane.num_short, plane.num_long), sessions=plane.count_sessions
+    )
     async with (
         open_fleet(seat, rules.control_key) as fleet,
         plane.open(max_body_bytes=rules.max_body_bytes) as agent,
