@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Final
 
+from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode, Tracer
 
@@ -55,15 +56,21 @@ def _call_span(
     }
     if is_capturing():
         attributes["gen_ai.tool.call.arguments"] = canonical_json(dict(arguments)).decode()
-    with making.start_as_current_span(
-        f"tools/call {shown}",
-        kind=SpanKind.SERVER,
-        context=context_of(exchange.meta),
-        attributes=attributes,
-        record_exception=False,
-        set_status_on_exception=False,
-    ):
-        yield
+    found = context_of(exchange.meta)
+    # The whole context is made current, not the parent alone: baggage goes on to the server.
+    token = None if found is None else otel_context.attach(found)
+    try:
+        with making.start_as_current_span(
+            f"tools/call {shown}",
+            kind=SpanKind.SERVER,
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+        ):
+            yield
+    finally:
+        if token is not None:
+            otel_context.detach(token)
 
 
 def note_result(server: str | None, origin: Origin, result: ToolResult) -> None:

@@ -4,14 +4,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Generator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from queue import Queue
-from threading import Thread
-from typing import Any
 
 import pytest
 from opentelemetry import baggage, context, trace
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -27,6 +22,8 @@ from astra_mcp.tracing import (
     tracing_to,
 )
 from astra_mcp.types import JsonObject
+
+from otlp_collector import Collector, open_collector
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = f"00-{TRACE}-b7ad6b7169203331-01"
@@ -180,49 +177,22 @@ def test_injecting_outside_of_any_trace_adds_nothing() -> None:
 
 
 @pytest.fixture
-def collector() -> Generator[tuple[str, "Queue[ExportTraceServiceRequest]"]]:
-    """A real OTLP/HTTP socket; what it is sent stands in the queue."""
-    received: Queue[ExportTraceServiceRequest] = Queue()
-
-    class Collector(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.path == "/v1/traces":
-                received.put(ExportTraceServiceRequest.FromString(body))
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: Any) -> None:
-            del format, args
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", received
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def attributes_of(rows: Any) -> dict[str, Any]:
-    return {row.key: row.value.string_value or row.value.int_value for row in rows}
+def collector() -> Generator[Collector]:
+    with open_collector() as opened:
+        yield opened
 
 
 def test_the_last_spans_reach_the_collector_before_the_end(
-    monkeypatch: pytest.MonkeyPatch, collector: tuple[str, "Queue[ExportTraceServiceRequest]"]
+    monkeypatch: pytest.MonkeyPatch, collector: Collector
 ) -> None:
-    url, received = collector
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
     with open_tracing(worker=3) as is_on:
         assert is_on
         with client_span("tools/call", "add", {}):
             trace_id = current_trace_id()
     assert tracer() is None
-    (sent,) = received.get(timeout=10).resource_spans
-    resource = attributes_of(sent.resource.attributes)
+    resource, (span,) = collector.resource()
     assert (resource["service.name"], resource["astra_mcp.worker"]) == ("astra-mcp", 3)
-    (span,) = sent.scope_spans[0].spans
     assert (span.name, span.trace_id.hex()) == ("tools/call add", trace_id)
 
 
@@ -233,17 +203,15 @@ def test_the_last_spans_reach_the_collector_before_the_end(
 def test_a_service_name_of_the_user_holds(
     *,
     monkeypatch: pytest.MonkeyPatch,
-    collector: tuple[str, "Queue[ExportTraceServiceRequest]"],
+    collector: Collector,
     variable: str,
     value: str,
 ) -> None:
-    url, received = collector
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{url}/v1/traces")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{collector.url}/v1/traces")
     monkeypatch.setenv(variable, value)
     with open_tracing(), client_span("tools/call", "add", {}):
         pass
-    (sent,) = received.get(timeout=10).resource_spans
-    assert attributes_of(sent.resource.attributes)["service.name"] == "mine"
+    assert collector.resource()[0]["service.name"] == "mine"
 
 
 def test_the_console_exporter_writes_to_standard_error_alone(

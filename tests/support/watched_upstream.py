@@ -1,0 +1,168 @@
+"""A real MCP server on a socket that keeps what it is sent, and a gateway over an mcpServers file."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from astra_mcp.cli.listening import bind, listen, url_of
+from astra_mcp.mcp_http import open_http
+from gateway.app import open_app
+from gateway.client import EpisodeClient, GatewayClient
+from gateway.episodes import Episodes, open_episodes
+from gateway.metrics import Metrics
+from gateway.protocol import EpisodeCreated, EpisodeRequest
+from gateway.security import access_rules
+from servers.deployed import DeployedServers, open_deployed
+
+from relayed_servers import DeployedCatalog
+
+CONTROL_KEY = "a-control-key-that-nobody-guesses"
+
+
+@dataclass(frozen=True)
+class Heard:
+    """One HTTP request as it arrived."""
+
+    method: str
+    path: str
+    headers: list[tuple[str, str]]
+    body: dict[str, Any]
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """``_meta`` of the message."""
+        return self.body.get("params", {}).get("_meta", {})
+
+
+@dataclass
+class WatchedUpstream:
+    """A server with one tool, ``look``, whose answer and description a test chooses."""
+
+    url: str = ""
+    answer: str = "a ship"
+    description: str = "Look at the harbour."
+    is_error: bool = False
+    heard: list[Heard] = field(default_factory=list[Heard])
+
+    @property
+    def calls(self) -> list[Heard]:
+        """The tool calls among what was heard."""
+        return [heard for heard in self.heard if heard.body.get("method") == "tools/call"]
+
+    def server(self) -> Server[Any]:
+        """Make the server."""
+
+        async def on_list(*_: Any) -> types.ListToolsResult:
+            schema: dict[str, Any] = {"type": "object", "properties": {}}
+            tool = types.Tool(name="look", description=self.description, input_schema=schema)
+            return types.ListToolsResult(tools=[tool])
+
+        async def on_call(*_: Any) -> types.CallToolResult:
+            text = types.TextContent(type="text", text=self.answer)
+            return types.CallToolResult(content=[text], is_error=self.is_error)
+
+        return Server("harbour", version="1", on_list_tools=on_list, on_call_tool=on_call)
+
+    def hearing(self, app: ASGIApp) -> ASGIApp:
+        """Keep every request, and let the application answer it."""
+
+        async def hear(scope: Scope, receive: Receive, send: Send) -> None:
+            messages: list[Message] = []
+            goes_on = True
+            while goes_on:
+                messages.append(await receive())
+                goes_on = messages[-1].get("more_body", False)
+            body = b"".join(message.get("body", b"") for message in messages)
+            headers = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"]]
+            document: dict[str, Any] = json.loads(body) if body else {}
+            self.heard.append(Heard(scope["method"], scope["path"], headers, document))
+
+            async def again() -> Message:
+                return messages.pop(0) if messages else await receive()
+
+            await app(scope, again, send)
+
+        return hear
+
+
+@asynccontextmanager
+async def open_upstream() -> AsyncGenerator[WatchedUpstream]:
+    """Serve the harbour while the context is open."""
+    upstream = WatchedUpstream()
+    with bind("127.0.0.1", 0) as listener:
+        upstream.url = url_of(listener, "/mcp")
+        async with (
+            open_http(upstream.server()) as app,
+            listen(upstream.hearing(app), listener),
+        ):
+            yield upstream
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeployedGateway:
+    """A gateway over a file of servers."""
+
+    url: str
+    file: Path
+    home: Path
+    episodes: Episodes
+    deployed: DeployedServers
+    control: GatewayClient
+    http: httpx.AsyncClient
+    """Sends no key."""
+    key: str = CONTROL_KEY
+
+    async def open_episode(self, *names: str) -> EpisodeCreated:
+        """Open an episode of these servers."""
+        source = {"kind": "servers", "names": names}
+        return await self.control.create_episode(EpisodeRequest.model_validate({"source": source}))
+
+    async def agent(self, *names: str) -> EpisodeClient:
+        """Open an episode of these servers, and a client of it."""
+        created = await self.open_episode(*names)
+        return EpisodeClient(created.mcp_url, self.control.http)
+
+
+def write_servers(file: Path, servers: Mapping[str, Mapping[str, Any]]) -> Path:
+    """Write an mcpServers file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"mcpServers": servers}))
+    return file
+
+
+@asynccontextmanager
+async def open_deployed_gateway(
+    home: Path, servers: Mapping[str, Mapping[str, Any]], **rules: Any
+) -> AsyncGenerator[DeployedGateway]:
+    """Serve these servers behind a gateway on a real socket while the context is open."""
+    file = write_servers(home / "servers.json", servers)
+    metrics = Metrics()
+    checked = access_rules(host="127.0.0.1", control_key=CONTROL_KEY, **rules)
+    with bind("127.0.0.1", 0) as listener:
+        url = url_of(listener)
+        async with open_deployed(file, home=home) as deployed:
+            catalog = DeployedCatalog(deployed)
+            async with (
+                open_episodes(catalog, home, secret=b"s", sinks=(metrics,)) as episodes,
+                open_app(catalog, episodes, rules=checked, metrics=metrics) as app,
+                listen(app, listener),
+                GatewayClient(url, CONTROL_KEY) as control,
+                httpx.AsyncClient(base_url=url, trust_env=False, timeout=20) as http,
+            ):
+                yield DeployedGateway(
+                    url=url,
+                    file=file,
+                    home=home,
+                    episodes=episodes,
+                    deployed=deployed,
+                    control=control,
+                    http=http,
+                )
