@@ -97,6 +97,7 @@ class Desk:
     called: list[str] = field(default_factory=list[str])
     subscribed: list[str] = field(default_factory=list[str])
     level: str | None = None
+    unsubscribed: anyio.Event = field(default_factory=anyio.Event)
     begun: anyio.Event = field(default_factory=anyio.Event)
     release: anyio.Event = field(default_factory=anyio.Event)
     cancelled: anyio.Event = field(default_factory=anyio.Event)
@@ -196,6 +197,7 @@ class Desk:
     async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:
         del ctx
         self.subscribed.remove(str(params.uri))
+        self.unsubscribed.set()
         return types.EmptyResult()
 
     async def _set(self, ctx: Context, params: types.SetLevelRequestParams) -> Any:
@@ -389,10 +391,26 @@ class RelayGateway:
     control: GatewayClient
 
     @asynccontextmanager
-    async def client(self, path: str, mode: str, **options: Any) -> AsyncGenerator[Client]:
-        """Open the SDK's client at a path."""
+    async def client(
+        self, path: str, mode: str, *, hears: anyio.Event | None = None, **options: Any
+    ) -> AsyncGenerator[Client]:
+        """Open the SDK's client at a path.
+
+        Args:
+            path: Of the endpoint.
+            mode: The era, as the client names it.
+            hears: Set once its stream for news is open (handshake era).
+            options: Of the client.
+        """
+
+        async def note(response: httpx2.Response) -> None:
+            if hears is not None and response.request.method == "GET" and response.is_success:
+                hears.set()
+
         async with (
-            httpx2.AsyncClient(timeout=30, trust_env=False) as http,
+            httpx2.AsyncClient(
+                timeout=30, trust_env=False, event_hooks={"response": [note]}
+            ) as http,
             Client(
                 streamable_http_client(f"{self.url}{path}", http_client=http),
                 mode=mode,  # pyright: ignore[reportArgumentType] - a literal of the SDK

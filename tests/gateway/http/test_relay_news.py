@@ -1,0 +1,192 @@
+"""What changes at a server reaches the clients that it concerns, in both eras, and nobody else."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import mcp_types as types
+import pytest
+from mcp import Client
+from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, ToolsListChanged
+
+from relayed_servers import LEGACY, MODERN, Desk, RelayGateway, open_relay_gateway
+
+WAIT_SECONDS = 20.0
+
+
+class Heard:
+    """What one client was told, and a way to wait for it."""
+
+    def __init__(self) -> None:
+        self.news: list[str] = []
+        self._changed = anyio.Event()
+
+    async def take(self, message: Any) -> None:
+        """Hear a message of the SDK's client."""
+        if isinstance(message, types.ToolListChangedNotification):
+            self.note("tools")
+        elif isinstance(message, types.PromptListChangedNotification):
+            self.note("prompts")
+        elif isinstance(message, types.ResourceUpdatedNotification):
+            self.note(str(message.params.uri))
+
+    def note(self, what: str) -> None:
+        """Remember one piece of news."""
+        self.news.append(what)
+        self._changed.set()
+
+    async def wait_for(self, what: str) -> None:
+        """Wait until this was heard."""
+        with anyio.fail_after(WAIT_SECONDS):
+            while what not in self.news:
+                self._changed = anyio.Event()
+                await self._changed.wait()
+
+
+@asynccontextmanager
+async def hearing(
+    gateway: RelayGateway, path: str, mode: str, *uris: str
+) -> AsyncGenerator[tuple[Client, Heard]]:
+    """Open a client that hears the news of a path."""
+    heard = Heard()
+    if mode == LEGACY:
+        open_ear = anyio.Event()
+        options: Any = {"hears": open_ear, "message_handler": heard.take}
+        async with gateway.client(path, LEGACY, **options) as client:
+            with anyio.fail_after(WAIT_SECONDS):
+                await open_ear.wait()
+            for uri in uris:
+                await client.subscribe_resource(uri)  # pyright: ignore[reportDeprecated] - still spoken
+            yield client, heard
+        return
+    async with gateway.client(path, MODERN) as client, anyio.create_task_group() as group:
+        listening = client.listen(
+            tools_list_changed=True, prompts_list_changed=True, resource_subscriptions=list(uris)
+        )
+        async with listening as subscription:
+
+            async def hear() -> None:
+                async for event in subscription:
+                    match event:
+                        case ToolsListChanged():
+                            heard.note("tools")
+                        case PromptsListChanged():
+                            heard.note("prompts")
+                        case ResourceUpdated(uri=uri):
+                            heard.note(uri)
+                        case _:
+                            pass
+
+            group.start_soon(hear)
+            yield client, heard
+            group.cancel_scope.cancel()
+
+
+ways = pytest.mark.parametrize("mode", [LEGACY, MODERN], ids=["2025", "2026"])
+speech = pytest.mark.parametrize("speaks", ["handshake", "modern"])
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+
+
+@ways
+async def test_a_changed_list_of_tools_is_told_at_its_endpoint_and_at_that_of_all(
+    tmp_path: Path, mode: str
+) -> None:
+    async with (
+        open_relay_gateway(tmp_path, Desk("apple"), Desk("berry")) as gateway,
+        hearing(gateway, "/servers/apple/mcp", mode) as (_, at_apple),
+        hearing(gateway, "/servers/berry/mcp", mode) as (berry, at_berry),
+        hearing(gateway, "/mcp", mode) as (_, at_all),
+        gateway.client("/servers/apple/mcp", LEGACY) as changing,
+    ):
+        await changing.list_tools()
+        await changing.call_tool("grow", {})
+        await at_apple.wait_for("tools")
+        await at_all.wait_for("tools")
+        names = [t.name for t in (await changing.list_tools()).tools]
+        assert names[-1] == "grown"
+        # A later piece of news shows that nothing came before it.
+        await berry.list_tools()
+        await berry.call_tool("grow", {})
+        await at_berry.wait_for("tools")
+        assert at_berry.news.count("tools") == 1
+        assert at_apple.news.count("tools") == 1
+
+
+@ways
+async def test_a_server_that_is_added_is_told_at_the_endpoint_of_all(
+    tmp_path: Path, mode: str
+) -> None:
+    late = Desk("late")
+    async with (
+        open_relay_gateway(tmp_path, Desk("apple")) as gateway,
+        hearing(gateway, "/servers/apple/mcp", mode) as (_, at_apple),
+        hearing(gateway, "/mcp", mode) as (client, at_all),
+    ):
+        gateway.deployed.mount("late", late.make)
+        await at_all.wait_for("tools")
+        names = [t.name for t in (await client.list_tools()).tools]
+        assert "late__say" in names
+        assert at_apple.news == []
+
+
+@speech
+@ways
+async def test_an_updated_resource_is_told_to_those_who_subscribed_in_this_state(
+    tmp_path: Path, speaks: str, mode: str
+) -> None:
+    desk = Desk("desk", speaks=speaks)
+    path, mine, others = "/servers/desk/mcp", "?caller=me", "?caller=other"
+    async with (
+        open_relay_gateway(tmp_path, desk) as gateway,
+        hearing(gateway, f"{path}{mine}", mode, "desk://item/1") as (client, heard),
+        hearing(gateway, f"{path}{others}", mode, "desk://item/2") as (_, other),
+    ):
+        await client.call_tool("touch", {"uri": "desk://item/1"})
+        await heard.wait_for("desk://item/1")
+        assert "desk://item/1" not in other.news
+
+
+@ways
+async def test_a_listener_subscribes_at_a_server_of_the_other_era_and_leaves_it(
+    tmp_path: Path, mode: str
+) -> None:
+    desk = Desk("desk", speaks="handshake")
+    async with open_relay_gateway(tmp_path, desk) as gateway:
+        async with hearing(gateway, "/servers/desk/mcp", mode, "desk://item/1") as (client, _):
+            assert desk.subscribed == ["desk://item/1"]
+            if mode == LEGACY:
+                await client.unsubscribe_resource(  # pyright: ignore[reportDeprecated] - still spoken
+                    "desk://item/1"
+                )
+        with anyio.fail_after(WAIT_SECONDS):
+            await desk.unsubscribed.wait()
+        assert desk.subscribed == []
+
+
+@ways
+async def test_a_merged_endpoint_tells_of_a_resource_of_one_of_its_servers(
+    tmp_path: Path, mode: str
+) -> None:
+    desks = [Desk("apple"), Desk("berry", speaks="handshake")]
+    async with (
+        open_relay_gateway(tmp_path, *desks) as gateway,
+        hearing(gateway, "/mcp", mode, "berry://item/1") as (client, heard),
+    ):
+        await client.call_tool("berry__touch", {"uri": "berry://item/1"})
+        await heard.wait_for("berry://item/1")
+        await heard.wait_for("prompts")
+
+
+async def test_a_get_without_a_session_is_405(
+    tmp_path: Path,
+) -> None:
+    async with (
+        open_relay_gateway(tmp_path, Desk("desk")) as gateway,
+        httpx.AsyncClient(trust_env=False) as http,
+    ):
+        for path in ("/mcp", "/servers/desk/mcp"):
+            answer = await http.get(f"{gateway.url}{path}", headers={"Accept": "text/event-stream"})
+            assert (answer.status_code, answer.headers["allow"]) == (405, "POST, DELETE")
