@@ -15,6 +15,7 @@ from mcp_types import (
     ListRootsResult,
     LoggingMessageNotificationParams,
     PromptReference,
+    ResourceUpdatedNotification,
     Root,
     TextContent,
     TextResourceContents,
@@ -29,6 +30,8 @@ pytestmark = pytest.mark.timeout(400)  # the first run installs the server
 SERVER = "everything"
 NOTE = "demo://resource/dynamic/text/7"
 DOCUMENT = "demo://resource/static/document/architecture.md"
+GRAPH = "memory://knowledge-graph"
+ADA = {"entities": [{"name": "Ada", "entityType": "person", "observations": ["counts"]}]}
 WAIT_SECONDS = 20
 
 
@@ -51,6 +54,14 @@ async def url(
     state = await control.close_episode(episode.id)
     assert {call.origin for call in record.calls} <= {Origin.TOOL}
     assert state.status is EpisodeStatus.CLOSED
+
+
+async def place(where: str, gateway: Any, control: GatewayClient, name: str) -> str:
+    """A server by itself, or in an episode."""
+    if where == "endpoint":
+        return gateway.server_url(name)
+    source = SourceServers(kind="servers", names=(name,))
+    return (await control.create_episode(EpisodeRequest(source=source))).mcp_url
 
 
 async def test_resources_are_listed_and_read(url: str, sdk: Any, era: str) -> None:
@@ -182,6 +193,47 @@ async def test_a_client_that_cannot_be_asked_gets_the_servers_error(
     assert "trigger-sampling-request" in names
     assert result.is_error
     assert "sampling" in text_of(result).lower()
+
+
+@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+@pytest.mark.parametrize("where", ["endpoint", "episode"])
+async def test_a_client_of_the_handshake_era_hears_of_what_it_subscribed_to(
+    where: str, gateway: Any, control: GatewayClient, sdk: Any
+) -> None:
+    heard: list[Any] = []
+    came = anyio.Event()
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, ResourceUpdatedNotification):
+            heard.append(str(message.params.uri))
+            came.set()
+
+    url = await place(where, gateway, control, "memory")
+    async with sdk(url, "legacy", message_handler=hear) as client:
+        await client.subscribe_resource(GRAPH)
+        await client.call_tool("create_entities", ADA)
+        with anyio.fail_after(WAIT_SECONDS):
+            await came.wait()
+        graph = await client.read_resource(GRAPH)
+    assert heard == [GRAPH]
+    assert '"Ada"' in graph.contents[0].text
+
+
+@pytest.mark.parametrize("where", ["endpoint", "episode"])
+async def test_a_client_of_the_modern_era_hears_of_what_it_listens_for(
+    where: str, gateway: Any, control: GatewayClient, sdk: Any
+) -> None:
+    url = await place(where, gateway, control, "memory")
+    async with (
+        sdk(url, "2026-07-28") as client,
+        client.listen(resource_subscriptions=[GRAPH]) as news,
+    ):
+        await client.call_tool("create_entities", ADA)
+        with anyio.fail_after(WAIT_SECONDS):
+            event = await anext(news)
+        graph = await client.read_resource(GRAPH)
+    assert str(event.uri) == GRAPH
+    assert '"Ada"' in graph.contents[0].text
 
 
 async def test_images_and_structured_results_pass_unchanged(url: str, sdk: Any, era: str) -> None:
