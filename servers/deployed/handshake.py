@@ -9,6 +9,7 @@ from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
     PROTOCOL_VERSION_META_KEY,
+    UNSUPPORTED_PROTOCOL_VERSION,
 )
 from mcp_types.version import (
     HANDSHAKE_PROTOCOL_VERSIONS,
@@ -60,7 +61,12 @@ async def _discover(peer: Peer, name: str) -> EraFacts:
         CLIENT_CAPABILITIES_META_KEY: {},
     }
     try:
-        result = await peer.request("server/discover", {"_meta": meta})
+        try:
+            result = await peer.request("server/discover", {"_meta": meta})
+        except RelayedError as error:
+            if not _offers_version(error):
+                raise
+            result = await peer.request("server/discover", {"_meta": meta})
     except RelayedError as error:
         raise OtherEraError(
             f"upstream {name} does not speak {LATEST_MODERN_VERSION}: {error}"
@@ -76,6 +82,17 @@ async def _discover(peer: Peer, name: str) -> EraFacts:
     if not any(v in MODERN_PROTOCOL_VERSIONS for v in offered):
         raise OtherEraError(f"upstream {name} offers {offered}, not {LATEST_MODERN_VERSION}")
     return _facts(result, LATEST_MODERN_VERSION)
+
+
+def _offers_version(error: RelayedError) -> bool:
+    """Tell whether a server that refuses a version asks for one that we speak, as MCP lets it."""
+    data = as_object(error.data) or {}
+    offered = data.get("supported")
+    return (
+        error.code == UNSUPPORTED_PROTOCOL_VERSION
+        and isinstance(offered, list)
+        and LATEST_MODERN_VERSION in offered
+    )
 
 
 async def _initialize(peer: Peer, capabilities: Mapping[str, JsonValue], name: str) -> EraFacts:
