@@ -3,8 +3,8 @@
 Knows every transport and the card; knows neither sessions nor what is asked over a connection.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import anyio
@@ -57,6 +57,8 @@ class Connection:
     """Names of the tools when they were last asked for here, by a client that cannot do all."""
     log_level: str | None = None
     """As last set by a request of the handshake era."""
+    tells: anyio.Event = field(default_factory=anyio.Event)
+    """Set once the server has said that it tells of the changes that are wanted here, or that it will not."""
 
     async def aclose(self) -> None:
         """Close it; closing twice is allowed."""
@@ -224,6 +226,7 @@ class HttpRoute:
         name: str,
         is_old: bool,
         may_fall_back: bool,
+        redact: Callable[[str], str],
     ) -> None:
         """Connect to nothing yet.
 
@@ -234,6 +237,7 @@ class HttpRoute:
             name: Of the server, for messages.
             is_old: It is known to speak the transport of 2024-11-05.
             may_fall_back: It may turn out to.
+            redact: Takes secrets out of what a server says.
         """
         self._link = HttpLink(url)
         self._headers = dict(headers)
@@ -241,6 +245,7 @@ class HttpRoute:
         self._name = name
         self._is_old = is_old
         self._may_fall_back = may_fall_back
+        self._redact = redact
 
     async def make(self, opening: Opening, card: Card) -> Peer:
         """Make a peer of Streamable HTTP, or of the old transport where that is known."""
@@ -253,6 +258,7 @@ class HttpRoute:
             hear=opening.hear,
             is_shared=opening.is_shared,
             headers=self._all_headers(opening),
+            redact=self._redact,
         )
 
     async def make_old(self, opening: Opening) -> Peer | None:
@@ -335,24 +341,33 @@ class Connector:
         for era in eras:
             if peers[-1].fault is not None:
                 peers.append(await self._route.make(opening, card))
+            is_known = card.eras.get(era) is not None
             try:
-                facts = await self._begin(
-                    peers[-1], era, opening, is_known=card.eras.get(era) is not None
-                )
+                facts = await self._begin(peers[-1], era, opening, is_known=is_known)
             except OtherEraError as error:
                 refusals.append(error)
-                continue
             except StatusError as error:
-                facts = await self._fall_back(peers, opening, error)
-                card = Card(eras=card.eras, tools=card.tools, is_old_sse=True)
-            card = card.with_era(era, facts)
-            for missing in eras[: len(refusals)]:
-                card = card.with_era(missing, None)
-            self._learn(card)
-            return Connection(
-                peer=peers[-1], era=era, facts=facts, key=opening.key, declared=opening.capabilities
-            )
-        raise refusals[-1]
+                if error.status not in _NO_STREAMABLE:
+                    raise
+                refusals.append(error)
+            else:
+                return self._agreed(peers[-1], era, facts, eras[: len(refusals)], opening, card)
+        return await self._fall_back(peers, opening, card, refusals)
+
+    def _agreed(
+        self,
+        peer: Peer,
+        era: Era,
+        facts: EraFacts,
+        missing: Sequence[Era],
+        opening: Opening,
+        card: Card,
+    ) -> Connection:
+        card = card.with_era(era, facts)
+        for other in missing:
+            card = card.with_era(other, None)
+        self._learn(card)
+        return Connection(peer=peer, era=era, facts=facts, key=opening.key)
 
     async def _begin(self, peer: Peer, era: Era, opening: Opening, *, is_known: bool) -> EraFacts:
         """Open the conversation; a server of unknown age that fails at a modern opening may be an old one."""
@@ -371,9 +386,16 @@ class Connector:
             raise OtherEraError(f"upstream {self._name} does not answer server/discover")
         raise AssertionError("unreachable")
 
-    async def _fall_back(self, peers: list[Peer], opening: Opening, error: StatusError) -> EraFacts:
-        old = await self._route.make_old(opening) if error.status in _NO_STREAMABLE else None
+    async def _fall_back(
+        self, peers: list[Peer], opening: Opening, card: Card, refusals: Sequence[UpstreamError]
+    ) -> Connection:
+        """Try the transport of 2024-11-05 where a server knows nothing of the one after it."""
+        is_old = any(isinstance(refusal, StatusError) for refusal in refusals)
+        old = await self._route.make_old(opening) if is_old else None
         if old is None:
-            raise error
+            raise refusals[-1]
         peers.append(old)
-        return await begin(old, Era.HANDSHAKE, opening.capabilities, name=self._name)
+        era = Era.HANDSHAKE
+        facts = await begin(old, era, opening.capabilities, name=self._name)
+        card = Card(eras=card.eras, tools=card.tools, is_old_sse=True)
+        return self._agreed(old, era, facts, [Era.MODERN], opening, card)

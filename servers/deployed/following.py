@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.exchange import SILENT, Era
 from astra_mcp.types import JsonObject, JsonValue
+from servers.deployed.background import start
 from servers.deployed.connecting import Connection
 from servers.deployed.messages import as_object, with_meta
 
@@ -43,6 +44,7 @@ class Follower:
             wanted: Of a ``SubscriptionFilter``, less the tools; what the server cannot tell is left out.
         """
         if connection.era is not Era.MODERN or connection.peer.fault is not None:
+            connection.tells.set()
             return
         key = id(connection)
         owners = self._wanted.setdefault(key, {})
@@ -59,10 +61,12 @@ class Follower:
             self._running[key] = (before, scope)
             return
         scope.cancel()
+        connection.tells.set()
         if asked:
+            connection.tells = anyio.Event()
             scope = anyio.CancelScope()
             self._running[key] = (asked, scope)
-            self._tasks.start_soon(self._listen, connection, asked, scope)
+            start(self._tasks, self._listen, connection, asked, scope)
 
     def leave(self, connection: Connection) -> None:
         """A connection is about to be closed."""
@@ -90,10 +94,12 @@ class Follower:
                     pause = FIRST_PAUSE
                 except RelayedError as error:
                     _log.info("upstream %s tells of no changes: %s", self._name, error)
+                    connection.tells.set()
                     return
                 except UpstreamError as error:
                     _log.debug("upstream %s stopped telling of changes: %s", self._name, error)
                     pause = min(2 * pause, LONGEST_PAUSE)
+                connection.tells.set()
                 await anyio.sleep(pause)
 
 

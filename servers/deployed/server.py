@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup
 
-from astra_mcp.errors import UpstreamError
+from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.exchange import Era, Hear
 from astra_mcp.types import (
     JsonObject,
@@ -24,6 +24,7 @@ from astra_mcp.types import (
     ToolSpec,
     canonical_json,
 )
+from servers.deployed.background import start
 from servers.deployed.card import Card, CardFile
 from servers.deployed.connecting import Connection, Connector, Opening, Route
 from servers.deployed.following import Follower
@@ -231,6 +232,8 @@ class DeployedServer:
         ear = _Ear(opening.hear, self._refresh)
         try:
             connection = await self._connector.open(replace(opening, hear=ear.hear), self._card)
+        except BusyError:
+            raise  # it is well, and wanted by many
         except UpstreamError as error:
             self._status = (ServerStatus.FAILED, str(error))
             self._counts["failed"] += 1
@@ -254,7 +257,9 @@ class DeployedServer:
             return connection
 
     async def drop(self, connection: Connection) -> None:
-        """Close a connection that failed."""
+        """Close a connection that failed, or that is needed no more."""
+        if connection.peer.fault is not None:
+            self._status = (ServerStatus.FAILED, f"upstream {self._name} {connection.peer.fault}")
         for era, shared in tuple(self._shared.items()):
             if shared is connection:
                 del self._shared[era]
@@ -314,7 +319,7 @@ class DeployedServer:
         self._stale = connection
         if not self._is_refreshing:
             self._is_refreshing = True
-            self._tasks.start_soon(self._refresh_on)
+            start(self._tasks, self._refresh_on)
 
     async def _refresh_on(self) -> None:
         try:
@@ -382,5 +387,8 @@ class _Ear:
         if method == "notifications/tools/list_changed":
             if self.connection is not None:
                 self._refresh(self.connection)
-        elif method != "notifications/subscriptions/acknowledged":
+        elif method == "notifications/subscriptions/acknowledged":
+            if self.connection is not None:
+                self.connection.tells.set()
+        else:
             self._go_on(method, params)

@@ -23,6 +23,8 @@ __all__ = ["DeployedSession", "SessionHost"]
 
 RETRY_SECONDS: Final = (0.1, 0.4, 0.8, 1.2, 1.5)
 """Pauses between attempts to send what was certainly not sent."""
+FOLLOW_SECONDS: Final = 2.0
+"""How long a server may take to say that it tells of changes; then requests go on without that."""
 LEVELS: Final = (
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
 )  # fmt: skip
@@ -141,7 +143,7 @@ class DeployedSession:
         if method in ("resources/subscribe", "resources/unsubscribe", "logging/setLevel", "ping"):
             connection = await self._connect(exchange)
             if connection.era is Era.MODERN:
-                return self._translate(connection, method, params)
+                return await self._translate(connection, method, params)
         return await self._send(method, {**params, **exchange.params}, exchange, None)
 
     def watch(self, hear: Hear) -> None:
@@ -288,7 +290,7 @@ class DeployedSession:
                     await self._host.drop(connection)
                 self._require_open()
             self._connection = connection
-            self._follow(connection)
+            await self._follow_first(connection)
             return connection
 
     async def _open(self, exchange: Exchange) -> Connection:
@@ -326,13 +328,22 @@ class DeployedSession:
             wanted["resourceSubscriptions"] = list(self._subscribed)
         self._host.follow(connection, self, wanted)
 
-    def _translate(self, connection: Connection, method: str, params: JsonObject) -> JsonObject:
+    async def _follow_first(self, connection: Connection) -> None:
+        """Have the server tell of changes before it is asked for one, so that none is missed."""
+        self._follow(connection)
+        if connection.era is Era.MODERN:
+            with anyio.move_on_after(FOLLOW_SECONDS):
+                await connection.tells.wait()
+
+    async def _translate(
+        self, connection: Connection, method: str, params: JsonObject
+    ) -> JsonObject:
         if method == "logging/setLevel":
             self._log_level = str(params.get("level"))
         uri = str(params.get("uri"))
         if method == "resources/subscribe":
             self._subscribed[uri] = None
-            self._follow(connection)
+            await self._follow_first(connection)
         elif method == "resources/unsubscribe" and self._subscribed.pop(uri, ...) is None:
             self._follow(connection)
         return {}
