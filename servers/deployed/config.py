@@ -200,8 +200,12 @@ def _expanded(where: str, name: str, server: ServerEntry, environ: Mapping[str, 
 
 
 def _check_url(where: str, url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a wrong port, a bracket left open
+        is_whole = False
+    if not is_whole or not url.isprintable() or " " in url:
         msg = f"{where}: url: write a full address, such as https://example.com/mcp"
         raise ConfigError(msg)
 

@@ -100,6 +100,8 @@ def read_tools(documents: Sequence[Mapping[str, Any]], *, name: str) -> ToolList
 
 def _spec(document: Mapping[str, Any], name: str) -> ToolSpec | None:
     fault = json_fault(document)
+    if fault is None and not str(document.get("name", "")).isprintable():
+        fault = "its name holds characters that cannot be printed"
     if fault is None:
         try:
             return ToolSpec(

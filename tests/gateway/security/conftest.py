@@ -2,7 +2,15 @@
 
 import base64
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +43,8 @@ from gateway.keys import derive_secret
 from gateway.metrics import Metrics
 from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.security import access_rules
+
+from watched_upstream import DeployedGateway
 
 CONTROL_KEY = "a-control-key-that-nobody-guesses"
 API_KEY = "an-api-key-that-nobody-guesses"
@@ -416,3 +426,22 @@ def style(request: pytest.FixtureRequest) -> str:
 def place(request: pytest.FixtureRequest) -> str:
     """One of the agent plane's endpoints."""
     return request.param
+
+
+@pytest.fixture
+def knock() -> Callable[..., Awaitable[Guarded]]:
+    """Knocks at a gateway over deployed servers, the first of which is taken for ``coins``."""
+
+    async def at(gateway: DeployedGateway, *names: str) -> Guarded:
+        created = await gateway.open_episode(*names)
+        return Guarded(
+            url=gateway.url,
+            home=gateway.home,
+            catalog=ProbeCatalog([]),
+            episodes=gateway.episodes,
+            http=gateway.http,
+            key=gateway.key,
+            episode={"id": created.id},
+        )
+
+    return at
