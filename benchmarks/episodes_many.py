@@ -1,6 +1,6 @@
 """Thousands of episodes open at once behind several workers: does each answer, and with its own state?
 
-    python benchmarks/episodes_many.py [--episodes 2048] [--workers 2] [--json FILE]
+    python -P benchmarks/episodes_many.py [--episodes 2048] [--workers 2] [--json FILE]
 
 Starts ``astra-mcp serve --workers N`` under an empty home. Every episode gets a nonce that no other has:
 one call writes it into the episode's state, a second one, after all episodes have theirs, reads it back. An
