@@ -103,11 +103,15 @@ def read_request(scope: Scope, body: bytes) -> HotRequest | None:
         return None
     said = cast("dict[str, Any]", message)
     session = headers.get(b"mcp-session-id")
-    version = headers.get(b"mcp-protocol-version", b"").strip(b" \t")
+    version = headers.get(b"mcp-protocol-version")
+    if version is not None:
+        version = version.strip(b" \t")
     request: HotRequest | None = None
     if version == _MODERN_HEADER:
         request = _read_modern(said, headers)
-    elif session is not None and takes_streams and (not version or version in _HANDSHAKE_HEADERS):
+    elif (
+        session is not None and takes_streams and (version is None or version in _HANDSHAKE_HEADERS)
+    ):
         request = _read_handshake(said, session.strip(b" \t"))
     if request is not None:
         request.authorization = headers.get(b"authorization", b"")

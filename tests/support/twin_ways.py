@@ -1,0 +1,333 @@
+"""One gateway asked twice: by the short way and by the SDK alone, with the same raw requests.
+
+Each way has episodes, callers and sessions of its own, so that what one of them does is not seen by the
+other.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+from unittest.mock import patch
+
+import orjson
+from starlette.types import ASGIApp, Message, Scope, Send
+
+from astra_mcp.errors import UnknownNameError, UpstreamError
+from astra_mcp.exchange import SILENT, Exchange
+from astra_mcp.reward import JobItem
+from astra_mcp.types import (
+    CallOutcome,
+    JsonValue,
+    Origin,
+    PastCall,
+    ServerKind,
+    ToolResult,
+    ToolSpec,
+    UpstreamReply,
+)
+from gateway.app import open_app
+from gateway.episodes import Episodes, open_episodes
+from gateway.hot_path import HotPath
+from gateway.metrics import Metrics
+from gateway.protocol import EnvironmentInfo, EpisodeRequest, GoldCall, Upstream
+from gateway.security import access_rules
+from gateway.targets import Target
+
+from tools_only import ToolsOnly, Unchanging
+
+KEY = "a control key for these tests"
+MODERN = "2026-07-28"
+PREFIX = "io.modelcontextprotocol/"
+RESULTS: Mapping[str, ToolResult] = {
+    "fail": ToolResult.from_text("no such colour", is_error=True),
+    "structure": ToolResult.from_value(
+        {"red": 1, "none": None, "deep": {"x": [1.5]}}, structured=True
+    ),
+    "list": ToolResult(content=(), structured=[1, 2]),
+    "two": ToolResult(
+        content=({"type": "text", "text": "a"}, {"type": "text", "text": "\u00e9\u4e2d"})
+    ),
+    "image": ToolResult(
+        content=({"type": "image", "data": "AAAA", "mimeType": "image/png", "own": 1},)
+    ),
+    "annotated": ToolResult(
+        content=({"type": "text", "text": "a", "annotations": {"priority": 0.5}},)
+    ),
+    "strange": ToolResult(content=({"type": "smell", "of": "paint"},)),
+    "meta": ToolResult(content=(), meta={"dev.example/cost": 3}),
+    "named": ToolResult(content=(), meta={f"{PREFIX}serverInfo": {"name": "p", "version": "0"}}),
+    "refuse": ToolResult(
+        content=({"type": "text", "text": "no"},),
+        is_error=True,
+        refusal={"code": -32055, "message": "no", "data": {"why": "paint"}},
+    ),
+    "ask": ToolResult(content=(), asks={"requestState": "s"}),
+}
+"""What each tool answers; ``echo`` answers its arguments, ``break`` fails its server."""
+
+_ask_the_sdk: ContextVar[bool] = ContextVar("ask_the_sdk", default=False)
+
+
+@dataclass
+class Palette(ToolsOnly):
+    """A server with every kind of result."""
+
+    name: str = "palette"
+    kind: ServerKind = ServerKind.EMULATOR
+    version: str = "v1"
+    marks: tuple[str, ...] = ()
+    tools: tuple[ToolSpec, ...] = tuple(
+        ToolSpec(
+            name=name,
+            description=f"Tool {name}",
+            input_schema={"type": "object", "properties": {}},
+            output_schema={"type": "object"} if name == "structure" else None,
+            extra={"title": "A title"} if name == "two" else {},
+        )
+        for name in ("echo", "break", *RESULTS)
+    )
+    heard: list[Exchange] = field(default_factory=list[Exchange])
+
+    def open_session(self, *, key: str, seed: int, past: Sequence[PastCall] = ()) -> "Palette":
+        """There is no state."""
+        del key, seed, past
+        return self
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
+    ) -> UpstreamReply:
+        """Answer what the tool's name says."""
+        self.heard.append(exchange)
+        if tool == "break":
+            raise UpstreamError("upstream palette closed")
+        text = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS).decode()
+        result = RESULTS.get(tool) or ToolResult.from_text(text)
+        return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+class PaletteCatalog(Unchanging):
+    """One server, and no environment."""
+
+    def __init__(self, palette: Palette) -> None:
+        self._palette = palette
+
+    def environments(self) -> Sequence[EnvironmentInfo]:
+        """None."""
+        return ()
+
+    def question(self, environment: str) -> str:
+        """There is none."""
+        raise UnknownNameError(environment)
+
+    def job(self, environment: str) -> tuple[JobItem, ...]:
+        """There is none."""
+        raise UnknownNameError(environment)
+
+    def gold(self, environment: str) -> tuple[GoldCall, ...]:
+        """There is none."""
+        raise UnknownNameError(environment)
+
+    def upstreams(self) -> Sequence[Upstream]:
+        """The one."""
+        return (self._palette,)
+
+    def upstream(self, name: str) -> Upstream:
+        """The one, by name."""
+        if name != self._palette.name:
+            msg = f"no server is named {name!r}"
+            raise UnknownNameError(msg)
+        return self._palette
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What came back, less what may differ."""
+
+    status: int
+    content_type: str | None
+    has_session: bool
+    body: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawRequest:
+    """A POST as it stands on the wire, but for the path."""
+
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+
+    def plus(self, *headers: tuple[bytes, bytes]) -> "RawRequest":
+        """Add header lines."""
+        return RawRequest(headers=(*self.headers, *headers), body=self.body)
+
+    def without(self, name: bytes) -> "RawRequest":
+        """Leave a header out."""
+        return RawRequest(headers=tuple(h for h in self.headers if h[0] != name), body=self.body)
+
+
+class Twins:
+    """Both ways into one gateway."""
+
+    def __init__(self, app: ASGIApp, episodes: Episodes, palette: Palette) -> None:
+        self._app = app
+        self._episodes = episodes
+        self.palette = palette
+        self.num_short = 0
+        """Requests that the short way answered."""
+
+    async def episode_paths(self) -> tuple[str, str]:
+        """Open an episode for each way."""
+        source = {"kind": "servers", "names": ["palette"]}
+        request = EpisodeRequest.model_validate({"source": source})
+        ids = [(await self._episodes.create(request)).id for _ in range(2)]
+        return f"/episodes/{ids[0]}/mcp", f"/episodes/{ids[1]}/mcp"
+
+    async def close(self, path: str) -> None:
+        """Close the episode at a path."""
+        await self._episodes.close(path.split("/")[2])
+
+    async def open_session(self, path: str, version: str = "2025-11-25") -> bytes:
+        """Open a session of the handshake era; answers its id."""
+        said = {
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
+        opening = post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": said})
+        status, headers, _ = await self._send(path, opening)
+        assert status == 200, status
+        session = headers[b"mcp-session-id"]
+        ready = post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        await self._send(path, ready.plus((b"mcp-session-id", session)))
+        return session
+
+    async def end_session(self, path: str, session: bytes) -> None:
+        """End a session as its client does."""
+        status, _, _ = await self._send(path, post(b"", (b"mcp-session-id", session)), "DELETE")
+        assert status == 200, status
+
+    async def ask(self, path: str, request: RawRequest, *, sdk: bool) -> Answer:
+        """Send a request by one of the ways."""
+        token = _ask_the_sdk.set(sdk)
+        try:
+            status, headers, body = await self._send(path, request)
+        finally:
+            _ask_the_sdk.reset(token)
+        return Answer(
+            status=status,
+            content_type=headers.get(b"content-type", b"").decode() or None,
+            has_session=b"mcp-session-id" in headers,
+            body=json.loads(body) if body[:1] == b"{" else body,
+        )
+
+    async def _send(
+        self, path: str, request: RawRequest, method: str = "POST"
+    ) -> tuple[int, dict[bytes, bytes], bytes]:
+        where, _, query = path.partition("?")
+        scope: Scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": where,
+            "raw_path": where.encode(),
+            "query_string": query.encode(),
+            "headers": [(b"host", b"localhost"), *request.headers],
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 1),
+        }
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": request.body, "more_body": False}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        await self._app(scope, receive, send)
+        body = b"".join(m.get("body", b"") for m in sent)
+        return sent[0]["status"], dict(sent[0].get("headers", [])), body
+
+
+@asynccontextmanager
+async def open_twins(home: Path) -> AsyncGenerator[Twins]:
+    """Open a gateway whose short way stands aside when the SDK is asked."""
+    palette = Palette()
+    catalog = PaletteCatalog(palette)
+    metrics = Metrics()
+    answer = HotPath.answer
+    twins: list[Twins] = []
+
+    async def answer_or_not(
+        self: HotPath, target: Target, scope: Scope, body: bytes, send: Send
+    ) -> bool:
+        if _ask_the_sdk.get():
+            return False
+        is_answered = await answer(self, target, scope, body, send)
+        twins[0].num_short += is_answered
+        return is_answered
+
+    async with (
+        open_episodes(catalog, home, secret=b"s" * 32, sinks=(metrics,)) as episodes,
+        open_app(
+            catalog,
+            episodes,
+            rules=access_rules(host="127.0.0.1", control_key=KEY),
+            metrics=metrics,
+        ) as app,
+    ):
+        twins.append(Twins(app, episodes, palette))
+        with patch.object(HotPath, "answer", answer_or_not):
+            yield twins[0]
+
+
+def post(message: Any, *headers: tuple[bytes, bytes]) -> RawRequest:
+    """Make a POST of a JSON value, or of bytes as they are."""
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
+    plain = (
+        (b"content-type", b"application/json"),
+        (b"accept", b"application/json, text/event-stream"),
+    )
+    return RawRequest(headers=(*plain, *headers), body=body)
+
+
+def modern_message(
+    method: str, params: dict[str, Any] | None = None, **meta: Any
+) -> dict[str, Any]:
+    """Make a message of the modern era; keyword arguments are members of ``_meta``."""
+    envelope: dict[str, Any] = {
+        f"{PREFIX}protocolVersion": MODERN,
+        f"{PREFIX}clientInfo": {"name": "t", "version": "1"},
+        f"{PREFIX}clientCapabilities": {},
+        **meta,
+    }
+    return {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": method,
+        "params": {**(params or {}), "_meta": envelope},
+    }
+
+
+def modern(message: Any, *, name: str | None = None, method: str | None = None) -> RawRequest:
+    """Make a POST of the modern era, with the routing headers that its message asks for."""
+    said: dict[str, Any] = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
+    inner: Any = said.get("params")
+    params = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
+    named: Any = params.get("name")
+    headers = [(b"mcp-protocol-version", MODERN.encode())]
+    wanted: Any = method or said.get("method")
+    if isinstance(wanted, str):
+        headers.append((b"mcp-method", wanted.encode()))
+    shown: Any = name if name is not None else named
+    if isinstance(shown, str):
+        headers.append((b"mcp-name", shown.encode("utf-8", "replace")))
+    return post(message, *headers)
