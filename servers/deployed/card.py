@@ -6,6 +6,7 @@ Knows files and JSON. A card that cannot be read is as good as none.
 import logging
 import os
 import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,8 @@ from astra_mcp.types import JsonObject
 __all__ = ["Card", "CardFile", "EraFacts"]
 
 CARD_VERSION = 1
+FORGET_SECONDS = 86400.0
+"""How long a card is believed that a server does not speak an era."""
 
 _log = logging.getLogger(__name__)
 
@@ -76,6 +79,7 @@ class CardFile:
     def read(self) -> Card:
         """Read the card; an empty one where there is none that can be read."""
         try:
+            changed = self._path.stat().st_mtime
             document = _Document.model_validate(orjson.loads(self._path.read_bytes()))
         except FileNotFoundError:
             return Card()
@@ -84,8 +88,11 @@ class CardFile:
             return Card()
         if document.card_version != CARD_VERSION:
             return Card()
+        eras = document.eras
+        if time.time() - changed > FORGET_SECONDS:  # it may have learned the other era since
+            eras = {era: facts for era, facts in eras.items() if facts is not None}
         tools = tuple(document.tools) if document.tools is not None else None
-        return Card(eras=document.eras, tools=tools, is_old_sse=document.is_old_sse)
+        return Card(eras=eras, tools=tools, is_old_sse=document.is_old_sse)
 
     def write(self, card: Card) -> None:
         """Put the card in the place of the one before; a disk that is full only costs the next start time."""

@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 from mcp.server.lowlevel import Server
 
 from astra_mcp.errors import ConfigError
+from servers.deployed.background import start
 from servers.deployed.card import CardFile
 from servers.deployed.config import Entry, Isolation, read_entries
 from servers.deployed.connecting import HttpRoute, MountedRoute, ProcessRoute, Route, Slots
@@ -135,7 +136,7 @@ class DeployedServers:
             if entry is None:
                 del self._servers[name]
             what = "was removed from" if entry is None else "was changed in"
-            self._tasks.start_soon(server.retire, f"its entry {what} {source.name}")
+            start(self._tasks, server.retire, f"its entry {what} {source.name}")
             if entry is None:
                 self._tell(name)
         for name, entry in wanted.items():
@@ -181,6 +182,7 @@ class DeployedServers:
                 name=entry.name,
                 is_old=server.type == "sse",
                 may_fall_back=server.type is None,
+                redact=entry.redact,
             )
         command = Command(
             argv=(server.command or "", *server.args),
@@ -218,7 +220,7 @@ async def open_deployed(
             try:
                 if file is not None:
                     servers.publish(read_entries(file).values(), source=file)
-                    tasks.start_soon(_follow, file, _stamp(file), servers)
+                    start(tasks, _follow, file, _stamp(file), servers)
                 yield servers
             except Exception as error:  # noqa: BLE001 - raised below, outside of the group
                 failure = error

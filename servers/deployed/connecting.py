@@ -351,23 +351,14 @@ class Connector:
                     raise
                 refusals.append(error)
             else:
-                return self._agreed(peers[-1], era, facts, eras[: len(refusals)], opening, card)
+                self._note(card.with_era(era, facts), missing=eras[: len(refusals)])
+                return _connection(peers[-1], era, facts, opening)
         return await self._fall_back(peers, opening, card, refusals)
 
-    def _agreed(
-        self,
-        peer: Peer,
-        era: Era,
-        facts: EraFacts,
-        missing: Sequence[Era],
-        opening: Opening,
-        card: Card,
-    ) -> Connection:
-        card = card.with_era(era, facts)
-        for other in missing:
-            card = card.with_era(other, None)
+    def _note(self, card: Card, *, missing: Sequence[Era]) -> None:
+        for era in missing:
+            card = card.with_era(era, None)
         self._learn(card)
-        return Connection(peer=peer, era=era, facts=facts, key=opening.key)
 
     async def _begin(self, peer: Peer, era: Era, opening: Opening, *, is_known: bool) -> EraFacts:
         """Open the conversation; a server of unknown age that fails at a modern opening may be an old one."""
@@ -398,4 +389,11 @@ class Connector:
         era = Era.HANDSHAKE
         facts = await begin(old, era, opening.capabilities, name=self._name)
         card = Card(eras=card.eras, tools=card.tools, is_old_sse=True)
-        return self._agreed(old, era, facts, [Era.MODERN], opening, card)
+        self._note(card.with_era(era, facts), missing=[Era.MODERN])
+        return _connection(old, era, facts, opening)
+
+
+def _connection(peer: Peer, era: Era, facts: EraFacts, opening: Opening) -> Connection:
+    return Connection(
+        peer=peer, era=era, facts=facts, key=opening.key, declared=opening.capabilities
+    )

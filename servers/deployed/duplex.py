@@ -15,8 +15,9 @@ from anyio.abc import TaskGroup
 from astra_mcp.errors import UpstreamError
 from astra_mcp.exchange import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
+from servers.deployed.background import start
 from servers.deployed.failures import DELIVERY_UNKNOWN, NotSentError
-from servers.deployed.flights import Flight, Flights, own_token, params_of, respond
+from servers.deployed.flights import LISTEN, Flight, Flights, own_token, params_of, respond
 from servers.deployed.messages import error_of, notification, request_message
 
 __all__ = ["DuplexPeer", "Wire"]
@@ -113,7 +114,7 @@ class DuplexPeer:
         self._require_no_fault()
         number = next(self._numbers)
         params, token = own_token(params, number)
-        flight = Flight(channel, token)
+        flight = Flight(channel, token, is_listening=method == LISTEN)
         self._flights.add(number, flight)
         is_over = False
         try:
@@ -230,7 +231,7 @@ class DuplexPeer:
         scope = self._answering[repr(message["id"])] = anyio.CancelScope()
         if flight is not None:
             flight.scopes.add(scope)
-        self._tasks.start_soon(self._answer, message, flight, scope)
+        start(self._tasks, self._answer, message, flight, scope)
 
     async def _answer(
         self, message: JsonObject, flight: Flight | None, scope: anyio.CancelScope

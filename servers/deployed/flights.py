@@ -2,6 +2,7 @@
 
 import logging
 from collections import deque
+from typing import Final
 
 import anyio
 
@@ -15,8 +16,9 @@ from servers.deployed.messages import (
     result_message,
 )
 
-__all__ = ["Flight", "Flights", "own_token", "params_of", "respond"]
+__all__ = ["LISTEN", "Flight", "Flights", "own_token", "params_of", "respond"]
 
+LISTEN: Final = "subscriptions/listen"
 MAX_WAITING_NOTES = 1024
 """Notifications for one request that its client has not taken yet; further ones are dropped."""
 
@@ -26,10 +28,14 @@ _log = logging.getLogger(__name__)
 class Flight:
     """A request under way."""
 
-    __slots__ = ("answer", "channel", "notes", "scopes", "token", "wake")
+    __slots__ = ("answer", "channel", "is_listening", "notes", "scopes", "token", "wake")
 
-    def __init__(self, channel: Channel | None, token: JsonValue) -> None:
+    def __init__(
+        self, channel: Channel | None, token: JsonValue, *, is_listening: bool = False
+    ) -> None:
         self.channel = channel
+        self.is_listening = is_listening
+        """It is nobody's call, but the standing one for changes."""
         self.token = token
         """The client's own progress token; None where it has none."""
         self.answer: JsonObject | None = None
@@ -77,6 +83,12 @@ class Flights:
         for scope in tuple(self._flights.pop(number).scopes):
             scope.cancel()
 
+    def cancel_all(self) -> None:
+        """The connection is closed: whoever waits in a scope of its own gives up."""
+        for flight in self._flights.values():
+            for scope in tuple(flight.scopes):
+                scope.cancel()
+
     def wake_all(self) -> None:
         """The connection failed: have everyone look."""
         for flight in self._flights.values():
@@ -104,7 +116,9 @@ class Flights:
     def only(self) -> Flight | None:
         """The request that a message belongs to which does not say; None where that is not certain."""
         flights = [f for f in self._flights.values() if f.channel is not None]
-        if not flights or (self._is_shared and len(self._flights) > 1):
+        if not flights:
+            return None
+        if self._is_shared and sum(not f.is_listening for f in self._flights.values()) > 1:
             return None
         return flights[-1]  # all are of one client; the message came while the latest ran
 

@@ -4,6 +4,7 @@ A client of its own for each session would cost a TLS context, which takes longe
 for all looks through all connections for every request. So there are a few. Knows HTTP only.
 """
 
+import logging
 import ssl
 from collections.abc import Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -27,6 +28,9 @@ MAX_KEPT = 32
 """Idle connections of each lane."""
 MAX_REDIRECTS = 3
 _METHOD_KEPT: Final = (307, 308)
+
+# Its lines show whole URLs, with whatever secret stands in them.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
 class HttpLink:

@@ -6,7 +6,7 @@ episodes nor what a method means.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import Final
@@ -21,6 +21,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from astra_mcp.errors import UpstreamError
 from astra_mcp.exchange import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
+from servers.deployed.background import start
 from servers.deployed.events import EventParser
 from servers.deployed.failures import (
     DELIVERY_UNKNOWN,
@@ -28,7 +29,7 @@ from servers.deployed.failures import (
     SessionLostError,
     StatusError,
 )
-from servers.deployed.flights import Flight, Flights, own_token, params_of, respond
+from servers.deployed.flights import LISTEN, Flight, Flights, own_token, params_of, respond
 from servers.deployed.http_client import HttpLink
 from servers.deployed.messages import (
     MAX_MESSAGE_BYTES,
@@ -67,6 +68,7 @@ class StreamablePeer:
         hear: Hear,
         is_shared: bool,
         headers: Mapping[str, str],
+        redact: Callable[[str], str],
     ) -> None:
         """Connect to nothing yet.
 
@@ -77,7 +79,9 @@ class StreamablePeer:
             hear: Takes what belongs to no request.
             is_shared: Requests of several clients run here.
             headers: Of every request.
+            redact: Takes secrets out of what a server says.
         """
+        self._redact = redact
         self._link = link
         self._lane = link.lane()
         self._tasks = tasks
@@ -107,7 +111,7 @@ class StreamablePeer:
         self._version = version
         self._headers = self._make_headers()
         if expects_messages and self._session is not None:
-            self._tasks.start_soon(self._listen)
+            start(self._tasks, self._listen)
 
     async def request(
         self,
@@ -120,15 +124,18 @@ class StreamablePeer:
         if self._fault is not None:
             raise NotSentError(f"upstream {self._name} {self._fault}")
         number = next(self._numbers)
+        answer: JsonObject = {}
+        scope = anyio.CancelScope()
         params, token = own_token(params, number)
-        flight = Flight(channel, token)
+        flight = Flight(channel, token, is_listening=method == LISTEN)
+        flight.scopes.add(scope)
         self._flights.add(number, flight)
         is_over = False
         try:
             body = orjson.dumps(request_message(number, method, params))
-            answer = await self._exchange(
-                number, flight, body, self._headers_of(method, params, headers)
-            )
+            with scope:
+                sent = self._headers_of(method, params, headers)
+                answer = await self._exchange(number, flight, body, sent)
             is_over = True
         except UpstreamError:
             is_over = True
@@ -141,6 +148,8 @@ class StreamablePeer:
                 and method != "initialize"
             ):
                 await self._cancel(number)
+        if scope.cancelled_caught:
+            raise UpstreamError(f"upstream {self._name} {self._fault}; {DELIVERY_UNKNOWN}")
         if "error" in answer:
             raise error_of(answer["error"])
         result = answer.get("result")
@@ -160,11 +169,12 @@ class StreamablePeer:
             )
 
     async def aclose(self) -> None:
-        """End the session at the server; requests under way go on until they are answered or cancelled."""
+        """End the session at the server; requests under way fail."""
         self._listening.cancel()
         session, self._session = self._session, None
         had_fault = self._fault is not None
         self._fault = self._fault or "was closed by the gateway"
+        self._flights.cancel_all()
         if session is None or had_fault:
             return
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
@@ -266,7 +276,7 @@ class StreamablePeer:
             raise SessionLostError(f"upstream {self._name} {self._fault}")
         if message is not None and "error" in message and "jsonrpc" in message:
             return message
-        text = body.decode(errors="replace").strip().partition("\n")[0][:200]
+        text = self._redact(body.decode(errors="replace").strip().partition("\n")[0])[:200]
         msg = f"upstream {self._name} answered HTTP {status}" + (f": {text}" if text else "")
         if 300 <= status < 400:
             msg = f"upstream {self._name} redirects elsewhere, which is not followed: configure its new URL"
@@ -353,7 +363,7 @@ class StreamablePeer:
         method, params = str(message["method"]), params_of(message)
         if "id" in message:
             owner = flight or self._flights.only()
-            asking.start_soon(self._answer, message, owner)
+            start(asking, self._answer, message, owner)
         elif method == "notifications/message" and flight is not None:
             flight.note(method, params)
         elif not self._flights.take_notification(method, params):
