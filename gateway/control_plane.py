@@ -402,6 +402,7 @@ def _answer_errors(app: FastAPI) -> None:
         return _error(500, "gateway_error", "the gateway failed; its log says more")
 
     app.add_exception_handler(GatewayError, on_known)
+    app.add_exception_handler(UpstreamError, on_known)
     app.add_exception_handler(RefusedError, on_refused)
     app.add_exception_handler(Exception, on_bug)
     app.add_exception_handler(RequestValidationError, on_invalid)
