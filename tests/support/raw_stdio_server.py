@@ -16,6 +16,8 @@ MODERN = "2026-07-28"
 ERAS = sys.argv[1:] or ["handshake", "modern"]
 STATE = {"count": 0, "asked": 0, "tools": 1}
 SCHEMA = {"type": "object"}
+WAITING: list[str] = []
+"""Requests that came while an answer of the client was awaited."""
 
 
 def send(message: dict[str, Any]) -> None:
@@ -36,10 +38,11 @@ def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
     STATE["asked"] += 1
     number = f"ask-{STATE['asked']}"
     send({"id": number, "method": method, "params": params})
-    for line in sys.stdin:
+    while line := sys.stdin.readline():
         message = json.loads(line)
         if message.get("id") == number:
             return message
+        WAITING.append(line)
     return {}
 
 
@@ -54,7 +57,7 @@ def die(_: dict[str, Any], __: dict[str, Any]) -> dict[str, Any]:
 
 
 def hang(_: dict[str, Any], __: dict[str, Any]) -> dict[str, Any]:
-    for line in sys.stdin:
+    while line := sys.stdin.readline():
         if json.loads(line).get("method") == "notifications/cancelled":
             write_down("cancelled")
             return text("cancelled")
@@ -173,7 +176,7 @@ def main() -> None:
     if os.environ.get("DIE_AT_START"):
         sys.stderr.write("no licence\n")
         sys.exit(4)
-    for line in sys.stdin:
+    while line := WAITING.pop(0) if WAITING else sys.stdin.readline():
         message = json.loads(line)
         if "method" not in message or "id" not in message:
             continue

@@ -11,7 +11,12 @@ from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 from mcp_types import JSONRPCMessage
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -44,6 +49,7 @@ class Talkative:
             instructions="talk to me",
             on_list_tools=self._list,
             on_call_tool=self._call,
+            on_list_resources=self._list_resources,
             on_subscriptions_listen=ListenHandler(self.bus),
             get_tool_input_schema=lambda name: MIRRORED if name == "mirror" else None,
         )
@@ -63,6 +69,15 @@ class Talkative:
             for name in self.tools
         ]
         return types.ListToolsResult(tools=tools)
+
+    async def update(self, uri: str) -> None:
+        """Tell whoever listens that a resource changed."""
+        await self.bus.publish(ResourceUpdated(uri=uri))
+
+    async def _list_resources(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[])
 
     async def _call(
         self, context: Context, params: types.CallToolRequestParams

@@ -1,0 +1,220 @@
+"""Smaller rules of deployed servers: closing, redaction, subscriptions, old cards, shared ambiguity."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from astra_mcp.errors import BusyError, UpstreamError
+from astra_mcp.exchange import Era, Exchange
+from astra_mcp.types import ServerStatus
+from servers.deployed.card import FORGET_SECONDS, Card, CardFile, EraFacts
+from servers.deployed.events import EventParser
+
+from deployed_workshop import (
+    MemoryChannel,
+    calls_of,
+    deployed,
+    over_http,
+    raw_entry,
+    session,
+    until,
+)
+from talkative_server import Recording, Talkative
+
+ERAS = list(Era)
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("is_json", [True, False])
+async def test_closing_a_session_ends_its_running_call_over_http(
+    tmp_path: Path, era: Era, is_json: bool
+) -> None:
+    talkative = Talkative()
+    app = talkative.server().streamable_http_app(json_response=is_json)
+    said: list[str] = []
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        one = session(servers)
+
+        async def wait() -> None:
+            try:
+                await one.call("wait", {}, Exchange(era=era))
+            except UpstreamError as error:
+                said.append(str(error))
+
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                group.start_soon(wait)
+                await talkative.waiting.wait()
+                await one.aclose()
+                await one.aclose()
+    assert len(said) == 1
+    assert "was closed by the gateway; delivery unknown" in said[0]
+
+
+async def test_closing_a_session_ends_its_running_call_in_a_process(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    said: list[str] = []
+    async with deployed(tmp_path, raw=raw_entry(env={"CALLS": str(calls)})) as servers:
+        one = session(servers)
+
+        async def wait() -> None:
+            try:
+                await one.call("hang", {})
+            except UpstreamError as error:
+                said.append(str(error))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            await until(lambda: calls_of(calls) == ["hang"])
+            await one.aclose()
+        with pytest.raises(UpstreamError, match="the session is closed"):
+            await one.call("count", {})
+    assert len(said) == 1
+    assert "delivery unknown" in said[0]
+
+
+async def test_a_server_that_repeats_a_secret_in_a_refusal_is_blacked_out(tmp_path: Path) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        given = dict(scope["headers"])[b"authorization"]
+        await send({"type": "http.response.start", "status": 403, "headers": []})
+        await send({"type": "http.response.body", "body": b"no rights: " + given})
+
+    entry = {"headers": {"authorization": "Bearer s3cr3t-value"}}
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url, **entry}) as servers:
+        with pytest.raises(UpstreamError, match=r"HTTP 403: no rights: \*\*\*"):
+            await session(servers).call("count", {})
+
+
+async def test_a_busy_server_has_not_failed(tmp_path: Path) -> None:
+    entry = raw_entry(max_processes=1, queue_seconds=0.1)
+    async with deployed(tmp_path, raw=entry) as servers:
+        one = session(servers, key="1")
+        await one.call("count", {})
+        with pytest.raises(BusyError):
+            await session(servers, key="2").call("count", {})
+        server = servers.find("raw")
+        assert server is not None
+        assert server.status == (ServerStatus.READY, "")
+
+
+async def test_a_dead_connection_shows_in_the_status_until_the_next_one(tmp_path: Path) -> None:
+    async with deployed(tmp_path, raw=raw_entry(isolation="shared")) as servers:
+        server = servers.find("raw")
+        assert server is not None
+        one = session(servers)
+        with pytest.raises(UpstreamError):
+            await one.call("die", {})
+        status, reason = server.status
+        assert status is ServerStatus.FAILED
+        assert reason == "upstream raw closed (exit status 3): out of luck"
+        await one.call("count", {})
+        assert server.status == (ServerStatus.READY, "")
+
+
+async def test_a_shared_servers_request_that_could_be_anyones_is_refused(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
+    async with deployed(tmp_path, raw=entry) as servers:
+        channels = [MemoryChannel(answers=[{}]), MemoryChannel(answers=[{}])]
+        texts: list[str] = []
+
+        async def call(tool: str, seconds: float, channel: MemoryChannel, key: str) -> None:
+            exchange = Exchange(channel=channel)
+            arguments = {"seconds": seconds}
+            reply = await session(servers, key=key).call(tool, arguments, exchange)
+            texts.append(reply.result.text)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(call, "sleep", 0.5, channels[0], "1")
+            await until(lambda: calls_of(calls) == ["sleep"])
+            # Both wait in the same process by the time that the second one asks.
+            group.start_soon(call, "sample", 0.0, channels[1], "2")
+            group.start_soon(call, "sleep", 0.0, channels[0], "3")
+        assert [c.asked for c in channels] == [[], []]
+        refused = next(json.loads(text) for text in texts if text.startswith("{"))
+        assert refused["error"]["code"] == -32601
+
+
+async def test_a_subscription_at_a_modern_server_is_a_listening_stream(tmp_path: Path) -> None:
+    talkative = Talkative()
+    app = Recording(talkative.server().streamable_http_app())
+    heard: list[tuple[str, object]] = []
+    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+        one = session(servers)
+        one.watch(lambda method, params: heard.append((method, params.get("uri"))))
+        modern = Exchange(era=Era.MODERN)
+        await one.request("resources/subscribe", {"uri": "note://1"}, modern)
+        with anyio.fail_after(20):
+            while not heard:
+                await talkative.update("note://1")
+                await anyio.sleep(0.02)
+        assert set(heard) == {("notifications/resources/updated", "note://1")}
+        await one.request("resources/unsubscribe", {"uri": "note://1"}, modern)
+        assert await one.request("ping", {}, modern) == {}
+
+
+async def test_a_handshake_level_reaches_a_modern_server_with_each_request(tmp_path: Path) -> None:
+    async with deployed(tmp_path, raw=raw_entry("modern")) as servers:
+        one = session(servers)
+        await one.request("logging/setLevel", {"level": "debug"}, Exchange())
+        meta = json.loads((await one.call("show", {})).result.text)["_meta"]
+        assert meta["io.modelcontextprotocol/logLevel"] == "debug"
+        asked = Exchange(log_level="error")
+        meta = json.loads((await one.call("show", {}, asked)).result.text)["_meta"]
+        assert meta["io.modelcontextprotocol/logLevel"] == "error"
+
+
+def test_an_old_card_no_longer_says_that_an_era_is_not_spoken(tmp_path: Path) -> None:
+    file = CardFile(tmp_path, "hash")
+    facts = EraFacts(version="2025-11-25", capabilities={})
+    card = Card(eras={Era.MODERN: None, Era.HANDSHAKE: facts}, tools=())
+    file.write(card)
+    assert file.read() == card
+    before = time.time() - FORGET_SECONDS - 60
+    os.utime(tmp_path / "hash.json", (before, before))
+    assert file.read() == Card(eras={Era.HANDSHAKE: facts}, tools=())
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_events_are_the_same_however_their_bytes_arrive(end: str, size: int) -> None:
+    lines = [
+        ": hello",
+        "retry: 50",
+        "id: 1",
+        "data:",
+        "",
+        "event: message",
+        "id: 2",
+        "data: {\"a\":",
+        "data: \"é\"}",
+        "",
+        "event: endpoint",
+        "data:/x",
+        "",
+        "data: unfinished",
+    ]  # fmt: skip
+    text = end.join(lines).encode()
+    parser = EventParser()
+    events = [e for i in range(0, len(text), size) for e in parser.feed(text[i : i + size])]
+    assert [(e.kind, e.data, e.id, e.retry) for e in events] == [
+        ("message", "", "1", 50),
+        ("message", '{"a":\n"é"}', "2", 50),
+        ("endpoint", "/x", "2", 50),
+    ]
+
+
+def test_an_event_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("servers.deployed.events.MAX_MESSAGE_BYTES", 1000)
+    parser = EventParser()
+    for _ in range(8):
+        parser.feed(b"data: " + b"x" * 100 + b"\n")
+    with pytest.raises(UpstreamError, match="sent an event of more than"):
+        parser.feed(b"data: " + b"x" * 300)
