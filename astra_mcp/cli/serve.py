@@ -3,14 +3,13 @@
 import signal
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from astra_mcp.cli import serve_options as opt
 from astra_mcp.cli.announcement import Announcement
 from astra_mcp.cli.compose import open_catalog
-from astra_mcp.cli.config import LogFormat, Settings, load_serving
+from astra_mcp.cli.config import Settings, load_serving
 from astra_mcp.cli.console import ExitCode, report_errors, run_async
 from astra_mcp.cli.listening import bind, run_until_stopped, url_of
 from astra_mcp.cli.logs import log_to_stderr
@@ -33,55 +32,18 @@ __all__ = ["serve"]
 
 def serve(  # noqa: PLR0913 - one parameter for each option
     *,
-    host: Annotated[
-        str | None, typer.Option(help="Address to listen on. [default: serve.host]")
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="Port; 0 takes any free one. [default: serve.port]"),
-    ] = None,
-    stdio: Annotated[
-        bool, typer.Option("--stdio", help="Speak MCP on standard input and output instead.")
-    ] = False,
-    server: Annotated[
-        str | None, typer.Option(help="With --stdio: show this environment alone.")
-    ] = None,
-    environments: Annotated[
-        list[Path] | None,
-        typer.Option(help="Also publish this bundle, or folder of bundles. Repeatable."),
-    ] = None,
-    mcp_config: Annotated[
-        Path | None,
-        typer.Option(
-            help="Also publish the servers of this mcpServers file. [default: serve.mcp_config]"
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=256, help="Processes that share the episodes. [default: serve.workers]"
-        ),
-    ] = None,
-    public_url: Annotated[
-        str | None,
-        typer.Option(
-            help="Base URL that clients use, behind a reverse proxy. [default: serve.public_url]"
-        ),
-    ] = None,
-    trusted: Annotated[
-        bool,
-        typer.Option("--trusted", help="Run tool code even where this machine has no sandbox."),
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Log every request to standard error.")
-    ] = False,
-    log_format: Annotated[
-        LogFormat | None,
-        typer.Option(help="Log for people, or one JSON object a line. [default: serve.log_format]"),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print where it listens as one JSON object.")
-    ] = False,
+    host: opt.Host = None,
+    port: opt.Port = None,
+    stdio: opt.Stdio = False,
+    server: opt.Server = None,
+    environments: opt.Environments = None,
+    mcp_config: opt.McpConfig = None,
+    workers: opt.Workers = None,
+    public_url: opt.PublicUrl = None,
+    trusted: opt.Trusted = False,
+    verbose: opt.Verbose = False,
+    log_format: opt.Log = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Serve every environment as MCP servers behind one gateway, until Ctrl-C."""
     with report_errors():
