@@ -29,10 +29,11 @@ IDLE_KILL = "kill-idle"
 MAY_ANSWER = {"slow", "lost-session", IDLE_KILL}
 """Faults after which the right answer may come; after any other it cannot."""
 MUST_ANSWER = {"slow"}
-HANG_SECONDS = 0.4
-"""``call_seconds`` of episodes whose server will not answer."""
-SILENT = {"hang", "garbage", "wrong-id"}
+HANG_SECONDS = {"stdio": 2.0, "http": 0.4}
+"""``call_seconds`` of episodes whose server will not answer; the start of a process is part of it."""
+SILENT = {"hang", "garbage", "wrong-id", "close-output"}
 HEAL_SECONDS = 1.0
+HEAL_DEADLINE = 5.0
 SENTINEL_SECONDS = 0.02
 
 
@@ -113,7 +114,7 @@ class _Trial:
 
     async def in_episode(self) -> None:
         """Open an episode, let it go wrong, see how it ended, and open the next."""
-        seconds = HANG_SECONDS if self.fault in SILENT else 30.0
+        seconds = HANG_SECONDS[SERVERS[self.server][0]] if self.fault in SILENT else 30.0
         episode = await self.bench.episode(self.client, self.server, call_seconds=seconds)
         wire = self.bench.wire(episode.mcp_url, self.era)
         before = await self.bench.tell(wire, self.bench.ask())
@@ -131,7 +132,7 @@ class _Trial:
 
     async def _heal_in_episode(self) -> None:
         began = time.perf_counter()
-        episode = await self.bench.episode(self.client, self.server)
+        episode = await self.bench.episode(self.client, self.server, call_seconds=HEAL_DEADLINE)
         wire = self.bench.wire(episode.mcp_url, self.era)
         self._note_healed(await self.bench.tell(wire, self.bench.ask()), began)
         await self.client.close_episode(episode.id)
