@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+import anyio
+
 from astra_mcp.types import JsonObject, JsonValue
 
 __all__ = ["SILENT", "Channel", "Era", "Exchange", "Hear"]
@@ -64,6 +66,8 @@ class Exchange:
     """The least level of log messages that the client asked for; None where it never did."""
     channel: Channel | None = None
     """None where the client hears nothing but the result."""
+    gone: anyio.Event | None = None
+    """Set once the client has cancelled the request; None where it is done to its end all the same."""
 
 
 SILENT = Exchange()

@@ -13,10 +13,12 @@ from astra_mcp.errors import SandboxError, UpstreamError
 from astra_mcp.exchange import Exchange
 from astra_mcp.tracing import tracer
 from astra_mcp.types import (
+    CallOutcome,
     Failure,
     JsonObject,
     JsonValue,
     Origin,
+    ToolResult,
     UpstreamReply,
     canonical_json,
 )
@@ -90,7 +92,8 @@ async def ask_server(
 ) -> UpstreamReply | Failure:
     """Call a server, to the end or the deadline even where the caller is cancelled.
 
-    The one place where a server's exceptions become data.
+    The one place where a server's exceptions become data. Where the exchange says that its client has
+    cancelled the request, so is the call, and its server is told; that is recorded as its result.
 
     Args:
         turn: Held by this call.
@@ -102,9 +105,9 @@ async def ask_server(
     try:
         with anyio.CancelScope(shield=True, deadline=anyio.current_time() + seconds):
             if tracer() is None:
-                return await turn.session.call(tool, call.arguments, exchange)
+                return await _call_unless_gone(turn, call, exchange)
             with upstream_span(name, tool, exchange) as traced:
-                return await turn.session.call(tool, call.arguments, traced)
+                return await _call_unless_gone(turn, call, traced)
     except (SandboxError, UpstreamError) as error:
         return failure_of(error)
     except Exception as error:  # noqa: BLE001 - a bug fails one episode, not the gateway
@@ -112,6 +115,37 @@ async def ask_server(
         return Failure(boundary=Origin.GATEWAY, message=type(error).__name__)
     message = f"no answer from {name} within {seconds:g} s"
     return Failure(boundary=Origin.UPSTREAM, message=message)
+
+
+async def _call_unless_gone(turn: Turn, call: Call, exchange: Exchange) -> UpstreamReply:
+    """Call until the reply, or until the client has cancelled."""
+    if exchange.gone is None:
+        return await turn.session.call(call.tool or "", call.arguments, exchange)
+    replies: list[UpstreamReply] = []
+    failures: list[Exception] = []
+
+    async def wait_for_reply() -> None:
+        try:
+            replies.append(await turn.session.call(call.tool or "", call.arguments, exchange))
+        except Exception as error:  # noqa: BLE001 - raised below, outside of the group
+            failures.append(error)
+        group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait_for_reply)
+        await exchange.gone.wait()
+        group.cancel_scope.cancel()
+    if failures:
+        raise failures[0]
+    return replies[0] if replies else _CANCELLED
+
+
+_CANCELLED = UpstreamReply(
+    result=ToolResult.from_text("The client cancelled this call.", is_error=True),
+    origin=Origin.TOOL,
+    outcome=CallOutcome.APPLIED,
+    cause="cancelled by the client",
+)
 
 
 async def relay_request(

@@ -182,7 +182,9 @@ class News:
         """
         place = _place_of_state(visit.view.target, visit.caller)
         if visit.view.relaying:
-            await self.state(visit.view, visit.caller)
+            episode = await self.state(visit.view, visit.caller)
+            if visit.view.sole is not None:
+                await self._reach(episode, visit.view.sole.name, _quiet(visit))
         entered: list[tuple[str, str]] = []
         try:
             for uri, server in servers.items():
@@ -193,6 +195,17 @@ class News:
             with anyio.CancelScope(shield=True):
                 for server, uri in entered:
                     await self._leave(place, server, uri)
+
+    async def _reach(self, episode: Episode, server: str, exchange: Exchange) -> None:
+        """Have a connection to the server of an endpoint, so that it can tell anything at all.
+
+        Of several servers none is started for it: each tells once it was used.
+        """
+        try:
+            with anyio.fail_after(SUBSCRIBE_SECONDS):
+                await episode.relay(server, "ping", {}, exchange)
+        except (AstraError, TimeoutError) as error:
+            _log.warning("%s tells no news: %s", server, error or type(error).__name__)
 
     async def _enter(self, visit: Visit, place: Place, server: str, uri: str) -> None:
         wanted = self._wanted.setdefault(place, {}).setdefault(

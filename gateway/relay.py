@@ -8,9 +8,10 @@ client to the vocabulary of its revision. Knows MCP and endpoints; knows neither
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
+import anyio
 import mcp_types
 from mcp import MCPError
 from mcp.server import ServerRequestContext
@@ -259,14 +260,22 @@ class Relay:
 
         async def call(channel: Channel | None) -> ToolResult:
             episode = await self._news.state(visit.view, visit.caller, call_id=told.call_id)
-            return await episode.call(
-                name,
-                arguments,
-                call_id=told.call_id,
-                seq=told.seq,
-                fault=told.fault,
-                exchange=self._exchange(visit, channel),
-            )
+
+            async def run(gone: anyio.Event | None) -> ToolResult:
+                return await episode.call(
+                    name,
+                    arguments,
+                    call_id=told.call_id,
+                    seq=told.seq,
+                    fault=told.fault,
+                    exchange=replace(self._exchange(visit, channel), gone=gone),
+                )
+
+            # At an interactive endpoint a cancelled call ends, as it would without a gateway; in an
+            # episode it is done to its end, and its retry finds the result.
+            if isinstance(visit.view.target, EpisodeTarget) or not visit.view.relaying:
+                return await run(None)
+            return await _noting_cancellation(run)
 
         return await self._with_channel(visit, call)
 
@@ -450,6 +459,30 @@ class Relay:
         if target is None:
             return None
         return self._endpoints.marked_schemas(target, _MARK).get(name)
+
+
+async def _noting_cancellation(run: Callable[[anyio.Event], Awaitable[Result]]) -> Result:
+    """Run what is shielded from cancellation, and tell it by an event that its caller was cancelled."""
+    gone = anyio.Event()
+    results: list[Result] = []
+    failures: list[Exception] = []
+
+    async def note() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            gone.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(note)
+        try:
+            results.append(await run(gone))
+        except Exception as error:  # noqa: BLE001 - raised below, outside of the group
+            failures.append(error)
+        group.cancel_scope.cancel()
+    if failures:
+        raise failures[0]
+    return results[0]
 
 
 def _flags(capabilities: JsonObject, name: str) -> JsonObject:

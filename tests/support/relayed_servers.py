@@ -14,7 +14,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.runner import serve_loop
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 from mcp.shared.message import SessionMessage
 
 from astra_mcp.cli.listening import bind, listen, url_of
@@ -314,6 +319,7 @@ async def _grow(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -
     """List one more tool from now on."""
     del params
     desk.tools.append(_tool("grown"))
+    await desk.bus.publish(ToolsListChanged())
     await ctx.session.send_tool_list_changed()
     return said("grown")
 
