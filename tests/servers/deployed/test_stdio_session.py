@@ -98,6 +98,22 @@ async def test_a_process_sees_its_entrys_environment_and_not_the_gateways(
         assert seen == ["given-to-it", None, None]
 
 
+async def test_each_process_has_a_session_folder_that_ends_with_it(tmp_path: Path) -> None:
+    entry = raw_entry(env={"STATE": "${SESSION_DIR}"})
+    async with deployed(tmp_path, raw=entry) as servers:
+        one, two = session(servers, key="1"), session(servers, key="2")
+        folders = [
+            Path(structured(await s.call("show", {"variable": "STATE"}))["variable"])
+            for s in (one, two)
+        ]
+        assert folders[0] != folders[1]
+        assert all(f.is_dir() and not list(f.iterdir()) for f in folders)
+        (folders[0] / "state").write_text("x")
+        await one.aclose()
+        assert [f.exists() for f in folders] == [False, True]
+    assert not folders[1].exists()
+
+
 # --- death ---------------------------------------------------------------------------------------
 
 
