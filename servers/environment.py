@@ -154,7 +154,7 @@ class EnvironmentSession:
         ]
         self._kills = sum(call.outcome is CallOutcome.KILLED for call in past)
         self._process: SandboxSession | None = None
-        self._turn = anyio.Lock()
+        self._turn = anyio.Lock(fast_acquire=True)
         self._is_closed = False
 
     async def call(

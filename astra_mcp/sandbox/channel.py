@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 _CHUNK = 1 << 18
+_AHEAD = 1 << 12
 _CREDENTIALS = struct.Struct("3i")
 """Process, user and group."""
 _ANCILLARY_BYTES = socket.CMSG_SPACE(_CREDENTIALS.size)
@@ -77,6 +78,10 @@ class Channel:
     def __init__(self, end: socket.socket) -> None:
         end.setblocking(False)
         self._socket = end
+        self._arrived = bytearray()
+        """What was read and not yet asked for; a wait that is cancelled loses nothing of it."""
+        self._unsent = memoryview(b"")
+        self._ahead = 0
 
     async def send(
         self, head: dict[str, object], body: bytes = b"", *, descriptors: Sequence[int] = ()
@@ -98,15 +103,47 @@ class Channel:
             else:
                 left, descriptors = left[sent:], ()
 
+    def read_ahead(self) -> None:
+        """Take in what has arrived at once, where nothing more comes beside the bytes."""
+        self._ahead = _AHEAD
+
+    def post(self, head: dict[str, object], body: bytes = b"") -> None:
+        """Send as much of a message as goes at once; :meth:`flush` sends the rest.
+
+        Raises:
+            ChannelClosedError: The process is gone.
+        """
+        self._unsent = memoryview(encode(head, body))
+        self._send_on()
+
+    async def flush(self) -> None:
+        """Send the rest of what was posted; can be cancelled and gone on with.
+
+        Raises:
+            ChannelClosedError: The process is gone.
+        """
+        while self._unsent:
+            await anyio.wait_writable(self._socket)
+            self._send_on()
+
+    def _send_on(self) -> None:
+        try:
+            sent = self._socket.send(self._unsent)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise ChannelClosedError("the process ended") from error
+        self._unsent = self._unsent[sent:]
+
     async def receive(self, *, head_limit: int, body_limit: int) -> Message:
-        """Read one message.
+        """Read one message; one whose reading was cancelled is gone on with.
 
         Raises:
             ChannelClosedError: The process is gone.
             OversizedMessageError: Head or body is announced as larger than its limit, in bytes.
         """
-        prefix = await self._exactly(PREFIX.size)
-        return await self._finish(prefix, head_limit, body_limit)
+        await self._fill(PREFIX.size)
+        return await self._finish(head_limit, body_limit)
 
     async def receive_with_ancillary(self, *, head_limit: int) -> tuple[Message, Ancillary]:
         """Read a message without a body, and what the kernel says about its first bytes.
@@ -117,8 +154,9 @@ class Channel:
         """
         start, ancillary = await self._start()
         try:
-            prefix = start + await self._exactly(PREFIX.size - len(start))
-            return await self._finish(prefix, head_limit, 0), ancillary
+            self._arrived += start
+            await self._fill(PREFIX.size)
+            return await self._finish(head_limit, 0), ancillary
         except BaseException:
             for descriptor in ancillary.descriptors:
                 os.close(descriptor)
@@ -137,17 +175,24 @@ class Channel:
                 raise ChannelClosedError("the process ended")
             return start, _parse_ancillary(control)
 
-    async def _finish(self, prefix: bytes, head_limit: int, body_limit: int) -> Message:
-        head_size, body_size = PREFIX.unpack(prefix)
+    async def _finish(self, head_limit: int, body_limit: int) -> Message:
+        head_size, body_size = PREFIX.unpack_from(self._arrived)
         if head_size > head_limit or body_size > body_limit:
             raise OversizedMessageError(f"{head_size} + {body_size} bytes announced")
-        return Message(await self._exactly(head_size), await self._exactly(body_size))
+        begin = PREFIX.size + head_size
+        end = begin + body_size
+        await self._fill(end)
+        message = Message(
+            bytes(self._arrived[PREFIX.size : begin]), bytes(self._arrived[begin:end])
+        )
+        del self._arrived[:end]
+        return message
 
-    async def _exactly(self, size: int) -> bytes:
-        received = bytearray()
-        while len(received) < size:
+    async def _fill(self, size: int) -> None:
+        """Read until so many bytes have arrived, and no more than a chunk beyond."""
+        while (missing := size - len(self._arrived)) > 0:
             try:
-                chunk = self._socket.recv(min(size - len(received), _CHUNK))
+                chunk = self._socket.recv(min(max(missing, self._ahead), _CHUNK))
             except BlockingIOError:
                 await anyio.wait_readable(self._socket)
                 continue
@@ -155,8 +200,7 @@ class Channel:
                 raise ChannelClosedError("the process ended") from error
             if not chunk:
                 raise ChannelClosedError("the process ended")
-            received += chunk
-        return bytes(received)
+            self._arrived += chunk
 
     def ask_for_sender(self, wanted: bool) -> None:
         """Have the kernel attach the sender's process id to what arrives, or no longer."""
@@ -165,7 +209,7 @@ class Channel:
     @property
     def has_unread(self) -> bool:
         """True where bytes of the process wait to be received, or its end does."""
-        return bool(self._events(select.POLLIN))
+        return bool(self._arrived) or bool(self._events(select.POLLIN))
 
     @property
     def is_hung_up(self) -> bool:

@@ -15,7 +15,7 @@ import anyio
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.channel import Channel
 
-__all__ = ["PATIENCE", "StarvedError", "exchange_within"]
+__all__ = ["PATIENCE", "Patience", "StarvedError", "exchange_within"]
 
 Answer = TypeVar("Answer")
 
@@ -71,20 +71,49 @@ async def exchange_within(
 
 async def _time_over(seconds: float, channel: Channel, pid: int) -> Exception:
     """Wait until the time is over; answers what that means."""
-    before = _processor_seconds(pid)
-    last = anyio.current_time() + PATIENCE * seconds
-    await anyio.sleep(seconds)
-    while (left := last - anyio.current_time()) > 0:
-        if channel.has_unread:  # it has answered; it is this side that is late
+    patience = Patience(seconds, channel, pid)
+    while True:
+        await anyio.sleep_until(patience.deadline)
+        over = patience.extend()
+        if over is not None:
+            return over
+
+
+class Patience:
+    """How long a process may still take."""
+
+    def __init__(self, seconds: float, channel: Channel, pid: int) -> None:
+        """Begin now.
+
+        Args:
+            seconds: Wall time; where the process is kept from running, processor time.
+            channel: Over which it will answer.
+            pid: The process.
+        """
+        now = anyio.current_time()
+        self._seconds = seconds
+        self._channel = channel
+        self._pid = pid
+        self._before = _processor_seconds(pid)
+        self._last = now + PATIENCE * seconds
+        self.deadline = now + seconds
+        """When to ask whether its time is over, by the clock of the event loop."""
+
+    def extend(self) -> Exception | None:
+        """At the deadline: set another where the process may still go on; else say what is over."""
+        now = anyio.current_time()
+        if now >= self._last:
+            return StarvedError("the machine was too busy to run the tool")
+        if self._channel.has_unread:  # it has answered; it is this side that is late
             owed = _PAUSE
-        elif _is_runnable(pid):
-            owed = seconds - (_processor_seconds(pid) - before)
+        elif _is_runnable(self._pid):
+            owed = self._seconds - (_processor_seconds(self._pid) - self._before)
         else:
             owed = 0.0
         if owed <= 0:
             return TimeoutError()
-        await anyio.sleep(min(max(owed, _PAUSE), left))
-    return StarvedError("the machine was too busy to run the tool")
+        self.deadline = min(now + max(owed, _PAUSE), self._last)
+        return None
 
 
 def _is_runnable(pid: int) -> bool:

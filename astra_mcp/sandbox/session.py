@@ -6,15 +6,15 @@ The same for every backend; what differs is the :class:`SessionProcess` that is 
 import json
 import secrets
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Protocol, cast
 
 import anyio
+import orjson
 
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxDiedError, SandboxLostError
 from astra_mcp.sandbox.channel import Channel, ChannelClosedError, OversizedMessageError
-from astra_mcp.sandbox.deadline import StarvedError, exchange_within
+from astra_mcp.sandbox.deadline import Patience, StarvedError
 from astra_mcp.sandbox.protocol import Raised, Returned, SandboxLimits
 from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_call
 from astra_mcp.types import JsonValue
@@ -76,10 +76,11 @@ class ProcessSession:
             is_lost: Tells whether whatever keeps the process alive has ended, which ends it too.
         """
         self._channel = channel
+        channel.read_ahead()
         self._process = process
         self._limits = limits
         self._on_closed = on_closed
-        self._turn = anyio.Lock()
+        self._turn = anyio.Lock(fast_acquire=True)
         self._running: anyio.CancelScope | None = None
         self._is_lost = is_lost
         self._death: SandboxDiedError | SandboxLostError | None = None
@@ -114,12 +115,18 @@ class ProcessSession:
         limits = self._limits
         # Not to be guessed: a reply that was written before its call was asked fits none.
         call = secrets.token_hex(_CALL_BYTES)
-        question = partial(self._exchange, call, function, _encode(arguments))
         try:
-            with anyio.CancelScope() as self._running:
-                return await exchange_within(
-                    limits.hard_seconds, self._channel, self._process.pid, question
-                )
+            patience = Patience(limits.hard_seconds, self._channel, self._process.pid)
+            head: dict[str, object] = {"op": "call", "call": call, "function": function}
+            self._channel.post(head, _encode(arguments))
+            while True:
+                with anyio.CancelScope(deadline=patience.deadline) as self._running:
+                    return await self._take_answer(call)
+                if self._death is not None:
+                    return _ABANDONED
+                over = patience.extend()
+                if over is not None:
+                    raise over
         except TimeoutError:
             return f"the tool ran longer than {limits.hard_seconds:g} s and was stopped"
         except StarvedError as error:
@@ -128,17 +135,16 @@ class ProcessSession:
             if self._is_lost():
                 self.lose(_LOST)
             return _ENDED
-        except OversizedMessageError:
-            return _MALFORMED  # an honest loop sends an error instead
-        except MalformedReplyError:
-            return _MALFORMED
+        except (OversizedMessageError, MalformedReplyError):
+            return _MALFORMED  # an honest loop sends an error instead of too much
         finally:
             self._running = None
         return _ABANDONED
 
-    async def _exchange(self, call: str, function: str, arguments: bytes) -> Returned | Raised:
+    async def _take_answer(self, call: str) -> Returned | Raised:
+        """Wait for the answer to a posted call; can be cancelled and gone on with."""
         limits = self._limits
-        await self._channel.send({"op": "call", "call": call, "function": function}, arguments)
+        await self._channel.flush()
         message = await self._channel.receive(
             head_limit=head_limit(limits.output_bytes), body_limit=limits.result_bytes
         )
@@ -173,5 +179,8 @@ class ProcessSession:
 
 
 def _encode(arguments: Mapping[str, JsonValue]) -> bytes:
-    # Escaped ASCII carries even lone surrogates and long integers to the tool.
-    return json.dumps(dict(arguments)).encode()
+    try:
+        return orjson.dumps(arguments)
+    except TypeError:
+        # Escaped ASCII carries even lone surrogates and long integers to the tool.
+        return json.dumps(dict(arguments)).encode()
