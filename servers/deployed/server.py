@@ -326,11 +326,26 @@ class DeployedServer:
             while self._stale is not None:
                 connection, self._stale = self._stale, None
                 try:
-                    self._take_tools(await list_tools(connection, name=self._name))
+                    documents = await list_tools(connection, name=self._name)
+                    if connection.era is Era.MODERN or connection.declared == ABLE:
+                        self._take_tools(documents)
+                    else:
+                        await self._take_changes(connection, documents)
                 except UpstreamError as error:
                     _log.debug("upstream %s does not list its tools: %s", self._name, error)
         finally:
             self._is_refreshing = False
+
+    async def _take_changes(self, connection: Connection, documents: Sequence[JsonObject]) -> None:
+        """Take over what a client that can do less sees to be new or gone; what it never saw stays."""
+        now = {str(tool.get("name")): tool for tool in documents}
+        gone, connection.listed = connection.listed - now.keys(), frozenset(now)
+        known = {str(tool.get("name")): tool for tool in self._card.tools or ()}
+        if not self._was_looked_at and (not known or known.keys() - now.keys()):
+            await self._look()  # what is missing may be gone since the card was written
+            return
+        merged = {name: tool for name, tool in (known | now).items() if name not in gone}
+        self._take_tools(tuple(merged.values()))
 
     def _take_tools(self, documents: Sequence[JsonObject]) -> None:
         if self._card.tools is not None and canonical_json(list(documents)) == canonical_json(
