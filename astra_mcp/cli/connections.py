@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from astra_mcp.cli.corking import CorkedTransport
 from astra_mcp.cli.draining import IsStream
 
 __all__ = ["HEAD_SECONDS", "MAX_HEAD_BYTES", "Connection", "Server"]
@@ -43,7 +44,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect the first head."""
-        super().connection_made(transport)
+        super().connection_made(CorkedTransport(transport, self.loop))
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

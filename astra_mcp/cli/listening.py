@@ -137,6 +137,7 @@ async def listen(
             door,
             http=BoundedConnection,
             ws="none",
+            proxy_headers=False,  # who is behind a proxy says so by serve.public_url
             lifespan="off",
             log_config=None,
             access_log=False,
