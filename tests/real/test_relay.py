@@ -236,6 +236,27 @@ async def test_a_client_of_the_modern_era_hears_of_what_it_listens_for(
     assert '"Ada"' in graph.contents[0].text
 
 
+async def test_what_is_listed_does_not_depend_on_what_the_last_client_could_do(
+    control: GatewayClient, gateway: Any, sdk: Any
+) -> None:
+    """The server shows fewer tools to a client that can be asked for nothing."""
+
+    async def answer(*_: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[])
+
+    source = SourceServers(kind="servers", names=(SERVER,))
+    lists: list[tuple[str, ...]] = []
+    for callbacks in ({}, {"list_roots_callback": answer}, {}):
+        episode = await control.create_episode(EpisodeRequest(source=source))
+        lists.append(tuple(tool.name for tool in episode.tools))
+        async with sdk(episode.mcp_url, "legacy", **callbacks) as client:
+            await client.call_tool("echo", {"message": "one"})
+            await client.call_tool("echo", {"message": "two"})
+        await control.close_episode(episode.id)
+    assert {"get-roots-list", "trigger-sampling-request"} <= set(lists[0])
+    assert lists[0] == lists[1] == lists[2]
+
+
 async def test_images_and_structured_results_pass_unchanged(url: str, sdk: Any, era: str) -> None:
     async with sdk(url, era) as client:
         picture = await client.call_tool("get-tiny-image", {})
