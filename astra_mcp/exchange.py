@@ -14,7 +14,7 @@ import anyio
 
 from astra_mcp.types import JsonObject, JsonValue
 
-__all__ = ["SILENT", "Channel", "Era", "Exchange", "Hear"]
+__all__ = ["SILENT", "Cancellation", "Channel", "Era", "Exchange", "Hear"]
 
 
 class Era(StrEnum):
@@ -51,6 +51,28 @@ class Channel(Protocol):
         ...
 
 
+class Cancellation:
+    """Whether the client of a request has cancelled it; ends the work that is shielded from that."""
+
+    __slots__ = ("_scope", "is_set")
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._scope: anyio.CancelScope | None = None
+
+    def set(self) -> None:
+        """Cancel the work."""
+        self.is_set = True
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def attach(self, scope: anyio.CancelScope) -> None:
+        """Name the scope of the work, which is cancelled at once where that is already due."""
+        self._scope = scope
+        if self.is_set:
+            scope.cancel()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
     """What a server may know of the request that it answers."""
@@ -66,8 +88,8 @@ class Exchange:
     """The least level of log messages that the client asked for; None where it never did."""
     channel: Channel | None = None
     """None where the client hears nothing but the result."""
-    gone: anyio.Event | None = None
-    """Set once the client has cancelled the request; None where it is done to its end all the same."""
+    cancellation: Cancellation | None = None
+    """Tells that the client has cancelled the request; None where it is done to its end all the same."""
 
 
 SILENT = Exchange()

@@ -118,6 +118,7 @@ class AgentPlane:
                     locate=self._locate,
                     on_ended=_mark_ended,
                     on_introduced=self._introduced,
+                    on_cancelled=self._cancelled,
                 )
             finally:
                 stop()
@@ -288,6 +289,15 @@ class AgentPlane:
             arrival = cast("_Arrival", request.http.scope[_ARRIVAL_KEY])
             arrival.introduction = introduction
             self._open_session(arrival)
+
+    def _cancelled(self, request: McpRequest, request_id: object) -> None:
+        """Cancel a request that is answered without the SDK; the SDK cancels its own."""
+        if request.http is None or not isinstance(request_id, str | int):
+            return
+        arrival = cast("_Arrival", request.http.scope[_ARRIVAL_KEY])
+        session = self._sessions.find(_session_of(request.http.scope), arrival.target)
+        if session is not None:
+            session.cancel(request_id)
 
     def _open_session(self, arrival: _Arrival) -> None:
         """Remember a session once both its id and its client are known, whichever is known first."""

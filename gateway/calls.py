@@ -103,41 +103,22 @@ async def ask_server(
     """
     name, tool = turn.upstream.name, call.tool or ""
     try:
-        with anyio.CancelScope(shield=True, deadline=anyio.current_time() + seconds):
+        with anyio.CancelScope(shield=True, deadline=anyio.current_time() + seconds) as scope:
+            if exchange.cancellation is not None:
+                exchange.cancellation.attach(scope)
             if tracer() is None:
-                return await _call_unless_gone(turn, call, exchange)
+                return await turn.session.call(tool, call.arguments, exchange)
             with upstream_span(name, tool, exchange) as traced:
-                return await _call_unless_gone(turn, call, traced)
+                return await turn.session.call(tool, call.arguments, traced)
     except (SandboxError, UpstreamError) as error:
         return failure_of(error)
     except Exception as error:  # noqa: BLE001 - a bug fails one episode, not the gateway
         _log.exception("a call of a tool of %s broke the gateway", name)
         return Failure(boundary=Origin.GATEWAY, message=type(error).__name__)
+    if exchange.cancellation is not None and exchange.cancellation.is_set:
+        return _CANCELLED
     message = f"no answer from {name} within {seconds:g} s"
     return Failure(boundary=Origin.UPSTREAM, message=message)
-
-
-async def _call_unless_gone(turn: Turn, call: Call, exchange: Exchange) -> UpstreamReply:
-    """Call until the reply, or until the client has cancelled."""
-    if exchange.gone is None:
-        return await turn.session.call(call.tool or "", call.arguments, exchange)
-    replies: list[UpstreamReply] = []
-    failures: list[Exception] = []
-
-    async def wait_for_reply() -> None:
-        try:
-            replies.append(await turn.session.call(call.tool or "", call.arguments, exchange))
-        except Exception as error:  # noqa: BLE001 - raised below, outside of the group
-            failures.append(error)
-        group.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(wait_for_reply)
-        await exchange.gone.wait()
-        group.cancel_scope.cancel()
-    if failures:
-        raise failures[0]
-    return replies[0] if replies else _CANCELLED
 
 
 _CANCELLED = UpstreamReply(

@@ -8,7 +8,7 @@ is its shortcut. Knows the wire of both eras and endpoints; knows no path and no
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import mcp_types
@@ -23,7 +23,7 @@ from starlette.types import Scope, Send
 
 from astra_mcp import __version__
 from astra_mcp.errors import AstraError, EpisodeEndedError
-from astra_mcp.exchange import Era, Exchange
+from astra_mcp.exchange import Cancellation, Era, Exchange
 from astra_mcp.mcp_bridge import McpRequest, answered, result_to_wire, tool_to_wire
 from astra_mcp.tracing import tracer
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
@@ -138,13 +138,13 @@ class HotPath:
             error = mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message=_REPEATED)
             await _send(send, 400, _error(request, error), None)
             return True
-        session.under_way.add(number)
+        session.under_way[number] = Cancellation()
         self._sessions.hold(session)
         try:
             return await self._answer(target, scope, request, session, send)
         finally:
             self._sessions.release(session)
-            session.under_way.discard(number)
+            del session.under_way[number]
 
     async def _answer(
         self,
@@ -219,7 +219,12 @@ class HotPath:
                 return None
         except AstraError:
             return None  # the SDK's server finds the same, and says it
-        return _Call(episode, request.name, request.arguments, told, _exchange(scope, request))
+        exchange = _exchange(scope, request)
+        if session is not None and upstream.relays and not isinstance(target, EpisodeTarget):
+            # As without a gateway; in an episode a call is done to its end, for its retry to find.
+            cancellation = session.under_way[coerce_request_id(request.id)]
+            exchange = replace(exchange, cancellation=cancellation)
+        return _Call(episode, request.name, request.arguments, told, exchange)
 
     async def _state(
         self,

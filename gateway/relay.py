@@ -23,7 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from astra_mcp import __version__
 from astra_mcp.errors import EpisodeEndedError, UnknownNameError
-from astra_mcp.exchange import Channel, Era, Exchange
+from astra_mcp.exchange import Cancellation, Channel, Era, Exchange
 from astra_mcp.mcp_bridge import McpRequest, answered, request_of, result_to_wire, tool_to_wire
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec
 from gateway.call_meta import CallMeta, meta_for_server
@@ -85,6 +85,7 @@ class Relay:
         locate: Callable[[McpRequest], tuple[Target, str]],
         on_ended: Callable[[McpRequest], None],
         on_introduced: Callable[[McpRequest, Introduction], None],
+        on_cancelled: Callable[[McpRequest, object], None],
     ) -> None:
         """Make the server; see :attr:`server`.
 
@@ -95,6 +96,7 @@ class Relay:
             locate: Finds a request's target, and the caller whose state it uses.
             on_ended: Told of a request whose episode takes no more of them.
             on_introduced: Told of a request that opens a session.
+            on_cancelled: Told of a client's cancellation, and of the id of what it cancels.
         """
         self._endpoints = endpoints
         self._news = news
@@ -102,6 +104,7 @@ class Relay:
         self._locate = locate
         self._on_ended = on_ended
         self._on_introduced = on_introduced
+        self._on_cancelled = on_cancelled
         self.server = self._build()
         """Serves any number of connections, whatever their endpoints."""
 
@@ -180,6 +183,8 @@ class Relay:
 
     async def _introduce(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Let each endpoint present itself, and each session of the handshake era hear its news."""
+        if ctx.method == "notifications/cancelled":
+            self._on_cancelled(request_of(ctx), (ctx.params or {}).get("requestId"))
         if ctx.method != "initialize":
             if era_of(ctx.protocol_version) is Era.HANDSHAKE:
                 self._let_hear(ctx)
@@ -261,14 +266,14 @@ class Relay:
         async def call(channel: Channel | None) -> ToolResult:
             episode = await self._news.state(visit.view, visit.caller, call_id=told.call_id)
 
-            async def run(gone: anyio.Event | None) -> ToolResult:
+            async def run(cancellation: Cancellation | None) -> ToolResult:
                 return await episode.call(
                     name,
                     arguments,
                     call_id=told.call_id,
                     seq=told.seq,
                     fault=told.fault,
-                    exchange=replace(self._exchange(visit, channel), gone=gone),
+                    exchange=replace(self._exchange(visit, channel), cancellation=cancellation),
                 )
 
             # At an interactive endpoint a cancelled call ends, as it would without a gateway; in an
@@ -461,9 +466,9 @@ class Relay:
         return self._endpoints.marked_schemas(target, _MARK).get(name)
 
 
-async def _noting_cancellation(run: Callable[[anyio.Event], Awaitable[Result]]) -> Result:
-    """Run what is shielded from cancellation, and tell it by an event that its caller was cancelled."""
-    gone = anyio.Event()
+async def _noting_cancellation(run: Callable[[Cancellation], Awaitable[Result]]) -> Result:
+    """Run what is shielded from cancellation, and tell it that its caller was cancelled."""
+    cancellation = Cancellation()
     results: list[Result] = []
     failures: list[Exception] = []
 
@@ -471,12 +476,12 @@ async def _noting_cancellation(run: Callable[[anyio.Event], Awaitable[Result]]) 
         try:
             await anyio.sleep_forever()
         finally:
-            gone.set()
+            cancellation.set()
 
     async with anyio.create_task_group() as group:
         group.start_soon(note)
         try:
-            results.append(await run(gone))
+            results.append(await run(cancellation))
         except Exception as error:  # noqa: BLE001 - raised below, outside of the group
             failures.append(error)
         group.cancel_scope.cancel()

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 import anyio
+from mcp.shared.dispatcher import coerce_request_id
 
+from astra_mcp.exchange import Cancellation
 from astra_mcp.types import JsonValue
 from gateway.targets import Target
 
@@ -36,8 +38,14 @@ class Session:
     """By the clock of its :class:`Sessions`."""
     num_held: int = 0
     """Requests and streams under way."""
-    under_way: set[str | int] = field(default_factory=set[str | int])
-    """Ids of its requests that are being answered without the SDK."""
+    under_way: dict[str | int, Cancellation] = field(default_factory=dict[str | int, Cancellation])
+    """Its requests that are being answered without the SDK, by id; whole numbers stand for their digits."""
+
+    def cancel(self, request_id: str | int) -> None:
+        """Cancel a request that is being answered without the SDK, if there is one of this id."""
+        cancellation = self.under_way.get(coerce_request_id(request_id))
+        if cancellation is not None:
+            cancellation.set()
 
 
 class Sessions:
