@@ -122,6 +122,8 @@ def _entry(
         # Clients start the entry in a folder of their own, where no astra.toml names these.
         folders = [str(f.expanduser().absolute()) for f in settings.environments]
         named = [word for folder in folders for word in ("--environments", folder)]
+        if settings.serve.mcp_config is not None:
+            named += ["--mcp-config", str(settings.serve.mcp_config.expanduser().absolute())]
         return stdio_entry(form, GATEWAY_ENTRY, ["serve", "--stdio", *named], environment)
     folder = find_bundle_folder(server, settings).absolute()
     # Folders of the settings may be named relative to where this command runs; clients run elsewhere.

@@ -3,6 +3,7 @@
 import json
 import shutil
 import stat
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,20 @@ async def test_environments_of_the_settings_are_served_wherever_the_client_start
     (tmp_path / "work" / "astra.toml").write_text('environments = ["mine"]\n', encoding="utf-8")
     config = written(connect("claude-desktop", "--json"))["config"]
     assert "notebook__draw" in await tools_of(config["mcpServers"]["astra-mcp"])
+
+
+async def test_servers_of_the_settings_are_served_wherever_the_client_starts_the_entry(
+    connect: Connect, tmp_path: Path, notebook_folder: Path
+) -> None:
+    run = ["-P", "-m", "astra_mcp", "run", str(notebook_folder)]
+    entry = {"command": sys.executable, "args": run}
+    work = tmp_path / "work"
+    (work / "servers.json").write_text(json.dumps({"mcpServers": {"pages": entry}}))
+    (work / "astra.toml").write_text('[serve]\nmcp_config = "servers.json"\n', encoding="utf-8")
+    config = written(connect("cursor", "--json"))["config"]
+    (work / "astra.toml").unlink()
+    tools = await tools_of(config["mcpServers"]["astra-mcp"])
+    assert "pages__remember" in tools
 
 
 @pytest.mark.parametrize("client", WITH_FILE)
