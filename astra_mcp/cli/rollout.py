@@ -22,6 +22,7 @@ from astra_mcp.cli.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.cli.listening import run_until_stopped
 from astra_mcp.cli.rollout_report import RolloutReport
 from astra_mcp.errors import ConfigError, UnknownNameError
+from astra_mcp.tracing import open_tracing
 from astra_mcp.trajectory import TrajectoryWriter
 from gateway.client import GatewayClient
 from gateway.protocol import EnvironmentInfo
@@ -100,7 +101,8 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
         if options.out is not None and options.out.exists():
             msg = f"--out {options.out} exists already: name a new file"
             raise ConfigError(msg)
-    code = run_async(_rollout, settings, options)
+        with open_tracing():
+            code = run_async(_rollout, settings, options)
     if code is not ExitCode.DONE:
         raise typer.Exit(code)
 
