@@ -28,6 +28,8 @@ __all__ = ["Fleet", "Slice", "open_fleet"]
 
 ASK_SECONDS = 10.0
 """Deadline of a question that every worker is asked."""
+DESCRIBE_SECONDS = 2.0
+"""Deadline where the answer is how it is: who probes readiness does not wait for long."""
 PING_SECONDS = 0.5
 """A worker that does not answer within so long is starting, stopping or stuck; others take its turn."""
 _PING_AGAIN_SECONDS = 1.0
@@ -165,7 +167,9 @@ class Fleet:
 
     async def _describe(self, worker: int) -> WorkerInfo:
         try:
-            [found] = await self._ask_soon(worker, lambda client: client.workers())
+            [found] = await self._ask_soon(
+                worker, lambda client: client.workers(), DESCRIBE_SECONDS
+            )
         except (WorkerError, RefusedError) as error:
             return WorkerInfo(
                 index=worker,
@@ -177,13 +181,16 @@ class Fleet:
         return found
 
     async def _ask_soon(
-        self, worker: int, question: Callable[[GatewayClient], Awaitable[Answer]]
+        self,
+        worker: int,
+        question: Callable[[GatewayClient], Awaitable[Answer]],
+        seconds: float = ASK_SECONDS,
     ) -> Answer:
         try:
-            with anyio.fail_after(ASK_SECONDS):
+            with anyio.fail_after(seconds):
                 return await self._ask(worker, question)
         except TimeoutError as error:
-            msg = f"worker {worker} gave no answer within {ASK_SECONDS:g} s"
+            msg = f"worker {worker} gave no answer within {seconds:g} s"
             raise WorkerError(msg) from error
 
 
