@@ -1,6 +1,7 @@
 """One trace from a client through the gateway to a real server, and what the spans and metrics say."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from watched_upstream import (
 )
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
+DOCS = Path(__file__).parents[3] / "docs" / "observability.md"
 PARENT = f"00-{TRACE}-b7ad6b7169203331-01"
 OTHER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -313,6 +315,47 @@ async def test_the_series_of_a_server_go_with_it(deployed: DeployedGateway) -> N
         await gone.wait()
     stop()
     assert b'server="harbour"' not in await deployed.control.metrics()
+
+
+async def test_every_metric_is_documented_and_every_documented_one_exists(
+    deployed: DeployedGateway,
+) -> None:
+    await (await deployed.agent("harbour")).call("look", {})
+    text = (await deployed.control.metrics()).decode()
+    found = {f"{name}_total" if kind == "counter" else name for name, kind in families(text)}
+    documented = set(re.findall(r"\bastra_mcp_[a-z_]+", DOCS.read_text()))
+    documented = {name.removesuffix("_bucket") for name in documented} - {"astra_mcp_worker"}
+    # One is written in short, one is told of several workers alone, and attributes of spans are none.
+    short = {"astra_mcp_episodes_ended_total"}
+    elsewhere = {"astra_mcp_worker_up"}
+    attributes = {"astra_mcp_episode", "astra_mcp_server", "astra_mcp_origin", "astra_mcp_is_error"}
+    ours = {name for name in found if name.startswith("astra_mcp_")}
+    assert ours - short == documented - elsewhere - attributes
+
+
+def families(text: str) -> set[tuple[str, str]]:
+    return {(family.name, family.type) for family in text_string_to_metric_families(text)}
+
+
+async def test_the_first_of_several_workers_tells_the_numbers_of_all(
+    start_serve: Any, counter_bundle: Path, tmp_path: Path
+) -> None:
+    options = ("--workers", "2", "--environments", str(counter_bundle))
+    running = start_serve(tmp_path / "home", *options)
+    async with GatewayClient(running.url, running.key) as control:
+        source = {"kind": "environment", "name": "purse"}
+        request = EpisodeRequest.model_validate({"source": source})
+        for created in await control.create_episodes([request] * 4):
+            await EpisodeClient(created.mcp_url, control.http).call("add", {"amount": 1})
+        text = (await control.metrics()).decode()
+    found = {
+        (sample.name, sample.labels["worker"]): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name in ("astra_mcp_calls_total", "astra_mcp_worker_up")
+    }
+    assert found["astra_mcp_worker_up", "0"] == found["astra_mcp_worker_up", "1"] == 1
+    assert found["astra_mcp_calls_total", "0"] == found["astra_mcp_calls_total", "1"] == 2
 
 
 # --- the process --------------------------------------------------------------------------------
