@@ -20,11 +20,14 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-__all__ = ["HTTP_FAULTS", "STDIO_FAULTS", "main"]
+__all__ = ["HTTP_FAULTS", "LONG", "STDIO_FAULTS", "main"]
 
 SLOW_SECONDS = 0.15
+LONG_SECONDS = 5.0
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
+LONG = "long"
+"""Answers rightly after a time in which much can happen."""
 STDIO_FAULTS = (
     "slow",
     "hang",
@@ -58,7 +61,7 @@ COUNT: dict[str, Any] = {
         "type": "object",
         "properties": {
             "nonce": {"type": "string"},
-            "fault": {"enum": ["", *dict.fromkeys((*STDIO_FAULTS, *HTTP_FAULTS))]},
+            "fault": {"enum": ["", *dict.fromkeys((LONG, *STDIO_FAULTS, *HTTP_FAULTS))]},
         },
         "required": ["nonce"],
     },
@@ -149,8 +152,8 @@ def serve_stdio(ledger: Ledger) -> None:
 def _write_faultily(fault: str, reply: dict[str, Any]) -> None:
     line = json.dumps(reply).encode() + b"\n"
     match fault:
-        case "slow":
-            time.sleep(SLOW_SECONDS)
+        case "slow" | "long":
+            time.sleep(SLOW_SECONDS if fault == "slow" else LONG_SECONDS)
         case "hang":
             return
         case "garbage":
@@ -222,7 +225,7 @@ class HttpServer:
             session = token_hex(16)
             self._sessions.add(session)
             extra = f"Mcp-Session-Id: {session}\r\n"
-        return await _send_faultily(_fault(message), reply, extra, writer)
+        return await _send_faultily(_fault(message), reply, extra, reader, writer)
 
     def _is_known(self, message: dict[str, Any], session: str) -> bool:
         """Tell whether a request of the handshake era belongs to a session; may lose it just now."""
@@ -237,7 +240,11 @@ class HttpServer:
 
 
 async def _send_faultily(
-    fault: str, reply: dict[str, Any], extra: str, writer: asyncio.StreamWriter
+    fault: str,
+    reply: dict[str, Any],
+    extra: str,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
 ) -> bool:
     body = json.dumps(reply).encode()
     whole = _http("200 OK", body, extra)
@@ -255,9 +262,10 @@ async def _send_faultily(
         "cut-events": (_chunked("text/event-stream", b"event: message\ndata: " + half), False),
     }
     if fault == "hang":
-        await asyncio.Event().wait()
-    if fault == "slow":
-        await _wait(SLOW_SECONDS)
+        await reader.read()  # until the client gives up
+        return False
+    if fault in ("slow", LONG):
+        await _wait(SLOW_SECONDS if fault == "slow" else LONG_SECONDS)
     content, goes_on = plain.get(fault, (whole, True))
     writer.write(content)
     await writer.drain()
