@@ -1,0 +1,94 @@
+"""What is known of the handshake era's sessions."""
+
+from collections.abc import Callable
+
+import anyio
+import pytest
+
+from gateway.protocol import EpisodeId
+from gateway.sessions import Session, Sessions
+from gateway.targets import EpisodeTarget, InteractiveTarget
+
+HERE, THERE = InteractiveTarget(None), EpisodeTarget(EpisodeId("0" * 32))
+
+
+@pytest.fixture
+def time() -> list[float]:
+    return [0.0]
+
+
+@pytest.fixture
+def sessions(time: list[float]) -> Sessions:
+    return Sessions(idle_seconds=10, max_sessions=2, now=lambda: time[0])
+
+
+@pytest.fixture
+def add(sessions: Sessions) -> Callable[[str], Session]:
+    def add_one(name: str) -> Session:
+        return sessions.add(name, HERE, caller=name, version="2025-11-25", capabilities={})
+
+    return add_one
+
+
+def test_a_session_belongs_to_the_endpoint_where_it_was_opened(
+    sessions: Sessions, add: Callable[[str], Session]
+) -> None:
+    session = add("a")
+    assert sessions.find("a", HERE) is session
+    assert sessions.find("a", THERE) is None
+    assert sessions.is_elsewhere("a", THERE)
+    assert not sessions.is_elsewhere("a", HERE)
+    assert not sessions.is_elsewhere("b", HERE)
+
+
+def test_a_session_is_idle_when_nobody_used_it_for_too_long(
+    sessions: Sessions, add: Callable[[str], Session], time: list[float]
+) -> None:
+    used, unused = add("a"), add("b")
+    time[0] = 9.0
+    sessions.find(used.id, HERE)
+    time[0] = 10.0
+    assert sessions.idle() == (unused,)
+
+
+def test_a_request_under_way_keeps_its_session(
+    sessions: Sessions, add: Callable[[str], Session], time: list[float]
+) -> None:
+    session = add("a")
+    sessions.hold(session)
+    time[0] = 100.0
+    assert sessions.idle() == ()
+    sessions.release(session)
+    assert sessions.idle() == ()
+    time[0] = 110.0
+    assert sessions.idle() == (session,)
+
+
+def test_beyond_the_bound_the_longest_unused_is_forgotten(
+    sessions: Sessions, add: Callable[[str], Session], time: list[float]
+) -> None:
+    for name in ("a", "b"):
+        time[0] += 1.0
+        add(name)
+    time[0] += 1.0
+    sessions.find("a", HERE)
+    add("c")
+    assert len(sessions) == 2
+    assert sessions.find("b", HERE) is None
+    assert sessions.find("a", HERE) is not None
+
+
+async def test_idle_sessions_are_ended_by_whoever_opened_them() -> None:
+    sessions = Sessions(idle_seconds=0.01)
+    sessions.add("a", HERE, caller="a", version="2025-11-25", capabilities={})
+    ended: list[str] = []
+
+    async with anyio.create_task_group() as group:
+
+        async def end(session: Session) -> None:
+            ended.append(session.id)
+            group.cancel_scope.cancel()
+
+        group.start_soon(sessions.end_idle, end)
+    assert ended == ["a"]
+    assert len(sessions) == 0
