@@ -392,3 +392,37 @@ async def test_a_redirect_within_the_origin_is_followed(tmp_path: Path) -> None:
 async def test_sessions_share_a_few_clients(tmp_path: Path) -> None:
     link = http_client.HttpLink("http://127.0.0.1:1/mcp")
     assert len({link.lane() for _ in range(1000)}) == http_client.LANES
+
+
+async def test_a_password_in_the_url_becomes_a_header(tmp_path: Path) -> None:
+    app = Recording(Talkative().server().streamable_http_app(json_response=True))
+    async with over_http(app) as url:
+        entry = {"url": url.replace("http://", "http://ann:s%40crt@")}
+        async with deployed(tmp_path, raw=entry) as servers:
+            await session(servers).call("count", {})
+    assert {headers.get("authorization") for _, headers in app.requests} == {"Basic YW5uOnNAY3J0"}
+
+
+async def test_a_proxy_of_the_environment_is_used_unless_it_is_told_not_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def proxy(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            asked.append(scope["path"])
+            await send({"type": "http.response.start", "status": 502, "headers": []})
+            await send({"type": "http.response.body", "body": b"no such host"})
+
+    async with over_http(proxy) as url:
+        monkeypatch.setenv("http_proxy", url.removesuffix("/mcp"))
+        entry = {"url": "http://server.invalid/mcp"}
+        async with deployed(tmp_path, raw=entry) as servers:
+            with pytest.raises(UpstreamError, match="HTTP 502: no such host"):
+                await session(servers).call("count", {})
+        assert asked
+        monkeypatch.setenv("no_proxy", "server.invalid")
+        monkeypatch.setattr("servers.deployed.session.RETRY_SECONDS", ())
+        async with deployed(tmp_path, raw=entry) as servers:
+            with pytest.raises(UpstreamError, match="cannot be reached"):
+                await session(servers).call("count", {})
