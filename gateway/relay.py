@@ -20,6 +20,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp_types.methods import CACHEABLE_METHODS, CacheableMethod, serialize_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from astra_mcp import __version__
 from astra_mcp.errors import EpisodeEndedError, UnknownNameError
@@ -503,7 +504,7 @@ async def _relayed(answer: Awaitable[Any]) -> Any:
         return required.result
     except WrongCursorError as error:
         raise MCPError(mcp_types.INVALID_PARAMS, str(error)) from None
-    except MCPError:
+    except (MCPError, ValidationError):  # parameters that do not fit are the SDK's to refuse
         raise
     except Exception as error:  # the SDK would show a bug's text to the client
         _log.exception("a request broke the gateway")
