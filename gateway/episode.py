@@ -6,7 +6,7 @@ HTTP nor MCP: the planes above it name it by its id and hand it calls.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from secrets import token_hex
 
@@ -73,6 +73,7 @@ from gateway.record import (
     encode_result,
     read_record,
 )
+from gateway.shown import Shown
 from gateway.tracing import call_span, note_result
 
 __all__ = ["Episode", "Turn"]
@@ -96,8 +97,7 @@ class Episode:
     ) -> None:
         self._opened = opened
         self._opened_at = opened.at.timestamp()
-        self._routes = routes
-        self._tools = tuple(route.shown for route in routes.values())
+        self._shown = Shown(routes, opened.servers)
         self._turns = turns
         self._file = file
         self._now = now
@@ -129,8 +129,13 @@ class Episode:
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """The tool list under its shown names; fixed for the episode's life."""
-        return self._tools
+        """The tool list under its shown names; fixed for the life of an episode proper."""
+        return self._shown.tools
+
+    def show(self, upstreams: Sequence[Upstream], *, qualify_all: bool) -> bool:
+        """Show what the servers of a person's state list by now; see :meth:`gateway.shown.Shown.renew`."""
+        held = {name: turn.upstream for name, turn in self._turns.items()}
+        return self._shown.renew(held, upstreams, qualify_all=qualify_all)
 
     @property
     def tools_hash(self) -> str:
@@ -164,7 +169,7 @@ class Episode:
 
     def upstream_of(self, shown: str) -> Upstream | None:
         """The server of a listed tool; None for a tool that is not listed."""
-        route = self._routes.get(shown)
+        route = self._shown.routes.get(shown)
         turn = self._turns.get(route.server) if route else None
         return turn.upstream if turn else None
 
@@ -176,7 +181,7 @@ class Episode:
     @property
     def servers(self) -> Mapping[str, str]:
         """Name to version of every server of the episode."""
-        return self._opened.servers
+        return self._shown.servers
 
     @property
     def expires_at(self) -> datetime:
@@ -361,7 +366,7 @@ class Episode:
         fault: str | None,
     ) -> Call:
         """Record that the call begins, and take its place in the order (no await in between)."""
-        route = self._routes.get(shown)
+        route = self._shown.routes.get(shown)
         limit = self._opened.limits.calls
         n = self._num_started
         call = Call(
@@ -480,7 +485,9 @@ class Episode:
             self.end(EpisodeStatus.LIMIT)
 
     def _unknown_text(self, shown: str) -> str:
-        return f"Unknown tool: {shown[:128]}. The tools are: {', '.join(self._routes) or 'none'}"
+        return (
+            f"Unknown tool: {shown[:128]}. The tools are: {', '.join(self._shown.routes) or 'none'}"
+        )
 
     # --- what is no call -------------------------------------------------------------------------
 

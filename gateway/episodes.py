@@ -264,7 +264,10 @@ class Episodes:
                     episode, endpoint, upstreams
                 )
             known.expire_if_due()
-            if known.is_open and self._preparation.is_shown(known.servers, shown):
+            if known.is_open and (
+                self._preparation.is_shown(known.servers, shown)
+                or known.show(upstreams, qualify_all=endpoint == ALL_SERVERS)
+            ):
                 self._last_asked[episode] = self._now()
                 return known
             if known.is_open:  # the endpoint shows other servers by now
