@@ -88,7 +88,7 @@ class AgentPlane:
         self._stdio = stdio or InteractiveTarget(None)
         # Two clients that each start a process share nothing, so their states must not meet.
         self._stdio_caller = f"{STDIO}-{token_hex(8)}"
-        self._sessions = sessions or Sessions()
+        self._sessions = Sessions() if sessions is None else sessions
         self._apps: dict[str, ASGIApp] = {}
         self._news: News | None = None
         self._suspended: SuspendedCalls | None = None

@@ -1,0 +1,127 @@
+"""Relaying over standard input and output, and the end of sessions that nobody uses."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import mcp_types as types
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from astra_mcp.cli.listening import bind, listen, url_of
+from gateway.agent_plane import AgentPlane
+from gateway.episodes import open_episodes
+from gateway.sessions import Sessions
+from servers.deployed import open_deployed
+
+from relayed_servers import LEGACY, MODERN, DeployedCatalog, Desk
+
+NOTES = '''
+from mcp.server import MCPServer
+
+server = MCPServer("notes", instructions="Be kind.")
+
+
+@server.tool()
+def say(text: str) -> str:
+    """Say it."""
+    return text
+
+
+@server.resource("notes://one")
+def one() -> str:
+    return "the first note"
+
+
+@server.prompt()
+def greet(whom: str) -> str:
+    return f"Hello {whom}"
+
+
+server.run()
+'''
+
+
+@pytest.mark.parametrize("mode", [LEGACY, MODERN], ids=["2025", "2026"])
+async def test_a_client_on_standard_input_and_output_reaches_everything_of_a_server(
+    tmp_path: Path, mode: Any
+) -> None:
+    (tmp_path / "notes.py").write_text(NOTES)
+    config = tmp_path / "mcp.json"
+    entry = {"command": sys.executable, "args": ["-P", str(tmp_path / "notes.py")]}
+    config.write_text(json.dumps({"mcpServers": {"notes": entry}}))
+    options = ["serve", "--stdio", "--server", "notes", "--mcp-config", str(config)]
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-P", "-m", "astra_mcp", *options],
+        env={**os.environ, "ASTRA_MCP_HOME": str(tmp_path / "home")},
+    )
+    with anyio.fail_after(60):
+        async with Client(stdio_client(command), mode=mode, cache=None) as client:
+            assert [t.name for t in (await client.list_tools()).tools] == ["say"]
+            said = await client.call_tool("say", {"text": "hi"})
+            assert isinstance(said.content[0], types.TextContent)
+            assert said.content[0].text == "hi"
+            read = await client.read_resource("notes://one")
+            assert isinstance(read.contents[0], types.TextResourceContents)
+            assert read.contents[0].text == "the first note"
+            prompt = await client.get_prompt("greet", {"whom": "Bo"})
+            assert isinstance(prompt.messages[0].content, types.TextContent)
+            assert prompt.messages[0].content.text == "Hello Bo"
+
+
+class Clock:
+    """Stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> float:
+        """The time."""
+        return self.seconds
+
+
+async def post(http: httpx.AsyncClient, method: str, session: str | None, **params: Any) -> Any:
+    """Send a request of the handshake era."""
+    headers = {"Accept": "application/json, text/event-stream"}
+    if session is not None:
+        headers |= {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
+    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return await http.post("/servers/desk/mcp", json=body, headers=headers)
+
+
+async def test_a_session_that_nobody_uses_ends_and_gives_its_state_back(tmp_path: Path) -> None:
+    clock = Clock()
+    sessions = Sessions(idle_seconds=0.05, now=clock.now)
+    hello: dict[str, Any] = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "hand", "version": "1"},
+    }
+    with bind("127.0.0.1", 0) as listener, anyio.fail_after(30):
+        async with open_deployed(None, home=tmp_path) as deployed:
+            deployed.mount("desk", Desk("desk").make)
+            catalog = DeployedCatalog(deployed)
+            async with open_episodes(catalog, tmp_path, secret=b"s") as episodes:
+                plane = AgentPlane(catalog, episodes, sessions=sessions)
+                async with (
+                    plane.open(max_body_bytes=65536) as app,
+                    listen(app, listener),
+                    httpx.AsyncClient(base_url=url_of(listener), trust_env=False) as http,
+                ):
+                    opened = await post(http, "initialize", None, **hello)
+                    session = opened.headers["mcp-session-id"]
+                    # One is answered by the SDK, the other one without it: both are use.
+                    assert (await post(http, "prompts/list", session)).is_success
+                    assert (await post(http, "tools/list", session)).is_success
+                    assert episodes.count_open() == 1
+                    clock.seconds = 1000.0
+                    while episodes.count_open():
+                        await anyio.lowlevel.checkpoint()
+                    assert (await post(http, "ping", session)).status_code == 404
+                    assert len(sessions) == 0
