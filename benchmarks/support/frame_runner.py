@@ -123,8 +123,8 @@ class _Lane:
             return
         self._judge(frame, received)
         session = _SESSION.search(received)
-        if session and b" 200 " in received[:20] and self._chance.random() < 0.5:
-            await self._remember(self._chance.choice(paths), session[1].decode("latin-1"))
+        if session and b" 200 " in received[:20] and frame.path in paths:
+            await self._remember(frame.path, session[1].decode("latin-1"))
 
     async def _remember(self, path: str, session: str) -> None:
         """Keep a session for later frames; the oldest one is ended in the order of the protocol."""
@@ -189,7 +189,7 @@ class _Lane:
                 received = await reader.read()
             else:
                 received = await reader.read(1 << 16)  # an answer or the end of the connection
-        except ConnectionError:
+        except OSError:
             pass
         await self._hang_up()
         return received

@@ -7,6 +7,7 @@ the same frames. Knows MCP's two eras and HTTP/1.1, and nothing of how they are 
 import json
 import random
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -71,6 +72,8 @@ class Frame:
     content: bytes
     is_whole: bool = True
     """True where it is one complete request whose connection can be used again."""
+    path: str = ""
+    """Where it goes to."""
     number: int | None = None
     """Id of the request where it is right in every way and must be answered rightly."""
     text: str = ""
@@ -138,7 +141,9 @@ class FrameMaker:
         framing = self._chance.choice(_FRAMINGS) if self._chance.random() < 0.15 else _plain
         draft.wrongs.append(framing.__name__.removeprefix("_"))
         content = framing(self._chance, draft)
-        return Frame(content=content, is_whole=draft.is_whole, what=" ".join(draft.wrongs))
+        return Frame(
+            content=content, is_whole=draft.is_whole, path=draft.path, what=" ".join(draft.wrongs)
+        )
 
     def _right(self, path: str) -> Frame:
         text = f"right-{self._number}"
@@ -193,13 +198,18 @@ class FrameMaker:
 _Chance = random.Random
 
 
+def _odd(chance: _Chance, *more: Any) -> Any:
+    """A new copy, since later bends change it."""
+    return deepcopy(chance.choice((*_ODD, *more)))
+
+
 def _members(value: Any) -> dict[str, Any]:
     """The object itself; of anything else none, so that a change to it is lost."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _odd_id(chance: _Chance, draft: _Draft) -> None:
-    _members(draft.body)["id"] = chance.choice(_ODD)
+    _members(draft.body)["id"] = _odd(chance)
 
 
 def _odd_member(chance: _Chance, draft: _Draft) -> None:
@@ -211,7 +221,7 @@ def _odd_member(chance: _Chance, draft: _Draft) -> None:
         if below and chance.random() < 0.6:
             at = below
             continue
-        at[key] = chance.choice((*_ODD, *_WORDS))
+        at[key] = _odd(chance, *_WORDS)
         if chance.random() < 0.2:
             del at[key]
         return
@@ -220,15 +230,15 @@ def _odd_member(chance: _Chance, draft: _Draft) -> None:
 def _odd_meta(chance: _Chance, draft: _Draft) -> None:
     params = _members(_members(draft.body).get("params"))
     names = ("call-id", "seq", "argument-fault", "nothing")
-    meta = {f"dev.astra-mcp/{chance.choice(names)}": chance.choice((*_ODD, *_WORDS))}
+    meta = {f"dev.astra-mcp/{chance.choice(names)}": _odd(chance, *_WORDS)}
     more = ("progressToken", "traceparent", "io.modelcontextprotocol/logLevel", "tracestate")
-    meta[chance.choice(more)] = chance.choice((*_ODD, *_WORDS))
+    meta[chance.choice(more)] = _odd(chance, *_WORDS)
     params["_meta"] = meta | _members(params.get("_meta"))
 
 
 def _odd_arguments(chance: _Chance, draft: _Draft) -> None:
     params = _members(_members(draft.body).get("params"))
-    params["arguments"] = chance.choice((*_ODD, {"text": chance.choice((*_ODD, *_WORDS))}))
+    params["arguments"] = _odd(chance, {"text": _odd(chance, *_WORDS)})
 
 
 def _new_member(chance: _Chance, draft: _Draft) -> None:
@@ -236,7 +246,7 @@ def _new_member(chance: _Chance, draft: _Draft) -> None:
     target = _members(draft.body)
     if chance.random() < 0.5:
         target = _members(target.get("params"))
-    target[chance.choice((*names, *_WORDS))] = chance.choice((*_ODD, *_WORDS))
+    target[chance.choice((*names, *_WORDS))] = _odd(chance, *_WORDS)
 
 
 def _other_message(chance: _Chance, draft: _Draft) -> None:
@@ -247,7 +257,7 @@ def _other_message(chance: _Chance, draft: _Draft) -> None:
         {"jsonrpc": "2.0", "id": number, "error": {"code": -1, "message": "x"}},
         [draft.body, draft.body],
         [],
-        chance.choice(_ODD),
+        _odd(chance),
     )
     draft.body = chance.choice(bodies)
 

@@ -1,0 +1,59 @@
+"""Malformed and random requests to both planes of a gateway process.
+
+Small versions of ``benchmarks/fuzz.py``.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from frame_runner import fuzz
+from measured_programs import SUPPORT, run_program
+
+FRAMES = 3000
+CASES_PER_OPERATION = 10
+
+
+def gateway_of(folder: Path) -> list[str]:
+    """The command of a gateway over an echo."""
+    return [sys.executable, "-P", str(SUPPORT / "echo_gateway.py"), str(folder / "home")]
+
+
+async def test_malformed_frames_break_nothing_and_right_ones_among_them_are_answered(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+    with run_program(gateway_of(tmp_path), log=log) as program:
+        key = str(program.hello["key"])
+        outcome = await fuzz(program.url, key, frames=FRAMES, lanes=8, seed=11)
+        assert program.process.poll() is None
+    assert outcome.violations == []
+    assert outcome.frames == FRAMES
+    assert outcome.checked > FRAMES // 20
+    assert "Traceback" not in log.read_text(encoding="utf-8", errors="replace")
+
+
+def test_the_control_plane_does_what_its_openapi_document_says(tmp_path: Path) -> None:
+    log, report = tmp_path / "log", tmp_path / "report.json"
+    with run_program(gateway_of(tmp_path), log=log) as program:
+        command = [str(Path(sys.executable).with_name("st")), "run", f"{program.url}/openapi.json"]
+        command += ["--header", f"Authorization: Bearer {program.hello['key']}"]
+        command += ["--max-examples", str(CASES_PER_OPERATION), "--phases", "coverage,fuzzing"]
+        command += ["--exclude-checks", "positive_data_acceptance", "--continue-on-failure"]
+        command += [
+            "--seed",
+            "3",
+            "--generation-database",
+            "none",
+            "--suppress-health-check",
+            "all",
+        ]
+        command += ["--report-json-path", str(report)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert report.exists(), done.stdout + done.stderr
+    told = json.loads(report.read_text())
+    assert told["complete"]
+    assert told["failures"] == []
+    assert told["test_cases"]["generated"] > told["operations"]["tested"]
+    assert "Traceback" not in log.read_text(encoding="utf-8", errors="replace")
