@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from astra_mcp import __version__
 from astra_mcp.concurrency import shielded
@@ -387,14 +388,17 @@ def _answer_errors(app: FastAPI) -> None:
         message = "; ".join(f"{'.'.join(map(str, f['loc']))}: {f['msg']}" for f in faults)
         return _error(422, "invalid_request", message)
 
-    async def on_http(_: Request, error: Exception) -> JSONResponse:
+    async def on_http(request: Request, error: Exception) -> JSONResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
         message = "there is nothing at this address: see /openapi.json" if status == 404 else ""
         detail = error.detail if isinstance(error, HTTPException) else ""
         if status == 400:  # a body whose bytes are no text, which is as wrong as one that is no JSON
             return _error(422, "invalid_request", detail)
         answer = _error(status, "http_error", message or detail)
-        answer.headers.update((error.headers if isinstance(error, HTTPException) else None) or {})
+        if status == 405:
+            matching = (r for r in app.routes if r.matches(request.scope)[0] is not Match.NONE)
+            methods = {m for r in matching for m in getattr(r, "methods", None) or ()}
+            answer.headers["Allow"] = ", ".join(sorted(methods))
         return answer
 
     async def on_bug(_: Request, error: Exception) -> JSONResponse:
