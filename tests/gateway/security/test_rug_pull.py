@@ -67,18 +67,28 @@ async def test_an_episode_is_not_restored_over_a_changed_server(
         assert guarded.executed == 0
 
 
-@pytest.mark.parametrize("place", ["server", "relayed", "all"])
-async def test_an_interactive_state_does_not_outlive_a_changed_server(
+@pytest.mark.parametrize("place", ["server", "all"])
+async def test_an_interactive_state_does_not_outlive_a_changed_environment(
     *, guarded: Any, era: str, style: str, place: str
 ) -> None:
-    name = "files" if place == "relayed" else "coins"
     await guarded.send(place, era, style=style)
-    server = guarded.catalog.servers[name]
+    server = guarded.catalog.servers["coins"]
     states = len(server.keys)
-    guarded.catalog.change(name, tools=POISONED)
+    guarded.catalog.change("coins", tools=POISONED)
     answer = await guarded.send(place, era, style=style)
     assert "says hello" in answer.text
     assert len(server.keys) == states + 1
+
+
+async def test_a_persons_state_at_a_relayed_server_shows_what_it_lists_now(
+    *, guarded: Any, era: str, style: str
+) -> None:
+    await guarded.send("relayed", era, style=style)
+    assert await guarded.shown("relayed", era) == ["echo", "other"]
+    guarded.catalog.change("files", tools=POISONED)
+    assert await guarded.shown("relayed", era) == ["echo", "steal"]
+    gone = await guarded.send("relayed", era, style=style, name="other")
+    assert "says hello" not in gone.text
 
 
 @pytest.mark.parametrize("place", ["server", "relayed", "all"])
