@@ -97,14 +97,15 @@ async def _trials(options: argparse.Namespace, report: _Report) -> None:
         async with _fresh_bench() as bench, bench.control() as client:
             async with guarded(bench, client) as sentinels:
                 for fault in options.faults or faults_of(server):
-                    starts = wire == "stdio" and (isolation == "episode" or fault in _DEADLY)
+                    alone = wire == "stdio" and isolation == "shared" and fault in _DEADLY
+                    starts = alone or (wire == "stdio" and isolation == "episode")
                     tally = await run_trials(
                         bench,
                         client,
                         server,
                         fault,
                         count=options.starts if starts else options.count,
-                        width=1 if wire == "stdio" and isolation == "shared" else WIDTH,
+                        width=1 if alone else WIDTH,
                     )
                     report.add(f"{server}_{fault}", tally)
                 if not options.faults:
@@ -133,8 +134,8 @@ async def _gateway(options: argparse.Namespace, report: _Report) -> None:
         report.judge("gateway_killed", bench)
 
 
-_DEADLY = {*STDIO_FAULTS[STDIO_FAULTS.index("half-line") :], "kill-idle"}
-"""Faults of a shared process that cost it its life."""
+_DEADLY = {"garbage", *STDIO_FAULTS[STDIO_FAULTS.index("half-line") :], "kill-idle"}
+"""Faults of a shared process that cost it its life, some of them after a while."""
 
 
 @asynccontextmanager
