@@ -1,15 +1,13 @@
 """The HTTP connections to one server, shared by all of its sessions.
 
-A pool of its own for each session would cost a TLS context, which takes longer than a hundred calls; one
-for all looks through all connections for every request. So there are a few. Requests go to the pool without
-a client around it: cookies, which would mix up sessions, and redirects to elsewhere are not wanted, and they
-take a quarter of the time. Knows HTTP only.
+A pool of its own for each session would cost a TLS context, which takes longer than a hundred calls.
+Requests go to the pool without a client around it: cookies, which would mix up sessions, and redirects to
+elsewhere are not wanted. Knows HTTP only.
 """
 
 import ssl
 from base64 import b64encode
 from collections.abc import Mapping
-from itertools import count
 from typing import Final
 from urllib.parse import unquote_to_bytes
 from urllib.request import getproxies_environment, proxy_bypass
@@ -20,6 +18,7 @@ import httpx2
 
 from astra_mcp import __version__
 from astra_mcp.errors import UpstreamError
+from servers.deployed.keep_alive import KeepAliveTransport
 
 __all__ = ["HttpLink"]
 
@@ -27,9 +26,8 @@ CONNECT_SECONDS = 10.0
 WRITE_SECONDS = 60.0
 KEEP_ALIVE_SECONDS = 4.0
 """Less than the 5 s after which common servers close a connection, so that no request meets its end."""
-LANES = 16
-MAX_KEPT = 32
-"""Idle connections of each lane."""
+MAX_KEPT = 512
+"""Idle connections."""
 MAX_REDIRECTS = 3
 _METHOD_KEPT: Final = (307, 308)
 _TIMEOUTS: Final = {
@@ -46,9 +44,7 @@ class HttpLink:
         if self._url.userinfo:
             given = unquote_to_bytes(self._url.userinfo)
             self._headers["authorization"] = f"Basic {b64encode(given).decode()}"
-        self._pools: dict[int, httpx2.AsyncHTTPTransport] = {}
-        self._verify: ssl.SSLContext | bool | None = None
-        self._lanes = count()
+        self._pool: httpx2.AsyncBaseTransport | None = None
         self._opening = anyio.Lock()
 
     @property
@@ -56,13 +52,8 @@ class HttpLink:
         """Where the server is, after redirects within its origin."""
         return self._url
 
-    def lane(self) -> int:
-        """A number for a session to send with, so that requests of many are spread."""
-        return next(self._lanes) % LANES
-
     async def send(
         self,
-        lane: int,
         method: str,
         headers: Mapping[str, str],
         body: bytes,
@@ -71,7 +62,6 @@ class HttpLink:
         """Send a request; the caller reads or closes the response.
 
         Args:
-            lane: Of the session.
             method: Of HTTP.
             headers: All of them, ``host`` and the like aside.
             body: Empty for none.
@@ -80,7 +70,7 @@ class HttpLink:
         Raises:
             httpx2.HTTPError: The connection failed.
         """
-        pool = self._pools.get(lane) or await self._open(lane)
+        pool = self._pool or await self._open()
         for _ in range(MAX_REDIRECTS):
             request = httpx2.Request(
                 method,
@@ -108,8 +98,8 @@ class HttpLink:
     async def aclose(self) -> None:
         """Close all connections."""
         async with self._opening:
-            pools, self._pools = self._pools, {}
-            for pool in pools.values():
+            pool, self._pool = self._pool, None
+            if pool is not None:
                 await pool.aclose()
 
     def _redirected(self, sent: httpx2.URL, response: httpx2.Response) -> httpx2.URL | None:
@@ -118,25 +108,30 @@ class HttpLink:
         target = sent.join(response.headers["location"])
         return target if self.is_same_origin(target) else None
 
-    async def _open(self, lane: int) -> httpx2.AsyncHTTPTransport:
+    async def _open(self) -> httpx2.AsyncBaseTransport:
         async with self._opening:
-            if lane in self._pools:
-                return self._pools[lane]
-            if self._verify is None:
-                self._verify = False  # nothing to verify without TLS
+            if self._pool is None:
+                verify: ssl.SSLContext | None = None
                 if self._url.scheme == "https":
-                    self._verify = await anyio.to_thread.run_sync(httpx2.create_ssl_context)
-            pool = self._pools[lane] = httpx2.AsyncHTTPTransport(
-                verify=self._verify,
-                trust_env=False,
-                proxy=_proxy_of(self._url),
-                limits=httpx2.Limits(
-                    max_connections=None,
-                    max_keepalive_connections=MAX_KEPT,
-                    keepalive_expiry=KEEP_ALIVE_SECONDS,
-                ),
-            )
-            return pool
+                    verify = await anyio.to_thread.run_sync(httpx2.create_ssl_context)
+                self._pool = _pool_to(self._url, verify)
+            return self._pool
+
+
+def _pool_to(url: httpx2.URL, verify: ssl.SSLContext | None) -> httpx2.AsyncBaseTransport:
+    proxy = _proxy_of(url)
+    if proxy is None:
+        return KeepAliveTransport(verify, max_kept=MAX_KEPT, keep_seconds=KEEP_ALIVE_SECONDS)
+    return httpx2.AsyncHTTPTransport(
+        verify=verify or False,  # nothing to verify without TLS
+        trust_env=False,
+        proxy=proxy,
+        limits=httpx2.Limits(
+            max_connections=None,
+            max_keepalive_connections=MAX_KEPT,
+            keepalive_expiry=KEEP_ALIVE_SECONDS,
+        ),
+    )
 
 
 def _proxy_of(url: httpx2.URL) -> str | None:

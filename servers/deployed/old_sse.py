@@ -29,10 +29,9 @@ class SseWire:
     """One standing stream. Made by :meth:`open`."""
 
     def __init__(
-        self, link: HttpLink, lane: int, response: httpx2.Response, headers: Mapping[str, str]
+        self, link: HttpLink, response: httpx2.Response, headers: Mapping[str, str]
     ) -> None:
         self._link = link
-        self._lane = lane
         self._response = response
         self._headers = {"content-type": "application/json", **headers}
         self._chunks = response.aiter_bytes()
@@ -50,13 +49,12 @@ class SseWire:
             NotSentError: Nobody listens.
             UpstreamError: It is no such server.
         """
-        lane = link.lane()
         try:
-            response = await link.send(lane, "GET", {"accept": "text/event-stream", **headers}, b"")
+            response = await link.send("GET", {"accept": "text/event-stream", **headers}, b"")
         except httpx2.HTTPError as error:
             words = str(error) or type(error).__name__
             raise NotSentError(f"upstream {name} cannot be reached: {words}") from None
-        wire = cls(link, lane, response, headers)
+        wire = cls(link, response, headers)
         is_open = False
         try:
             if response.status_code != 200:
@@ -76,7 +74,7 @@ class SseWire:
         try:
             with anyio.fail_after(SEND_SECONDS):
                 response = await self._link.send(
-                    self._lane, "POST", self._headers, orjson.dumps(message), self._endpoint
+                    "POST", self._headers, orjson.dumps(message), self._endpoint
                 )
                 await response.aread()
         except TimeoutError:

@@ -83,7 +83,6 @@ class StreamablePeer:
         """
         self._redact = redact
         self._link = link
-        self._lane = link.lane()
         self._tasks = tasks
         self._name = name
         self._hear = hear
@@ -179,7 +178,7 @@ class StreamablePeer:
             return
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             try:
-                response = await self._link.send(self._lane, "DELETE", self._headers, b"")
+                response = await self._link.send("DELETE", self._headers, b"")
                 await response.aclose()
             except (httpx2.HTTPError, UpstreamError) as error:
                 _log.debug(
@@ -240,7 +239,7 @@ class StreamablePeer:
     ) -> AsyncGenerator[httpx2.Response]:
         """Send and give the response, its body unread; transport failures get words."""
         try:
-            response = await self._link.send(self._lane, method, headers, body)
+            response = await self._link.send(method, headers, body)
             try:
                 yield response
             finally:

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from astra_mcp.errors import UpstreamError
 from astra_mcp.exchange import Era, Exchange
 from astra_mcp.types import CallOutcome, JsonObject, PastCall
-from servers.deployed import http_client, streamable
+from servers.deployed import streamable
 
 from deployed_workshop import MemoryChannel, deployed, over_http, session, until
 from talkative_server import MemoryEvents, Recording, Talkative
@@ -387,11 +387,6 @@ async def test_a_redirect_within_the_origin_is_followed(tmp_path: Path) -> None:
         entry = {"url": url.replace("/mcp", "/old")}
         async with deployed(tmp_path, raw=entry) as servers:
             assert (await session(servers).call("count", {})).result.text == "1"
-
-
-async def test_sessions_share_a_few_clients(tmp_path: Path) -> None:
-    link = http_client.HttpLink("http://127.0.0.1:1/mcp")
-    assert len({link.lane() for _ in range(1000)}) == http_client.LANES
 
 
 async def test_a_password_in_the_url_becomes_a_header(tmp_path: Path) -> None:
