@@ -68,6 +68,8 @@ class _Held:
         self.error: Exception | None = None
         self.name: str | None = None
         """Under which it can be resumed; None while a request waits for it."""
+        self.taken = anyio.Event()
+        """Set once it was resumed."""
 
     def change(self) -> None:
         self.changed.set()
@@ -160,6 +162,10 @@ class SuspendedCalls:
                 held.is_over = True
                 self._held.discard(held)
                 held.change()
+            if held.name in self._resumable:  # the server did without what it asked for
+                with anyio.move_on_after(self._seconds):
+                    await held.taken.wait()
+                self._resumable.pop(held.name or "", None)
 
         self._held.add(held)
         self._group.start_soon(run)
@@ -185,6 +191,7 @@ class SuspendedCalls:
             msg = "requestState names no call that waits for input: begin the call anew"
             raise RelayedError(mcp_types.INVALID_PARAMS, msg)
         self._resumable.pop(held.name or "", None)
+        held.taken.set()
         held.name, held.front, held.capabilities = None, front, front.capabilities
         for key, answer in answers.items():
             question = held.questions.pop(key, None)
@@ -216,13 +223,15 @@ class SuspendedCalls:
             with anyio.fail_after(self._seconds):
                 await question.answered.wait()
         except TimeoutError:
-            msg = f"the client did not come back with its input within {self._seconds:g} s"
-            raise RelayedError(mcp_types.REQUEST_TIMEOUT, msg) from None
+            question.refusal = RelayedError(
+                mcp_types.REQUEST_TIMEOUT,
+                f"the client did not come back with its input within {self._seconds:g} s",
+            )
         finally:
             held.questions.pop(key, None)
+        if question.refusal is not None:
             if held.name is not None and not held.questions:
                 self._resumable.pop(held.name, None)
-        if question.refusal is not None:
             raise question.refusal
         return question.answer or {}
 

@@ -182,6 +182,20 @@ async def test_the_server_asks_for_the_folders_of_the_client(url: str, sdk: Any,
     assert "file:///mine" in text_of(result)
 
 
+async def test_a_server_that_does_not_wait_for_what_it_asks_answers_all_the_same(
+    gateway: Any, sdk: Any, era: str
+) -> None:
+    """The filesystem server asks for folders as it starts, and takes calls meanwhile."""
+
+    async def reply(_: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[Root.model_validate({"uri": "file:///nowhere"})])
+
+    async with sdk(gateway.server_url("filesystem"), era, list_roots_callback=reply) as client:
+        for _ in range(3):
+            result = await client.call_tool("list_allowed_directories", {})
+            assert "Allowed directories:\n/" in text_of(result)
+
+
 async def test_a_client_that_cannot_be_asked_gets_the_servers_error(
     url: str, sdk: Any, era: str
 ) -> None:

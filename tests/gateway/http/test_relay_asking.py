@@ -213,6 +213,34 @@ async def test_a_call_whose_client_does_not_come_back_is_told_so_and_can_go_on()
             await calls.resume(state, {}, binding=1, front=front)
 
 
+async def test_a_call_that_ends_without_the_input_it_asked_for_keeps_its_result_for_the_retry() -> (
+    None
+):
+    front = MemoryChannel(capabilities={"roots": {}})
+    is_asked, ended = anyio.Event(), anyio.Event()
+
+    async def work(channel: Any) -> str:
+        async with anyio.create_task_group() as group:
+            group.start_soon(channel.ask, "roots/list", {})
+            await is_asked.wait()
+            group.cancel_scope.cancel()
+        ended.set()
+        return "done"
+
+    async with SuspendedCalls.open() as calls:
+        with pytest.raises(InputRequiredError) as required:
+            await calls.begin(work, owner="o", binding=1, front=front)
+        is_asked.set()
+        with anyio.fail_after(20):
+            await ended.wait()
+        state = str(required.value.result["requestState"])
+        asked = required.value.result["inputRequests"]
+        assert isinstance(asked, dict)
+        answers: JsonObject = {key: {"roots": []} for key in asked}
+        assert await calls.resume(state, answers, binding=1, front=front) == "done"
+        assert len(calls) == 0
+
+
 async def test_the_calls_of_a_state_end_with_it() -> None:
     front = MemoryChannel(capabilities={"roots": {}})
     ended = anyio.Event()
