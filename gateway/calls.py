@@ -4,12 +4,19 @@ Knows server sessions and deadlines; knows neither records nor the order of call
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import anyio
 
-from astra_mcp.errors import SandboxError, UpstreamError
+from astra_mcp.concurrency import shielded
+from astra_mcp.errors import (
+    AstraError,
+    NotAvailableError,
+    SandboxError,
+    UnknownNameError,
+    UpstreamError,
+)
 from astra_mcp.exchange import Exchange
 from astra_mcp.tracing import tracer
 from astra_mcp.types import (
@@ -18,6 +25,7 @@ from astra_mcp.types import (
     JsonObject,
     JsonValue,
     Origin,
+    ServerKind,
     ToolResult,
     UpstreamReply,
     canonical_json,
@@ -31,9 +39,12 @@ __all__ = [
     "Call",
     "Turn",
     "ask_server",
+    "close_sessions",
     "digest_of",
     "failure_of",
     "relay_request",
+    "relay_session",
+    "was_sent_for_good",
 ]
 
 NO_ARGUMENTS: Mapping[str, JsonValue] = {}
@@ -129,6 +140,23 @@ _CANCELLED = UpstreamReply(
 )
 
 
+def relay_session(turns: Mapping[str, Turn], server: str) -> RelaySession:
+    """Find the session of a server that speaks MCP itself.
+
+    Raises:
+        UnknownNameError: There is no such server.
+        NotAvailableError: It has tools and nothing else.
+    """
+    turn = turns.get(server)
+    if turn is None:
+        msg = f"this episode has no server named {server!r}"
+        raise UnknownNameError(msg)
+    if not turn.upstream.relays or not isinstance(turn.session, RelaySession):
+        msg = f"{server} has tools and nothing else"
+        raise NotAvailableError(msg)
+    return turn.session
+
+
 async def relay_request(
     session: RelaySession, method: str, params: JsonObject, exchange: Exchange, seconds: float
 ) -> JsonObject:
@@ -148,3 +176,26 @@ def failure_of(error: SandboxError | UpstreamError) -> Failure:
     """Render an exception of a server's session; its message is never empty."""
     boundary = Origin.SANDBOX if isinstance(error, SandboxError) else Origin.UPSTREAM
     return Failure(boundary=boundary, message=str(error) or type(error).__name__)
+
+
+def was_sent_for_good(call: Call, turns: Mapping[str, Turn]) -> bool:
+    """True where an earlier life may have sent a call to a deployed server, whose state is not ours."""
+    turn = turns.get(call.server) if call.server else None
+    if not call.is_unfinished or turn is None or call.is_over_limit or call.fault:
+        return False
+    return turn.upstream.kind is ServerKind.DEPLOYED
+
+
+async def close_sessions(turns: Iterable[Turn], episode: str) -> None:
+    """Close the sessions of an episode, also where the caller is cancelled.
+
+    Args:
+        turns: Of the episode.
+        episode: As much of its id as a log may hold.
+    """
+    with shielded():
+        for turn in turns:
+            try:
+                await turn.session.aclose()
+            except AstraError:
+                _log.exception("episode %s: a session did not close", episode)

@@ -14,10 +14,8 @@ import anyio
 
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import (
-    AstraError,
     CallFaultError,
     EpisodeEndedError,
-    NotAvailableError,
     RecordError,
     RelayedError,
     UnknownNameError,
@@ -25,7 +23,6 @@ from astra_mcp.errors import (
 )
 from astra_mcp.exchange import SILENT, Exchange, Hear
 from astra_mcp.reward import Reward, score_episode, solved_by
-from astra_mcp.tracing import tracer
 from astra_mcp.types import (
     Failure,
     JsonObject,
@@ -43,25 +40,29 @@ from gateway.calls import (
     Call,
     Turn,
     ask_server,
+    close_sessions,
     digest_of,
     failure_of,
     relay_request,
+    relay_session,
+    was_sent_for_good,
 )
 from gateway.naming import Route
 from gateway.outcomes import (
     Settled,
+    limit_text,
     refusal_of,
     rejected,
     settle,
     settle_failure,
     unknown_delivery,
+    unknown_text,
     unrecorded,
 )
 from gateway.protocol import (
     EpisodeId,
     EpisodeState,
     EpisodeStatus,
-    RelaySession,
     Upstream,
 )
 from gateway.record import (
@@ -269,11 +270,7 @@ class Episode:
         fault: str | None = None,
         exchange: Exchange = SILENT,
     ) -> Encoded:
-        """Do what :meth:`call` does, for callers that know the name and the arguments for sound JSON.
-
-        Returns:
-            The result with its JSON, as it was recorded.
-        """
+        """Do what :meth:`call` does for a name and arguments that are known to be sound JSON."""
         shown = shown[:_MAX_NAME]
         if fault is not None:
             arguments = NO_ARGUMENTS
@@ -312,14 +309,7 @@ class Episode:
         if self._ended is None:
             return None
         goes_on = self.endpoint is not None
-        return refusal_of(self._ended, goes_on=goes_on, limit_text=self._limit_text)
-
-    @property
-    def _limit_text(self) -> str:
-        return (
-            f"The limit of {self._opened.limits.calls} tool calls is reached. This run has ended; "
-            "give the final answer."
-        )
+        return refusal_of(self._ended, goes_on=goes_on, limit=self._opened.limits.calls)
 
     async def _repeat(
         self,
@@ -405,13 +395,9 @@ class Episode:
         """Execute and record, also where the caller has gone: a retry finds the result."""
         began = time.perf_counter()
         try:
-            if tracer() is None:
+            with call_span(self.id, call.shown, call.arguments, exchange):
                 settled = await self._execute(call, exchange)
                 self._record(call, settled, time.perf_counter() - began)
-            else:
-                with call_span(self.id, call.shown, call.arguments, exchange):
-                    settled = await self._execute(call, exchange)
-                    self._record(call, settled, time.perf_counter() - began)
         except RecordError as error:
             return self._fail_unrecorded(error)
         finally:
@@ -433,9 +419,9 @@ class Episode:
         if call.is_over_limit:
             with shielded():
                 await self.wait_idle(before=call.n)
-            return self._settle(rejected(self._limit_text, Origin.LIMIT))
+            return self._settle(rejected(limit_text(self._opened.limits.calls), Origin.LIMIT))
         if call.server is None or call.tool is None:
-            return self._settle(rejected(self._unknown_text(call.shown)))
+            return self._settle(rejected(unknown_text(call.shown, self._shown.routes)))
         if call.fault is not None:
             return self._settle(rejected(call.fault))
         turn = self._turns[call.server]
@@ -474,8 +460,7 @@ class Episode:
                 "latency_ms": round(seconds * 1000, 3),
             },
         )
-        if tracer() is not None:
-            note_result(call.server, origin, answer.result)
+        note_result(call.server, origin, answer.result)
         self._solved |= solved
         if answer.result.asks and not call.is_over_limit:
             self._num_agent_calls -= 1  # the call goes on with the answers, and counts then
@@ -483,11 +468,6 @@ class Episode:
             self.end(EpisodeStatus.FAILED, settled.failure)
         elif origin is Origin.LIMIT:
             self.end(EpisodeStatus.LIMIT)
-
-    def _unknown_text(self, shown: str) -> str:
-        return (
-            f"Unknown tool: {shown[:128]}. The tools are: {', '.join(self._shown.routes) or 'none'}"
-        )
 
     # --- what is no call -------------------------------------------------------------------------
 
@@ -513,7 +493,7 @@ class Episode:
         if self._ended is not None or self._is_closing:
             msg = "this episode has ended: create a new one"
             raise EpisodeEndedError(msg)
-        session = self._relaying(server)
+        session = relay_session(self._turns, server)
         self._num_relayed += 1
         try:
             return await relay_request(
@@ -536,17 +516,7 @@ class Episode:
             UnknownNameError: The episode has no such server.
             NotAvailableError: The server has tools and nothing else.
         """
-        self._relaying(server).watch(hear)
-
-    def _relaying(self, server: str) -> RelaySession:
-        turn = self._turns.get(server)
-        if turn is None:
-            msg = f"this episode has no server named {server!r}"
-            raise UnknownNameError(msg)
-        if not turn.upstream.relays or not isinstance(turn.session, RelaySession):
-            msg = f"{server} has tools and nothing else"
-            raise NotAvailableError(msg)
-        return turn.session
+        relay_session(self._turns, server).watch(hear)
 
     # --- ending ----------------------------------------------------------------------------------
 
@@ -562,7 +532,12 @@ class Episode:
         if self._ended is not None:
             return
         reward = None if failure else self._score()
-        ended = EpisodeEnded(at=self._time(), status=status, reward=reward, failure=failure)
+        ended = EpisodeEnded(
+            at=datetime.fromtimestamp(self._now(), UTC),
+            status=status,
+            reward=reward,
+            failure=failure,
+        )
         try:
             self._file.append(ended)
         except RecordError as error:
@@ -577,7 +552,10 @@ class Episode:
         if self._ended is None:
             failure = Failure(boundary=Origin.GATEWAY, message=str(error))
             self._ended = EpisodeEnded(
-                at=self._time(), status=EpisodeStatus.FAILED, reward=None, failure=failure
+                at=datetime.fromtimestamp(self._now(), UTC),
+                status=EpisodeStatus.FAILED,
+                reward=None,
+                failure=failure,
             )
             self._order.close()
         return unrecorded()
@@ -596,12 +574,7 @@ class Episode:
     async def release(self) -> None:
         """Close the record file and the sessions; the episode can be restored from its record."""
         self._file.close()  # first: a call that this breaks off stays unfinished, and can be sent again
-        with anyio.CancelScope(shield=True):
-            for turn in self._turns.values():
-                try:
-                    await turn.session.aclose()
-                except AstraError:
-                    _log.exception("episode %s: a session did not close", self.id[:6])
+        await close_sessions(self._turns.values(), self.id[:6])
 
     # --- restoring -------------------------------------------------------------------------------
 
@@ -627,18 +600,12 @@ class Episode:
     def _give_up_deliveries(self) -> None:
         """Answer what a deployed server was sent and did not answer: it is never sent again."""
         for call in self._calls.values():
-            turn = self._turns.get(call.server) if call.server else None
-            if not call.is_unfinished or turn is None or call.is_over_limit or call.fault:
-                continue
-            if turn.upstream.kind is not ServerKind.DEPLOYED:
+            if not was_sent_for_good(call, self._turns):
                 continue
             call.is_unfinished = False
             try:
-                self._record(call, self._settle(unknown_delivery(turn.upstream.name)), 0.0)
+                self._record(call, self._settle(unknown_delivery(call.server or "")), 0.0)
             except RecordError as error:
                 self._fail_unrecorded(error)
             if call.seq is not None:
                 self._order.take(call.seq)
-
-    def _time(self) -> datetime:
-        return datetime.fromtimestamp(self._now(), UTC)

@@ -28,7 +28,7 @@ from astra_mcp.errors import (
 )
 from astra_mcp.reward import JobItem
 from astra_mcp.seeds import derive_seed
-from astra_mcp.types import Failure, JsonObject, JsonValue, Origin, PastCall, tools_hash
+from astra_mcp.types import Failure, JsonObject, JsonValue, Origin, tools_hash
 from gateway.calls import Turn
 from gateway.episode import Episode
 from gateway.naming import Route, routes_of
@@ -459,7 +459,7 @@ class Episodes:
                 session=u.open_session(
                     key=self._key(opened.id, u.name),
                     seed=derive_seed(opened.seed, u.name),
-                    past=_past_calls(record, u.name) if record else (),
+                    past=record.past_calls(u.name) if record else (),
                 ),
             )
             for u in upstreams
@@ -580,18 +580,6 @@ async def open_episodes(
             group.cancel_scope.cancel()
             with anyio.CancelScope(shield=True):
                 await episodes.release_all()
-
-
-def _past_calls(record: Record, server: str) -> tuple[PastCall, ...]:
-    return tuple(
-        PastCall(
-            tool=c.started.tool,
-            arguments=c.started.arguments,
-            outcome=c.finished.outcome,
-        )
-        for c in record.finished_calls
-        if c.started.server == server and c.started.tool is not None
-    )
 
 
 def _refuse_unavailable(request: EpisodeRequest) -> None:

@@ -3,6 +3,7 @@
 Knows results and failures; knows neither records nor the order of calls.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import orjson
@@ -14,11 +15,13 @@ from gateway.record import Encoded, EpisodeEnded, encode_result
 
 __all__ = [
     "Settled",
+    "limit_text",
     "refusal_of",
     "rejected",
     "settle",
     "settle_failure",
     "unknown_delivery",
+    "unknown_text",
     "unrecorded",
     "within_limit",
     "words_of_the_end",
@@ -91,13 +94,13 @@ def words_of_the_end(failure: Failure, *, goes_on: bool, shown: str = "") -> str
     return f"{words}{'' if words.endswith(('.', '!', '?')) else '.'} {_THE_END}"
 
 
-def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit_text: str) -> Encoded:
+def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Encoded:
     """Answer a call in the place of its server, where the episode has ended.
 
     Args:
         ended: How it did.
         goes_on: As in :func:`settle`.
-        limit_text: What is said where the limit was reached.
+        limit: Of the episode's calls.
 
     Raises:
         EpisodeEndedError: It was closed or has expired.
@@ -108,7 +111,7 @@ def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit_text: str) -> Encode
         case EpisodeStatus.FAILED:
             text = f"{_UNREACHED} {_THE_END}"
         case EpisodeStatus.LIMIT:
-            text = limit_text
+            text = limit_text(limit)
         case status:
             msg = (
                 f"this episode is {status.value}: create a new one; its record and reward can "
@@ -116,6 +119,16 @@ def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit_text: str) -> Encode
             )
             raise EpisodeEndedError(msg)
     return encode_result(ToolResult.from_text(text, is_error=True))
+
+
+def limit_text(limit: int | None) -> str:
+    """Say that no call is left."""
+    return f"The limit of {limit} tool calls is reached. This run has ended; give the final answer."
+
+
+def unknown_text(shown: str, names: Iterable[str]) -> str:
+    """Say that a tool is not listed, and which ones are."""
+    return f"Unknown tool: {shown[:128]}. The tools are: {', '.join(names) or 'none'}"
 
 
 def unrecorded() -> Encoded:

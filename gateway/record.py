@@ -19,7 +19,15 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from astra_mcp.errors import CapacityError, RecordError
 from astra_mcp.reward import JobItem, Reward
-from astra_mcp.types import CallOutcome, Failure, JsonObject, JsonValue, Origin, ToolResult
+from astra_mcp.types import (
+    CallOutcome,
+    Failure,
+    JsonObject,
+    JsonValue,
+    Origin,
+    PastCall,
+    ToolResult,
+)
 from gateway.protocol import CallState, EpisodeId, EpisodeLimits, EpisodeStatus, RecordSink
 
 __all__ = [
@@ -200,6 +208,14 @@ class Record:
     def solved(self) -> frozenset[int]:
         """Ids of the sub-tasks solved so far."""
         return frozenset(i for c in self.calls if c.finished for i in c.finished.solved)
+
+    def past_calls(self, server: str) -> tuple[PastCall, ...]:
+        """The finished calls of a server's tools, in the order of their effects."""
+        return tuple(
+            PastCall(tool=c.started.tool, arguments=c.started.arguments, outcome=c.finished.outcome)
+            for c in self.finished_calls
+            if c.started.server == server and c.started.tool is not None
+        )
 
 
 class StartedMembers(TypedDict):
