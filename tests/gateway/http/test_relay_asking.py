@@ -221,7 +221,7 @@ async def test_a_call_that_ends_without_the_input_it_asked_for_keeps_its_result_
 
     async def work(channel: Any) -> str:
         async with anyio.create_task_group() as group:
-            group.start_soon(channel.ask, "roots/list", {})
+            group.start_soon(channel.ask, "roots/list", dict[str, Any]())
             await is_asked.wait()
             group.cancel_scope.cancel()
         ended.set()
