@@ -162,7 +162,9 @@ class _Wire(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             raise httpx2.ConnectError("the connection was closed before the request")
         self._has_head = self._is_over = self._ends_with_connection = False
-        self._head_bytes = 0
+        self._head_bytes = self._held = 0
+        self._parts.clear()  # of an answer that nobody read
+        self._read_on()
         self._transport.write(request)
         while not self._has_head:
             await self._move()

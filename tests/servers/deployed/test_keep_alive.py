@@ -109,6 +109,17 @@ async def test_requests_in_turn_share_one_connection() -> None:
     assert server.heads[0].startswith(b"GET /mcp?x=1 HTTP/1.1\r\n")
 
 
+async def test_what_was_left_unread_of_one_answer_is_no_part_of_the_next() -> None:
+    async def answer(stream: SocketStream, number: int) -> bool:
+        return await say(stream, b"answer %d" % number)
+
+    async with scripted(answer) as server, transport() as sending:
+        unread = await sending.handle_async_request(server.request())
+        await unread.aclose()
+        assert await read(await sending.handle_async_request(server.request())) == b"answer 1"
+    assert server.connections == 1
+
+
 async def test_requests_at_once_take_connections_of_their_own() -> None:
     first, second = anyio.Event(), anyio.Event()
 
