@@ -31,13 +31,14 @@ from astra_mcp.types import (
     canonical_json,
 )
 from gateway.protocol import RelaySession, Upstream, UpstreamSession
-from gateway.record import CallStarted
+from gateway.record import CallStarted, Encoded
 from gateway.tracing import upstream_span
 
 __all__ = [
     "NO_ARGUMENTS",
     "Call",
     "Turn",
+    "answered",
     "ask_server",
     "close_sessions",
     "digest_of",
@@ -96,6 +97,17 @@ class Call:
 def digest_of(shown: str, arguments: Mapping[str, JsonValue], fault: str | None) -> bytes:
     """Say what a call is: a retried id must mean the same one."""
     return canonical_json([shown, dict(arguments), fault])
+
+
+def answered(call: Call, answer: Encoded) -> Encoded:
+    """Hand a recorded result out.
+
+    Raises:
+        UnknownNameError: The call named a tool that is not listed; says so in the result's words.
+    """
+    if call.tool is None and not call.is_over_limit:
+        raise UnknownNameError(answer.result.text)
+    return answer
 
 
 async def ask_server(

@@ -18,7 +18,6 @@ from astra_mcp.errors import (
     EpisodeEndedError,
     RecordError,
     RelayedError,
-    UnknownNameError,
     UpstreamError,
 )
 from astra_mcp.exchange import SILENT, Exchange, Hear
@@ -39,6 +38,7 @@ from gateway.calls import (
     NO_ARGUMENTS,
     Call,
     Turn,
+    answered,
     ask_server,
     close_sessions,
     digest_of,
@@ -308,8 +308,8 @@ class Episode:
             raise EpisodeEndedError(msg)
         if self._ended is None:
             return None
-        goes_on = self.endpoint is not None
-        return refusal_of(self._ended, goes_on=goes_on, limit=self._opened.limits.calls)
+        limit = self._opened.limits.calls
+        return refusal_of(self._ended, goes_on=self.endpoint is not None, limit=limit)
 
     async def _repeat(
         self,
@@ -336,7 +336,7 @@ class Episode:
         finished = (await self._read()).calls[call.n].finished
         if finished is None:
             return unrecorded()
-        return self._answer(call, encode_result(finished.result))
+        return answered(call, encode_result(finished.result))
 
     async def _read(self) -> Record:
         return await anyio.to_thread.run_sync(read_record, self._file.path)
@@ -406,13 +406,7 @@ class Episode:
             call.arguments = NO_ARGUMENTS
             if call.done is not None:
                 call.done.set()
-        return self._answer(call, settled.answer)
-
-    @staticmethod
-    def _answer(call: Call, answer: Encoded) -> Encoded:
-        if call.tool is None and not call.is_over_limit:
-            raise UnknownNameError(answer.result.text)
-        return answer
+        return answered(call, settled.answer)
 
     async def _execute(self, call: Call, exchange: Exchange) -> Settled:
         """Run a call; whoever cancels it waits for its end, which has a deadline."""
@@ -446,9 +440,7 @@ class Episode:
 
     def _record(self, call: Call, settled: Settled, seconds: float) -> None:
         answer, origin = settled.answer, settled.origin
-        solved: frozenset[int] = frozenset()
-        if self._opened.job and call.tool is not None:
-            solved = solved_by(self._opened.job, call.tool, answer.result, origin)
+        solved = solved_by(self._opened.job, call.tool or "", answer.result, origin)
         self._file.append_finished(
             self._now(),
             answer,
@@ -468,8 +460,6 @@ class Episode:
             self.end(EpisodeStatus.FAILED, settled.failure)
         elif origin is Origin.LIMIT:
             self.end(EpisodeStatus.LIMIT)
-
-    # --- what is no call -------------------------------------------------------------------------
 
     async def relay(
         self, server: str, method: str, params: JsonObject, exchange: Exchange
@@ -499,10 +489,8 @@ class Episode:
             return await relay_request(
                 session, method, params, exchange, self._opened.limits.call_seconds
             )
-        except RelayedError:
-            raise
         except UpstreamError as error:
-            if self.endpoint is not None:
+            if self.endpoint is not None and not isinstance(error, RelayedError):
                 self.end(EpisodeStatus.FAILED, failure_of(error))
             raise
         finally:
