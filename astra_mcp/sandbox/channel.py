@@ -4,6 +4,7 @@ Deadlines are the caller's. Knows sizes; does not know what the messages mean.
 """
 
 import array
+import asyncio
 import os
 import select
 import socket
@@ -82,6 +83,8 @@ class Channel:
         """What was read and not yet asked for; a wait that is cancelled loses nothing of it."""
         self._unsent = memoryview(b"")
         self._ahead = 0
+        self._readable: anyio.Event | None = None
+        """Set when bytes come; None while the event loop does not watch the socket."""
 
     async def send(
         self, head: dict[str, object], body: bytes = b"", *, descriptors: Sequence[int] = ()
@@ -194,13 +197,36 @@ class Channel:
             try:
                 chunk = self._socket.recv(min(max(missing, self._ahead), _CHUNK))
             except BlockingIOError:
-                await anyio.wait_readable(self._socket)
+                await self._wait()
                 continue
             except OSError as error:
                 raise ChannelClosedError("the process ended") from error
             if not chunk:
                 raise ChannelClosedError("the process ended")
             self._arrived += chunk
+
+    async def _wait(self) -> None:
+        """Wait for bytes; the loop goes on watching, which spares it four system calls next time."""
+        if not self._ahead:
+            await anyio.wait_readable(self._socket)
+            return
+        if self._readable is None:
+            asyncio.get_running_loop().add_reader(self._socket, self._wake)
+        self._readable = anyio.Event()
+        await self._readable.wait()
+
+    def _wake(self) -> None:
+        if self._readable is None:
+            return
+        if self._readable.is_set():  # nobody reads; the loop would call without end
+            self._unwatch()
+        else:
+            self._readable.set()
+
+    def _unwatch(self) -> None:
+        if self._readable is not None:
+            self._readable = None
+            asyncio.get_running_loop().remove_reader(self._socket)
 
     def ask_for_sender(self, wanted: bool) -> None:
         """Have the kernel attach the sender's process id to what arrives, or no longer."""
@@ -223,6 +249,7 @@ class Channel:
 
     def close(self) -> None:
         """Close the host's end."""
+        self._unwatch()
         self._socket.close()
 
 

@@ -56,6 +56,8 @@ class ToolProcess:
         self._module = types.ModuleType(TOOL_MODULE)
         self._output = Output(settings.output_bytes)
         self._armed = False
+        self._ahead: bytearray | None = None
+        """Of a session, what came after the last message; a template also gets descriptors."""
 
     def greet(self) -> Self:
         """Tell the host that the process is up; a locked one is announced by the fork server."""
@@ -83,7 +85,11 @@ class ToolProcess:
         signal.signal(signal.SIGPROF, self._on_alarm)
 
     def _answer(self) -> None:
-        frame, descriptor = wire.receive_with_descriptor(self._channel)
+        descriptor: int | None = None
+        if self._ahead is None:
+            frame, descriptor = wire.receive_with_descriptor(self._channel)
+        else:
+            frame = wire.receive_ahead(self._channel, self._ahead)
         match frame.head["op"]:
             case "load":
                 reply = self._load(frame.head, frame.body)
@@ -132,6 +138,7 @@ class ToolProcess:
             self._after_branch()
         self._channel.close()
         self._channel = session
+        self._ahead = bytearray()
 
     def _call(self, request: Mapping[str, Any], arguments: dict[str, Any]) -> bytes:
         determinism.advance()
@@ -164,8 +171,9 @@ class ToolProcess:
         try:
             return encode_value(tool(**arguments), self._settings.result_bytes)
         finally:
-            self._armed = False
-            _setitimer(signal.ITIMER_PROF, 0)
+            self._armed = (
+                False  # the next call sets the timer anew; one that ends before finds this
+            )
 
     def _on_alarm(self, _number: int, _frame: types.FrameType | None) -> None:
         if self._armed:

@@ -10,7 +10,15 @@ import struct
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["PREFIX", "Frame", "encode", "receive", "receive_exactly", "receive_with_descriptor"]
+__all__ = [
+    "PREFIX",
+    "Frame",
+    "encode",
+    "receive",
+    "receive_ahead",
+    "receive_exactly",
+    "receive_with_descriptor",
+]
 
 PREFIX = struct.Struct("!II")
 """Length of the head and length of the body, in bytes."""
@@ -55,6 +63,31 @@ def receive(channel: socket.socket) -> Frame:
         EOFError: The host closed its end.
     """
     return _finish(channel, receive_exactly(channel, PREFIX.size))
+
+
+def receive_ahead(channel: socket.socket, ahead: bytearray) -> Frame:
+    """Read one message by as few system calls as it takes.
+
+    Args:
+        channel: A blocking socket over which no descriptors come.
+        ahead: What was read beyond the last message; left with what is beyond this one.
+
+    Raises:
+        EOFError: The host closed its end.
+    """
+    size = PREFIX.size
+    while len(ahead) < size:
+        chunk = channel.recv(_CHUNK)
+        if not chunk:
+            raise EOFError
+        ahead += chunk
+        if len(ahead) >= PREFIX.size:
+            size = PREFIX.size + sum(PREFIX.unpack_from(ahead))
+    head_end = PREFIX.size + PREFIX.unpack_from(ahead)[0]
+    size = PREFIX.size + sum(PREFIX.unpack_from(ahead))
+    frame = Frame(_LOADS(ahead[PREFIX.size : head_end]), bytes(ahead[head_end:size]))
+    del ahead[:size]
+    return frame
 
 
 def receive_with_descriptor(channel: socket.socket) -> tuple[Frame, int | None]:
