@@ -43,6 +43,8 @@ __all__ = ["StreamablePeer"]
 
 CANCEL_SECONDS = 1.0
 CLOSE_SECONDS = 2.0
+STAND_SECONDS = 0.5
+"""How long requests wait for the standing stream; some servers begin it with their first message."""
 NOTIFY_SECONDS = 30.0
 DRAIN_SECONDS = 0.02
 """How long the end of an answer stream is awaited after the answer, so that its connection can be kept."""
@@ -93,6 +95,7 @@ class StreamablePeer:
         self._session: str | None = None
         self._fault: str | None = None
         self._listening = anyio.CancelScope()
+        self._stands: anyio.Event | None = None
         self._headers = self._make_headers()
 
     @property
@@ -110,6 +113,7 @@ class StreamablePeer:
         self._version = version
         self._headers = self._make_headers()
         if expects_messages and self._session is not None:
+            self._stands = anyio.Event()
             start(self._tasks, self._listen)
 
     async def request(
@@ -122,6 +126,7 @@ class StreamablePeer:
         """Send a request and wait for its result; see :class:`servers.deployed.peer.Peer`."""
         if self._fault is not None:
             raise NotSentError(f"upstream {self._name} {self._fault}")
+        await self._listen_first()
         number = next(self._numbers)
         answer: JsonObject = {}
         scope = anyio.CancelScope()
@@ -417,12 +422,21 @@ class StreamablePeer:
                         delay = min(2 * delay, MAX_LISTEN_SECONDS)
                     await anyio.sleep(delay if parser.retry is None else parser.retry / 1000)
 
+    async def _listen_first(self) -> None:
+        """Let the standing stream come before requests: a server may ask there at once, or never."""
+        if self._stands is not None and not self._stands.is_set():
+            with anyio.move_on_after(STAND_SECONDS):
+                await self._stands.wait()
+            self._stands.set()
+
     async def _listen_once(self, parser: EventParser, asking: TaskGroup) -> bool:
         """Read one connection to its end; False where the server offers no such stream."""
         headers = {**self._headers, "accept": "text/event-stream"}
         if parser.last_id is not None:
             headers["last-event-id"] = parser.last_id
         async with self._sent("GET", headers, b"") as response:
+            if self._stands is not None:
+                self._stands.set()
             if response.status_code != 200:
                 return response.status_code >= 500
             async for chunk in response.aiter_bytes():
