@@ -100,13 +100,15 @@ def serving(folder: Path, entries: Entries) -> Generator[Serving]:
     file = folder / "servers.json"
     file.write_text(json.dumps({"mcpServers": entries}))
     home = folder / "home"
+    temporary = folder / "tmp"  # where a killed gateway leaves the folders of its sessions
+    temporary.mkdir()
     command = [sys.executable, "-P", "-m", "astra_mcp", "serve", "--port", "0", "--json"]
     errors = folder / "stderr.txt"
     with (
         errors.open("w") as log,
         subprocess.Popen(
             [*command, "--mcp-config", str(file)],
-            env={**os.environ, "ASTRA_MCP_HOME": str(home)},
+            env={**os.environ, "ASTRA_MCP_HOME": str(home), "TMPDIR": str(temporary)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
