@@ -34,7 +34,7 @@ from faulty_server import STDIO_FAULTS  # noqa: E402
 
 SEED = 0
 WIDTH = 8
-KILL_WIDTH = 2
+KILL_WIDTH = 1
 
 
 def main() -> None:

@@ -8,7 +8,6 @@ import asyncio
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -101,13 +100,14 @@ class _Lane:
                 "/mcp",
             )
             for _ in range(min(FRAMES_PER_EPISODE, frames - done)):
-                await self._send(self._maker.make(paths, self._sessions), paths)
+                await self._send(self._maker.make(paths, self._sessions))
                 done += 1
-            self._sessions = [s for s in self._sessions if s[0] != paths[0]]
+            while self._sessions:
+                await self._end(*self._sessions.pop())
             await self._client.close_episode(episode.id)
         await self._hang_up()
 
-    async def _send(self, frame: Frame, paths: Sequence[str]) -> None:
+    async def _send(self, frame: Frame) -> None:
         self._outcome.frames += 1
         patient = not frame.is_whole and self._chance.random() < PATIENT_SHARE
         try:
@@ -123,20 +123,19 @@ class _Lane:
             return
         self._judge(frame, received)
         session = _SESSION.search(received)
-        if session and b" 200 " in received[:20] and frame.path in paths:
-            await self._remember(frame.path, session[1].decode("latin-1"))
+        if session and b" 200 " in received[:20]:
+            self._sessions.append((frame.path, session[1].decode("latin-1")))
+            if len(self._sessions) > MAX_SESSIONS:
+                await self._end(*self._sessions.pop(0))
 
-    async def _remember(self, path: str, session: str) -> None:
-        """Keep a session for later frames; the oldest one is ended in the order of the protocol."""
-        self._sessions.append((path, session))
-        if len(self._sessions) > MAX_SESSIONS:
-            path, session = self._sessions.pop(0)
-            content = (
-                f"DELETE {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\n"
-                f"Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n\r\n"
-            )
-            with anyio.fail_after(ANSWER_SECONDS):
-                await self._exchange(Frame(content=content.encode()))
+    async def _end(self, path: str, session: str) -> None:
+        """End a session in the order of the protocol; what is left alone would be kept for long."""
+        content = (
+            f"DELETE {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\n"
+            f"Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n\r\n"
+        )
+        with anyio.fail_after(ANSWER_SECONDS):
+            await self._exchange(Frame(content=content.encode()))
 
     def _judge(self, frame: Frame, received: bytes) -> None:
         statuses = [int(s) for s in _STATUS.findall(received)]
