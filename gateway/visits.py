@@ -8,7 +8,7 @@ from mcp.server import ServerRequestContext
 
 from astra_mcp.exchange import Era
 from astra_mcp.mcp_bridge import McpRequest
-from astra_mcp.types import JsonObject, ServerStatus
+from astra_mcp.types import JsonObject
 from gateway.channel import era_of
 from gateway.endpoints import EndpointView
 from gateway.targets import InteractiveTarget
@@ -54,7 +54,7 @@ class Visit:
 
     @property
     def is_unknown(self) -> bool:
-        """True where nobody has got to know a server of the endpoint yet."""
+        """True where it is not known what a server of the endpoint can do."""
         return isinstance(self.view.target, InteractiveTarget) and any(
-            u.status[0] is ServerStatus.UNKNOWN for u in self.view.upstreams
+            not u.capabilities for u in self.view.upstreams
         )

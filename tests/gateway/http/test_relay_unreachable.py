@@ -1,0 +1,52 @@
+"""A server that cannot be reached says why at its own endpoint, to clients of both eras, each time."""
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+MODERN_HEADERS = {
+    "accept": "application/json, text/event-stream",
+    "mcp-protocol-version": "2026-07-28",
+}
+ENVELOPE: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.fixture
+def unreachable() -> int:
+    """A port at which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+async def test_a_server_that_cannot_be_reached_says_why(
+    unreachable: int, tmp_path: Path, start_serve: Callable[..., Any]
+) -> None:
+    config = tmp_path / "servers.json"
+    servers = {"gone": {"url": f"http://127.0.0.1:{unreachable}/mcp"}}
+    config.write_text(json.dumps({"mcpServers": servers}))
+    gateway = start_serve(tmp_path / "home", "--mcp-config", str(config))
+    url = f"{gateway.url}/servers/gone/mcp"
+    async with httpx2.AsyncClient(trust_env=False, timeout=30) as http:
+        for method in ("tools/list", "tools/call", "tools/list"):
+            params: dict[str, Any] = {"name": "x", "arguments": {}, "_meta": ENVELOPE}
+            named = {"mcp-method": method} | ({"mcp-name": "x"} if method == "tools/call" else {})
+            body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            answer = await http.post(url, json=body, headers={**MODERN_HEADERS, **named})
+            assert "upstream gone cannot be reached" in answer.json()["error"]["message"], method
+        hello = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "hand", "version": "1"},
+        }
+        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        answer = await http.post(url, json=body, headers={"accept": MODERN_HEADERS["accept"]})
+        assert "upstream gone cannot be reached" in answer.text
