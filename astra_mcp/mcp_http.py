@@ -64,6 +64,8 @@ async def open_http(
             return
         # httptools keeps white space around header values; the protocol compares them exactly.
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        # No event has an id here, so there is nothing to resume; the SDK would answer nothing at all.
+        headers = [(name, value) for name, value in headers if name != b"last-event-id"]
         await endpoint({**scope, "headers": headers}, receive, send)
 
     async with manager.run():

@@ -79,7 +79,8 @@ class _Lane:
         self._host, self._port = address.hostname or "", address.port or 0
         self._client = client
         self._outcome = outcome
-        self._seed = seed
+        self._number = seed.rpartition("-")[2]
+        """Of the lane; the same in every run, and so are its callers."""
         self._server = server
         self._maker = FrameMaker(seed, host=address.netloc)
         self._chance = random.Random(f"lane-{seed}")  # noqa: S311 - no secrets
@@ -96,7 +97,7 @@ class _Lane:
             episode = await self._client.create_episode(EpisodeRequest.model_validate(body))
             paths = (
                 urlsplit(episode.mcp_url).path,
-                f"/servers/{self._server}/mcp?caller=lane-{self._seed}",
+                f"/servers/{self._server}/mcp?caller=lane-{self._number}",
                 "/mcp",
             )
             for _ in range(min(FRAMES_PER_EPISODE, frames - done)):

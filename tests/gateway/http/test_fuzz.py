@@ -7,8 +7,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import httpx2
 
 from frame_runner import fuzz
+from mcp_wire import HANDSHAKE
 from measured_programs import SUPPORT, run_program
 
 FRAMES = 3000
@@ -32,6 +36,22 @@ async def test_malformed_frames_break_nothing_and_right_ones_among_them_are_answ
     assert outcome.frames == FRAMES
     assert outcome.checked > FRAMES // 20
     assert "Traceback" not in log.read_text(encoding="utf-8", errors="replace")
+
+
+def test_a_client_that_resumes_a_stream_gets_a_new_one(tmp_path: Path) -> None:
+    with (
+        run_program(gateway_of(tmp_path)) as program,
+        httpx2.Client(base_url=program.url, trust_env=False) as http,
+    ):
+        headers = {"Accept": "application/json, text/event-stream"}
+        hello: dict[str, Any] = {"protocolVersion": HANDSHAKE, "capabilities": {}}
+        hello |= {"clientInfo": {"name": "resuming", "version": "1"}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        session = http.post("/mcp", json=body, headers=headers).headers["mcp-session-id"]
+        headers |= {"Mcp-Session-Id": session, "MCP-Protocol-Version": HANDSHAKE}
+        with http.stream("GET", "/mcp", headers={**headers, "Last-Event-ID": "7"}) as stream:
+            assert stream.status_code == 200
+            assert stream.headers["content-type"].startswith("text/event-stream")
 
 
 def test_the_control_plane_does_what_its_openapi_document_says(tmp_path: Path) -> None:
