@@ -193,8 +193,11 @@ class Relay:
         return await _relayed(self._initialize(ctx, call_next))
 
     async def _initialize(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        answer = await call_next(ctx)
+        if answer is None:  # a notification of that name, which nobody answers
+            return None
         visit = await self._prepared(self._visit(ctx))
-        result = cast("JsonObject", await call_next(ctx))
+        result = cast("JsonObject", answer)
         version = str(result["protocolVersion"])
         declared = visit.params.get("capabilities")
         capabilities: JsonObject = declared if isinstance(declared, dict) else {}
