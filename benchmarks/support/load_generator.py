@@ -12,6 +12,7 @@ still under way, and prints a :class:`Outcome`.
 """
 
 import asyncio
+import contextlib
 import sys
 import time
 from collections import Counter
@@ -219,14 +220,18 @@ class Caller:
             msg = "the answer of another call"
             raise ValueError(msg)
 
-    def close(self) -> None:
-        """Close the connection."""
+    async def close(self) -> None:
+        """End the session, where there is one, and close the connection."""
+        if self._session:
+            with contextlib.suppress(OSError):  # a server may have closed the connection first
+                await self._connection.ask(self._request(None, self._session))
         self._connection.close()
 
-    def _request(self, body: dict[str, Any], headers: Sequence[str]) -> bytes:
-        content = orjson.dumps(body)
+    def _request(self, body: dict[str, Any] | None, headers: Sequence[str]) -> bytes:
+        """Encode a message; none ends the session."""
+        content = b"" if body is None else orjson.dumps(body)
         lines = (
-            f"POST {self._job.paths[self._index]} HTTP/1.1",
+            f"{'DELETE' if body is None else 'POST'} {self._job.paths[self._index]} HTTP/1.1",
             f"Host: {self._job.host}:{self._job.port}",
             "Content-Type: application/json",
             "Accept: application/json, text/event-stream",
@@ -291,8 +296,9 @@ class Load:
         seconds = time.perf_counter() - began
         if scope.cancelled_caught:
             self._errors["not answered"] += 1
-        for caller in self._callers:
-            caller.close()
+        with anyio.move_on_after(OPEN_SECONDS):
+            for caller in self._callers:
+                await caller.close()
         ranked = sorted(self._latencies) or [float("nan")]
         return Outcome(
             calls=len(self._latencies),
