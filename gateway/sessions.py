@@ -62,8 +62,7 @@ class Sessions:
 
         Args:
             idle_seconds: A session without a request for so long is idle.
-            max_sessions: Beyond, the one that was unused for longest is forgotten here; the SDK still
-                answers its requests.
+            max_sessions: Beyond, those that were unused for longest count as idle.
             now: Seconds of a clock that never goes back.
         """
         self._idle_seconds = idle_seconds
@@ -84,9 +83,6 @@ class Sessions:
         capabilities: Mapping[str, JsonValue],
     ) -> Session:
         """Remember a session that was opened."""
-        if len(self._open) >= self._max_sessions:
-            oldest = min(self._open.values(), key=lambda s: (s.num_held > 0, s.last_used))
-            del self._open[oldest.id]
         session = Session(
             id=session_id,
             target=target,
@@ -125,9 +121,13 @@ class Sessions:
         session.last_used = self._now()
 
     def idle(self) -> tuple[Session, ...]:
-        """Name the sessions that nobody has used for too long."""
+        """Name the sessions that nobody has used for too long, and those of which there are too many."""
         due = self._now() - self._idle_seconds
-        return tuple(s for s in self._open.values() if not s.num_held and s.last_used <= due)
+        surplus = len(self._open) - self._max_sessions
+        unused = sorted(
+            (s for s in self._open.values() if not s.num_held), key=lambda s: s.last_used
+        )
+        return tuple(s for place, s in enumerate(unused) if place < surplus or s.last_used <= due)
 
     async def end_idle(self, end: Callable[[Session], Awaitable[None]]) -> None:
         """End idle sessions until cancelled.

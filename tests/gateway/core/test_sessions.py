@@ -64,18 +64,18 @@ def test_a_request_under_way_keeps_its_session(
     assert sessions.idle() == (session,)
 
 
-def test_beyond_the_bound_the_longest_unused_is_forgotten(
+def test_beyond_the_bound_the_longest_unused_are_ended_not_forgotten(
     sessions: Sessions, add: Callable[[str], Session], time: list[float]
 ) -> None:
-    for name in ("a", "b"):
-        time[0] += 1.0
-        add(name)
-    time[0] += 1.0
+    a, b = add("a"), add("b")
+    time[0] = 1.0
     sessions.find("a", HERE)
+    assert sessions.idle() == ()
     add("c")
-    assert len(sessions) == 2
-    assert sessions.find("b", HERE) is None
-    assert sessions.find("a", HERE) is not None
+    assert sessions.idle() == (b,)
+    assert sessions.find("b", HERE) is b
+    sessions.hold(b)
+    assert sessions.idle() == (a,)
 
 
 async def test_idle_sessions_are_ended_by_whoever_opened_them() -> None:
