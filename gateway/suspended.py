@@ -69,7 +69,7 @@ class _Held:
         self.name: str | None = None
         """Under which it can be resumed; None while a request waits for it."""
         self.taken = anyio.Event()
-        """Set once it was resumed."""
+        """Set once it was resumed under its present name."""
 
     def change(self) -> None:
         self.changed.set()
@@ -250,7 +250,7 @@ class SuspendedCalls:
             if held.error is not None:
                 raise held.error
             return held.result
-        held.name = secrets.token_urlsafe(24)
+        held.name, held.taken = secrets.token_urlsafe(24), anyio.Event()
         self._resumable[held.name] = held
         raise InputRequiredError(
             {

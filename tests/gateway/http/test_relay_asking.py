@@ -241,6 +241,39 @@ async def test_a_call_that_ends_without_the_input_it_asked_for_keeps_its_result_
         assert len(calls) == 0
 
 
+async def test_so_does_one_that_was_resumed_before() -> None:
+    front = MemoryChannel(capabilities={"roots": {}})
+    gives_up, ended = anyio.Event(), anyio.Event()
+
+    async def work(channel: Any) -> str:
+        await channel.ask("roots/list", {})
+        async with anyio.create_task_group() as group:
+            group.start_soon(channel.ask, "roots/list", dict[str, Any]())
+            await gives_up.wait()
+            group.cancel_scope.cancel()
+        ended.set()
+        return "done"
+
+    async with SuspendedCalls.open() as calls:
+        with pytest.raises(InputRequiredError) as first:
+            await calls.begin(work, owner="o", binding=1, front=front)
+        with pytest.raises(InputRequiredError) as second:
+            await calls.resume(*retry(first.value), binding=1, front=front)
+        gives_up.set()
+        with anyio.fail_after(20):
+            await ended.wait()
+        await anyio.wait_all_tasks_blocked()
+        assert await calls.resume(*retry(second.value), binding=1, front=front) == "done"
+        assert len(calls) == 0
+
+
+def retry(required: InputRequiredError) -> tuple[str, JsonObject]:
+    """What a client sends that was asked for its roots."""
+    asked = required.result["inputRequests"]
+    assert isinstance(asked, dict)
+    return str(required.result["requestState"]), {key: {"roots": []} for key in asked}
+
+
 async def test_the_calls_of_a_state_end_with_it() -> None:
     front = MemoryChannel(capabilities={"roots": {}})
     ended = anyio.Event()
