@@ -44,6 +44,7 @@ class DeployedServers:
         self._tasks = tasks
         self._watchdog = watchdog
         self._servers: dict[str, DeployedServer] = {}
+        self._retiring: set[DeployedServer] = set()
         self._mounted: set[str] = set()
         self._hearers: dict[object, Callable[[str], None]] = {}
 
@@ -136,7 +137,8 @@ class DeployedServers:
             if entry is None:
                 del self._servers[name]
             what = "was removed from" if entry is None else "was changed in"
-            start(self._tasks, server.retire, f"its entry {what} {source.name}")
+            self._retiring.add(server)
+            start(self._tasks, self._retire, server, f"its entry {what} {source.name}")
             if entry is None:
                 self._tell(name)
         for name, entry in wanted.items():
@@ -147,10 +149,16 @@ class DeployedServers:
         """Close all of them at once."""
         with anyio.move_on_after(CLOSE_SECONDS, shield=True) as scope:
             async with anyio.create_task_group() as closing:
-                for server in self._servers.values():
+                for server in (*self._servers.values(), *self._retiring):
                     closing.start_soon(server.aclose)
         if scope.cancelled_caught:
             _log.error("some deployed servers did not end within %.0f s", CLOSE_SECONDS)
+
+    async def _retire(self, server: DeployedServer, reason: str) -> None:
+        try:
+            await server.retire(reason)
+        finally:
+            self._retiring.discard(server)
 
     def _tell(self, name: str) -> None:
         for hear in tuple(self._hearers.values()):
@@ -219,8 +227,9 @@ async def open_deployed(
             servers = DeployedServers(home, taken, tasks, watchdog)
             try:
                 if file is not None:
+                    seen = _stamp(file)  # before it is read, so that no change is missed
                     servers.publish(read_entries(file).values(), source=file)
-                    start(tasks, _follow, file, _stamp(file), servers)
+                    start(tasks, _follow, file, seen, servers)
                 yield servers
             except Exception as error:  # noqa: BLE001 - raised below, outside of the group
                 failure = error

@@ -20,7 +20,7 @@ from starlette.routing import Mount, Route
 from astra_mcp.errors import ConfigError, UpstreamError
 from astra_mcp.exchange import Era, Exchange
 from astra_mcp.types import ServerKind, ServerStatus
-from servers.deployed import open_deployed
+from servers.deployed import DeployedSession, open_deployed
 
 from deployed_workshop import (
     MemoryChannel,
@@ -226,6 +226,32 @@ async def test_a_running_call_of_a_removed_server_ends_first(tmp_path: Path) -> 
             assert texts == []
         assert texts == ["slept"]
         await until(lambda: not _raw_processes())
+
+
+async def test_a_running_call_of_a_removed_server_is_told_that_the_gateway_stops(
+    tmp_path: Path,
+) -> None:
+    calls = tmp_path / "calls"
+    faults: list[str] = []
+    is_over = anyio.Event()
+
+    async def sleep(one: DeployedSession) -> None:
+        try:
+            await one.call("sleep", {"seconds": 600})
+        except UpstreamError as error:
+            faults.append(str(error))
+        is_over.set()
+
+    async with anyio.create_task_group() as group:
+        async with deployed(tmp_path, raw=raw_entry(env={"CALLS": str(calls)})) as servers:
+            group.start_soon(sleep, session(servers))
+            await until(lambda: "sleep" in calls_of(calls))
+            write_config(tmp_path)
+            await until(lambda: not servers.upstreams())
+        with anyio.fail_after(20):
+            await is_over.wait()
+    assert ["was closed by the gateway" in fault for fault in faults] == [True]
+    assert not _raw_processes()
 
 
 async def test_a_broken_file_leaves_the_servers_as_they_are(
