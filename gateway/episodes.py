@@ -65,7 +65,7 @@ _PARK_SECONDS = 900.0
 _CLOSE_SECONDS = 30.0
 _MAX_ENDED_IN_MEMORY = 256
 _MAX_INTERACTIVE = 1024
-"""Live states of interactive endpoints; beyond, the one longest left alone is parked."""
+"""Live states of interactive endpoints; beyond, one that was long left alone is parked."""
 _NO_EPISODE = "there is no such episode: create one with POST /v1/episodes"
 _ID_PATTERN = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger("astra_mcp.gateway")
@@ -323,7 +323,10 @@ class Episodes:
         states = [e for e in self._live.values() if e.endpoint is not None]
         idle = [e for e in states if not e.is_busy]
         if len(states) >= _MAX_INTERACTIVE and idle:
-            await self._park(min(idle, key=lambda e: self._last_asked.get(e.id, 0.0)))
+            # Last those whose servers would lose what they hold.
+            await self._park(
+                min(idle, key=lambda e: (e.keeps_processes, self._last_asked.get(e.id, 0.0)))
+            )
 
     def _open_interactive(
         self, episode: EpisodeId, endpoint: str, upstreams: Sequence[Upstream]
