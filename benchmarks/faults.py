@@ -96,7 +96,9 @@ async def _trials(options: argparse.Namespace, report: _Report) -> None:
     for server, (wire, isolation) in SERVERS.items():
         async with _fresh_bench() as bench, bench.control() as client:
             async with guarded(bench, client) as sentinels:
-                for fault in options.faults or faults_of(server):
+                for fault in faults_of(server):
+                    if options.faults and fault not in options.faults:
+                        continue
                     alone = wire == "stdio" and isolation == "shared" and fault in _DEADLY
                     starts = alone or (wire == "stdio" and isolation == "episode")
                     tally = await run_trials(
