@@ -92,9 +92,9 @@ class AgentPlane:
         self._apps: dict[str, ASGIApp] = {}
         self._news: News | None = None
         self._suspended: SuspendedCalls | None = None
-        self.num_short = 0
-        """Requests answered by the short way."""
-        self.num_long = 0
+        self.num_hot = 0
+        """Requests answered by the hot path."""
+        self.num_sdk = 0
         """Requests left to the SDK's server."""
         self._plain: ASGIApp | None = None
         self._streaming: ASGIApp | None = None
@@ -174,7 +174,7 @@ class AgentPlane:
             if self._hot is not None and is_agent_path(scope["path"]):
                 target = target_at(scope["path"])
                 if await self._hot.answer(target, scope, body, send):
-                    self.num_short += 1
+                    self.num_hot += 1
                     return
         arrival = await self._admit(scope, send)
         if arrival is None:
@@ -182,7 +182,7 @@ class AgentPlane:
         send = self._watching(arrival, scope, send)
         if body is not None and not await self._is_admitted(arrival.target, scope, body, send):
             return
-        self.num_long += 1
+        self.num_sdk += 1
         TARGET.set(arrival.target)
         app = self._app_for(arrival.target, scope)
         session = self._sessions.find(_session_of(scope), arrival.target)

@@ -44,7 +44,7 @@ async def open_app(
     metrics.watch_servers(catalog)
     plane = AgentPlane(catalog, episodes)
     metrics.watch_plane(
-        ways=lambda: (plane.num_short, plane.num_long), sessions=plane.count_sessions
+        ways=lambda: (plane.num_hot, plane.num_sdk), sessions=plane.count_sessions
     )
     async with (
         open_fleet(seat, rules.control_key) as fleet,

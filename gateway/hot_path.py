@@ -1,4 +1,4 @@
-"""The short way of an agent's plain requests: ``tools/call``, ``tools/list`` and ``ping``, without the SDK.
+"""The hot path of an agent's plain requests: ``tools/call``, ``tools/list`` and ``ping``, without the SDK.
 
 In a rollout nearly every request is one of these. Each is parsed once, checked against the envelope of its
 era, and answered as plain JSON. Whatever is malformed, rare, or needs a way back to the client is left to

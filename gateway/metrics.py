@@ -194,14 +194,14 @@ class Metrics(Collector):
         """Count what the agent plane does.
 
         Args:
-            ways: How many requests were answered by the short way, and by the SDK's server.
+            ways: How many requests were answered by the hot path, and by the SDK's server.
             sessions: How many sessions of the handshake era are open.
         """
         self.read_from(
             "astra_mcp_mcp_requests",
             "counter",
-            "Requests of agents, by the way that they took through the gateway.",
-            lambda: dict(zip((("short",), ("sdk",)), ways(), strict=True)),
+            "Requests of agents, by the path that they took through the gateway.",
+            lambda: dict(zip((("hot",), ("sdk",)), ways(), strict=True)),
             labels=("way",),
         )
         self.read_from(

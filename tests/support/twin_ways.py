@@ -1,4 +1,4 @@
-"""One gateway asked twice: by the short way and by the SDK alone, with the same raw requests.
+"""One gateway asked twice: by the hot path and by the SDK alone, with the same raw requests.
 
 Each way has episodes, callers and sessions of its own, so that what one of them does is not seen by the
 other.
@@ -179,8 +179,8 @@ class Twins:
         self._app = app
         self._episodes = episodes
         self.palette = palette
-        self.num_short = 0
-        """Requests that the short way answered."""
+        self.num_hot = 0
+        """Requests that the hot path answered."""
 
     async def episode_paths(self) -> tuple[str, str]:
         """Open an episode for each way."""
@@ -259,7 +259,7 @@ class Twins:
 
 @asynccontextmanager
 async def open_twins(home: Path) -> AsyncGenerator[Twins]:
-    """Open a gateway whose short way stands aside when the SDK is asked."""
+    """Open a gateway whose hot path stands aside when the SDK is asked."""
     palette = Palette()
     catalog = PaletteCatalog(palette)
     metrics = Metrics()
@@ -272,7 +272,7 @@ async def open_twins(home: Path) -> AsyncGenerator[Twins]:
         if _ask_the_sdk.get():
             return False
         is_answered = await answer(self, target, scope, body, send)
-        twins[0].num_short += is_answered
+        twins[0].num_hot += is_answered
         return is_answered
 
     async with (

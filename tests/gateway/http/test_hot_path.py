@@ -1,4 +1,4 @@
-"""The short way answers what the SDK's server answers, request by request, in both eras."""
+"""The hot path answers what the SDK's server answers, request by request, in both eras."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -87,7 +87,7 @@ PLAIN: dict[str, RawRequest] = {
     "capabilities": modern(plain({f"{PREFIX}clientCapabilities": {"sampling": {}, "roots": {}}})),
     "a log level": modern(plain({f"{PREFIX}logLevel": "debug"})),
 }
-"""Requests that the short way answers."""
+"""Requests that the hot path answers."""
 
 ODD: dict[str, RawRequest] = {
     "an unknown tool": modern(call("paint")),
@@ -161,10 +161,10 @@ ODD: dict[str, RawRequest] = {
 
 
 async def agree(twins: Twins, request: RawRequest, short: str, long: str) -> int:
-    """Compare the answers of both ways; tells how often the short way answered."""
-    before = twins.num_short
+    """Compare the answers of both ways; tells how often the hot path answered."""
+    before = twins.num_hot
     by_short = await twins.ask(short, request, sdk=False)
-    answered = twins.num_short - before
+    answered = twins.num_hot - before
     assert by_short == await twins.ask(long, request, sdk=True)
     return answered
 
@@ -294,9 +294,9 @@ async def agree_in_session(twins: Twins, message: Any, version: str) -> int:
             post(message, (b"mcp-session-id", await twins.open_session(path, version)), *headers)
             for path in paths
         ]
-        before = twins.num_short
+        before = twins.num_hot
         by_short = await twins.ask(paths[0], asked[0], sdk=False)
-        answered += twins.num_short - before
+        answered += twins.num_hot - before
         assert by_short == await twins.ask(paths[1], asked[1], sdk=True)
     assert answered in (0, 2)
     return answered // 2

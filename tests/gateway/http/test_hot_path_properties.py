@@ -1,4 +1,4 @@
-"""However a request is changed, the short way and the SDK's server give one answer."""
+"""However a request is changed, the hot path and the SDK's server give one answer."""
 
 import copy
 import dataclasses
@@ -167,4 +167,4 @@ def test_changed_requests_get_one_answer(
 
 
 def test_plain_ones_among_them_took_the_short_way(twins: Twins) -> None:
-    assert twins.num_short > 0
+    assert twins.num_hot > 0

@@ -129,7 +129,7 @@ async def test_one_trace_leads_from_the_client_through_the_gateway_to_the_server
     assert arrived[1:3] == [trace_of(own), trace.format_span_id(id_of(below))]
 
 
-@pytest.mark.parametrize("asking", [False, True], ids=["short way", "sdk"])
+@pytest.mark.parametrize("asking", [False, True], ids=["hot path", "sdk"])
 async def test_a_trace_of_the_clients_own_is_taken_from_meta_before_headers(
     deployed: DeployedGateway, upstream: WatchedUpstream, spans: Spans, asking: bool
 ) -> None:
@@ -147,7 +147,7 @@ async def test_a_trace_of_the_clients_own_is_taken_from_meta_before_headers(
     assert (arrived["tracestate"], arrived["baggage"]) == ("a=b", "who=me")
 
 
-@pytest.mark.parametrize("asking", [False, True], ids=["short way", "sdk"])
+@pytest.mark.parametrize("asking", [False, True], ids=["hot path", "sdk"])
 async def test_a_trace_is_taken_from_headers_where_meta_names_none(
     deployed: DeployedGateway, upstream: WatchedUpstream, spans: Spans, asking: bool
 ) -> None:
@@ -158,7 +158,7 @@ async def test_a_trace_is_taken_from_headers_where_meta_names_none(
     assert upstream.calls[0].meta["traceparent"].split("-")[1] == TRACE
 
 
-@pytest.mark.parametrize("asking", [False, True], ids=["short way", "sdk"])
+@pytest.mark.parametrize("asking", [False, True], ids=["hot path", "sdk"])
 async def test_without_tracing_the_clients_trace_still_reaches_the_server(
     deployed: DeployedGateway, upstream: WatchedUpstream, asking: bool
 ) -> None:
@@ -299,7 +299,7 @@ async def test_the_metrics_tell_the_ways_of_requests_and_the_open_sessions(
     await post_call(deployed, created.mcp_url, asking=False)
     await post_call(deployed, created.mcp_url, asking=True)
     after = await samples(deployed)
-    for way in ("short", "sdk"):
+    for way in ("hot", "sdk"):
         name = ("astra_mcp_mcp_requests_total", way)
         assert after[name] - before[name] == 1
     assert after["astra_mcp_mcp_sessions_open",] == 0
