@@ -43,9 +43,7 @@ async def open_app(
     metrics.watch_open(episodes.count_open)
     metrics.watch_servers(catalog)
     plane = AgentPlane(catalog, episodes)
-    metrics.watch_plane(
-        ways=lambda: (plane.num_hot, plane.num_sdk), sessions=plane.count_sessions
-    )
+    metrics.watch_plane(ways=lambda: (plane.num_hot, plane.num_sdk), sessions=plane.count_sessions)
     async with (
         open_fleet(seat, rules.control_key) as fleet,
         plane.open(max_body_bytes=rules.max_body_bytes) as agent,

@@ -392,7 +392,7 @@ def _answer_errors(app: FastAPI) -> None:
         status = error.status_code if isinstance(error, HTTPException) else 500
         message = "there is nothing at this address: see /openapi.json" if status == 404 else ""
         detail = error.detail if isinstance(error, HTTPException) else ""
-        if status == 400:  # a body whose bytes are no text, which is as wrong as one that is no JSON
+        if status == 400:  # a body that is no text is as wrong as one that is no JSON
             return _error(422, "invalid_request", detail)
         answer = _error(status, "http_error", message or detail)
         if status == 405:
