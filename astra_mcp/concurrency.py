@@ -1,13 +1,15 @@
 """Structured concurrency in few words: fan out over items, finish what was begun, be done by a deadline."""
 
+import asyncio
 import types
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import anyio
 
-__all__ = ["completed", "map_concurrently", "shielded", "within"]
+__all__ = ["Alarm", "Baton", "completed", "map_concurrently", "shielded", "within"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -86,3 +88,109 @@ def _rest_of(work: Coroutine[Any, Any, Result], waiting: Any) -> Generator[Any, 
             waiting = step(argument)
         except StopIteration as end:
             return end.value
+
+
+class Baton:
+    """A lock, first come first served, that costs nothing where nobody else holds it.
+
+    Whoever took it gives it back, once; it knows no owner.
+    """
+
+    __slots__ = ("_is_held", "_waiting")
+
+    def __init__(self) -> None:
+        self._is_held = False
+        self._waiting: deque[anyio.Event] = deque()
+
+    def take_at_once(self) -> bool:
+        """Take it where it is free; False where it is not."""
+        if self._is_held:
+            return False
+        self._is_held = True
+        return True
+
+    async def take(self) -> None:
+        """Wait until it is this caller's."""
+        if self.take_at_once():
+            return
+        given = anyio.Event()
+        self._waiting.append(given)
+        try:
+            await given.wait()
+        except BaseException:
+            if given.is_set():
+                self.give_back()
+            else:
+                self._waiting.remove(given)
+            raise
+
+    def give_back(self) -> None:
+        """Give it to the first who waits; it is never free in between."""
+        if self._waiting:
+            self._waiting.popleft().set()
+        else:
+            self._is_held = False
+
+    async def __aenter__(self) -> None:
+        if not self.take_at_once():
+            await self.take()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.give_back()
+
+
+class Alarm:
+    """Rings at a time that is set anew far more often than it is reached.
+
+    The event loop's timer is left where it stands when the time is moved or cleared, and looks at it when it
+    comes: a timer for each time would be an entry in the loop's heap for each.
+    """
+
+    __slots__ = ("_at", "_ring", "_timer")
+
+    def __init__(self, ring: Callable[[], object]) -> None:
+        """Ring nothing yet.
+
+        Args:
+            ring: Called by the event loop when the time has come; the alarm is cleared then.
+        """
+        self._ring = ring
+        self._at: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """True where it will ring."""
+        return self._at is not None
+
+    def set(self, at: float) -> None:
+        """Ring at a time of the event loop's clock, and not before."""
+        self._at = at
+        if self._timer is not None and self._timer.when() > at:
+            self._stop()
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_at(at, self._look)
+
+    def clear(self) -> None:
+        """Do not ring."""
+        self._at = None
+
+    def close(self) -> None:
+        """Do not ring, and take the timer away; it can be set again."""
+        self._at = None
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is None or self._at is None:
+            return
+        if self._at > timer.when():
+            self.set(self._at)
+            return
+        self._at = None
+        self._ring()

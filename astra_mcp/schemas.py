@@ -44,6 +44,8 @@ class ArgumentCheck:
         """
         messages = [] if self._takes_any else self._unknown_names(arguments)
         try:
+            if not messages and self._validator.is_valid(dict(arguments)):
+                return ()
             for error in self._validator.iter_errors(dict(arguments)):
                 if not isinstance(error.kind, ValidationErrorKind.AdditionalProperties):
                     messages.append(self._message(error))

@@ -3,13 +3,14 @@
 Knows server sessions and deadlines; knows neither records nor the order of calls.
 """
 
+import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import anyio
 
-from astra_mcp.concurrency import shielded
+from astra_mcp.concurrency import Alarm, Baton, shielded
 from astra_mcp.errors import (
     AstraError,
     NotAvailableError,
@@ -58,7 +59,17 @@ class Turn:
 
     upstream: Upstream
     session: UpstreamSession
-    lock: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
+    lock: Baton = field(default_factory=Baton)
+    deadline: Alarm = field(init=False)
+    """Of the call that holds the lock; it cancels its scope."""
+    scope: anyio.CancelScope | None = None
+
+    def __post_init__(self) -> None:
+        self.deadline = Alarm(self._cancel)
+
+    def _cancel(self) -> None:
+        if self.scope is not None:
+            self.scope.cancel()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,9 +137,10 @@ async def ask_server(
     """
     name, tool = turn.upstream.name, call.tool or ""
     try:
-        with anyio.CancelScope(shield=True, deadline=anyio.current_time() + seconds) as scope:
+        with anyio.CancelScope(shield=True) as turn.scope:
+            turn.deadline.set(asyncio.get_running_loop().time() + seconds)
             if exchange.cancellation is not None:
-                exchange.cancellation.attach(scope)
+                exchange.cancellation.attach(turn.scope)
             if tracer() is None:
                 return await turn.session.call(tool, call.arguments, exchange)
             with upstream_span(name, tool, exchange) as traced:
@@ -138,6 +150,9 @@ async def ask_server(
     except Exception as error:  # noqa: BLE001 - a bug fails one episode, not the gateway
         _log.exception("a call of a tool of %s broke the gateway", name)
         return Failure(boundary=Origin.GATEWAY, message=type(error).__name__)
+    finally:
+        turn.deadline.clear()
+        turn.scope = None
     if exchange.cancellation is not None and exchange.cancellation.is_set:
         return _CANCELLED
     message = f"no answer from {name} within {seconds:g} s"
@@ -207,6 +222,7 @@ async def close_sessions(turns: Iterable[Turn], episode: str) -> None:
     """
     with shielded():
         for turn in turns:
+            turn.deadline.close()
             try:
                 await turn.session.aclose()
             except AstraError:

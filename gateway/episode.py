@@ -419,18 +419,16 @@ class Episode:
         if call.fault is not None:
             return self._settle(rejected(call.fault))
         turn = self._turns[call.server]
-        try:
-            turn.lock.acquire_nowait()
-        except anyio.WouldBlock:
+        if not turn.lock.take_at_once():
             with shielded():
-                await turn.lock.acquire()
+                await turn.lock.take()
         try:
             if self._ended is not None and self._ended.failure is not None:
                 return self._settle(self._ended.failure)
             seconds = self._opened.limits.call_seconds
             return self._settle(await ask_server(turn, call, exchange, seconds))
         finally:
-            turn.lock.release()
+            turn.lock.give_back()
 
     def _settle(self, reply: UpstreamReply | Failure) -> Settled:
         goes_on = self.endpoint is not None

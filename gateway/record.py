@@ -351,10 +351,10 @@ class RecordFile:
             "structured": orjson.Fragment(answer.structured),
             "is_error": result.is_error,
         }
-        for name in _RARE:
-            member = getattr(result, name)
-            if member:
-                plain[name] = spliced[name] = member
+        if result.meta or result.asks or result.refusal:
+            rare = {name: getattr(result, name) for name in _RARE if getattr(result, name)}
+            plain |= rare
+            spliced |= rare
         data = {"at": _written(at), "event": "call_finished", **call, "result": plain}
         self._write(data, {**data, "result": spliced})
 

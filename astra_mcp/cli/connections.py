@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from astra_mcp.cli.corking import CorkedTransport
 from astra_mcp.cli.draining import IsStream
+from astra_mcp.concurrency import Alarm
 
 __all__ = ["HEAD_SECONDS", "MAX_HEAD_BYTES", "Connection", "Server"]
 
@@ -36,11 +37,12 @@ class Connection(HttpToolsProtocol):
     _is_in_head = False
     _bytes_in_vain = 0
     """Since the last piece of a body or the last complete head."""
-    _timer: asyncio.TimerHandle | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._unanswered: deque[RequestResponseCycle] = deque()
+        self._head_alarm = Alarm(self._head_is_late)
+        self._idle_alarm = Alarm(self.timeout_keep_alive_handler)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect the first head."""
@@ -49,7 +51,8 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell all requests under way; uvicorn tells the last one alone."""
-        self._stop_timer()
+        self._head_alarm.close()
+        self._idle_alarm.close()
         self._forget_requests()
         super().connection_lost(exc)
 
@@ -61,18 +64,12 @@ class Connection(HttpToolsProtocol):
             return
         if self._bytes_in_vain > MAX_HEAD_BYTES:
             self._give_up(_TOO_LARGE)
-        elif (
-            self._timer is None
-            and self.timeout_keep_alive_task is None
-            and not self._is_answering()
-        ):
-            self._expect_head()  # line ends before a request, which begin none
+        elif not self._head_alarm.is_set and (self._is_in_head or not self._is_answering()):
+            self._expect_head()  # the rest of one, or line ends before a request, which begin none
 
     def on_message_begin(self) -> None:
-        """Expect the rest of the head."""
+        """Expect the rest of the head, where it does not come at once."""
         self._is_in_head = True
-        if self._timer is None:
-            self._expect_head()
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -84,7 +81,7 @@ class Connection(HttpToolsProtocol):
         """Pass the request on; the gate limits the body."""
         self._is_in_head = False
         self._bytes_in_vain = 0
-        self._stop_timer()
+        self._head_alarm.clear()
         super().on_headers_complete()
         while self._unanswered and self._unanswered[0].response_complete:
             self._unanswered.popleft()
@@ -99,6 +96,15 @@ class Connection(HttpToolsProtocol):
         """Start to count anew; what follows is another request."""
         self._bytes_in_vain = 0
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request, or close the connection where none comes; by one timer for all."""
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+            return
+        self.server_state.total_requests += 1
+        self.flow.resume_reading()
+        self._idle_alarm.set(self.loop.time() + self.timeout_keep_alive)
 
     def let_go(self, is_stream: IsStream) -> None:
         """Close it where nobody waits for an answer that will end; else once that is given.
@@ -120,12 +126,11 @@ class Connection(HttpToolsProtocol):
         self.transport.abort()
 
     def _expect_head(self) -> None:
-        self._timer = self.loop.call_later(self.head_deadline, self._head_is_late)
+        self._head_alarm.set(self.loop.time() + self.head_deadline)
 
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _unset_keepalive_if_required(self) -> None:
+        """Keep the connection: something came over it."""
+        self._idle_alarm.clear()
 
     def _head_is_late(self) -> None:
         if self._is_answering():

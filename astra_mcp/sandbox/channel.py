@@ -15,12 +15,13 @@ from typing import NamedTuple
 import anyio
 
 from astra_mcp.errors import SandboxError
-from astra_mcp.sandbox.zygote.wire import PREFIX, encode
+from astra_mcp.sandbox.zygote.wire import PREFIX, encode, join
 
 __all__ = [
     "Ancillary",
     "Channel",
     "ChannelClosedError",
+    "InterruptedWaitError",
     "Message",
     "OversizedMessageError",
     "channel_pair",
@@ -40,6 +41,10 @@ class ChannelClosedError(SandboxError):
 
 class OversizedMessageError(SandboxError):
     """The process announced a message over the limit; nothing of it was read."""
+
+
+class InterruptedWaitError(Exception):
+    """A wait was ended by :meth:`Channel.interrupt`; it can be gone on with."""
 
 
 class Message(NamedTuple):
@@ -83,8 +88,12 @@ class Channel:
         """What was read and not yet asked for; a wait that is cancelled loses nothing of it."""
         self._unsent = memoryview(b"")
         self._ahead = 0
-        self._readable: anyio.Event | None = None
-        """Set when bytes come; None while the event loop does not watch the socket."""
+        self._missing = 0
+        self._is_watched = False
+        """True while the event loop looks for bytes, which it goes on doing between two messages."""
+        self._is_at_end = False
+        self._is_interrupted = False
+        self._waiting: asyncio.Future[None] | None = None
 
     async def send(
         self, head: dict[str, object], body: bytes = b"", *, descriptors: Sequence[int] = ()
@@ -110,24 +119,40 @@ class Channel:
         """Take in what has arrived at once, where nothing more comes beside the bytes."""
         self._ahead = _AHEAD
 
-    def post(self, head: dict[str, object], body: bytes = b"") -> None:
+    def post(self, head: bytes, body: bytes = b"") -> None:
         """Send as much of a message as goes at once; :meth:`flush` sends the rest.
 
+        Args:
+            head: JSON.
+            body: Any.
+
         Raises:
-            ChannelClosedError: The process is gone.
+            ChannelClosedError: The process is gone, and has not seen the message.
         """
-        self._unsent = memoryview(encode(head, body))
+        self._is_interrupted = False  # what concerned an earlier message
+        self._unsent = memoryview(join(head, body))
         self._send_on()
 
     async def flush(self) -> None:
-        """Send the rest of what was posted; can be cancelled and gone on with.
+        """Send the rest of what was posted; can be interrupted and gone on with.
 
         Raises:
             ChannelClosedError: The process is gone.
+            InterruptedWaitError: By :meth:`interrupt`.
         """
         while self._unsent:
-            await anyio.wait_writable(self._socket)
+            loop = asyncio.get_running_loop()
+            loop.add_writer(self._socket, self._wake)
+            try:
+                await self._wait()
+            finally:
+                loop.remove_writer(self._socket)
             self._send_on()
+
+    def interrupt(self) -> None:
+        """End the wait of :meth:`flush` or :meth:`receive` after :meth:`post`, under way or the next."""
+        self._is_interrupted = True
+        self._wake()
 
     def _send_on(self) -> None:
         try:
@@ -139,10 +164,11 @@ class Channel:
         self._unsent = self._unsent[sent:]
 
     async def receive(self, *, head_limit: int, body_limit: int) -> Message:
-        """Read one message; one whose reading was cancelled is gone on with.
+        """Read one message; one whose reading was cancelled or interrupted is gone on with.
 
         Raises:
             ChannelClosedError: The process is gone.
+            InterruptedWaitError: By :meth:`interrupt`, where it reads ahead.
             OversizedMessageError: Head or body is announced as larger than its limit, in bytes.
         """
         await self._fill(PREFIX.size)
@@ -166,6 +192,7 @@ class Channel:
             raise
 
     async def _start(self) -> tuple[bytes, Ancillary]:
+        self._unwatch()  # the event loop has one watch for each socket
         while True:
             try:
                 start, control, _, _ = self._socket.recvmsg(PREFIX.size, _ANCILLARY_BYTES)
@@ -194,38 +221,58 @@ class Channel:
     async def _fill(self, size: int) -> None:
         """Read until so many bytes have arrived, and no more than a chunk beyond."""
         while (missing := size - len(self._arrived)) > 0:
-            try:
-                chunk = self._socket.recv(min(max(missing, self._ahead), _CHUNK))
-            except BlockingIOError:
-                await self._wait()
-                continue
-            except OSError as error:
-                raise ChannelClosedError("the process ended") from error
-            if not chunk:
+            self._missing = missing
+            if self._is_at_end:
                 raise ChannelClosedError("the process ended")
-            self._arrived += chunk
+            if self._ahead:
+                self._watch()
+                await self._wait()
+            elif not self._take():
+                await anyio.wait_readable(self._socket)
+
+    def _take(self) -> bool:
+        """Take in what is there; False where nothing is."""
+        try:
+            chunk = self._socket.recv(min(max(self._missing, self._ahead), _CHUNK))
+        except BlockingIOError:
+            return False
+        except OSError:
+            chunk = b""
+        self._is_at_end = not chunk
+        self._arrived += chunk
+        return True
 
     async def _wait(self) -> None:
-        """Wait for bytes; the loop goes on watching, which spares it four system calls next time."""
-        if not self._ahead:
-            await anyio.wait_readable(self._socket)
-            return
-        if self._readable is None:
-            asyncio.get_running_loop().add_reader(self._socket, self._wake)
-        self._readable = anyio.Event()
-        await self._readable.wait()
+        """Wait for the event loop to see the socket ready, or for an interruption."""
+        if not self._is_interrupted:
+            self._waiting = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiting
+            finally:
+                self._waiting = None
+        if self._is_interrupted:
+            self._is_interrupted = False
+            raise InterruptedWaitError
 
     def _wake(self) -> None:
-        if self._readable is None:
-            return
-        if self._readable.is_set():  # nobody reads; the loop would call without end
-            self._unwatch()
-        else:
-            self._readable.set()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    def _watch(self) -> None:
+        """Have the event loop look for bytes; it goes on, which spares it system calls next time."""
+        if not self._is_watched:
+            self._is_watched = True
+            asyncio.get_running_loop().add_reader(self._socket, self._on_readable)
+
+    def _on_readable(self) -> None:
+        if self._waiting is None or self._waiting.done() or self._unsent:
+            self._unwatch()  # nobody reads; the loop would call without end
+        elif self._take():
+            self._wake()
 
     def _unwatch(self) -> None:
-        if self._readable is not None:
-            self._readable = None
+        if self._is_watched:
+            self._is_watched = False
             asyncio.get_running_loop().remove_reader(self._socket)
 
     def ask_for_sender(self, wanted: bool) -> None:

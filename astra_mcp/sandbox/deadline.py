@@ -5,6 +5,7 @@ running gets the rest in processor time, and one that waits is not waited for. K
 and channels; does not know what is said.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -90,7 +91,7 @@ class Patience:
             channel: Over which it will answer.
             pid: The process.
         """
-        now = anyio.current_time()
+        now = asyncio.get_running_loop().time()
         self._seconds = seconds
         self._channel = channel
         self._pid = pid

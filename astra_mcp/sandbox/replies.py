@@ -79,7 +79,8 @@ def _value(body: bytes) -> JsonValue:
         value: JsonValue = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise MalformedReplyError("a result is not JSON") from error
-    _check_depth(value)
+    if isinstance(value, dict | list):
+        _check_depth(value)
     return value
 
 

@@ -6,14 +6,19 @@ The same for every backend; what differs is the :class:`SessionProcess` that is 
 import json
 import secrets
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Protocol, cast
 
-import anyio
 import orjson
 
-from astra_mcp.concurrency import shielded
+from astra_mcp.concurrency import Alarm, Baton, shielded
 from astra_mcp.errors import SandboxDiedError, SandboxLostError
-from astra_mcp.sandbox.channel import Channel, ChannelClosedError, OversizedMessageError
+from astra_mcp.sandbox.channel import (
+    Channel,
+    ChannelClosedError,
+    InterruptedWaitError,
+    OversizedMessageError,
+)
 from astra_mcp.sandbox.deadline import Patience, StarvedError
 from astra_mcp.sandbox.protocol import Raised, Returned, SandboxLimits
 from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_call
@@ -22,6 +27,7 @@ from astra_mcp.types import JsonValue
 __all__ = ["ProcessSession", "SessionProcess"]
 
 _CALL_BYTES = 8
+_DRAWN_BYTES = 512 * _CALL_BYTES
 _CLOSED = "the session is closed"
 _ENDED = (
     "the tool ended its own process: it exited, crashed, or used up its memory or processor time"
@@ -42,11 +48,6 @@ class SessionProcess(Protocol):
 
     def kill(self) -> None:
         """Kill at once; a process that is gone is left alone."""
-        ...
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it has ended, of itself or killed by whomever."""
         ...
 
     async def wait_gone(self) -> None:
@@ -80,8 +81,8 @@ class ProcessSession:
         self._process = process
         self._limits = limits
         self._on_closed = on_closed
-        self._turn = anyio.Lock(fast_acquire=True)
-        self._running: anyio.CancelScope | None = None
+        self._turn = Baton()
+        self._deadline = Alarm(channel.interrupt)
         self._is_lost = is_lost
         self._death: SandboxDiedError | SandboxLostError | None = None
         self._released = False
@@ -94,13 +95,17 @@ class ProcessSession:
     async def call(self, function: str, arguments: Mapping[str, JsonValue]) -> Returned | Raised:
         """Call a function; see :meth:`astra_mcp.sandbox.protocol.SandboxSession.call`."""
         async with self._turn:
-            if self._death is None and self._process.has_ended:
-                self.lose(_LOST_IDLE)
             if self._death is not None:
                 raise self._death
             outcome: Returned | Raised | str = _ABANDONED
+            # Not to be guessed: a reply that was written before its call was asked fits none.
+            call = _numbers.draw()
+            patience = Patience(self._limits.hard_seconds, self._channel, self._process.pid)
             try:
-                outcome = await self._attempt(function, arguments)
+                self._channel.post(_head_of(function) % call.encode(), _encode(arguments))
+                outcome = await self._attempt(call, patience)
+            except ChannelClosedError:
+                self.lose(_LOST_IDLE)
             finally:
                 if isinstance(outcome, str):
                     self._end(SandboxDiedError(outcome))
@@ -108,27 +113,19 @@ class ProcessSession:
                 raise self._death
             return cast("Returned | Raised", outcome)
 
-    async def _attempt(
-        self, function: str, arguments: Mapping[str, JsonValue]
-    ) -> Returned | Raised | str:
-        """Make one call; answers the reason why the process must die where it failed."""
-        limits = self._limits
-        # Not to be guessed: a reply that was written before its call was asked fits none.
-        call = secrets.token_hex(_CALL_BYTES)
+    async def _attempt(self, call: str, patience: Patience) -> Returned | Raised | str:
+        """Wait for a posted call; answers the reason why the process must die where it failed."""
         try:
-            patience = Patience(limits.hard_seconds, self._channel, self._process.pid)
-            head: dict[str, object] = {"op": "call", "call": call, "function": function}
-            self._channel.post(head, _encode(arguments))
-            while True:
-                with anyio.CancelScope(deadline=patience.deadline) as self._running:
+            while self._death is None:
+                self._deadline.set(patience.deadline)
+                try:
                     return await self._take_answer(call)
-                if self._death is not None:
-                    return _ABANDONED
-                over = patience.extend()
+                except InterruptedWaitError:
+                    over = patience.extend() if self._death is None else None
                 if over is not None:
                     raise over
         except TimeoutError:
-            return f"the tool ran longer than {limits.hard_seconds:g} s and was stopped"
+            return f"the tool ran longer than {self._limits.hard_seconds:g} s and was stopped"
         except StarvedError as error:
             self.lose(str(error))
         except ChannelClosedError:
@@ -138,11 +135,11 @@ class ProcessSession:
         except (OversizedMessageError, MalformedReplyError):
             return _MALFORMED  # an honest loop sends an error instead of too much
         finally:
-            self._running = None
+            self._deadline.clear()
         return _ABANDONED
 
     async def _take_answer(self, call: str) -> Returned | Raised:
-        """Wait for the answer to a posted call; can be cancelled and gone on with."""
+        """Wait for the answer to a posted call; can be interrupted and gone on with."""
         limits = self._limits
         await self._channel.flush()
         message = await self._channel.receive(
@@ -162,8 +159,7 @@ class ProcessSession:
         if self._death is None:
             self._death = death
             self._process.kill()
-        if self._running is not None:
-            self._running.cancel()
+        self._channel.interrupt()
 
     async def aclose(self) -> None:
         """Kill the process and wait until it is gone; closing twice is allowed."""
@@ -173,9 +169,37 @@ class ProcessSession:
                 if self._released:
                     return
                 self._released = True
+                self._deadline.close()
                 self._channel.close()
                 await self._process.wait_gone()
                 self._on_closed(self)
+
+
+class _Numbers:
+    """Random names for calls, drawn from the kernel by the page."""
+
+    def __init__(self) -> None:
+        self._drawn = b""
+        self._used = 0
+
+    def draw(self) -> str:
+        """Name a call by a number that nothing which came before tells."""
+        begin, end = self._used, self._used + _CALL_BYTES
+        if end > len(self._drawn):
+            self._drawn = secrets.token_bytes(_DRAWN_BYTES)
+            begin, end = 0, _CALL_BYTES
+        self._used = end
+        return self._drawn[begin:end].hex()
+
+
+_numbers = _Numbers()
+
+
+@lru_cache
+def _head_of(function: str) -> bytes:
+    """The head of a call, with a place for the name of the call."""
+    name = json.dumps(function).replace("%", "%%").encode()
+    return b'{"op":"call","function":' + name + b',"call":"%b"}'
 
 
 def _encode(arguments: Mapping[str, JsonValue]) -> bytes:

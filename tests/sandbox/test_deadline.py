@@ -1,6 +1,7 @@
 """A process gets its time however busy the machine is, and no process more than that."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -101,3 +102,35 @@ async def test_no_process_gets_more_than_its_time(machine: SandboxReport, clock:
         with crowded(session.pid), pytest.raises(SandboxDiedError, match=r"longer than 0\.4 s"):
             await session.call("burn", {"rounds": 10**12})
         await session.aclose()
+
+
+async def test_a_process_that_does_not_read_its_call_is_stopped_as_well(
+    tight: Sandbox, clock: datetime
+) -> None:
+    session = await tight.open_session(await tight.load(CODE, clock=clock), seed=0)
+    assert isinstance(session, ProcessSession)
+    os.kill(session.pid, signal.SIGSTOP)
+    with pytest.raises(SandboxDiedError, match="ran longer"):
+        await session.call("burn", {"rounds": "x" * (8 << 20)})  # more than the socket takes
+    await session.aclose()
+
+
+async def test_a_session_answers_after_its_deadlines_were_moved_many_times(
+    tight: Sandbox, clock: datetime
+) -> None:
+    session = await tight.open_session(await tight.load(CODE, clock=clock), seed=0)
+    for _ in range(200):
+        assert isinstance(await session.call("burn", {"rounds": 1}), Returned)
+    with pytest.raises(SandboxDiedError):
+        await session.call("blocked", {})
+    await session.aclose()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the policy")
+async def test_a_process_that_is_woken_does_not_stop_the_host_amid_its_step(
+    tight: Sandbox, clock: datetime
+) -> None:
+    session = await tight.open_session(await tight.load(CODE, clock=clock), seed=0)
+    assert isinstance(session, ProcessSession)
+    assert os.sched_getscheduler(session.pid) == os.SCHED_BATCH
+    await session.aclose()

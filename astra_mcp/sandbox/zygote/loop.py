@@ -7,7 +7,6 @@ replies are data from an untrusted process: the host checks their size and shape
 import contextlib
 import gc
 import io
-import json
 import os
 import signal
 import socket
@@ -30,10 +29,11 @@ from astra_mcp.sandbox.zygote.values import (
 __all__ = ["ToolProcess"]
 
 _FILE_NAME = "tools.py"
+_RETURNED = b'{"status":"returned","output":"","call":"%b"}'
+"""The head of the answer to a call, whose name is of hexadecimal digits, where nothing was printed."""
 _exit = os._exit
 _fork = os.fork
 _setitimer = signal.setitimer
-_loads = json.loads
 
 
 class _SoftTimeoutError(BaseException):
@@ -100,7 +100,7 @@ class ToolProcess:
                 determinism.begin(frame.head["seed"], frame.head["clock"])
                 reply = wire.encode({"status": "ready"})
             case _:
-                reply = self._call(frame.head, _loads(frame.body))
+                reply = self._call(frame.head, wire.decode(frame.body))
         self._channel.sendall(reply)
 
     def _load(self, head: Mapping[str, Any], source: bytes) -> bytes:
@@ -157,7 +157,10 @@ class ToolProcess:
         except BaseException as error:  # noqa: BLE001 - a tool's error is its answer
             kind, message = describe(error)
             head = {"status": "raised", "kind": kind, "message": message}
-        head["output"] = self._output.take()
+        output = self._output.take()
+        if body and not output:  # as nearly always
+            return wire.join(_RETURNED % request["call"].encode(), body)
+        head["output"] = output
         head["call"] = request["call"]
         return wire.encode(head, body)
 

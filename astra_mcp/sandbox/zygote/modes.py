@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import sys
 from collections.abc import Callable
 
 from astra_mcp.sandbox.zygote.imports import preload
@@ -12,7 +13,17 @@ from astra_mcp.sandbox.zygote.settings import Settings
 __all__ = ["MODES"]
 
 
+def _give_way() -> None:
+    """Let the host's step come to its end before a call that it sends is begun, where the system can.
+
+    Linux otherwise runs whoever is woken at once: the host would stop amid its work at every call.
+    """
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
 def _run_plain(descriptor: int, settings: Settings) -> None:
+    _give_way()
     preload()
     channel = socket.socket(fileno=descriptor)
     ToolProcess(channel, settings).greet().run()
@@ -22,6 +33,7 @@ def _run_zygote(descriptor: int, settings: Settings) -> None:
     from astra_mcp.sandbox.zygote.lockdown import LayerMissingError, Lockdown  # noqa: PLC0415
     from astra_mcp.sandbox.zygote.server import ForkServer  # noqa: PLC0415
 
+    _give_way()
     preload(unguarded=not settings.import_guard)
     control = socket.socket(fileno=os.dup(descriptor))  # the host's number may be any
     os.close(descriptor)

@@ -21,8 +21,12 @@ MAX_DEPTH = 100
 MAX_MESSAGE = 2000
 _INTEGERS = range(-(2**63), 2**64)
 
-_DUMPS = json.dumps
+# No cycle gets past the check of the depth.
+_ENCODE = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+).encode
 _SCALARS = (str, bool, float, type(None))
+_LISTS = (list, tuple)
 
 
 class NotJsonError(Exception):
@@ -43,7 +47,7 @@ def encode_value(value: object, limit: int) -> bytes:
     """
     _check(value, 0)
     try:
-        encoded = _DUMPS(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        encoded = _ENCODE(value).encode()
     except UnicodeEncodeError:
         raise NotJsonError("a string in the result is not valid Unicode") from None
     except ValueError:
@@ -58,18 +62,20 @@ def encode_value(value: object, limit: int) -> bytes:
 def _check(value: Any, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise NotJsonError(f"the result is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, _SCALARS):
+        return
     if isinstance(value, dict):
         for key, item in cast("dict[Any, Any]", value).items():
             if not isinstance(key, str):
                 raise NotJsonError(f"the result has a key of type {type(key).__name__}, not str")
             _check(item, depth + 1)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, _LISTS):
         for item in cast("list[Any]", value):
             _check(item, depth + 1)
-    elif isinstance(value, int) and not isinstance(value, bool):
+    elif isinstance(value, int):
         if value not in _INTEGERS:
             raise NotJsonError("the result holds an integer of more than 64 bits")
-    elif not isinstance(value, _SCALARS):
+    else:
         raise NotJsonError(f"the result holds a {type(value).__name__}, which is not JSON")
 
 
@@ -118,6 +124,8 @@ class Output(io.TextIOBase):
 
     def take(self) -> str:
         """Return what was kept since the last time."""
+        if not self._kept:
+            return ""
         text = self._kept.decode("utf-8", "ignore")
         self._kept.clear()
         return text

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 __all__ = [
     "PREFIX",
     "Frame",
+    "decode",
     "encode",
+    "join",
     "receive",
     "receive_ahead",
     "receive_exactly",
@@ -24,8 +26,10 @@ PREFIX = struct.Struct("!II")
 """Length of the head and length of the body, in bytes."""
 
 _CHUNK = 1 << 16
-_DUMPS = json.dumps  # bound early: tool code may replace what the module offers
-_LOADS = json.loads
+_AHEAD = 1 << 12
+# Bound early: tool code may replace what the module offers. Made once: that costs more than most messages.
+_ENCODE = json.JSONEncoder(ensure_ascii=False).encode
+_DECODE = json.JSONDecoder().raw_decode
 
 
 class Frame(NamedTuple):
@@ -37,8 +41,17 @@ class Frame(NamedTuple):
 
 def encode(head: Mapping[str, object], body: bytes = b"") -> bytes:
     """Encode one message; lone surrogates in the head become question marks."""
-    encoded = _DUMPS(head, ensure_ascii=False).encode("utf-8", "replace")
-    return PREFIX.pack(len(encoded), len(body)) + encoded + body
+    return join(_ENCODE(head).encode("utf-8", "replace"), body)
+
+
+def join(head: bytes, body: bytes) -> bytes:
+    """Make a message of a head that is JSON already, and a body."""
+    return PREFIX.pack(len(head), len(body)) + head + body
+
+
+def decode(data: bytes | bytearray) -> Any:
+    """Read JSON that the host wrote, without white space around it."""
+    return _DECODE(data.decode())[0]
 
 
 def receive_exactly(channel: socket.socket, size: int) -> bytes:
@@ -75,17 +88,19 @@ def receive_ahead(channel: socket.socket, ahead: bytearray) -> Frame:
     Raises:
         EOFError: The host closed its end.
     """
-    size = PREFIX.size
-    while len(ahead) < size:
-        chunk = channel.recv(_CHUNK)
+    head_end = size = PREFIX.size
+    while True:
+        if len(ahead) >= PREFIX.size:
+            head_size, body_size = PREFIX.unpack_from(ahead)
+            head_end = PREFIX.size + head_size
+            size = head_end + body_size
+            if len(ahead) >= size:
+                break
+        chunk = channel.recv(min(max(size - len(ahead), _AHEAD), _CHUNK))
         if not chunk:
             raise EOFError
         ahead += chunk
-        if len(ahead) >= PREFIX.size:
-            size = PREFIX.size + sum(PREFIX.unpack_from(ahead))
-    head_end = PREFIX.size + PREFIX.unpack_from(ahead)[0]
-    size = PREFIX.size + sum(PREFIX.unpack_from(ahead))
-    frame = Frame(_LOADS(ahead[PREFIX.size : head_end]), bytes(ahead[head_end:size]))
+    frame = Frame(decode(ahead[PREFIX.size : head_end]), bytes(ahead[head_end:size]))
     del ahead[:size]
     return frame
 
@@ -106,4 +121,4 @@ def receive_with_descriptor(channel: socket.socket) -> tuple[Frame, int | None]:
 def _finish(channel: socket.socket, prefix: bytes) -> Frame:
     head_size, body_size = PREFIX.unpack(prefix)
     head = receive_exactly(channel, head_size)
-    return Frame(_LOADS(head), receive_exactly(channel, body_size))
+    return Frame(decode(head), receive_exactly(channel, body_size))

@@ -1,0 +1,109 @@
+"""What waits for its turn, and what rings at its time."""
+
+import anyio
+import anyio.lowlevel
+
+from astra_mcp.concurrency import Alarm, Baton
+
+
+async def settle() -> None:
+    """Let every task that can go on do so."""
+    await anyio.wait_all_tasks_blocked()
+
+
+async def test_a_baton_that_nobody_holds_is_taken_at_once_and_by_one() -> None:
+    baton = Baton()
+    assert baton.take_at_once()
+    assert not baton.take_at_once()
+    baton.give_back()
+    async with baton:
+        assert not baton.take_at_once()
+    assert baton.take_at_once()
+
+
+async def test_a_baton_goes_to_those_who_wait_in_their_order_and_never_past_them() -> None:
+    baton = Baton()
+    order: list[int] = []
+
+    async def take(number: int) -> None:
+        async with baton:
+            order.append(number)
+            await anyio.lowlevel.checkpoint()
+
+    assert baton.take_at_once()
+    async with anyio.create_task_group() as tasks:
+        for number in range(3):
+            tasks.start_soon(take, number)
+            await settle()
+        baton.give_back()
+        assert not baton.take_at_once()
+    assert order == [0, 1, 2]
+    assert baton.take_at_once()
+
+
+async def test_who_stops_waiting_for_a_baton_leaves_it_to_the_next() -> None:
+    baton = Baton()
+    scopes = [anyio.CancelScope(), anyio.CancelScope(), anyio.CancelScope()]
+    holders: list[int] = []
+
+    async def take(number: int) -> None:
+        with scopes[number]:
+            async with baton:
+                holders.append(number)
+
+    assert baton.take_at_once()
+    async with anyio.create_task_group() as tasks:
+        for number in range(3):
+            tasks.start_soon(take, number)
+            await settle()
+        scopes[0].cancel()
+        await settle()
+        scopes[1].cancel()
+        baton.give_back()  # to the second, who is told of both at once
+    assert holders == [2]
+    assert baton.take_at_once()
+
+
+async def test_an_alarm_rings_once_and_not_before_the_time_that_was_set_last() -> None:
+    rung: list[float] = []
+    heard = anyio.Event()
+
+    def ring() -> None:
+        rung.append(anyio.current_time())
+        heard.set()
+
+    alarm = Alarm(ring)
+    alarm.set(anyio.current_time() + 0.01)
+    last = anyio.current_time() + 0.05
+    alarm.set(last)
+    with anyio.fail_after(30):
+        await heard.wait()
+    assert len(rung) == 1
+    assert rung[0] >= last - 0.001
+    assert not alarm.is_set
+
+
+async def test_an_alarm_can_be_set_to_an_earlier_time() -> None:
+    heard = anyio.Event()
+    alarm = Alarm(heard.set)
+    alarm.set(anyio.current_time() + 3600)
+    alarm.set(anyio.current_time() + 0.01)
+    with anyio.fail_after(30):
+        await heard.wait()
+
+
+async def test_an_alarm_that_was_cleared_or_closed_does_not_ring() -> None:
+    rung: list[str] = []
+    cleared, closed = Alarm(lambda: rung.append("cleared")), Alarm(lambda: rung.append("closed"))
+    later = anyio.Event()
+    cleared.set(anyio.current_time() + 0.01)
+    closed.set(anyio.current_time() + 0.01)
+    assert cleared.is_set
+    cleared.clear()
+    closed.close()
+    Alarm(later.set).set(anyio.current_time() + 0.05)
+    with anyio.fail_after(30):
+        await later.wait()
+    assert rung == []
+    assert not cleared.is_set
+    assert not closed.is_set
