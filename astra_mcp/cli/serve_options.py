@@ -30,7 +30,7 @@ Port = Annotated[
 Stdio = Annotated[
     bool, typer.Option("--stdio", help="Speak MCP on standard input and output instead.")
 ]
-Server = Annotated[str | None, typer.Option(help="With --stdio: show this environment alone.")]
+Server = Annotated[str | None, typer.Option(help="With --stdio: show this server alone.")]
 Environments = Annotated[
     list[Path] | None,
     typer.Option(help="Also publish this bundle, or folder of bundles. Repeatable."),
