@@ -33,6 +33,8 @@ _HEADER_VALUE: Final = re.compile(r"[\x20-\x7e\x80-\xff\t]*")
 _RESERVED_HEADERS: Final = frozenset(
     {"accept", "content-type", "content-length", "host", "mcp-session-id", "mcp-protocol-version"}
 )
+_OF_COMMAND: Final = frozenset({"args", "env", "cwd", "max_processes", "queue_seconds"})
+_OF_URL: Final = frozenset({"headers"})
 _SECRET_LENGTH = 6
 """Shorter values are no secrets, and replacing them would garble messages."""
 
@@ -72,6 +74,10 @@ class ServerEntry(BaseModel):
         if self.url is not None and self.type == "stdio":
             msg = "`type` 'stdio' belongs to a `command`: leave it out beside `url`"
             raise ValueError(msg)
+        own, foreign = ("command", _OF_URL) if self.url is None else ("url", _OF_COMMAND)
+        for name in sorted(foreign & self.model_fields_set):
+            if getattr(self, name):  # an empty one does no harm, and some clients write it
+                raise ValueError(f"`{name}` has no meaning beside `{own}`: leave it out")
         return self
 
 

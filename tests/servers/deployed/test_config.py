@@ -71,6 +71,9 @@ def test_a_secret_changes_the_hash_and_does_not_stand_in_it(tmp_path: Path) -> N
         ({**STDIO, "type": "sse"}, "`type` 'sse' belongs to a `url`"),
         ({**URL, "type": "stdio"}, "`type` 'stdio' belongs to a `command`"),
         ({**URL, "type": "websocket"}, "type: Input should be"),
+        ({**STDIO, "headers": {"A": "x"}}, "`headers` has no meaning beside `command`"),
+        ({**URL, "env": {"A": "x"}}, "`env` has no meaning beside `url`"),
+        ({**URL, "max_processes": 2}, "`max_processes` has no meaning beside `url`"),
         ({**STDIO, "args": "x"}, "args: "),
         ({**STDIO, "env": {"A": 1}}, "env.A: "),
         ({**STDIO, "isolation": "none"}, "isolation: "),
@@ -96,6 +99,11 @@ def test_a_wrong_entry_is_named_with_field_and_remedy(
     with pytest.raises(ConfigError, match=r"mcp\.json: server 'broken': ") as told:
         read_entries(file, {"SET": "value"})
     assert said in str(told.value)
+
+
+def test_members_that_are_empty_may_stand_beside_a_url(tmp_path: Path) -> None:
+    file = write_config(tmp_path, one={**URL, "args": [], "env": {}})
+    assert read_entries(file)["one"].server.url == URL["url"]
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "-x", "ä", "x" * 65])
