@@ -21,6 +21,8 @@ from servers.deployed.messages import parse_message
 __all__ = ["SseWire"]
 
 SEND_SECONDS = 60.0
+MAX_REPLY_BYTES = 1 << 16
+"""Of what is read of the reply to a POST, which says nothing; a connection with more is closed."""
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +78,10 @@ class SseWire:
                 response = await self._link.send(
                     "POST", self._headers, orjson.dumps(message), self._endpoint
                 )
-                await response.aread()
+                try:
+                    await _read_out(response)
+                finally:
+                    await response.aclose()
         except TimeoutError:
             raise UpstreamError(f"did not take a message in {SEND_SECONDS:.0f} s") from None
         except httpx2.HTTPError as error:
@@ -126,3 +131,12 @@ class SseWire:
                 return None
             self._events.extend(self._parser.feed(chunk))
         return self._events.popleft()
+
+
+async def _read_out(response: httpx2.Response) -> None:
+    """Read a reply that says nothing, so that its connection can be kept."""
+    size = 0
+    async for part in response.aiter_bytes():
+        size += len(part)
+        if size > MAX_REPLY_BYTES:
+            return
