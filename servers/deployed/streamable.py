@@ -228,6 +228,10 @@ class StreamablePeer:
                 answer = await self._read_stream(number, flight, response)
             elif kind.startswith("application/json"):
                 answer = parse_message(await self._read_body(response, MAX_MESSAGE_BYTES))
+                said = answer.get("id") if answer is not None and "error" not in answer else number
+                if self._flights.find(said) is not flight:
+                    msg = f"upstream {self._name} answered another request; {DELIVERY_UNKNOWN}"
+                    raise UpstreamError(msg)
             else:
                 what = f"HTTP {response.status_code} with {kind or 'no type'!r}"
                 msg = f"upstream {self._name} answered {what}, which is no MCP"

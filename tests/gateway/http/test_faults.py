@@ -15,7 +15,16 @@ from fault_trials import IDLE_KILL, Tally, guarded, run_trials
 
 FAULTS = {
     "stdio": ("slow", "half-line", "exit", "kill-before", "kill", IDLE_KILL),
-    "http": ("slow", "no-http", "no-json", "status-500", "close", "cut-body", "cut-events"),
+    "http": (
+        "slow",
+        "no-http",
+        "no-json",
+        "wrong-id",
+        "status-500",
+        "close",
+        "cut-body",
+        "cut-events",
+    ),
 }
 
 
