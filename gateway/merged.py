@@ -32,6 +32,8 @@ _MEMBERS = {
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
 }
+_KEYS = {"prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
+"""What names an entry of each list; one without it is left out."""
 _log = logging.getLogger("astra_mcp.gateway")
 
 Ask = Callable[[str, str, JsonObject], Awaitable[JsonObject]]
@@ -166,17 +168,16 @@ def _rows(page: JsonObject, member: str) -> list[JsonObject]:
     rows = page.get(member)
     if not isinstance(rows, list):
         return []
-    return [row for row in rows if isinstance(row, dict)]
+    return [r for r in rows if isinstance(r, dict) and isinstance(r.get(_KEYS[member]), str)]
 
 
 def _distinct(rows: list[JsonValue], member: str) -> list[JsonValue]:
     """Keep the first of several resources with the same URI: it is the one that is read."""
     if member == "prompts":
         return rows
-    key = "uri" if member == "resources" else "uriTemplate"
     first: dict[JsonValue, JsonValue] = {}
     for row in rows:
-        first.setdefault(cast("JsonObject", row).get(key), row)
+        first.setdefault(cast("JsonObject", row)[_KEYS[member]], row)
     return list(first.values())
 
 

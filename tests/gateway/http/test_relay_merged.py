@@ -7,6 +7,8 @@ import mcp_types as types
 import pytest
 from mcp import MCPError
 
+from astra_mcp.types import JsonObject, JsonValue
+from gateway.merged import MergedServers
 from gateway.protocol import EpisodeRequest
 
 from relayed_servers import LEGACY, MODERN, Desk, open_relay_gateway
@@ -138,3 +140,19 @@ async def test_an_episode_shows_bare_names_of_one_server_and_qualified_ones_of_t
                 read = await client.read_resource(f"{names[-1]}://item/1")
                 assert isinstance(read.contents[0], types.TextResourceContents)
                 assert read.contents[0].text == f"{names[-1]} read {names[-1]}://item/1"
+
+
+async def test_an_entry_without_a_name_is_left_out_and_spoils_no_other() -> None:
+    rows: dict[str, list[JsonValue]] = {
+        "bad": [{"uri": {}, "name": "a"}, {"name": "b"}, "c"],
+        "good": [{"uri": "x://y", "name": "d"}],
+    }
+
+    async def ask(server: str, method: str, params: JsonObject) -> JsonObject:
+        del params
+        return {"resources": rows[server]} if method == "resources/list" else {}
+
+    merged = MergedServers({"resources": ["bad", "good"]}, ask)
+    page = await merged.page("resources/list", None)
+    assert page == {"resources": rows["good"]}
+    assert await merged.resource("x://y") == "good"
