@@ -8,13 +8,18 @@ MCP's two eras; knows neither transports nor episodes.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 import anyio
 
 from astra_mcp.types import JsonObject, JsonValue
 
-__all__ = ["SILENT", "Cancellation", "Channel", "Era", "Exchange", "Hear"]
+__all__ = ["LOG_LEVELS", "SILENT", "Cancellation", "Channel", "Era", "Exchange", "Hear"]
+
+LOG_LEVELS: Final = (
+    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
+)  # fmt: skip
+"""Of MCP's log messages, the least severe first."""
 
 
 class Era(StrEnum):

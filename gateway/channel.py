@@ -19,7 +19,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from astra_mcp.errors import RelayedError
-from astra_mcp.exchange import Era
+from astra_mcp.exchange import LOG_LEVELS, Era
 from astra_mcp.types import JsonObject, JsonValue
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
 ASK_SECONDS = 600.0
 """How long a client, and the person before it, may take to answer a server's request."""
 
-_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _NEEDS = {
     "sampling/createMessage": "sampling",
     "elicitation/create": "elicitation",
@@ -65,9 +64,9 @@ def capabilities_of(ctx: ServerRequestContext[Any, Any]) -> JsonObject:
 def log_level_allows(least: str | None, params: Mapping[str, JsonValue]) -> bool:
     """True where a log message is at least as severe as asked for; unknown levels pass."""
     level = params.get("level")
-    if least not in _LEVELS or level not in _LEVELS:
+    if least not in LOG_LEVELS or level not in LOG_LEVELS:
         return True
-    return _LEVELS.index(str(level)) >= _LEVELS.index(least)
+    return LOG_LEVELS.index(str(level)) >= LOG_LEVELS.index(least)
 
 
 def refuse_unable(capabilities: Mapping[str, JsonValue], method: str) -> None:

@@ -6,12 +6,13 @@ lost when a server dies. Knows its server and connections; knows neither transpo
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 import anyio
 
 from astra_mcp.errors import RelayedError, UpstreamError
-from astra_mcp.exchange import SILENT, Era, Exchange, Hear
+from astra_mcp.exchange import LOG_LEVELS, SILENT, Era, Exchange, Hear
 from astra_mcp.types import CallOutcome, JsonObject, JsonValue, PastCall, UpstreamReply
 from servers.deployed.asking import InputError, answer_asks
 from servers.deployed.connecting import Connection, Opening
@@ -25,9 +26,6 @@ RETRY_SECONDS: Final = (0.1, 0.4, 0.8, 1.2, 1.5)
 """Pauses between attempts to send what was certainly not sent."""
 FOLLOW_SECONDS: Final = 2.0
 """How long a server may take to say that it tells of changes; then requests go on without that."""
-LEVELS: Final = (
-    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
-)  # fmt: skip
 
 _log = logging.getLogger(__name__)
 
@@ -351,13 +349,7 @@ class DeployedSession:
     def _leveled(self, exchange: Exchange) -> Exchange:
         if exchange.log_level is not None:
             return exchange
-        return Exchange(
-            era=exchange.era,
-            meta=exchange.meta,
-            params=exchange.params,
-            log_level=self._log_level,
-            channel=exchange.channel,
-        )
+        return replace(exchange, log_level=self._log_level)
 
     async def _set_log_level(self, connection: Connection, exchange: Exchange) -> None:
         """Ask a server of the handshake era for the client's level; a shared one for the most of all."""
@@ -380,4 +372,8 @@ class DeployedSession:
 
 def _is_more(level: str | None, other: str) -> bool:
     """Tell whether a level lets through at least what the other does."""
-    return level in LEVELS and other in LEVELS and LEVELS.index(level) <= LEVELS.index(other)
+    return (
+        level in LOG_LEVELS
+        and other in LOG_LEVELS
+        and LOG_LEVELS.index(level) <= LOG_LEVELS.index(other)
+    )
