@@ -4,6 +4,7 @@ Knows the protocol's two eras and their traps; knows neither bundles nor episode
 functions (list the tools, call a tool) and gets an MCP server, which ``mcp_http`` and ``mcp_lines`` serve.
 """
 
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ import mcp_types
 from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp_types import methods
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
 
 from astra_mcp.errors import (
@@ -26,7 +28,7 @@ from astra_mcp.errors import (
     UnknownNameError,
     UpstreamError,
 )
-from astra_mcp.types import ContentBlock, JsonObject, ToolResult, ToolSpec
+from astra_mcp.types import ContentBlock, JsonObject, JsonValue, ToolResult, ToolSpec
 
 __all__ = [
     "ANONYMOUS",
@@ -88,8 +90,14 @@ def tool_from_mcp(tool: mcp_types.Tool) -> ToolSpec:
     )
 
 
-def result_to_wire(result: ToolResult) -> JsonObject:
+def result_to_wire(result: ToolResult, version: str) -> JsonObject:
     """Render a result, or what a server needs before it can give one, as JSON.
+
+    A content block that the revision does not have is shown as a text: its own, or its JSON.
+
+    Args:
+        result: As its server gave it.
+        version: The protocol revision of the client.
 
     Raises:
         MCPError: The server refused the call by a JSON-RPC error, which this is.
@@ -98,12 +106,30 @@ def result_to_wire(result: ToolResult) -> JsonObject:
         raise _refusal(result.refusal)
     if result.asks is not None:
         return {"resultType": "input_required", **result.asks}
-    shown: JsonObject = {"content": list(result.content), "isError": result.is_error}
-    if result.structured is not None:
+    content: list[JsonValue] = [_shown_block(block, version) for block in result.content]
+    shown: JsonObject = {"content": content, "isError": result.is_error}
+    is_modern = version not in HANDSHAKE_PROTOCOL_VERSIONS
+    if isinstance(result.structured, dict) or (is_modern and result.structured is not None):
         shown["structuredContent"] = result.structured
     if result.meta is not None:
         shown["_meta"] = result.meta
     return shown
+
+
+def _shown_block(block: ContentBlock, version: str) -> JsonObject:
+    if block.keys() == {"type", "text"} and block["type"] == "text":
+        return block
+    result = {"resultType": "complete", "content": [block]}
+    try:
+        # The SDK takes a result with a block that it does not know for one without content.
+        if methods.serialize_server_result("tools/call", version, result).get("content"):
+            return block
+    except ValidationError:
+        pass
+    text = block.get("text")
+    if block.get("type") == "text" and isinstance(text, str):
+        return {"type": "text", "text": text}
+    return {"type": "text", "text": json.dumps(block, ensure_ascii=False)}
 
 
 def _refusal(error: JsonObject) -> MCPError:

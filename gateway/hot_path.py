@@ -319,7 +319,9 @@ def _rendered_result(request: HotRequest, answer: Encoded) -> bytes:
     result = answer.result
     modern = request.era is Era.MODERN
     if not is_plain(result):
-        wire = shaped("tools/call", request.version, result_to_wire(result), _SERVER_INFO)
+        wire = shaped(
+            "tools/call", request.version, result_to_wire(result, request.version), _SERVER_INFO
+        )
         return orjson.dumps(wire)
     head = _MODERN_RESULT if modern else _HANDSHAKE_RESULT
     is_error = b',"isError":true' if result.is_error else b',"isError":false'

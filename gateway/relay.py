@@ -249,8 +249,10 @@ class Relay:
         name, given = str(visit.params["name"]), visit.params.get("arguments")
         arguments: JsonObject = given if isinstance(given, dict) else {}
         if name in (SEARCH_TOOLS.name, CALL_TOOL.name) and SEARCH_TOOLS in self._listed(visit):
-            return result_to_wire(await self._search_or_call(visit, name, arguments))
-        return result_to_wire(await self._call(visit, name, arguments))
+            return result_to_wire(
+                await self._search_or_call(visit, name, arguments), visit.ctx.protocol_version
+            )
+        return result_to_wire(await self._call(visit, name, arguments), visit.ctx.protocol_version)
 
     async def _search_or_call(self, visit: Visit, name: str, arguments: JsonObject) -> ToolResult:
         if name == SEARCH_TOOLS.name:
