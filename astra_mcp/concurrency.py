@@ -146,7 +146,7 @@ class Alarm:
     comes: a timer for each time would be an entry in the loop's heap for each.
     """
 
-    __slots__ = ("_at", "_ring", "_timer")
+    __slots__ = ("_at", "_due", "_ring", "_timer")
 
     def __init__(self, ring: Callable[[], object]) -> None:
         """Ring nothing yet.
@@ -156,6 +156,8 @@ class Alarm:
         """
         self._ring = ring
         self._at: float | None = None
+        self._due = 0.0
+        """When the timer comes; loops round what their timers say of it."""
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -166,9 +168,10 @@ class Alarm:
     def set(self, at: float) -> None:
         """Ring at a time of the event loop's clock, and not before."""
         self._at = at
-        if self._timer is not None and self._timer.when() > at:
+        if self._timer is not None and self._due > at:
             self._stop()
         if self._timer is None:
+            self._due = at
             self._timer = asyncio.get_running_loop().call_at(at, self._look)
 
     def clear(self) -> None:
@@ -186,10 +189,10 @@ class Alarm:
             self._timer = None
 
     def _look(self) -> None:
-        timer, self._timer = self._timer, None
-        if timer is None or self._at is None:
+        self._timer = None
+        if self._at is None:
             return
-        if self._at > timer.when():
+        if self._at > self._due:
             self.set(self._at)
             return
         self._at = None
