@@ -33,7 +33,8 @@ __all__ = ["News"]
 
 SUBSCRIBE_SECONDS = 10.0
 MAX_SESSIONS = 10_000
-"""Sessions whose level and stream are remembered; beyond, the oldest hears no more."""
+"""Sessions whose level and stream, and states whose subscriptions are remembered; beyond, the oldest hears no
+more."""
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 _log = logging.getLogger("astra_mcp.gateway")
 
@@ -58,7 +59,7 @@ class News:
         self._sessions: OrderedDict[Place, Callable[[], None]] = OrderedDict()
         self._watched: WeakSet[Episode] = WeakSet()
         self._states: WeakValueDictionary[Place, Episode] = WeakValueDictionary()
-        self._wanted: dict[Place, dict[tuple[str, str], _Wanted]] = {}
+        self._wanted: OrderedDict[Place, dict[tuple[str, str], _Wanted]] = OrderedDict()
 
     @classmethod
     @asynccontextmanager
@@ -161,11 +162,18 @@ class News:
     def note_subscription(self, visit: Visit, server: str, uri: str, subscribes: bool) -> None:
         """Remember what a session has subscribed to, for the state that may take the place of its own."""
         place = _place_of_state(visit.view.target, visit.caller)
-        wanted = self._wanted.setdefault(place, {})
         if subscribes:
-            wanted[server, uri] = _Wanted(_quiet(visit), 1)
-        else:
-            wanted.pop((server, uri), None)
+            self._wanted_at(place)[server, uri] = _Wanted(_quiet(visit), 1)
+        elif place in self._wanted:
+            self._wanted[place].pop((server, uri), None)
+
+    def _wanted_at(self, place: Place) -> dict[tuple[str, str], _Wanted]:
+        """Find what is wanted at a place; episodes end without a word here, so the oldest make room."""
+        wanted = self._wanted.setdefault(place, {})
+        self._wanted.move_to_end(place)
+        if len(self._wanted) > MAX_SESSIONS:
+            self._wanted.popitem(last=False)
+        return wanted
 
     async def listen(
         self,
@@ -208,9 +216,7 @@ class News:
             _log.warning("%s tells no news: %s", server, error or type(error).__name__)
 
     async def _enter(self, visit: Visit, place: Place, server: str, uri: str) -> None:
-        wanted = self._wanted.setdefault(place, {}).setdefault(
-            (server, uri), _Wanted(_quiet(visit))
-        )
+        wanted = self._wanted_at(place).setdefault((server, uri), _Wanted(_quiet(visit)))
         wanted.count += 1
         if wanted.count == 1:
             episode = await self.state(visit.view, visit.caller)
