@@ -4,10 +4,11 @@ Knows sockets, signals and uvicorn; knows nothing of what it serves.
 """
 
 import errno
+import gc
 import signal
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 import uvicorn
@@ -33,6 +34,8 @@ KEEP_ALIVE_SECONDS = 600
 """Agents think between two calls; the usual 5 s would drop their connections."""
 GRACE_SECONDS = 3
 """How long answers under way may take after the stop."""
+_NEW_OBJECTS = 20_000
+"""After so many the youngest objects are looked at for garbage; a few hundred calls at once hold as many."""
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -155,15 +158,16 @@ async def listen(
         finally:
             stopped.set()
 
-    async with anyio.create_task_group() as group:
-        group.start_soon(serve)
-        try:
-            yield Listener(server, door)
-        finally:
-            server.let_go(is_stream)
-            server.should_exit = True
-            with anyio.move_on_after(GRACE_SECONDS + 2, shield=True):
-                await stopped.wait()
+    with _collecting_seldom():
+        async with anyio.create_task_group() as group:
+            group.start_soon(serve)
+            try:
+                yield Listener(server, door)
+            finally:
+                server.let_go(is_stream)
+                server.should_exit = True
+                with anyio.move_on_after(GRACE_SECONDS + 2, shield=True):
+                    await stopped.wait()
 
 
 async def run_until_stopped(serve: Callable[[], Awaitable[None]]) -> signal.Signals | None:
@@ -188,3 +192,20 @@ async def run_until_stopped(serve: Callable[[], Awaitable[None]]) -> signal.Sign
         await serve()
         group.cancel_scope.cancel()
     return stopped_by
+
+
+@contextmanager
+def _collecting_seldom() -> Generator[None]:
+    """Look for garbage less often than a program with few objects would.
+
+    The calls under way at once make more objects than the default takes for a sign of garbage, and all of
+    them live: each look would be in vain. What the program is made of is not looked at again.
+    """
+    thresholds = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()

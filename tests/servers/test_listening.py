@@ -1,5 +1,6 @@
 """What a connection may do before and after a request's body; by hand, since HTTP clients behave."""
 
+import gc
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -199,3 +200,12 @@ async def test_a_client_that_leaves_while_answers_are_due_is_told_nothing(
             await app.ended.wait()
     assert caplog.records == []
     assert app.paths == ["/wait", "/other"]
+
+
+async def test_garbage_is_looked_for_seldom_while_it_listens_and_as_before_afterwards() -> None:
+    before, frozen = gc.get_threshold(), gc.get_freeze_count()
+    async with listening():
+        assert gc.get_threshold() == (20_000, *before[1:])
+        assert gc.get_freeze_count() > frozen
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0
