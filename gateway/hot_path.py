@@ -49,6 +49,7 @@ _MODERN_RESULT = b'{"_meta":' + _STAMP + b',"resultType":"complete","content":'
 _HANDSHAKE_RESULT = b'{"content":'
 _REPEATED = "another request with this id is under way"
 _MAX_REMEMBERED = 1024
+_MAX_KEY_BYTES = 1024
 _PLAIN_JSON = (b"content-type", b"application/json")
 _log = logging.getLogger("astra_mcp.gateway")
 
@@ -251,7 +252,8 @@ class HotPath:
             found = McpRequest(request.version, {}, Request(scope)).caller
             if len(self._callers) >= _MAX_REMEMBERED:
                 self._callers.clear()
-            self._callers[key] = found
+            if len(key[0]) + len(key[1]) <= _MAX_KEY_BYTES:
+                self._callers[key] = found
         return found
 
     def _may_call(

@@ -39,6 +39,8 @@ _MAX_DEPTH = 64
 _MAX_EXACT = 2.0**63
 """A number beyond may have been an integer, which was rounded when it was read."""
 _MAX_REMEMBERED = 1024
+_MAX_KEY_BYTES = 4096
+"""What a client says at greater length is looked at each time, and not kept."""
 _NOTHING: dict[str, Any] = {}
 """Never written to."""
 
@@ -135,7 +137,8 @@ def _accepts(headers: Mapping[bytes, bytes]) -> tuple[bool, bool]:
         )
         if len(_accepted) >= _MAX_REMEMBERED:
             _accepted.clear()
-        _accepted[accept] = known
+        if len(accept) <= _MAX_KEY_BYTES:
+            _accepted[accept] = known
     return known
 
 
@@ -236,7 +239,8 @@ def _is_envelope(request: HotRequest, params: dict[str, Any]) -> bool:
         return False
     if len(_envelopes) >= _MAX_REMEMBERED:
         _envelopes.clear()
-    _envelopes.add(key)
+    if len(key) <= _MAX_KEY_BYTES:
+        _envelopes.add(key)
     return True
 
 
