@@ -112,7 +112,7 @@ class Episode:
         """Begins the ids of calls whose callers gave none."""
         self._solved: set[int] = set()
         self._order = CallOrder()
-        self._is_closing = False
+        self._is_closing = self._is_released = False
         self._last_activity = self._opened_at
         self._ended: EpisodeEnded | None = None
 
@@ -534,6 +534,8 @@ class Episode:
 
     def _fail_unrecorded(self, error: RecordError) -> Encoded:
         """Fail in memory where the record itself cannot be written; nothing unrecorded is answered."""
+        if self._is_released:  # the stop broke the call off; whoever has the record next goes on
+            return unrecorded()
         _log.error("episode %s: %s", self.id[:6], error)
         if self._ended is None:
             failure = Failure(boundary=Origin.GATEWAY, message=str(error))
@@ -559,6 +561,7 @@ class Episode:
 
     async def release(self) -> None:
         """Close the record file and the sessions; the episode can be restored from its record."""
+        self._is_released = True
         self._file.close()  # first: a call that this breaks off stays unfinished, and can be sent again
         await close_sessions(self._turns.values(), self.id[:6])
 

@@ -55,6 +55,7 @@ async def serve_gateway(
     trusted: bool,
     on_ready: OnReady,
     watch: Callable[[Stop], Coroutine[None, None, None]] | None = None,
+    linger: Callable[[Stop], Coroutine[None, None, None]] | None = None,
 ) -> Stop:
     """Serve until the process is asked to stop; then drain and release everything.
 
@@ -68,6 +69,7 @@ async def serve_gateway(
         trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
         on_ready: Tells others that it serves.
         watch: Runs meanwhile; may also ask for the stop.
+        linger: After a final stop, once all calls are finished: requests are refused as long as it runs.
 
     Returns:
         What asked it to stop.
@@ -91,7 +93,10 @@ async def serve_gateway(
             group.start_soon(watch, stop)
         with on_ready(catalog):
             await stop.asked.wait()
-        await _finish(listening, stop, settings.serve.drain_seconds, seat)
+        is_done = await _finish(listening, stop, settings.serve.drain_seconds)
+        if is_done and stop.is_final and linger is not None:
+            with anyio.move_on_after(settings.serve.drain_seconds):
+                await linger(stop)
         group.cancel_scope.cancel()
     return stop
 
@@ -102,8 +107,8 @@ async def _tracing(seat: Seat) -> AsyncGenerator[None]:
         yield
 
 
-async def _finish(listening: Listener, stop: Stop, seconds: float, seat: Seat) -> None:
-    """Drain until everything is answered, the time is over, or somebody insists."""
+async def _finish(listening: Listener, stop: Stop, seconds: float) -> bool:
+    """Drain until everything is answered (True), the time is over, or somebody insists."""
     is_done = False
     async with anyio.create_task_group() as group:
 
@@ -112,10 +117,11 @@ async def _finish(listening: Listener, stop: Stop, seconds: float, seat: Seat) -
             group.cancel_scope.cancel()
 
         group.start_soon(insist)
-        # A worker's socket is also its supervisor's: who connects waits for the next worker.
-        is_done = await listening.drain(seconds, keep_accepting=seat.count == 1)
+        # The socket of a worker is also its supervisor's: who connects waits for the next worker.
+        is_done = await listening.drain(seconds, keep_accepting=stop.is_final)
         group.cancel_scope.cancel()
     if not is_done:
         why = "as asked again" if stop.insisted.is_set() else f"after {seconds:g} s"
         _log.warning("stopped with calls under way, %s; they can be sent again", why)
         listening.abort()
+    return is_done

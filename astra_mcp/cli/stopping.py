@@ -22,6 +22,8 @@ class Stop:
         """Set by the second one."""
         self.by: signal.Signals | None = None
         """The first signal."""
+        self.is_final = True
+        """Nobody takes this process's place: who connects is told so, instead of waiting."""
 
     def hear(self, number: signal.Signals) -> None:
         """Take a signal."""

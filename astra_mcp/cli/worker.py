@@ -1,7 +1,8 @@
 """One worker of ``serve --workers N``, as its supervisor starts it: ``python -m astra_mcp.cli.worker``.
 
-Reads its plan from standard input, which stays open as long as the supervisor lives; answers with one
-line on standard output once it serves. Not meant for people.
+Reads its plan from standard input, which stays open as long as the supervisor lives, and a second line
+when all workers stop; answers with one line on standard output once it serves, and with a second one when
+its calls are finished after that. Not meant for people.
 """
 
 import os
@@ -25,7 +26,12 @@ from gateway.keys import read_control_key
 from gateway.protocol import Catalog
 from gateway.workers import Seat
 
-__all__ = ["WorkerOptions", "WorkerPlan", "WorkerReady", "main", "ready_of"]
+__all__ = ["DRAINED", "STOP_ALL", "WorkerOptions", "WorkerPlan", "WorkerReady", "main", "ready_of"]
+
+STOP_ALL = b"stop\n"
+"""Told to a worker when nobody will take its place; a signal alone means that somebody will."""
+DRAINED = b"drained\n"
+"""A worker's answer to that: it has finished its calls, and ends with the next signal."""
 
 
 class WorkerOptions(BaseModel):
@@ -104,6 +110,7 @@ async def _serve(plan: WorkerPlan) -> None:
         trusted=options.trusted,
         on_ready=_tell_ready,
         watch=_watch_supervisor,
+        linger=_await_the_others,
     )
 
 
@@ -115,10 +122,24 @@ def _tell_ready(catalog: Catalog) -> Generator[None]:
 
 
 async def _watch_supervisor(stop: Stop) -> None:
-    """Stop at once when the supervisor is gone: nobody would start this worker again, nor end it."""
-    await anyio.wait_readable(sys.stdin.fileno())
+    """Stop when the supervisor says so; at once when it is gone, since nobody would end this worker."""
+    stop.is_final = False
+    supervisor = sys.stdin.fileno()
+    await anyio.wait_readable(supervisor)
+    if os.read(supervisor, len(STOP_ALL)):
+        if not stop.asked.is_set():
+            stop.is_final = True
+            stop.hear(signal.SIGTERM)
+        await anyio.wait_readable(supervisor)  # it is never told more
     stop.hear(signal.SIGTERM)
     stop.hear(signal.SIGTERM)
+
+
+async def _await_the_others(stop: Stop) -> None:
+    """Refuse requests until the calls of all workers are finished; the supervisor says when."""
+    sys.stdout.buffer.write(DRAINED)
+    sys.stdout.flush()
+    await stop.insisted.wait()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from astra_mcp.cli.config import ServeSettings
 from astra_mcp.cli.listening import bind
 from astra_mcp.cli.stopping import Stop
-from astra_mcp.cli.worker import WorkerPlan, WorkerReady
+from astra_mcp.cli.worker import STOP_ALL, WorkerPlan, WorkerReady
 from astra_mcp.errors import ConfigError, PortInUseError, WorkerError
 from gateway.presence import remembered_ports
 
@@ -101,13 +101,24 @@ class _Worker:
             start_new_session=True,
         )
         self.process = process
+        self._tell(process, self.plan.model_dump_json().encode() + b"\n")
+        return process
+
+    @staticmethod
+    def _tell(process: subprocess.Popen[bytes], line: bytes) -> None:
         assert process.stdin is not None  # noqa: S101 - it is a pipe
         try:
-            process.stdin.write(self.plan.model_dump_json().encode() + b"\n")
+            process.stdin.write(line)
             process.stdin.flush()
         except BrokenPipeError:
             pass  # it has ended already, which whoever waits for it sees
-        return process
+
+    def stop(self) -> None:
+        """Ask for its end for good; it refuses requests until it hears a signal."""
+        if self.process is not None and self.is_ready.is_set():
+            self._tell(self.process, STOP_ALL)
+        else:
+            self.signal(signal.SIGTERM)
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, unless the process has ended."""
@@ -257,7 +268,7 @@ class Supervisor:
     async def _stop_all(self, stop: Stop) -> None:
         running = [w for w in self._workers if w.process is not None and not w.is_gone.is_set()]
         for worker in running:
-            worker.signal(signal.SIGTERM)
+            worker.stop()
         async with anyio.create_task_group() as group:
 
             async def insist() -> None:
@@ -269,11 +280,28 @@ class Supervisor:
 
             group.start_soon(insist)
             with anyio.move_on_after(self._exit_seconds) as deadline:
-                for worker in running:
-                    await worker.is_gone.wait()
+                await self._end_together(running)
             if deadline.cancelled_caught:
                 _log.error("some workers did not end in time and are killed")
             group.cancel_scope.cancel()
+
+    async def _end_together(self, running: Sequence[_Worker]) -> None:
+        """Let the workers refuse requests until none of them has a call; wait until all are gone."""
+
+        async def finish(process: subprocess.Popen[bytes]) -> None:
+            assert process.stdout is not None  # noqa: S101 - it is a pipe
+            await anyio.to_thread.run_sync(  # a line says that it is done, the end that it is gone
+                process.stdout.readline, abandon_on_cancel=True, limiter=self._waiting
+            )
+
+        async with anyio.create_task_group() as finishing:
+            for worker in running:
+                if worker.process is not None and worker.is_ready.is_set():
+                    finishing.start_soon(finish, worker.process)
+        for worker in running:
+            worker.signal(signal.SIGTERM)
+        for worker in running:
+            await worker.is_gone.wait()
 
     def close(self) -> None:
         """Leave no process behind."""

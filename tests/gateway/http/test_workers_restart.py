@@ -19,6 +19,7 @@ from astra_mcp.cli.listening import Listener, bind, listen, url_of
 from astra_mcp.errors import TransportError
 from astra_mcp.types import ToolResult
 from gateway.client import EpisodeClient, GatewayClient
+from gateway.placement import owner_of
 from gateway.protocol import EpisodeCreated, EpisodeId, EpisodeRequest
 from gateway.record import record_path
 
@@ -124,6 +125,9 @@ async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
                     held.resume()
             assert await anyio.to_thread.run_sync(running.process.wait) == 0
     assert answers == ([] if insist else [2])
+    logged = running.process.stderr.read()
+    assert "ERROR" not in logged
+    assert ("stopped with calls under way, as asked again" in logged) is insist
     again = start_serve(tmp_path / "home", "--environments", str(counter_bundle))
     async with GatewayClient(again.url, again.key) as control:
         agent = EpisodeClient(f"{again.url}/episodes/{created.id}/mcp", control.http)
@@ -131,6 +135,43 @@ async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
         assert total(await agent.call("add", {"amount": 1})) == 3
         state = await control.close_episode(created.id)
         assert (state.status, state.calls, state.failure) == ("closed", 3, None)
+
+
+async def test_workers_that_stop_refuse_requests_until_the_last_of_them_has_finished(
+    start_serve: Any, counter_bundle: Path, tmp_path: Path
+) -> None:
+    running = start_serve(
+        tmp_path / "home", "--workers", "2", "--environments", str(counter_bundle)
+    )
+    answers: list[int] = []
+    async with (
+        GatewayClient(running.url, running.key) as control,
+        httpx.AsyncClient(trust_env=False, headers={"Connection": "close"}) as probe,
+    ):
+        workers = await control.workers()
+        created = await control.create_episodes([PURSE, PURSE])
+        one = next(c for c in created if owner_of(c.id, 2) == 1)  # the first worker has no call
+        agent = EpisodeClient(one.mcp_url, control.http, reconnect_seconds=0)
+        assert total(await agent.call("add", {"amount": 1}, call_id="first")) == 1
+        below = psutil.Process(workers[1].pid or 0).children(recursive=True)
+        held = max(below, key=lambda process: process.create_time())
+        held.suspend()
+
+        async def call() -> None:
+            answers.append(total(await agent.call("add", {"amount": 1}, call_id="held")))
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                group.start_soon(call)
+                await started(running.home, one.id, "held")
+                running.process.send_signal(signal.SIGTERM)
+                for worker in workers:
+                    await refused(probe, worker.url)
+                    answer = await probe.post(f"{worker.url}/mcp", json={})
+                    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "stopping")
+                held.resume()
+            assert await anyio.to_thread.run_sync(running.process.wait) == 0
+    assert answers == [2]
 
 
 async def started(home: Path, episode: str, call_id: str) -> None:
