@@ -307,10 +307,12 @@ class ControlPlane:
         return self._seat.fixed_url(self._seat.index)
 
     async def missing(self) -> tuple[str, ...]:
-        """Name what keeps this worker, and at the first one any worker, from taking episodes."""
+        """Name what keeps this worker, or else at the first one any worker, from taking episodes."""
+        own = tuple(self._readiness())
+        if own:
+            return own  # enough to say no, and at once: the others may be stopping too
         others = await self._fleet.describe_others()
-        faults = [f"worker {info.index}: {fault}" for info in others for fault in info.missing]
-        return (*self._readiness(), *faults)
+        return tuple(f"worker {info.index}: {fault}" for info in others for fault in info.missing)
 
 
 def build_control_plane(
