@@ -17,7 +17,7 @@ __all__ = ["ALONE", "FIRST", "Seat", "public_base", "public_url_fault", "send_on
 
 FIRST = 0
 """The worker that answers at the gateway's own address and has the interactive endpoints."""
-_LAST = 255
+_MAX_WORKERS = 256
 _MAX_PORT = 65535
 
 
@@ -35,12 +35,17 @@ def public_base(public_url: str, worker: int, port: int) -> str:
     return filled if filled != base or worker == FIRST else f"{base}/workers/{worker}"
 
 
-def public_url_fault(public_url: str) -> str | None:
-    """Say what is wrong with a public URL, or None."""
+def public_url_fault(public_url: str, workers: int = _MAX_WORKERS) -> str | None:
+    """Say what is wrong with a public URL, or None.
+
+    Args:
+        public_url: See :func:`public_base`.
+        workers: How many need an address.
+    """
+    last = max(workers - 1, FIRST)
     try:
         given = urlsplit(public_url)
-        parts = urlsplit(public_base(public_url, _LAST, _MAX_PORT))
-        parts.port  # noqa: B018 - reading it checks it
+        parts = urlsplit(public_base(public_url, last, _MAX_PORT))
     except ValueError as error:
         return f"it is no URL ({error})"
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -54,7 +59,22 @@ def public_url_fault(public_url: str) -> str | None:
         return "leave user names, '?' and '#' out"
     if "{" in parts.netloc + parts.path:
         return "only {worker} and {port} can be filled in"
-    return None
+    return _port_fault(given, parts, last)
+
+
+def _port_fault(given: SplitResult, filled: SplitResult, last: int) -> str | None:
+    try:
+        filled.port  # noqa: B018 - reading it checks it
+    except ValueError:
+        port = filled.netloc.rpartition(":")[2]
+    else:
+        return None
+    if "{" not in given.netloc:
+        return f"the port {port!r} is no number up to {_MAX_PORT}"
+    return (
+        f"the port of worker {last} would be {port!r}, which is no number up to {_MAX_PORT}: write "
+        "{port} alone as the port, or put {worker} into the path"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

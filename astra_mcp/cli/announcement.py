@@ -1,8 +1,9 @@
 """What ``serve`` says once it serves: to the other commands of its home, and to who started it."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from astra_mcp import __version__
 from astra_mcp.cli.config import Settings
@@ -13,6 +14,8 @@ from gateway.presence import RunningGateway, announce
 from gateway.workers import Seat
 
 __all__ = ["Announcement"]
+
+NAMES_SHOWN = 5
 
 
 class Announcement:
@@ -63,6 +66,13 @@ class Announcement:
                 ],
                 "environments": ready.environments,
                 "servers": ready.servers,
+                "deployed": [
+                    {
+                        "name": name,
+                        "mcp_url": f"{running.public_url or running.url}/servers/{name}/mcp",
+                    }
+                    for name in ready.deployed
+                ],
                 "control_key_file": str(control_key_path(self._settings.home)),
                 "records": str(self._settings.home / "records"),
             }
@@ -76,9 +86,12 @@ class Announcement:
             f"({ready.tools} tools){by} at [bold]{shown}[/]",
             highlight=False,
         )
-        lines = {
+        lines: dict[str, str] = {}
+        if self._settings.serve.mcp_config is not None:
+            lines["deployed servers"] = _named(ready.deployed, self._settings.serve.mcp_config)
+        lines |= {
             "all tools": f"{shown}/mcp",
-            "one environment": f"{shown}/servers/NAME/mcp",
+            "one server": f"{shown}/servers/NAME/mcp",
             "connect a client": "astra-mcp connect claude-desktop (astra-mcp connect --help names all)",
             "play them all": "astra-mcp rollout --agent oracle",
             "control API": f"{shown}/openapi.json",
@@ -89,4 +102,11 @@ class Announcement:
             lines["listens at"] = running.url
         for what, where in lines.items():
             out.print(f"  {what:18}{where}", highlight=False, markup=False)
-        say.print("Ctrl-C stops it.")
+        if self._settings.serve.log_format == "text":  # else it would be a line that is no JSON
+            say.print("Ctrl-C stops it.")
+
+
+def _named(deployed: Sequence[str], file: Path) -> str:
+    """Say how many servers of a file were taken, and the first names."""
+    shown = ", ".join(deployed[:NAMES_SHOWN]) + (", …" if len(deployed) > NAMES_SHOWN else "")
+    return f"{len(deployed)} of {file}" + (f": {shown}" if shown else "")

@@ -4,14 +4,24 @@
 or from the environment, never from a command line.
 """
 
+import difflib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tomllib import TOMLDecodeError
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -29,10 +39,12 @@ __all__ = [
     "ServeSettings",
     "Settings",
     "home_folder",
+    "load_serving",
     "load_settings",
 ]
 
 DEFAULT_PORT = 8420
+_MAX_PORT = 65535
 LogFormat = Literal["text", "json"]
 
 
@@ -71,11 +83,28 @@ class ServeSettings(BaseModel):
 
     @field_validator("public_url")
     @classmethod
-    def _can_be_filled_in(cls, value: str | None) -> str | None:
-        fault = None if value is None else public_url_fault(value)
+    def _can_be_filled_in(cls, value: str | None, info: ValidationInfo) -> str | None:
+        fault = None if value is None else public_url_fault(value, info.data.get("workers", 1))
         if fault is not None:
             raise ValueError(fault)
         return value
+
+    @model_validator(mode="after")
+    def _have_ports(self) -> Self:
+        if self.worker_port is None or self.workers == 1:
+            return self
+        last = self.worker_port + self.workers - 2
+        taken = f"worker_port {self.worker_port} gives the further workers the ports up to {last}"
+        if last > _MAX_PORT:
+            msg = f"{taken}, and ports end at {_MAX_PORT}: set a lower worker_port"
+            raise ValueError(msg)
+        if self.worker_port <= self.port <= last:
+            msg = (
+                f"{taken}, and port {self.port} is the first worker's: set worker_port to "
+                f"{self.port + 1}, or leave it out for free ones"
+            )
+            raise ValueError(msg)
+        return self
 
 
 class AgentSettings(BaseModel):
@@ -130,7 +159,8 @@ def load_settings(**overrides: Any) -> Settings:
         return Settings(**overrides)
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)
+            f"{'.'.join(map(str, e['loc']))}: {_words(e['type'], e['msg'], e['loc'])}"
+            for e in error.errors(include_url=False)
         )
         msg = f"astra.toml or ASTRA_MCP_* is wrong: {faults}"
         raise ConfigError(msg) from None
@@ -140,6 +170,21 @@ def load_settings(**overrides: Any) -> Settings:
     except ValueError as error:
         msg = f"a setting cannot be read (lists in ASTRA_MCP_* variables are JSON): {error}"
         raise ConfigError(msg) from None
+
+
+def _words(kind: str, message: str, place: tuple[int | str, ...]) -> str:
+    """Say what is wrong with a setting; for a key that does not exist, which one is close."""
+    if kind != "extra_forbidden":
+        return message.removeprefix("Value error, ")
+    model: Any = Settings
+    for name in place[:-1]:
+        model = model.model_fields[name].annotation
+    close = difflib.get_close_matches(str(place[-1]), list(model.model_fields), n=1)
+    if close:
+        return (
+            f"there is no such setting: did you mean {'.'.join([*map(str, place[:-1]), *close])}?"
+        )
+    return f"there is no such setting; there are {', '.join(model.model_fields)}"
 
 
 def load_serving(
@@ -161,8 +206,10 @@ def load_serving(
         serving = ServeSettings.model_validate({**settings.serve.model_dump(), **named})
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
+        words = fault["msg"].removeprefix("Value error, ")
+        if not fault["loc"]:  # settings that do not go together
+            raise ConfigError(f"the settings of serve: {words}") from None
         option = str(fault["loc"][0]).replace("_", "-")
-        msg = f"--{option} {fault['input']!r}: {fault['msg'].removeprefix('Value error, ')}"
-        raise ConfigError(msg) from None
+        raise ConfigError(f"--{option} {fault['input']!r}: {words}") from None
     folders = (*settings.environments, *environments)
     return settings.model_copy(update={"serve": serving, "environments": folders})

@@ -22,14 +22,26 @@ from astra_mcp.cli.console import report_errors, run_async
 from astra_mcp.cli.logs import log_to_stderr
 from astra_mcp.cli.serving import serve_gateway
 from astra_mcp.cli.stopping import Stop
+from astra_mcp.types import ServerKind
 from gateway.keys import read_control_key
 from gateway.protocol import Catalog
 from gateway.workers import Seat
 
-__all__ = ["DRAINED", "STOP_ALL", "WorkerOptions", "WorkerPlan", "WorkerReady", "main", "ready_of"]
+__all__ = [
+    "DRAINED",
+    "STOP_ALL",
+    "WorkerOptions",
+    "WorkerPlan",
+    "WorkerReady",
+    "main",
+    "ready_of",
+    "watch_supervisor",
+]
 
 STOP_ALL = b"stop\n"
 """Told to a worker when nobody will take its place; a signal alone means that somebody will."""
+ORPHAN_SECONDS = 1.0
+"""A worker without a supervisor is killed after so long, whatever it still closes."""
 DRAINED = b"drained\n"
 """A worker's answer to that: it has finished its calls, and ends with the next signal."""
 
@@ -69,15 +81,19 @@ class WorkerReady(BaseModel):
     environments: int
     tools: int
     servers: int
+    deployed: tuple[str, ...]
+    """Names of the servers that are no environments."""
 
 
 def ready_of(catalog: Catalog) -> WorkerReady:
     """Count what a gateway process publishes."""
     environments = catalog.environments()
+    servers = catalog.upstreams()
     return WorkerReady(
         environments=len(environments),
         tools=sum(len(e.tools) for e in environments),
-        servers=len(catalog.upstreams()),
+        servers=len(servers),
+        deployed=tuple(s.name for s in servers if s.kind is ServerKind.DEPLOYED),
     )
 
 
@@ -109,7 +125,7 @@ async def _serve(plan: WorkerPlan) -> None:
         seat=seat,
         trusted=options.trusted,
         on_ready=_tell_ready,
-        watch=_watch_supervisor,
+        watch=watch_supervisor,
         linger=_await_the_others,
     )
 
@@ -121,8 +137,12 @@ def _tell_ready(catalog: Catalog) -> Generator[None]:
     yield
 
 
-async def _watch_supervisor(stop: Stop) -> None:
-    """Stop when the supervisor says so; at once when it is gone, since nobody would end this worker."""
+async def watch_supervisor(stop: Stop) -> None:
+    """Stop when the supervisor says so; at once when it is gone, since nobody would end this worker.
+
+    Args:
+        stop: Told of both.
+    """
     stop.is_final = False
     supervisor = sys.stdin.fileno()
     await anyio.wait_readable(supervisor)
@@ -131,6 +151,9 @@ async def _watch_supervisor(stop: Stop) -> None:
             stop.is_final = True
             stop.hear(signal.SIGTERM)
         await anyio.wait_readable(supervisor)  # it is never told more
+    # The kernel does it, also where the loop is busy: all that counts is written, and nobody waits.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, ORPHAN_SECONDS)
     stop.hear(signal.SIGTERM)
     stop.hear(signal.SIGTERM)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.cli.compose import load_published
-from astra_mcp.cli.config import DEFAULT_PORT, ServeSettings, load_settings
+from astra_mcp.cli.config import DEFAULT_PORT, ServeSettings, load_serving, load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.sandbox import SandboxLimits
 from servers.bundled import bundled_folder
@@ -47,7 +47,13 @@ def test_the_environment_comes_before_the_file(
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("[serve]\nprot = 1\n", "serve.prot"),
+        ("[serve]\nprot = 1\n", r"serve\.prot: .* did you mean serve\.port\?"),
+        ("[sandbox]\nhard_second = 1\n", r"did you mean sandbox\.hard_seconds\?"),
+        ("[server]\nport = 1\n", r"server: .* did you mean serve\?"),
+        ("[serve]\nxyzzy = 1\n", r"serve\.xyzzy: .* there are host, port, "),
+        ("[serve]\nworkers = 3\nworker_port = 8419\n", "port 8420 is the first worker's"),
+        ("[serve]\nworkers = 3\nworker_port = 65535\n", "ports up to 65536"),
+        ("[serve]\npublic_url = 'http://a.example:{prot}'\n", r"only \{worker\} and \{port\}"),
         ("[serve]\nport = 70000\n", "serve.port"),
         ("[sandbox]\nhard_seconds = 0\n", "sandbox.hard_seconds"),
         ("colour = 'red'\n", "colour"),
@@ -58,6 +64,16 @@ def test_a_wrong_file_is_refused_with_the_field(folder: Path, text: str, named: 
     (folder / "astra.toml").write_text(text)
     with pytest.raises(ConfigError, match=named):
         load_settings()
+
+
+def test_options_are_held_against_the_settings_that_they_go_with(folder: Path) -> None:
+    (folder / "astra.toml").write_text("[serve]\nworker_port = 8421\n")
+    assert load_serving({"workers": 3}).serve.workers == 3
+    with pytest.raises(ConfigError, match="ports up to 8422, and port 8422 is the first worker's"):
+        load_serving({"workers": 3, "port": 8422})
+    assert load_serving({"port": 8421}).serve.port == 8421
+    with pytest.raises(ConfigError, match=r"--public-url .* the port of worker 1 would be"):
+        load_serving({"workers": 2, "public_url": "http://a.example:65530{worker}"})
 
 
 def test_the_documented_file_is_accepted_and_holds_the_defaults(folder: Path) -> None:

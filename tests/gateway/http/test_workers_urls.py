@@ -44,12 +44,21 @@ def test_every_worker_has_a_public_address(public_url: str, expected: list[str])
         ("https://example.org/{index}", "only {worker} and {port}"),
         ("https://me:secret@example.org", "user names"),
         ("https://example.org/?a=b", "'?'"),
-        ("https://example.org:seven", "no URL"),
-        ("https://example.org:{worker}{port}", "no URL"),
+        ("https://[::1", "no URL"),
+        ("https://example.org:seven", "the port 'seven' is no number"),
+        ("https://example.org:{worker}{port}", "{port} alone as the port"),
+        ("https://example.org:84{worker}", "the port of worker 255 would be '84255'"),
+        ("https://example.org:{prot}", "only {worker} and {port}"),
     ],
 )
 def test_a_public_url_that_cannot_be_right_says_what_to_do(public_url: str, named: str) -> None:
     assert named in (public_url_fault(public_url) or "")
+
+
+def test_a_port_needs_to_be_right_for_the_workers_that_there_are() -> None:
+    assert public_url_fault("https://example.org:84{worker}", 10) is None
+    assert "'842255'" in (public_url_fault("https://example.org:842{worker}") or "")
+    assert public_url_fault("https://example.org:842{worker}", 2) is None
 
 
 def test_without_a_public_url_a_worker_is_named_as_its_caller_reached_it() -> None:

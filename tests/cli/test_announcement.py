@@ -1,0 +1,82 @@
+"""What ``serve`` prints once it serves."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astra_mcp.cli.announcement import Announcement
+from astra_mcp.cli.compose import open_catalog
+from astra_mcp.cli.config import Settings, load_serving
+from astra_mcp.cli.worker import WorkerReady, ready_of
+from gateway.workers import Seat
+
+from deployed_workshop import raw_entry, write_config
+
+
+@pytest.fixture
+def make_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes the settings of a home of its own, with options of ``serve``."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path))
+
+    def make(**given: object) -> Settings:
+        return load_serving(given)
+
+    return make
+
+
+def announced(settings: Settings, *deployed: str, as_json: bool = False) -> None:
+    ready = WorkerReady(environments=2, tools=8, servers=2 + len(deployed), deployed=deployed)
+    seat = Seat(inner_urls=("http://127.0.0.1:8420",), public_url=settings.serve.public_url)
+    with Announcement(settings, as_json=as_json).made(ready, seat):
+        pass
+
+
+def test_the_deployed_servers_that_were_taken_are_named(
+    make_settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = make_settings(mcp_config="servers.json")
+    announced(settings, "files", "time")
+    shown = capsys.readouterr().out
+    assert "2 of servers.json: files, time\n" in shown
+    assert "http://127.0.0.1:8420/servers/NAME/mcp" in shown
+    announced(settings, *(f"s{n}" for n in range(9)))
+    assert "9 of servers.json: s0, s1, s2, s3, s4, …\n" in capsys.readouterr().out
+    announced(settings)
+    assert "0 of servers.json\n" in capsys.readouterr().out
+
+
+def test_without_a_file_no_deployed_servers_are_spoken_of(
+    make_settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    announced(make_settings())
+    assert "deployed" not in capsys.readouterr().out
+
+
+def test_the_json_object_has_the_address_of_each_deployed_server(
+    make_settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    announced(make_settings(public_url="https://a.example/x"), "time", as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["deployed"] == [{"name": "time", "mcp_url": "https://a.example/x/servers/time/mcp"}]
+    assert told["servers"] == 3
+
+
+@pytest.mark.parametrize(("log_format", "notice"), [("text", "Ctrl-C stops it.\n"), ("json", "")])
+def test_a_json_log_has_no_line_that_is_no_json(
+    make_settings: Any, capsys: pytest.CaptureFixture[str], log_format: str, notice: str
+) -> None:
+    announced(make_settings(log_format=log_format))
+    assert capsys.readouterr().err == notice
+
+
+async def test_the_servers_of_the_file_are_counted_apart(
+    make_settings: Any, tmp_path: Path
+) -> None:
+    settings = make_settings(mcp_config=str(write_config(tmp_path, raw=raw_entry())))
+    async with open_catalog(settings) as catalog:
+        ready = ready_of(catalog)
+    assert ready.deployed == ("raw",)
+    assert ready.servers == ready.environments + 1
