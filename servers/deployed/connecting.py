@@ -57,6 +57,8 @@ class Connection:
     """Names of the tools when they were last asked for here, by a client that cannot do all."""
     log_level: str | None = None
     """As last set by a request of the handshake era."""
+    running: int = 0
+    """Requests under way that sessions sent here."""
     tells: anyio.Event = field(default_factory=anyio.Event)
     """Set once the server has said that it tells of the changes that are wanted here, or that it will not."""
 

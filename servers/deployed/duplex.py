@@ -128,9 +128,9 @@ class DuplexPeer:
             self._flights.remove(number)
             if not is_over and method != "initialize":
                 await self._cancel(number)
-        if "error" in answer:
+        if answer.get("error") is not None:
             raise error_of(answer["error"])
-        result = answer["result"]
+        result = answer.get("result")
         if not isinstance(result, dict):
             raise UpstreamError(f"upstream {self._name} answered {method} with no object")
         return result
@@ -210,6 +210,7 @@ class DuplexPeer:
         if not isinstance(method, str):
             flight = self._flights.find(message.get("id"))
             if flight is None or ("result" not in message and "error" not in message):
+                self._flights.settle(message.get("id"))
                 _log.debug("upstream %s answered what nobody waits for", self._name)
                 return
             flight.answer = message

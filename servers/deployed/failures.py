@@ -4,9 +4,23 @@ Knows nothing of transports; their words come with the error. None of these leav
 callers see an :class:`astra_mcp.errors.UpstreamError` with its text.
 """
 
-from astra_mcp.errors import UpstreamError
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import cast
 
-__all__ = ["DELIVERY_UNKNOWN", "NotSentError", "SessionLostError", "StartError", "StatusError"]
+from astra_mcp.errors import AstraError, UpstreamError
+
+__all__ = [
+    "DELIVERY_UNKNOWN",
+    "NotSentError",
+    "SessionLostError",
+    "StartError",
+    "StatusError",
+    "in_words",
+]
+
+_log = logging.getLogger(__name__)
 
 DELIVERY_UNKNOWN = (
     "delivery unknown: the request was sent and not answered, and is never sent a second time"
@@ -34,3 +48,37 @@ class StatusError(UpstreamError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+@contextmanager
+def in_words(name: str) -> Generator[None]:
+    """Have whatever goes wrong in a request come out as an error that says so.
+
+    Args:
+        name: Of the server.
+
+    Raises:
+        UpstreamError: Instead of what is no error of ours; one of ours that a task group wrapped comes out
+            as it was.
+    """
+    try:
+        yield
+    except AstraError:
+        raise
+    except Exception as error:  # noqa: BLE001 - one request fails, with words
+        known = _unwrapped(error)
+        if known is None:
+            _log.exception("a request to upstream %s failed", name)
+            what = f"upstream {name} could not be asked, or its answer not be handled"
+            known = UpstreamError(f"{what} ({type(error).__name__}); {DELIVERY_UNKNOWN}")
+        raise known from None
+
+
+def _unwrapped(error: Exception) -> AstraError | None:
+    """The one error of ours that a task group wrapped; None for all others."""
+    while isinstance(error, ExceptionGroup):
+        inner = cast("ExceptionGroup[Exception]", error).exceptions
+        if len(inner) != 1:
+            return None
+        error = inner[0]
+    return error if isinstance(error, AstraError) else None

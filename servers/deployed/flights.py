@@ -19,6 +19,9 @@ from servers.deployed.messages import (
 __all__ = ["LISTEN", "Flight", "Flights", "own_token", "params_of", "respond"]
 
 LISTEN: Final = "subscriptions/listen"
+ABANDONED_SECONDS: Final = 600.0
+"""How long a request that nobody waits for any more may still run at the server, for all that we know."""
+MAX_NUMBER_DIGITS: Final = 18
 MAX_WAITING_NOTES = 1024
 """Notifications for one request that its client has not taken yet; further ones are dropped."""
 
@@ -28,7 +31,7 @@ _log = logging.getLogger(__name__)
 class Flight:
     """A request under way."""
 
-    __slots__ = ("answer", "channel", "is_listening", "notes", "scopes", "token", "wake")
+    __slots__ = ("answer", "channel", "is_listening", "is_over", "notes", "scopes", "token", "wake")
 
     def __init__(
         self, channel: Channel | None, token: JsonValue, *, is_listening: bool = False
@@ -39,6 +42,8 @@ class Flight:
         self.token = token
         """The client's own progress token; None where it has none."""
         self.answer: JsonObject | None = None
+        self.is_over = False
+        """The server certainly does nothing for it: it has answered, or never got it."""
         self.notes: deque[tuple[str, JsonObject]] = deque()
         """What is still to go to the client, in order."""
         self.scopes: set[anyio.CancelScope] = set()
@@ -73,15 +78,28 @@ class Flights:
         """
         self._is_shared = is_shared
         self._flights: dict[int, Flight] = {}
+        self._abandoned: dict[int, float] = {}
+        """Until when those may still run that were given up before their answer; the oldest first."""
 
     def add(self, number: int, flight: Flight) -> None:
         """A request is about to be sent."""
         self._flights[number] = flight
 
     def remove(self, number: int) -> None:
-        """A request is over; what is being answered for it ends."""
-        for scope in tuple(self._flights.pop(number).scopes):
+        """Nobody waits for a request any more; what is being answered for it ends."""
+        flight = self._flights.pop(number)
+        for scope in tuple(flight.scopes):
             scope.cancel()
+        is_over = flight.is_over or flight.answer is not None or flight.is_listening
+        if self._is_shared and not is_over:
+            self._forget_old()
+            self._abandoned[number] = anyio.current_time() + ABANDONED_SECONDS
+
+    def settle(self, number: JsonValue) -> None:
+        """An answer came that nobody waits for any more: its request has ended at the server."""
+        read = _number_of(number)
+        if read is not None:
+            self._abandoned.pop(read, None)
 
     def cancel_all(self) -> None:
         """The connection is closed: whoever waits in a scope of its own gives up."""
@@ -96,20 +114,25 @@ class Flights:
 
     def find(self, number: JsonValue) -> Flight | None:
         """The request that an answer is for; some servers turn the number into a text."""
-        if isinstance(number, str) and number.isdecimal():
-            number = int(number)
-        return self._flights.get(number) if isinstance(number, int) else None
+        read = _number_of(number)
+        return self._flights.get(read) if read is not None else None
 
     def take_notification(self, method: str, params: JsonObject) -> bool:
-        """Keep a notification for the request that it belongs to; False where that is none, or unclear."""
+        """Keep a notification for the request that it belongs to; False where it is for whoever hears.
+
+        A log message of a shared connection that could be about anyone's request is dropped: it may tell
+        one client of another's data.
+        """
         if method == "notifications/progress":
             flight = self.find(params.get("progressToken"))
             if flight is not None and flight.token is not None:
                 flight.note(method, {**params, "progressToken": flight.token})
             return True  # progress of nothing that is under way is nobody's
-        flight = self.only() if method == "notifications/message" else None
-        if flight is None:
+        if method != "notifications/message":
             return False
+        flight = self.only()
+        if flight is None:
+            return self._is_shared
         flight.note(method, params)
         return True
 
@@ -118,9 +141,20 @@ class Flights:
         flights = [f for f in self._flights.values() if f.channel is not None]
         if not flights:
             return None
-        if self._is_shared and sum(not f.is_listening for f in self._flights.values()) > 1:
-            return None
+        if self._is_shared:
+            self._forget_old()
+            running = sum(not f.is_listening for f in self._flights.values())
+            if self._abandoned or running > 1:
+                return None
         return flights[-1]  # all are of one client; the message came while the latest ran
+
+    def _forget_old(self) -> None:
+        now = anyio.current_time()
+        while self._abandoned:
+            number, end = next(iter(self._abandoned.items()))
+            if end > now:
+                return
+            del self._abandoned[number]
 
 
 async def respond(name: str, message: JsonObject, channel: Channel | None) -> JsonObject:
@@ -144,6 +178,14 @@ async def respond(name: str, message: JsonObject, channel: Channel | None) -> Js
     except Exception:  # noqa: BLE001 - a fault of the gateway is the answer to one request
         _log.exception("a request of upstream %s could not be passed on", name)
         return error_message(number, RelayedError(INTERNAL_ERROR, f"{method} was not passed on"))
+
+
+def _number_of(number: JsonValue) -> int | None:
+    """Read the number of a request; None for what cannot be one of ours."""
+    if isinstance(number, str):
+        is_number = number.isdecimal() and len(number) <= MAX_NUMBER_DIGITS
+        return int(number) if is_number else None
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def params_of(message: JsonObject) -> JsonObject:

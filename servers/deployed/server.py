@@ -257,13 +257,19 @@ class DeployedServer:
             return connection
 
     async def drop(self, connection: Connection) -> None:
-        """Close a connection that failed, or that is needed no more."""
+        """Close a connection that failed, or that is needed no more.
+
+        Where others wait for answers on one that failed, it takes no further requests, and the last of them
+        to come back closes it: a server that forgot the session may have taken their requests before.
+        """
         if connection.peer.fault is not None:
             self._status = (ServerStatus.FAILED, f"upstream {self._name} {connection.peer.fault}")
         for era, shared in tuple(self._shared.items()):
             if shared is connection:
                 del self._shared[era]
         self._follower.leave(connection)
+        if connection.peer.fault is not None and connection.running and not self._is_closed:
+            return
         if self._connections.pop(id(connection), None) is not None:
             self._counts["closed" if connection.peer.fault is None else "lost"] += 1
         await connection.aclose()
@@ -385,7 +391,7 @@ class DeployedServer:
             for session in tuple(self._sessions):
                 closing.start_soon(session.retire, reason, seconds)
         async with anyio.create_task_group() as closing:
-            for connection in tuple(self._shared.values()):
+            for connection in tuple(self._connections.values()):
                 closing.start_soon(self.drop, connection)
         await self._connector.aclose()
 

@@ -16,16 +16,20 @@ from astra_mcp.exchange import LOG_LEVELS, SILENT, Era, Exchange, Hear
 from astra_mcp.types import CallOutcome, JsonObject, JsonValue, PastCall, UpstreamReply
 from servers.deployed.asking import InputError, answer_asks
 from servers.deployed.connecting import Connection, Opening
-from servers.deployed.failures import NotSentError
+from servers.deployed.failures import NotSentError, SessionLostError, in_words
 from servers.deployed.messages import with_meta
 from servers.deployed.results import is_input_required, read_reply, refused_reply, text_reply
 
 __all__ = ["DeployedSession", "SessionHost"]
 
-RETRY_SECONDS: Final = (0.1, 0.4, 0.8, 1.2, 1.5)
-"""Pauses between attempts to send what was certainly not sent."""
+RETRY_SECONDS: Final = (0.1, 0.3, *(0.5,) * 8)
+"""Pauses between attempts to send what was certainly not sent; short, so that a server which is back is
+found within a second."""
 FOLLOW_SECONDS: Final = 2.0
 """How long a server may take to say that it tells of changes; then requests go on without that."""
+_TRANSLATED: Final = (
+    "resources/subscribe", "resources/unsubscribe", "logging/setLevel", "ping",
+)  # fmt: skip
 
 _log = logging.getLogger(__name__)
 
@@ -123,9 +127,10 @@ class DeployedSession:
             UpstreamError: The server could not answer; says whether the state of the episode is lost.
         """
         params: JsonObject = {"name": tool, "arguments": dict(arguments), **exchange.params}
-        headers = self._host.param_headers(tool, arguments)
         try:
-            return read_reply(await self._send("tools/call", params, exchange, headers))
+            with in_words(self._host.name):
+                headers = self._host.param_headers(tool, arguments)
+                return read_reply(await self._send("tools/call", params, exchange, headers))
         except InputError as error:
             return text_reply(error.message)
         except RelayedError as error:
@@ -138,11 +143,12 @@ class DeployedSession:
         ``resources/subscribe`` and ``resources/unsubscribe`` change what it tells of, and
         ``logging/setLevel`` the level that later requests ask for.
         """
-        if method in ("resources/subscribe", "resources/unsubscribe", "logging/setLevel", "ping"):
-            connection = await self._connect(exchange)
-            if connection.era is Era.MODERN:
-                return await self._translate(connection, method, params)
-        return await self._send(method, {**params, **exchange.params}, exchange, None)
+        with in_words(self._host.name):
+            if method in _TRANSLATED:
+                connection = await self._connect(exchange)
+                if connection.era is Era.MODERN:
+                    return await self._translate(connection, method, params)
+            return await self._send(method, {**params, **exchange.params}, exchange, None)
 
     def watch(self, hear: Hear) -> None:
         """Pass on the notifications that belong to no request.
@@ -207,17 +213,25 @@ class DeployedSession:
     async def _send_or_retry(
         self, method: str, params: JsonObject, exchange: Exchange, headers: Mapping[str, str] | None
     ) -> JsonObject:
-        """Send once; repeat only what certainly reached nobody."""
-        for pause in (*RETRY_SECONDS, None):
+        """Send once; repeat only what certainly reached nobody.
+
+        A server that does not know the session any more is there, and gets a new one without a pause; one
+        that then does not know that either is as one that is not there.
+        """
+        pauses = iter(RETRY_SECONDS)
+        was_lost = False
+        while True:
             try:
                 connection = await self._connect(exchange)
                 return await self._send_once(connection, method, params, exchange, headers)
-            except NotSentError:
+            except NotSentError as error:
+                is_lost = isinstance(error, SessionLostError) and not was_lost
+                pause = 0.0 if is_lost else next(pauses, None)
                 if pause is None:
                     raise
+                was_lost = is_lost
             self._require_open()
             await anyio.sleep(pause)
-        raise AssertionError("unreachable")
 
     async def _send_once(
         self,
@@ -229,6 +243,7 @@ class DeployedSession:
     ) -> JsonObject:
         """Send, and note what that did to the state and what the end of a connection does to the session."""
         is_sent = True
+        connection.running += 1
         try:
             if exchange.log_level is not None:
                 await self._set_log_level(connection, exchange)
@@ -240,6 +255,7 @@ class DeployedSession:
             is_sent = False
             raise
         finally:
+            connection.running -= 1
             if is_sent:  # and maybe acted on, however this ends
                 self._note_state(connection, method)
             if connection.peer.fault is not None:

@@ -38,6 +38,11 @@ MAX_GARBAGE_LINES = 100
 """Lines that are no JSON (a greeting, a log) and are passed over before the server counts as broken."""
 STDERR_LINES = 50
 STDERR_LINE_CHARACTERS = 500
+MAX_STDERR_LINE_BYTES = 1 << 18
+"""What is kept of a line of standard error while its end is awaited."""
+MAX_SECRET_CHARACTERS = 1 << 17
+"""No variable of a program can be longer, so that this much before a cut may be a part of a secret."""
+GARBAGE_CHARACTERS = 120
 CLOSE_STDIN_SECONDS = 0.5
 TERMINATE_SECONDS = 2.0
 KILL_SECONDS = 5.0
@@ -159,7 +164,7 @@ class StdioWire:
             if message is not None:
                 return message
             self._garbage += 1
-            shown = self._redact(line[:120].decode(errors="replace"))
+            shown = self._redact(line.decode(errors="replace"))[:GARBAGE_CHARACTERS]
             _log.debug("upstream %s wrote no JSON-RPC: %r", self._name, shown)
             if self._garbage > MAX_GARBAGE_LINES:
                 msg = f"wrote {self._garbage} lines that are no JSON-RPC, such as {shown!r}"
@@ -230,24 +235,28 @@ class StdioWire:
         return line
 
     async def _read_stderr(self) -> None:
-        rest = ""
+        rest = bytearray()
         stderr = self._process.stderr
         with self._reading:
             try:
                 while stderr is not None:
-                    rest += (await stderr.receive()).decode(errors="replace")
-                    *lines, rest = rest.split("\n")
-                    rest = rest[-STDERR_LINE_CHARACTERS:]
-                    self._note(lines)
+                    first, *others = (await stderr.receive()).split(b"\n")
+                    rest += first[: MAX_STDERR_LINE_BYTES - len(rest)]
+                    for other in others:
+                        self._note(rest)
+                        rest = bytearray(other[:MAX_STDERR_LINE_BYTES])
             except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                self._note([rest])
+                self._note(rest)
         self._stderr_ended.set()
 
-    def _note(self, lines: Sequence[str]) -> None:
-        for line in lines:
-            shown = self._redact(line.rstrip()[:STDERR_LINE_CHARACTERS])
-            self._stderr.append(shown)
-            _log.debug("upstream %s: %s", self._name, shown)
+    def _note(self, line: bytes | bytearray) -> None:
+        """Keep the beginning of a line, which is cut only after its secrets are gone."""
+        shown = self._redact(line.decode(errors="replace")).rstrip()
+        if len(line) >= MAX_STDERR_LINE_BYTES:  # its end may be the beginning of a secret
+            shown = shown[: max(0, len(shown) - MAX_SECRET_CHARACTERS)]
+        shown = shown[:STDERR_LINE_CHARACTERS]
+        self._stderr.append(shown)
+        _log.debug("upstream %s: %s", self._name, shown)
 
 
 def _in_session_folder(command: Command) -> tuple[Path | None, Command]:

@@ -51,7 +51,10 @@ DRAIN_SECONDS = 0.02
 RESUME_ATTEMPTS = 5
 RESUME_SECONDS = 1.0
 """Before a stream that ended is resumed, where the server does not say how long to wait."""
+MIN_LISTEN_SECONDS = 0.5
+"""Between two openings of the standing stream; doubles while it ends soon after it was opened."""
 MAX_LISTEN_SECONDS = 30.0
+LASTING_SECONDS = 5.0
 ERROR_BODY_BYTES = 1 << 16
 
 _log = logging.getLogger(__name__)
@@ -140,9 +143,9 @@ class StreamablePeer:
             with scope:
                 sent = self._headers_of(method, params, headers)
                 answer = await self._exchange(number, flight, body, sent)
-            is_over = True
-        except UpstreamError:
-            is_over = True
+            is_over = flight.is_over = True
+        except UpstreamError as error:
+            is_over, flight.is_over = True, isinstance(error, NotSentError)
             raise
         finally:
             self._flights.remove(number)
@@ -154,11 +157,12 @@ class StreamablePeer:
                 await self._cancel(number)
         if scope.cancelled_caught:
             raise UpstreamError(f"upstream {self._name} {self._fault}; {DELIVERY_UNKNOWN}")
-        if "error" in answer:
+        if answer.get("error") is not None:
             raise error_of(answer["error"])
         result = answer.get("result")
         if not isinstance(result, dict):
-            raise UpstreamError(f"upstream {self._name} answered {method} with no object")
+            msg = f"upstream {self._name} answered {method} with no object; {DELIVERY_UNKNOWN}"
+            raise UpstreamError(msg)
         return result
 
     async def notify(self, method: str, params: Mapping[str, JsonValue] | None = None) -> None:
@@ -228,13 +232,18 @@ class StreamablePeer:
                 answer = await self._read_stream(number, flight, response)
             elif kind.startswith("application/json"):
                 answer = parse_message(await self._read_body(response, MAX_MESSAGE_BYTES))
-                said = answer.get("id") if answer is not None and "error" not in answer else number
+                if answer is not None and (answer.get("id") is not None or "result" in answer):
+                    said = answer.get("id")
+                else:
+                    said = (
+                        number  # an error need not say to what, where the server could not read it
+                    )
                 if self._flights.find(said) is not flight:
                     msg = f"upstream {self._name} answered another request; {DELIVERY_UNKNOWN}"
                     raise UpstreamError(msg)
             else:
                 what = f"HTTP {response.status_code} with {kind or 'no type'!r}"
-                msg = f"upstream {self._name} answered {what}, which is no MCP"
+                msg = f"upstream {self._name} answered {what}, which is no MCP{self._fate()}"
                 raise StatusError(msg, response.status_code)
         if answer is None:
             raise UpstreamError(
@@ -270,7 +279,8 @@ class StreamablePeer:
         async for part in response.aiter_bytes():
             size += len(part)
             if size > limit:
-                raise UpstreamError(f"upstream {self._name} answered more than {limit >> 10} KiB")
+                msg = f"upstream {self._name} answered more than {limit >> 10} KiB{self._fate()}"
+                raise UpstreamError(msg)
             parts.append(part)
         return b"".join(parts) if len(parts) != 1 else parts[0]
 
@@ -282,7 +292,7 @@ class StreamablePeer:
         if self._session is not None and _is_unknown_session(status, message, number):
             self._fault = f"does not know the session any more (HTTP {status})"
             raise SessionLostError(f"upstream {self._name} {self._fault}")
-        if message is not None and "error" in message and "jsonrpc" in message:
+        if message is not None and message.get("error") is not None and "jsonrpc" in message:
             return message
         text = self._redact(body.decode(errors="replace").strip().partition("\n")[0])[:200]
         msg = f"upstream {self._name} answered HTTP {status}" + (f": {text}" if text else "")
@@ -290,7 +300,13 @@ class StreamablePeer:
             msg = f"upstream {self._name} redirects elsewhere, which is not followed: configure its new URL"
         elif status in (401, 403):
             msg += " (check the headers of its entry)"
+        elif status >= 500:
+            msg += self._fate()
         raise StatusError(msg, status)
+
+    def _fate(self) -> str:
+        """What is to be said of a request that may have been executed; the first ones do nothing."""
+        return f"; {DELIVERY_UNKNOWN}" if self._version else ""
 
     async def _read_stream(
         self, number: int, flight: Flight, response: httpx2.Response
@@ -301,14 +317,15 @@ class StreamablePeer:
         failure: UpstreamError | None = None
         async with anyio.create_task_group() as asking:
             try:
-                answer = await self._read_events(number, flight, response, parser, asking)
+                try:
+                    answer = await self._read_events(number, flight, response, parser, asking)
+                except httpx2.HTTPError as error:
+                    words = f"broke its answer off: {_words(error)}"
+                    failure = UpstreamError(f"upstream {self._name} {words}; {DELIVERY_UNKNOWN}")
                 if answer is None and parser.last_id is not None and self._session is not None:
                     answer = await self._resume(number, flight, parser, asking)
             except UpstreamError as error:
                 failure = error
-            except httpx2.HTTPError as error:
-                msg = f"upstream {self._name} broke its answer off: {_words(error)}; {DELIVERY_UNKNOWN}"
-                failure = UpstreamError(msg)
             asking.cancel_scope.cancel()
         if answer is None:
             msg = f"upstream {self._name} ended its answer without a result; {DELIVERY_UNKNOWN}"
@@ -347,6 +364,7 @@ class StreamablePeer:
             attempts += 1
             seconds = RESUME_SECONDS if parser.retry is None else parser.retry / 1000
             await anyio.sleep(min(seconds, MAX_LISTEN_SECONDS))
+            parser.begin()
             before = parser.last_id
             headers = {
                 **self._headers,
@@ -358,8 +376,9 @@ class StreamablePeer:
                     if response.status_code != 200:
                         return None
                     answer = await self._read_events(number, flight, response, parser, asking)
-            except NotSentError:
-                continue
+            except UpstreamError as error:
+                _log.debug("an answer was not resumed: %s", error)
+                answer = None
             if answer is not None:
                 return answer
             if parser.last_id != before:
@@ -413,18 +432,21 @@ class StreamablePeer:
     async def _listen(self) -> None:
         """Read the standing stream of the session until the peer is closed."""
         parser = EventParser()
-        delay = RESUME_SECONDS
+        delay = MIN_LISTEN_SECONDS
         with self._listening:
             async with anyio.create_task_group() as asking:
                 while self._fault is None:
+                    opened = anyio.current_time()
                     try:
                         if not await self._listen_once(parser, asking):
                             break
-                        delay = RESUME_SECONDS
                     except UpstreamError as error:
                         _log.debug("the standing stream of upstream %s: %s", self._name, error)
-                        delay = min(2 * delay, MAX_LISTEN_SECONDS)
-                    await anyio.sleep(delay if parser.retry is None else parser.retry / 1000)
+                    has_lasted = anyio.current_time() - opened >= LASTING_SECONDS
+                    asked = RESUME_SECONDS if parser.retry is None else parser.retry / 1000
+                    delay = MIN_LISTEN_SECONDS if has_lasted else delay
+                    await anyio.sleep(min(max(delay, asked), MAX_LISTEN_SECONDS))
+                    delay = min(2 * delay, MAX_LISTEN_SECONDS)
 
     async def _listen_first(self) -> None:
         """Let the standing stream come before requests: a server may ask there at once, or never."""
@@ -435,6 +457,7 @@ class StreamablePeer:
 
     async def _listen_once(self, parser: EventParser, asking: TaskGroup) -> bool:
         """Read one connection to its end; False where the server offers no such stream."""
+        parser.begin()
         headers = {**self._headers, "accept": "text/event-stream"}
         if parser.last_id is not None:
             headers["last-event-id"] = parser.last_id

@@ -14,7 +14,7 @@ from typing import Any
 
 MODERN = "2026-07-28"
 ERAS = sys.argv[1:] or ["handshake", "modern"]
-STATE = {"count": 0, "asked": 0, "tools": 1}
+STATE = {"count": 0, "asked": 0, "tools": 1, "id": 0}
 SCHEMA = {"type": "object"}
 WAITING: list[str] = []
 """Requests that came while an answer of the client was awaited."""
@@ -80,6 +80,9 @@ def progress(_: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
 
 
 def sample(arguments: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+    """Ask the client, once ``behind`` further calls are under way."""
+    while sum('"tools/call"' in line for line in WAITING) < arguments.get("behind", 0):
+        WAITING.append(sys.stdin.readline())
     return text(json.dumps(ask("sampling/createMessage", {"n": arguments.get("n")})))
 
 
@@ -113,6 +116,38 @@ def sleep(arguments: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
     return text("slept")
 
 
+def give_up(arguments: dict[str, Any], _: dict[str, Any]) -> dict[str, Any] | None:
+    """Wait until the call is cancelled; answer it all the same, or never."""
+    while '"notifications/cancelled"' not in (line := sys.stdin.readline()):
+        WAITING.append(line)
+    write_down("given up")
+    return text("late") if arguments.get("answers") else None
+
+
+def chat(_: dict[str, Any], __: dict[str, Any]) -> dict[str, Any]:
+    """Say something between two calls that are under way."""
+    while not any('"tools/call"' in line for line in WAITING):
+        WAITING.append(sys.stdin.readline())
+    send({"method": "notifications/message", "params": {"level": "info", "data": "private"}})
+    return text("said")
+
+
+def odd(arguments: dict[str, Any], _: dict[str, Any]) -> None:
+    """Answer in the words of the test."""
+    for line in arguments["lines"]:
+        sys.stdout.write(line.replace("<id>", str(STATE["id"])) + "\n")
+    sys.stdout.flush()
+
+
+def mutter(arguments: dict[str, Any], _: dict[str, Any]) -> None:
+    """Write to standard error, in parts, and end."""
+    for part in arguments["parts"]:
+        sys.stderr.buffer.write(bytes.fromhex(part))
+        sys.stderr.flush()
+        time.sleep(0.05)
+    os._exit(3)
+
+
 def show(arguments: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
     """Answer what arrived: the params, the process, a variable of the environment."""
     variable = os.environ.get(arguments.get("variable", ""))
@@ -127,6 +162,7 @@ TOOLS = {
     f.__name__: f
     for f in (count, die, hang, garbage, progress, sample, need, spawn, grow, sleep, show, refuse)
 }
+UNLISTED = {f.__name__: f for f in (give_up, chat, odd, mutter)}
 
 
 def initialize(params: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +193,7 @@ def list_tools(params: dict[str, Any]) -> dict[str, Any]:
     return page
 
 
-def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     if method == "initialize" and "handshake" in ERAS:
         return initialize(params)
     if method == "server/discover" and "modern" in ERAS:
@@ -168,7 +204,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {}
     if method == "tools/call":
         write_down(params["name"])
-        return TOOLS[params["name"]](params.get("arguments", {}), params)
+        return (TOOLS | UNLISTED)[params["name"]](params.get("arguments", {}), params)
     raise LookupError
 
 
@@ -180,13 +216,15 @@ def main() -> None:
         message = json.loads(line)
         if "method" not in message or "id" not in message:
             continue
+        STATE["id"] = message["id"]
         try:
             result = answer(message["method"], message.get("params", {}))
         except LookupError:
             error = {"code": -32601, "message": "no such method", "data": {"why": "raw"}}
             send({"id": message["id"], "error": error})
         else:
-            send({"id": message["id"], "result": result})
+            if result is not None:
+                send({"id": message["id"], "result": result})
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from servers.deployed.card import FORGET_SECONDS, Card, CardFile, EraFacts
 from servers.deployed.events import EventParser
 
 from deployed_workshop import (
-    MemoryChannel,
     calls_of,
     deployed,
     over_http,
@@ -116,30 +115,6 @@ async def test_a_dead_connection_shows_in_the_status_until_the_next_one(tmp_path
         assert reason == "upstream raw closed (exit status 3): out of luck"
         await one.call("count", {})
         assert server.status == (ServerStatus.READY, "")
-
-
-async def test_a_shared_servers_request_that_could_be_anyones_is_refused(tmp_path: Path) -> None:
-    calls = tmp_path / "calls"
-    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
-    async with deployed(tmp_path, raw=entry) as servers:
-        channels = [MemoryChannel(answers=[{}]), MemoryChannel(answers=[{}])]
-        texts: list[str] = []
-
-        async def call(tool: str, seconds: float, channel: MemoryChannel, key: str) -> None:
-            exchange = Exchange(channel=channel)
-            arguments = {"seconds": seconds}
-            reply = await session(servers, key=key).call(tool, arguments, exchange)
-            texts.append(reply.result.text)
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(call, "sleep", 0.5, channels[0], "1")
-            await until(lambda: calls_of(calls) == ["sleep"])
-            # Both wait in the same process by the time that the second one asks.
-            group.start_soon(call, "sample", 0.0, channels[1], "2")
-            group.start_soon(call, "sleep", 0.0, channels[0], "3")
-        assert [c.asked for c in channels] == [[], []]
-        refused = next(json.loads(text) for text in texts if text.startswith("{"))
-        assert refused["error"]["code"] == -32601
 
 
 async def test_a_subscription_at_a_modern_server_is_a_listening_stream(tmp_path: Path) -> None:

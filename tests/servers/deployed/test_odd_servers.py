@@ -1,0 +1,93 @@
+"""What a process may write that no one expects: secrets in pieces, ids of no request, half errors."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from astra_mcp.errors import BusyError, UpstreamError
+from servers.deployed.failures import in_words
+
+from deployed_workshop import deployed, raw_entry, session
+
+SECRET = "s3cr3t-välue-0123456789"
+_BYTES = SECRET.encode()
+_RESULT = '"result": {"content": [{"type": "text", "text": "fine"}]}'
+_FINE = f'{{"jsonrpc": "2.0", "id": <id>, {_RESULT}}}'
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [b"x" * 490 + _BYTES + b"\n"],
+        [b"x" * 490 + _BYTES],
+        [b"bad key " + _BYTES[:9], _BYTES[9:] + b"\n"],  # within a character
+        [b"bad key " + _BYTES[:4], _BYTES[4:]],
+        [_BYTES * (300_000 // len(_BYTES))],
+        [b"y" * 3000, _BYTES + b"z" * (500 - len(_BYTES) + 4)],
+    ],
+)
+async def test_a_secret_on_standard_error_is_blacked_out_wherever_it_is_cut(
+    tmp_path: Path, parts: list[bytes]
+) -> None:
+    async with deployed(tmp_path, raw=raw_entry(env={"KEY": SECRET})) as servers:
+        with pytest.raises(UpstreamError, match="exit status 3") as told:
+            await session(servers).call("mutter", {"parts": [p.hex() for p in parts]})
+    text = str(told.value)
+    assert not any(SECRET[i : i + 4] in text for i in range(len(SECRET) - 3))
+
+
+async def test_a_secret_in_garbage_is_blacked_out_wherever_it_is_cut(tmp_path: Path) -> None:
+    lines = ["x" * 110 + SECRET] * 200
+    async with deployed(tmp_path, raw=raw_entry(env={"KEY": SECRET})) as servers:
+        with pytest.raises(UpstreamError, match="no JSON-RPC, such as 'xxx") as told:
+            await session(servers).call("odd", {"lines": [*lines]})
+    assert SECRET[:4] not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"jsonrpc": "2.0", "id": "' + "9" * 5000 + '", "result": {}}',
+        '{"jsonrpc": "2.0", "id": ' + "9" * 5000 + ', "result": {}}',
+        '{"jsonrpc": "2.0", "id": true, "result": {}}',
+        json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "method": "notifications/progress",
+                "params": {"progressToken": "9" * 5000},
+            }
+        ),
+    ],
+)
+async def test_an_id_of_no_request_is_passed_over(tmp_path: Path, line: str) -> None:
+    async with deployed(tmp_path, raw=raw_entry()) as servers:
+        reply = await session(servers).call("odd", {"lines": [line, _FINE]})
+    assert reply.result.text == "fine"
+
+
+async def test_a_result_beside_an_error_of_null_is_a_result(tmp_path: Path) -> None:
+    line = _FINE.replace(_RESULT, f'{_RESULT}, "error": null')
+    async with deployed(tmp_path, raw=raw_entry()) as servers:
+        reply = await session(servers).call("odd", {"lines": [line]})
+        assert reply.result.text == "fine"
+        with pytest.raises(UpstreamError, match="answered tools/call with no object"):
+            await session(servers).call("odd", {"lines": ['{"id": <id>, "error": null}']})
+
+
+async def test_a_request_that_cannot_be_written_fails_in_words(tmp_path: Path) -> None:
+    async with deployed(tmp_path, raw=raw_entry()) as servers:
+        with pytest.raises(UpstreamError, match="upstream raw could not be asked"):
+            await session(servers).call("count", {"text": "\ud800"})
+
+
+def test_an_error_comes_out_of_a_task_groups_wrapping() -> None:
+    busy = BusyError("busy")
+    with pytest.raises(BusyError, match="busy"), in_words("raw"):
+        raise ExceptionGroup("outer", [ExceptionGroup("inner", [busy])])
+    two = ExceptionGroup("two", [busy, ValueError("x")])
+    with (
+        pytest.raises(UpstreamError, match=r"upstream raw could not .*ExceptionGroup"),
+        in_words("raw"),
+    ):
+        raise two

@@ -1,0 +1,166 @@
+"""One connection for many: whose a message of the server is, and how it heals."""
+
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+
+from astra_mcp.errors import UpstreamError
+from astra_mcp.exchange import Exchange
+from astra_mcp.types import JsonObject
+from servers.deployed import DeployedServers, flights
+from servers.deployed import session as sessions
+
+from deployed_workshop import (
+    MemoryChannel,
+    calls_of,
+    deployed,
+    over_http,
+    raw_entry,
+    session,
+    until,
+)
+from talkative_server import Recording, Talkative
+
+
+async def _call(
+    servers: DeployedServers, key: str, tool: str, arguments: JsonObject, channel: MemoryChannel
+) -> str:
+    exchange = Exchange(channel=channel)
+    return (await session(servers, key=key).call(tool, arguments, exchange)).result.text
+
+
+async def test_a_shared_servers_request_that_could_be_anyones_is_refused(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
+    channels = [MemoryChannel(answers=[{}]), MemoryChannel(answers=[{}])]
+    texts: list[str] = []
+    async with deployed(tmp_path, raw=entry) as servers:
+
+        async def ask() -> None:
+            texts.append(await _call(servers, "1", "sample", {"behind": 1}, channels[0]))
+
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                group.start_soon(ask)
+                await until(lambda: calls_of(calls) == ["sample"])
+                # The server asks once it has this call too.
+                assert await _call(servers, "2", "count", {}, channels[1]) == "1"
+    assert [c.asked for c in channels] == [[], []]
+    assert json.loads(texts[0])["error"]["code"] == -32601
+
+
+async def _give_up(servers: DeployedServers, calls: Path, arguments: JsonObject) -> None:
+    """Cancel a call of one caller, of which the server knows, with nothing else under way."""
+    server = servers.find("raw")
+    assert server is not None
+    assert await _call(servers, "1", "count", {}, MemoryChannel()) == "1"
+    await until(lambda: bool(server.tools))  # which are asked for when the connection opens
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(_call, servers, "1", "give_up", arguments, MemoryChannel())
+            await until(lambda: "give_up" in calls_of(calls))
+            group.cancel_scope.cancel()
+        await until(lambda: "given up" in calls_of(calls))
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_a_question_is_nobodys_while_an_abandoned_call_may_still_run(
+    tmp_path: Path, answers: bool
+) -> None:
+    calls = tmp_path / "calls"
+    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
+    async with deployed(tmp_path, raw=entry) as servers:
+        await _give_up(servers, calls, {"answers": answers})
+        other = MemoryChannel(answers=[{"role": "assistant"}])
+        said = json.loads(await _call(servers, "2", "sample", {}, other))
+    assert len(other.asked) == (1 if answers else 0)
+    assert ("result" in said) is answers
+
+
+async def test_an_abandoned_call_counts_for_a_bounded_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flights, "ABANDONED_SECONDS", 0.0)
+    calls = tmp_path / "calls"
+    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
+    async with deployed(tmp_path, raw=entry) as servers:
+        await _give_up(servers, calls, {})
+        other = MemoryChannel(answers=[{"role": "assistant"}])
+        assert "result" in json.loads(await _call(servers, "2", "sample", {}, other))
+
+
+async def test_a_log_message_that_could_be_about_anyones_call_reaches_nobody(
+    tmp_path: Path,
+) -> None:
+    calls = tmp_path / "calls"
+    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
+    channels = [MemoryChannel(), MemoryChannel()]
+    heard: list[str] = []
+    async with deployed(tmp_path, raw=entry) as servers:
+        listener = session(servers, key="3")
+        listener.watch(lambda method, _: heard.append(method))
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                nothing: JsonObject = {}
+                group.start_soon(_call, servers, "1", "chat", nothing, channels[0])
+                await until(lambda: calls_of(calls) == ["chat"])
+                await _call(servers, "2", "count", {}, channels[1])
+        assert [c.told for c in channels] == [[], []]
+        assert heard == []
+        await _call(servers, "1", "grow", {}, channels[0])
+        assert heard == ["notifications/resources/updated"]
+
+
+async def test_a_forgotten_session_is_opened_anew_without_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "RETRY_SECONDS", ())
+    talkative = Talkative()
+    app = Recording(talkative.server().streamable_http_app(json_response=True))
+    fresh = talkative.server().streamable_http_app(json_response=True)
+    async with (
+        over_http(app) as url,
+        deployed(tmp_path, raw={"url": url, "isolation": "shared"}) as servers,
+    ):
+        one = session(servers)
+        await one.call("count", {})
+        async with fresh.router.lifespan_context(fresh):
+            app.app = fresh
+            assert (await one.call("count", {})).result.text == "1"
+
+
+def test_no_pause_between_attempts_is_longer_than_half_a_second() -> None:
+    assert max(sessions.RETRY_SECONDS) <= 0.5
+    assert 3 <= sum(sessions.RETRY_SECONDS) <= 6
+
+
+async def test_a_call_under_way_is_not_cut_off_when_another_finds_the_session_forgotten(
+    tmp_path: Path,
+) -> None:
+    talkative = Talkative()
+    app = Recording(talkative.server().streamable_http_app(json_response=True))
+    fresh = talkative.server().streamable_http_app(json_response=True)
+    said: list[str] = []
+    async with (
+        over_http(app) as url,
+        deployed(tmp_path, raw={"url": url, "isolation": "shared"}) as servers,
+    ):
+        one, two = session(servers, key="1"), session(servers, key="2")
+
+        async def wait() -> None:
+            try:
+                await one.call("wait", {})
+            except UpstreamError as error:
+                said.append(str(error))
+
+        async with fresh.router.lifespan_context(fresh):
+            with anyio.fail_after(20):
+                async with anyio.create_task_group() as group:
+                    group.start_soon(wait)
+                    await talkative.waiting.wait()
+                    app.app = fresh
+                    assert (await two.call("count", {})).result.text == "1"
+                    assert said == []
+                    group.cancel_scope.cancel()
