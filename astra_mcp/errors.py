@@ -58,7 +58,17 @@ __all__ = [
     "UnknownNameError",
     "UpstreamError",
     "WorkerError",
+    "fault_words",
 ]
+
+_IN_JSON = {
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+"""What pydantic calls by the names of Python, by the kinds of its faults."""
 
 
 class AstraError(Exception):
@@ -197,3 +207,14 @@ class PortInUseError(GatewayError, OSError):
 
 class TransportError(AstraError):
     """A client could not reach the gateway, or did not understand its answer."""
+
+
+def fault_words(kind: str, message: str) -> str:
+    """Say what is wrong with a value in the words of JSON.
+
+    Args:
+        kind: Of one of pydantic's faults (``type``).
+        message: Its own words (``msg``).
+    """
+    wanted = _IN_JSON.get(kind)
+    return f"Input should be {wanted}" if wanted else message.removeprefix("Value error, ")

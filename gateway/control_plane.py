@@ -28,6 +28,7 @@ from astra_mcp.errors import (
     UnknownNameError,
     UpstreamError,
     WorkerError,
+    fault_words,
 )
 from gateway.client import RefusedError
 from gateway.episode import Episode
@@ -387,7 +388,9 @@ def _answer_errors(app: FastAPI) -> None:
 
     async def on_invalid(_: Request, error: Exception) -> JSONResponse:
         faults = error.errors() if isinstance(error, RequestValidationError) else ()
-        message = "; ".join(f"{'.'.join(map(str, f['loc']))}: {f['msg']}" for f in faults)
+        message = "; ".join(
+            f"{'.'.join(map(str, f['loc']))}: {fault_words(f['type'], f['msg'])}" for f in faults
+        )
         return _error(422, "invalid_request", message)
 
     async def on_http(request: Request, error: Exception) -> JSONResponse:

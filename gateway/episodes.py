@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import anyio
 
@@ -33,7 +34,7 @@ from gateway.calls import Turn
 from gateway.episode import Episode
 from gateway.naming import Route, routes_of
 from gateway.placement import new_episode_id, owner_of
-from gateway.preparation import Preparation, prepare_all
+from gateway.preparation import Preparation, is_held, prepare_all
 from gateway.protocol import (
     Catalog,
     EpisodeId,
@@ -99,6 +100,8 @@ class Episodes:
         self._generations: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._last_asked: dict[str, float] = {}
         self._ended: OrderedDict[str, Episode] = OrderedDict()
+        self._held: WeakKeyDictionary[Episode, tuple[Upstream, ...]] = WeakKeyDictionary()
+        """The servers of each episode, as the catalog had them when it came into memory."""
 
     # --- episodes proper -------------------------------------------------------------------------
 
@@ -153,6 +156,11 @@ class Episodes:
         if found is not None:
             self._last_asked[episode] = self._now()
         return found
+
+    def is_open(self, episode: str) -> bool:
+        """Tell whether an episode takes calls, in memory or parked; does not count as use."""
+        found = self._live.get(episode)
+        return found.is_open if found is not None else episode in self._parked
 
     def at_hand(self, episode: str) -> Episode:
         """Find an episode that :meth:`get` has brought into memory for this request.
@@ -238,13 +246,8 @@ class Episodes:
             UnknownNameError: There is no such server.
             UpstreamError: The server of an endpoint for one could not be started or reached.
         """
-        named = tuple(self._catalog.upstream(name) for name in servers)
-        if endpoint == ALL_SERVERS:
-            upstreams = await self._preparation.all_known(named)
-        else:
-            await prepare_all(named)
-            upstreams = named
-        shown = {u.name: u.version for u in upstreams}
+        upstreams = tuple(self._catalog.upstream(name) for name in servers)
+        await self._preparation.before_state(upstreams, of_all=endpoint == ALL_SERVERS)
         generation = self._generations.get((endpoint, caller), 0)
         retried = await self._find_retried(endpoint, caller, generation, call_id)
         if retried is not None:
@@ -265,7 +268,7 @@ class Episodes:
                 )
             known.expire_if_due()
             if known.is_open and (
-                self._preparation.is_shown(known.servers, shown)
+                is_held(self._held.get(known, ()), known.servers, upstreams)
                 or known.show(upstreams, qualify_all=endpoint == ALL_SERVERS)
             ):
                 self._last_asked[episode] = self._now()
@@ -323,10 +326,8 @@ class Episodes:
         states = [e for e in self._live.values() if e.endpoint is not None]
         idle = [e for e in states if not e.is_busy]
         if len(states) >= _MAX_INTERACTIVE and idle:
-            # Last those whose servers would lose what they hold.
-            await self._park(
-                min(idle, key=lambda e: (e.keeps_processes, self._last_asked.get(e.id, 0.0)))
-            )
+            asked = self._last_asked  # last are those whose servers would lose what they hold
+            await self._park(min(idle, key=lambda e: (e.keeps_processes, asked.get(e.id, 0.0))))
 
     def _open_interactive(
         self, episode: EpisodeId, endpoint: str, upstreams: Sequence[Upstream]
@@ -468,7 +469,9 @@ class Episodes:
             for u in upstreams
         }
         routes = routes_of(upstreams, qualify_all=opened.endpoint == ALL_SERVERS)
-        return Episode(opened=opened, routes=routes, turns=turns, file=file, now=self._now)
+        episode = Episode(opened=opened, routes=routes, turns=turns, file=file, now=self._now)
+        self._held[episode] = tuple(upstreams)
+        return episode
 
     def _key(self, episode: EpisodeId, server: str) -> str:
         return hmac.new(self._secret, f"{episode}\0{server}".encode(), "sha256").hexdigest()
@@ -477,7 +480,8 @@ class Episodes:
         record = self._read(episode)
         upstreams = self._servers_of(record)
         if record.ended is None and any(not u.tools for u in upstreams or ()):
-            await prepare_all(upstreams or ())
+            of_all = record.opened.endpoint == ALL_SERVERS
+            await self._preparation.before_state(upstreams or (), of_all=of_all)
             known = self._live.get(episode) or self._ended.get(episode)
             if known is not None:  # another request has restored it meanwhile
                 return known
@@ -510,6 +514,8 @@ class Episodes:
         changed = list(opened.servers)
         if upstreams is not None:
             changed = [u.name for u in upstreams if opened.servers[u.name] != u.version]
+            if opened.endpoint is not None:  # what a server lists by now matters where it was used
+                changed = [name for name in changed if record.past_calls(name)]
         file = RecordFile(self._folder, opened.id, self._sinks)
         self._parked.pop(opened.id, None)
         restored = self._assemble(opened, () if changed else upstreams or (), file, record)

@@ -5,6 +5,7 @@ Knows servers and deadlines; knows neither episodes nor callers.
 
 import logging
 from collections.abc import Mapping, Sequence
+from operator import is_
 
 import anyio
 from anyio.abc import TaskGroup
@@ -14,7 +15,7 @@ from astra_mcp.errors import UpstreamError
 from astra_mcp.types import ServerStatus
 from gateway.protocol import Upstream
 
-__all__ = ["Preparation", "prepare_all"]
+__all__ = ["Preparation", "is_held", "prepare_all"]
 
 PATIENCE_SECONDS = 3.0
 """So long a list of all servers waits for those that nobody knows yet."""
@@ -33,6 +34,25 @@ async def prepare_all(upstreams: Sequence[Upstream]) -> None:
         await upstreams[0].prepare()
     elif upstreams:
         await map_concurrently(lambda u: u.prepare(), upstreams, limit=len(upstreams))
+
+
+def is_held(
+    held: Sequence[Upstream], versions: Mapping[str, str], shown: Sequence[Upstream]
+) -> bool:
+    """Tell whether a state is held by the very servers that its endpoint shows, and lists what they list.
+
+    A server that was removed and put back is another one of the same name and version.
+
+    Args:
+        held: The servers of the state.
+        versions: Which the state shows, by name.
+        shown: What the endpoint shows now.
+    """
+    return (
+        len(held) == len(shown)
+        and all(map(is_, held, shown))
+        and all(versions.get(u.name) == u.version for u in shown)
+    )
 
 
 class Preparation:
@@ -62,18 +82,21 @@ class Preparation:
                 await done.wait()
         return tuple(u for u in upstreams if _is_known(u))
 
-    def is_shown(self, held: Mapping[str, str], shown: Mapping[str, str]) -> bool:
-        """Tell whether a state still fits its endpoint.
-
-        A state that holds a server which is being started, or failed to, goes on with it.
+    async def before_state(self, upstreams: Sequence[Upstream], *, of_all: bool) -> None:
+        """Prepare the servers that an episode or a state holds.
 
         Args:
-            held: Name to version of the state's servers.
-            shown: The same of the servers that the endpoint shows now.
+            upstreams: All of them.
+            of_all: It is the state of the endpoint of all servers: one that fails or is slow shows no tool
+                yet, and is held nevertheless, so that it can join later.
+
+        Raises:
+            UpstreamError: One could not be started or reached, and it is not that endpoint.
         """
-        return all(held.get(name) == version for name, version in shown.items()) and all(
-            name in shown or name in self._under_way or name in self._failed_at for name in held
-        )
+        if of_all:
+            await self.all_known(upstreams)
+        else:
+            await prepare_all(upstreams)
 
     def _begin(self, upstream: Upstream) -> anyio.Event:
         name = upstream.name

@@ -5,12 +5,13 @@ The consumer declares: ``Upstream``, ``Catalog`` and ``RecordSink`` are satisfie
 wire models below are shared by the control plane and its client.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, NewType, Protocol, Self, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from astra_mcp.exchange import SILENT, Exchange, Hear
 from astra_mcp.reward import JobItem, Reward
@@ -302,6 +303,14 @@ class SourceServers(_Wire):
     kind: Literal["servers"]
     names: Annotated[tuple[str, ...], Field(min_length=1)]
     prompt: str | None = None
+
+    @field_validator("names")
+    @classmethod
+    def _are_different(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+        if repeated:
+            raise ValueError(f"name each server once: {', '.join(repeated)} stands here repeatedly")
+        return names
 
 
 class DistractorRequest(_Wire):

@@ -23,7 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from astra_mcp import __version__
-from astra_mcp.errors import EpisodeEndedError, UnknownNameError
+from astra_mcp.errors import EpisodeEndedError, UnknownNameError, UpstreamError
 from astra_mcp.exchange import Cancellation, Channel, Era, Exchange
 from astra_mcp.mcp_bridge import McpRequest, answered, request_of, result_to_wire, tool_to_wire
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec
@@ -220,10 +220,21 @@ class Relay:
         self._news.add_session(target, caller, ctx.session)
 
     async def _discover(self, visit: Visit) -> JsonObject:
-        view = (await self._prepared(visit)).view
+        view = visit.view
+        capabilities: JsonObject = view.capabilities
+        try:
+            view = (await self._prepared(visit)).view
+            capabilities = view.capabilities
+        except UpstreamError as error:
+            if visit.request.http is not None:
+                raise
+            # Over lines the first request decides the era for good: a client that is refused here falls
+            # back to a handshake, which is refused as well. It is told the reason when it lists the tools.
+            _log.warning("%s", error)
+            capabilities.setdefault("tools", {"listChanged": True})
         found: JsonObject = {
             "supportedVersions": list(MODERN_PROTOCOL_VERSIONS),
-            "capabilities": view.capabilities,
+            "capabilities": capabilities,
             "_meta": {mcp_types.SERVER_INFO_META_KEY: view.server_info},
         }
         if view.instructions is not None:

@@ -10,6 +10,10 @@ from astra_mcp.reward import JobItem
 __all__ = ["FolderCatalog", "Published"]
 
 
+_MAX_NAMED = 12
+"""So many servers are named to who asks for another one."""
+
+
 class Published(Protocol):
     """What a catalog needs to know of a server."""
 
@@ -55,7 +59,8 @@ class FolderCatalog(Generic[Server]):
         Raises:
             UnknownNameError: There is none; names the closest ones.
         """
-        return _find(self._bundles, name, "environment")
+        hint = "`astra-mcp environments list` names all"
+        return _find(self._bundles, name, "environment", self._bundles, hint)
 
     def job(self, environment: str) -> tuple[JobItem, ...]:
         """The sub-tasks that an episode of the environment is scored on."""
@@ -75,14 +80,19 @@ class FolderCatalog(Generic[Server]):
         Raises:
             UnknownNameError: There is none; names the closest ones.
         """
-        return _find(self._servers, name, "server", besides)
+        names = sorted({*self._servers, *besides})
+        hint = "`GET /v1/servers` of a running gateway names all"
+        if len(names) <= _MAX_NAMED:
+            hint = f"there are {', '.join(names)}" if names else "there is none"
+        return _find(self._servers, name, "server", names, hint)
 
 
 Value = TypeVar("Value")
 
 
-def _find(known: Mapping[str, Value], name: str, what: str, besides: Iterable[str] = ()) -> Value:
-    if name in known:
-        return known[name]
-    names = [*known, *besides]
-    raise UnknownNameError.among(what, name, names, "`astra-mcp environments list` names all")
+def _find(
+    published: Mapping[str, Value], name: str, what: str, names: Iterable[str], hint: str
+) -> Value:
+    if name in published:
+        return published[name]
+    raise UnknownNameError.among(what, name, names, hint)

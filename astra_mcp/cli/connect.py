@@ -28,6 +28,7 @@ from gateway.presence import find_gateway
 from gateway.security import is_loopback
 from gateway.workers import FIRST, public_base
 from servers.bundled import bundled_folder
+from servers.deployed.config import read_entries
 
 __all__ = ["connect"]
 
@@ -40,7 +41,9 @@ def connect(
     *,
     server: Annotated[
         str | None,
-        typer.Option(help="One environment alone; without it, the gateway with all of them."),
+        typer.Option(
+            help="One environment or deployed server alone; without it, the gateway with all of them."
+        ),
     ] = None,
     url: Annotated[
         str | None,
@@ -125,7 +128,12 @@ def _entry(
         if settings.serve.mcp_config is not None:
             named += ["--mcp-config", str(settings.serve.mcp_config.expanduser().absolute())]
         return stdio_entry(form, GATEWAY_ENTRY, ["serve", "--stdio", *named], environment)
-    folder = find_bundle_folder(server, settings).absolute()
+    file = settings.serve.mcp_config
+    deployed = read_entries(file.expanduser()) if file is not None else {}
+    if file is not None and server in deployed:
+        named = ["--server", server, "--mcp-config", str(file.expanduser().absolute())]
+        return stdio_entry(form, server, ["serve", "--stdio", *named], environment)
+    folder = find_bundle_folder(server, settings, besides=deployed).absolute()
     # Folders of the settings may be named relative to where this command runs; clients run elsewhere.
     load_bundle(folder)
     is_bundled = folder.parent == bundled_folder()

@@ -2,6 +2,7 @@
 
 import secrets
 import signal
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -70,8 +71,13 @@ def run(
         raise typer.Exit(ExitCode.STOPPED)
 
 
-def find_bundle_folder(name: str, settings: Settings) -> Path:
+def find_bundle_folder(name: str, settings: Settings, *, besides: Iterable[str] = ()) -> Path:
     """Find the bundle that a person names: a published environment, or the path of a folder.
+
+    Args:
+        name: Of the environment, or a path.
+        settings: Name further folders.
+        besides: What else may have been meant.
 
     Raises:
         UnknownNameError: No environment has the name; names the closest ones.
@@ -84,7 +90,7 @@ def find_bundle_folder(name: str, settings: Settings) -> Path:
     if name in known:
         return known[name]
     otherwise = "`astra-mcp environments list` names all; a folder is named by a path, as ./NAME"
-    raise UnknownNameError.among("environment", name, known, otherwise)
+    raise UnknownNameError.among("environment", name, [*known, *besides], otherwise)
 
 
 def _refuse_http_options(**given: object) -> None:

@@ -253,7 +253,7 @@ async def _follow(file: Path, seen: tuple[int, bytes] | None, servers: DeployedS
         except ConfigError as error:
             _log.error("the servers stay as they were: %s", error)
         else:
-            _log.warning("%s was read again: %d servers", file, len(servers.upstreams()))
+            _log.info("%s was read again: %d servers", file, len(servers.upstreams()))
 
 
 def _stamp(file: Path, before: tuple[int, bytes] | None = None) -> tuple[int, bytes] | None:

@@ -4,6 +4,9 @@ The format that desktop clients use, with a few keys of our own. Secrets come as
 environment and never appear in a message. Reads a file; starts nothing.
 """
 
+import codecs
+import difflib
+import json
 import logging
 import os
 import re
@@ -16,7 +19,7 @@ from urllib.parse import urlsplit
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from astra_mcp.errors import ConfigError
+from astra_mcp.errors import ConfigError, fault_words
 from astra_mcp.types import canonical_json
 from servers.deployed.messages import as_object
 from servers.deployed.session_folder import SESSION_DIR
@@ -121,10 +124,12 @@ def read_entries(path: Path, environ: Mapping[str, str] | None = None) -> dict[s
 
 def parse_entries(text: bytes, path: Path, environ: Mapping[str, str]) -> dict[str, Entry]:
     """Read the servers of a file's text; see :func:`read_entries`."""
+    text = text.removeprefix(codecs.BOM_UTF8)
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise ConfigError(f"{path} is no JSON: {error}") from None
+    _refuse_repeated_keys(path, text)
     members = as_object(document)
     servers = as_object(members.get("mcpServers")) if members is not None else None
     if servers is None:
@@ -140,9 +145,30 @@ def parse_entries(text: bytes, path: Path, environ: Mapping[str, str]) -> dict[s
         if not entry.server.disabled:
             entries[entry.name] = entry
     if foreign:
-        named = "; ".join(f"{name}: {', '.join(keys)}" for name, keys in foreign.items())
+        named = "; ".join(
+            f"{name}: {', '.join(map(_with_closest, keys))}" for name, keys in foreign.items()
+        )
         _log.warning("%s: keys that are not known here are passed over (%s)", path, named)
     return entries
+
+
+def _refuse_repeated_keys(path: Path, text: bytes) -> None:
+    """Of two members with one name JSON keeps the last, so that a server would vanish without a word."""
+
+    def check(members: list[tuple[str, object]]) -> None:
+        seen: set[str] = set()
+        for key, _ in members:
+            if key in seen:
+                raise ConfigError(f"{path}: the key {key!r} stands twice in one object: rename one")
+            seen.add(key)
+
+    json.loads(text, object_pairs_hook=check)
+
+
+def _with_closest(key: str) -> str:
+    """Name a key that is not known, and the one of ours that may have been meant."""
+    close = difflib.get_close_matches(key, list(ServerEntry.model_fields), n=1, cutoff=0.8)
+    return f"{key} (did you mean {close[0]}?)" if close else key
 
 
 def _entry(path: Path, name: str, raw: object, environ: Mapping[str, str]) -> Entry:
@@ -153,11 +179,14 @@ def _entry(path: Path, name: str, raw: object, environ: Mapping[str, str]) -> En
             "a letter or digit first and last"
         )
         raise ConfigError(msg)
+    if "__" in name:
+        msg = f"{where}: `__` separates server and tool in the names of tools: rename the server"
+        raise ConfigError(msg)
     try:
         server = ServerEntry.model_validate(raw, strict=False)
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(map(str, e['loc'])) or 'entry'}: {e['msg'].removeprefix('Value error, ')}"
+            f"{'.'.join(map(str, e['loc'])) or 'entry'}: {fault_words(e['type'], e['msg'])}"
             for e in error.errors(include_url=False, include_input=False)
         )
         raise ConfigError(f"{where}: {faults}") from None

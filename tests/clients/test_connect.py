@@ -292,3 +292,20 @@ def test_merging_changes_one_entry_and_nothing_else(
     merged, is_changed = merge_entry(file, read_config(file), "mcpServers", entry)
     assert is_changed
     assert merged == {**document, "mcpServers": {**others, "mine": entry.config}}
+
+
+def test_a_deployed_server_of_the_settings_is_connected_by_its_name(
+    connect: Connect, tmp_path: Path
+) -> None:
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"quay": {"command": "quay"}}}))
+    settings = tmp_path / "work" / "astra.toml"
+    settings.write_text(f'[serve]\nmcp_config = "{file}"\n')
+    config = written(connect("claude-desktop", "--server", "quay", "--json"))["config"]
+    [(name, entry)] = config["mcpServers"].items()
+    assert name == "quay"
+    words = ["serve", "--stdio", "--server", "quay", "--mcp-config", str(file)]
+    assert entry["args"][-len(words) :] == words
+    wrong = connect("claude-desktop", "--server", "quaj", "--json")
+    assert wrong.exit_code != 0
+    assert "quay" in wrong.output

@@ -57,6 +57,10 @@ def test_an_unknown_name_is_answered_with_the_closest(catalog: FolderCatalog[Nam
         catalog.upstream("tide-table")
     with pytest.raises(UnknownNameError, match="environments list"):
         catalog.bundle("zzz")
+    with pytest.raises(UnknownNameError, match="there are air-quality, notes, tide-tables"):
+        catalog.upstream("zzz", besides=["notes"])
+    with pytest.raises(UnknownNameError, match="GET /v1/servers"):
+        catalog.upstream("zzz", besides=[f"q{n}" for n in range(20)])
 
 
 def test_two_environments_of_one_name_are_refused() -> None:

@@ -64,6 +64,8 @@ class Ferry:
             await self.may_start.wait()
         if self.fault:
             raise UpstreamError(self.fault)
+        if not self.tools:
+            self.version += " with tools"
         schema: dict[str, Any] = {"type": "object", "properties": {}}
         self.tools = tuple(ToolSpec(name=n, input_schema=schema) for n in ("cross", "ask"))
 

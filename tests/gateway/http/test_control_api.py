@@ -113,6 +113,9 @@ async def test_an_empty_or_oversized_batch_is_refused(open_gateway: Any, count: 
         ({"source": COINS, "limits": {"calls": 0}}, "limits.calls"),
         ({"seed": 1}, "source"),
         ([], "body"),
+        ([], "should be an object"),
+        ({"source": {"kind": "servers", "names": "coins"}}, "should be a list"),
+        ({"source": {"kind": "servers", "names": ["b", "a", "b"]}}, "name each server once: b "),
     ],
 )
 async def test_a_wrong_request_is_422_and_the_field_is_named(

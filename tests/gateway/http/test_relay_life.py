@@ -10,7 +10,7 @@ import anyio
 import httpx
 import mcp_types as types
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from astra_mcp.cli.listening import bind, listen, url_of
@@ -73,6 +73,52 @@ async def test_a_client_on_standard_input_and_output_reaches_everything_of_a_ser
             prompt = await client.get_prompt("greet", {"whom": "Bo"})
             assert isinstance(prompt.messages[0].content, types.TextContent)
             assert prompt.messages[0].content.text == "Hello Bo"
+
+
+def _over_stdio(folder: Path, servers: dict[str, Any], *options: str) -> StdioServerParameters:
+    """Start a gateway of these deployed servers as a desktop client does."""
+    (folder / "notes.py").write_text(NOTES)
+    config = folder / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": servers}))
+    started = ["serve", "--stdio", *options, "--mcp-config", str(config)]
+    return StdioServerParameters(
+        command=sys.executable,
+        args=["-P", "-m", "astra_mcp", *started],
+        env={**os.environ, "ASTRA_MCP_HOME": str(folder / "home")},
+    )
+
+
+@pytest.mark.parametrize("mode", ["auto", LEGACY, MODERN])
+async def test_one_entry_that_is_wrong_breaks_no_other_server(tmp_path: Path, mode: Any) -> None:
+    servers: dict[str, Any] = {
+        "dead": {"command": "false"},
+        "notes": {"command": sys.executable, "args": ["-P", str(tmp_path / "notes.py")]},
+    }
+    command = _over_stdio(tmp_path, servers)
+    with anyio.fail_after(60):
+        async with Client(stdio_client(command), mode=mode, cache=None) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert "notes__say" in names
+            for _ in range(2):
+                said = await client.call_tool("notes__say", {"text": "hi"})
+                assert (str(getattr(said.content[0], "text", "")), said.is_error) == ("hi", False)
+            # An environment answers wrong arguments with a result of its own.
+            asked = await client.call_tool("tour-rebooking__find_booking", {"nonsense": 1})
+            assert "nonsense" in str(asked.content)
+
+
+@pytest.mark.parametrize("mode", ["auto", MODERN])
+async def test_a_client_that_begins_in_2026_is_told_why_a_server_cannot_be_started(
+    tmp_path: Path, mode: Any
+) -> None:
+    command = _over_stdio(tmp_path, {"wrong": {"command": "/no/such"}}, "--server", "wrong")
+    with anyio.fail_after(60):
+        async with Client(stdio_client(command), mode=mode, cache=None) as client:
+            for _ in range(2):
+                with pytest.raises(MCPError, match="upstream wrong cannot be started"):
+                    await client.list_tools()
+            with pytest.raises(MCPError, match="upstream wrong cannot be started"):
+                await client.call_tool("say", {"text": "hi"})
 
 
 class Clock:

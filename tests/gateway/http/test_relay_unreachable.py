@@ -2,12 +2,15 @@
 
 import json
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+
+from deployed_workshop import RAW_SERVER
 
 MODERN_HEADERS = {
     "accept": "application/json, text/event-stream",
@@ -50,3 +53,17 @@ async def test_a_server_that_cannot_be_reached_says_why(
         body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
         answer = await http.post(url, json=body, headers={"accept": MODERN_HEADERS["accept"]})
         assert "upstream gone cannot be reached" in answer.text
+
+
+async def test_at_the_endpoint_of_all_one_that_cannot_be_reached_breaks_no_other(
+    unreachable: int, era: str, sdk: Any, tmp_path: Path, start_serve: Callable[..., Any]
+) -> None:
+    config = tmp_path / "servers.json"
+    raw = {"command": sys.executable, "args": ["-S", str(RAW_SERVER)]}
+    servers = {"gone": {"url": f"http://127.0.0.1:{unreachable}/mcp"}, "raw": raw}
+    config.write_text(json.dumps({"mcpServers": servers}))
+    gateway = start_serve(tmp_path / "home", "--mcp-config", str(config))
+    async with sdk(f"{gateway.url}/mcp?caller=ann", era) as client:
+        for expected in ("1", "2"):
+            result = await client.call_tool("raw__count", {})
+            assert [block.text for block in result.content] == [expected]

@@ -268,6 +268,17 @@ async def test_a_broken_file_leaves_the_servers_as_they_are(
         assert (await one.call("count", {})).result.text == "3"
 
 
+async def test_that_the_file_was_read_again_is_no_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    async with deployed(tmp_path, raw=raw_entry()):
+        write_config(tmp_path, raw=raw_entry(), other=raw_entry())
+        await until(lambda: any("was read again: 2" in message for message in caplog.messages))
+    [record] = [r for r in caplog.records if "was read again" in r.getMessage()]
+    assert record.levelname == "INFO"
+
+
 # --- mounted servers ------------------------------------------------------------------------------
 
 

@@ -142,3 +142,43 @@ def test_a_missing_variable_is_named_and_its_neighbours_value_is_not(tmp_path: P
         read_entries(file, {"GIVEN": "hidden-value"})
     assert "hidden-value" not in str(told.value)
     assert json.loads(file.read_text())["mcpServers"]["one"]["env"]["A"] in file.read_text()
+
+
+def test_a_key_that_stands_twice_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    entry = json.dumps(STDIO)
+    file.write_text(f'{{"mcpServers": {{"quay": {entry}, "quay": {entry}}}}}')
+    with pytest.raises(ConfigError, match="'quay' stands twice"):
+        read_entries(file)
+
+
+def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
+    file = write_config(tmp_path, quay=STDIO)
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert list(read_entries(file)) == ["quay"]
+
+
+def test_a_mistyped_key_of_ours_is_told_with_the_closest_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    read_entries(write_config(tmp_path, quay={**STDIO, "isolaton": "shared", "icon": "x"}))
+    assert "isolaton (did you mean isolation?)" in caplog.text
+    assert "icon, isolaton" in caplog.text
+
+
+def test_a_name_that_holds_the_separator_of_tool_names_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'a__b': `__` separates server and tool"):
+        read_entries(write_config(tmp_path, a__b=STDIO))
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (7, "entry: Input should be an object"),
+        ({**STDIO, "args": "x"}, "args: Input should be a list"),
+        ({**STDIO, "env": []}, "env: Input should be an object"),
+    ],
+)
+def test_faults_are_told_in_the_words_of_json(entry: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read_entries(write_config(tmp_path, quay=entry))
