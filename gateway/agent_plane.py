@@ -159,7 +159,7 @@ class AgentPlane:
                 serve(json_answers=False) as self._streaming,
                 anyio.create_task_group() as group,
             ):
-                group.start_soon(self._sessions.end_idle, self._end_idle)
+                group.start_soon(self._sessions.end_idle, self._end_idle, self._is_over)
                 try:
                     yield self
                 finally:
@@ -309,6 +309,9 @@ class AgentPlane:
                 version=arrival.introduction.version,
                 capabilities=arrival.introduction.capabilities,
             )
+
+    def _is_over(self, target: Target) -> bool:
+        return isinstance(target, EpisodeTarget) and not self._episodes.is_open(target.id)
 
     async def _end_idle(self, session: Session) -> None:
         """End a session that nobody uses, as its client would have."""

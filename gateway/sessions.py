@@ -15,9 +15,11 @@ from astra_mcp.exchange import Cancellation
 from astra_mcp.types import JsonValue
 from gateway.targets import Target
 
-__all__ = ["Session", "Sessions"]
+__all__ = ["OVER_SECONDS", "Session", "Sessions"]
 
 IDLE_SECONDS = 1800.0
+OVER_SECONDS = 60.0
+"""A session of an episode that is over may be used for so long still, for retries."""
 MAX_SESSIONS = 10_000
 _ROUND_SECONDS = 5.0
 
@@ -120,23 +122,37 @@ class Sessions:
         session.num_held -= 1
         session.last_used = self._now()
 
-    def idle(self) -> tuple[Session, ...]:
-        """Name the sessions that nobody has used for too long, and those of which there are too many."""
-        due = self._now() - self._idle_seconds
+    def idle(self, is_over: Callable[[Target], bool] = lambda _: False) -> tuple[Session, ...]:
+        """Name the sessions that nobody has used for too long, and those of which there are too many.
+
+        Args:
+            is_over: Tells the endpoints that take no more calls; their sessions are idle sooner.
+        """
+        now = self._now()
+        due, due_where_over = now - self._idle_seconds, now - OVER_SECONDS
         surplus = len(self._open) - self._max_sessions
         unused = sorted(
             (s for s in self._open.values() if not s.num_held), key=lambda s: s.last_used
         )
-        return tuple(s for place, s in enumerate(unused) if place < surplus or s.last_used <= due)
+        return tuple(
+            s
+            for place, s in enumerate(unused)
+            if place < surplus
+            or s.last_used <= due
+            or (s.last_used <= due_where_over and is_over(s.target))
+        )
 
-    async def end_idle(self, end: Callable[[Session], Awaitable[None]]) -> None:
+    async def end_idle(
+        self, end: Callable[[Session], Awaitable[None]], is_over: Callable[[Target], bool]
+    ) -> None:
         """End idle sessions until cancelled.
 
         Args:
             end: Ends one where it was opened; the session is forgotten here before.
+            is_over: Tells the endpoints that take no more calls.
         """
         while True:
             await anyio.sleep(min(_ROUND_SECONDS, self._idle_seconds))
-            for session in self.idle():
+            for session in self.idle(is_over):
                 self.remove(session.id)
                 await end(session)

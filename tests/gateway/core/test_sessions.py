@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from gateway.protocol import EpisodeId
-from gateway.sessions import Session, Sessions
+from gateway.sessions import OVER_SECONDS, Session, Sessions
 from gateway.targets import EpisodeTarget, InteractiveTarget
 
 HERE, THERE = InteractiveTarget(None), EpisodeTarget(EpisodeId("0" * 32))
@@ -89,6 +89,20 @@ async def test_idle_sessions_are_ended_by_whoever_opened_them() -> None:
             ended.append(session.id)
             group.cancel_scope.cancel()
 
-        group.start_soon(sessions.end_idle, end)
+        group.start_soon(sessions.end_idle, end, lambda _: False)
     assert ended == ["a"]
     assert len(sessions) == 0
+
+
+def test_a_session_of_an_episode_that_is_over_is_idle_sooner() -> None:
+    time = [0.0]
+    sessions = Sessions(idle_seconds=1000.0, now=lambda: time[0])
+    session, other = (
+        sessions.add(name, where, caller="", version="2025-11-25", capabilities={})
+        for name, where in (("a", HERE), ("b", THERE))
+    )
+    time[0] = OVER_SECONDS - 1
+    assert sessions.idle(lambda target: target == HERE) == ()
+    time[0] = OVER_SECONDS
+    assert sessions.idle(lambda target: target == HERE) == (session,)
+    assert other not in sessions.idle(lambda _: False)
