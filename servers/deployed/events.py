@@ -8,6 +8,10 @@ from servers.deployed.messages import MAX_MESSAGE_BYTES
 __all__ = ["Event", "EventParser"]
 
 
+MAX_RETRY_DIGITS = 7
+"""Of the milliseconds to wait before connecting again; who asks for more than some hours is not heard."""
+
+
 @dataclass(slots=True)
 class Event:
     """One event, as far as MCP uses it."""
@@ -29,8 +33,15 @@ class EventParser:
         self._kind = ""
         self._data: list[str] = []
         self._size = 0
+        self._id: str | None = None
         self.last_id: str | None = None
         self.retry: int | None = None
+
+    def begin(self) -> None:
+        """Begin with another connection: of an event that broke off nothing stays."""
+        self._rest = bytearray()
+        self._ended_with_cr = False
+        self._kind, self._data, self._size, self._id = "", [], 0, self.last_id
 
     def feed(self, chunk: bytes) -> list[Event]:
         """Take a chunk.
@@ -70,8 +81,8 @@ class EventParser:
             case b"event":
                 self._kind = text
             case b"id" if "\0" not in text:
-                self.last_id = text
-            case b"retry" if text.isdecimal():
+                self._id = text
+            case b"retry" if text.isdecimal() and len(text) <= MAX_RETRY_DIGITS:
                 self.retry = int(text)
             case _:
                 pass
@@ -80,4 +91,5 @@ class EventParser:
     def _finish(self) -> Event | None:
         kind, data, had_data = self._kind or "message", "\n".join(self._data), bool(self._data)
         self._kind, self._data, self._size = "", [], 0
+        self.last_id = self._id
         return Event(kind, data, self.last_id, self.retry) if had_data else None

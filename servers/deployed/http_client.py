@@ -49,7 +49,7 @@ class HttpLink:
 
     @property
     def url(self) -> httpx2.URL:
-        """Where the server is, after redirects within its origin."""
+        """Where the server is, as configured."""
         return self._url
 
     async def send(
@@ -69,6 +69,7 @@ class HttpLink:
 
         Raises:
             httpx2.HTTPError: The connection failed.
+            httpx2.InvalidURL: It was redirected to what is no URL.
         """
         pool = self._pool or await self._open()
         for _ in range(MAX_REDIRECTS):
@@ -80,14 +81,12 @@ class HttpLink:
                 extensions=_TIMEOUTS,
             )
             response = await pool.handle_async_request(request)
+            response.request = request
             target = self._redirected(request.url, response)
             if target is None:
                 return response
             await response.aclose()
-            if url is None:
-                self._url = target
-            else:
-                url = target
+            url = target  # for this request alone: it may belong to one session
         raise UpstreamError(f"{self._url.host} redirects in a circle")
 
     def is_same_origin(self, url: httpx2.URL) -> bool:

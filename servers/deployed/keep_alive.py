@@ -57,13 +57,13 @@ class KeepAliveTransport(httpx2.AsyncBaseTransport):
         wire = self._rested() or await self._connect(request)
         is_answered = False
         try:
-            await wire.send(_head(request) + body)
+            answer = await wire.send(_head(request) + body)
             is_answered = True
         finally:
             if not is_answered:
                 wire.close()
         return httpx2.Response(
-            wire.status, headers=wire.headers, stream=_Body(self, wire), request=request
+            answer.status, headers=answer.headers, stream=_Body(self, wire), request=request
         )
 
     def rest(self, wire: "_Wire") -> None:
@@ -129,12 +129,21 @@ class _Body(httpx2.AsyncByteStream):
             self._transport.rest(wire)
 
 
-class _Wire(asyncio.Protocol):
-    """One connection, with one request at a time."""
+class _Answer:
+    """The head of an answer; no later byte of its connection changes it."""
+
+    __slots__ = ("headers", "status")
 
     def __init__(self) -> None:
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
+
+
+class _Wire(asyncio.Protocol):
+    """One connection, with one request at a time."""
+
+    def __init__(self) -> None:
+        self._answer = _Answer()
         self._transport: asyncio.Transport | None = None
         self._parts: deque[bytes] = deque()
         self._held = 0
@@ -157,7 +166,7 @@ class _Wire(asyncio.Protocol):
             and not self._transport.is_closing()
         )
 
-    async def send(self, request: bytes) -> None:
+    async def send(self, request: bytes) -> _Answer:
         """Send a request, and wait for the head of its answer."""
         if self._transport is None or self._transport.is_closing():
             raise httpx2.ConnectError("the connection was closed before the request")
@@ -168,6 +177,7 @@ class _Wire(asyncio.Protocol):
         self._transport.write(request)
         while not self._has_head:
             await self._move()
+        return self._answer
 
     async def body(self) -> AsyncGenerator[bytes]:
         """Give the body in the pieces in which it came."""
@@ -212,6 +222,8 @@ class _Wire(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._fail(f"the server answered what is no HTTP ({error})")
+        except httptools.HttpParserUpgrade:
+            self._fail("the server changes to another protocol, for which it was not asked")
         if not self._has_head and self._head_bytes > MAX_HEAD_BYTES:
             self._fail(f"the head of the answer has more than {MAX_HEAD_BYTES >> 10} KiB")
         if self._held > HIGH_WATER_BYTES and self._transport is not None and not self._is_over:
@@ -235,23 +247,31 @@ class _Wire(asyncio.Protocol):
     # --- httptools -------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        self.headers = []
+        if self._is_over:  # the answer stands; what came with it belongs to nothing
+            self._fail("the server answered more than it was asked")
+            return
+        self._answer = _Answer()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers.append((name, value))
+        if not self._is_over:
+            self._answer.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        self.status = self._parser.get_status_code()
-        self._has_head = self.status >= 200
-        names = {name.lower() for name, _ in self.headers}
+        if self._is_over:
+            return
+        self._answer.status = self._parser.get_status_code()
+        self._has_head = self._answer.status >= 200
+        names = {name.lower() for name, _ in self._answer.headers}
         self._ends_with_connection = not names & {b"content-length", b"transfer-encoding"}
 
     def on_body(self, body: bytes) -> None:
+        if self._is_over:
+            return
         self._parts.append(body)
         self._held += len(body)
 
     def on_message_complete(self) -> None:
-        if not self._has_head:
+        if self._is_over or not self._has_head:
             return  # 100 Continue and its like
         self._is_over = True
         if not self._parser.should_keep_alive():

@@ -56,6 +56,8 @@ class SseWire:
         except httpx2.HTTPError as error:
             words = str(error) or type(error).__name__
             raise NotSentError(f"upstream {name} cannot be reached: {words}") from None
+        except httpx2.InvalidURL as error:
+            raise UpstreamError(f"upstream {name} redirects to no URL: {error}") from None
         wire = cls(link, response, headers)
         is_open = False
         try:
@@ -86,6 +88,8 @@ class SseWire:
             raise UpstreamError(f"did not take a message in {SEND_SECONDS:.0f} s") from None
         except httpx2.HTTPError as error:
             raise UpstreamError(f"broke the connection: {error or type(error).__name__}") from None
+        except httpx2.InvalidURL as error:
+            raise UpstreamError(f"redirects to no URL: {error}") from None
         if response.status_code >= 300:
             raise UpstreamError(f"answered HTTP {response.status_code} to a message")
 
@@ -113,7 +117,12 @@ class SseWire:
             raise UpstreamError(
                 f"upstream {name} speaks neither Streamable HTTP nor the old SSE transport"
             )
-        endpoint = self._link.url.join(event.data)
+        try:
+            endpoint = self._response.request.url.join(event.data)
+        except httpx2.InvalidURL as error:
+            raise UpstreamError(
+                f"upstream {name} names no URL to send messages to: {error}"
+            ) from None
         if not self._link.is_same_origin(endpoint):
             raise UpstreamError(
                 f"upstream {name} wants messages sent to another host, which is refused"

@@ -342,17 +342,22 @@ class StreamablePeer:
     ) -> JsonObject | None:
         answer: JsonObject | None = None
         with anyio.CancelScope() as draining:
-            async for chunk in response.aiter_bytes():
-                for event in parser.feed(chunk):
-                    message = parse_message(event.data) if answer is None else None
-                    if message is None:
-                        continue
-                    if isinstance(message.get("method"), str):
-                        self._take(message, flight, asking)
-                        await flight.deliver()
-                    elif self._flights.find(message.get("id")) is flight:
-                        answer = message
-                        draining.deadline = anyio.current_time() + DRAIN_SECONDS
+            try:
+                async for chunk in response.aiter_bytes():
+                    for event in parser.feed(chunk):
+                        message = parse_message(event.data) if answer is None else None
+                        if message is None:
+                            continue
+                        if isinstance(message.get("method"), str):
+                            self._take(message, flight, asking)
+                            await flight.deliver()
+                        elif self._flights.find(message.get("id")) is flight:
+                            answer = message
+                            draining.deadline = anyio.current_time() + DRAIN_SECONDS
+            except (httpx2.HTTPError, UpstreamError) as error:
+                if answer is None:
+                    raise
+                _log.debug("upstream %s broke off after its answer: %r", self._name, error)
         return answer
 
     async def _resume(

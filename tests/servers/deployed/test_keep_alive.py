@@ -235,6 +235,49 @@ async def test_bytes_that_nobody_asked_for_answer_no_later_request() -> None:
         await second.aclose()
 
 
+@pytest.mark.parametrize(
+    "further",
+    [
+        b"HTTP/1.1 404 Gone\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 307 There\r\nlocation: /x\r\ncontent-length: 1\r\n\r\nx",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil",
+        b"HTTP/1.1 101 Other\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nx-evil: 1",
+        b"garbage",
+        b"H",
+    ],
+)
+@pytest.mark.parametrize("closes", [False, True])
+async def test_what_comes_behind_an_answer_changes_nothing_of_it(
+    further: bytes, closes: bool
+) -> None:
+    async def answer(stream: SocketStream, number: int) -> bool:
+        del number
+        close = b"connection: close\r\n" if closes else b""
+        head = b"HTTP/1.1 200 OK\r\nx-good: 1\r\n" + close + b"content-length: 4\r\n\r\n"
+        await stream.send(head + b"good" + further)
+        return True
+
+    async with scripted(answer) as server, transport() as sending:
+        for _ in range(2):
+            response = await sending.handle_async_request(server.request())
+            assert (response.status_code, await read(response)) == (200, b"good")
+            assert "x-good" in response.headers
+            assert not {"x-evil", "location", "upgrade"} & set(response.headers)
+        assert server.connections == 2
+
+
+async def test_a_change_of_the_protocol_is_refused_with_words() -> None:
+    async def answer(stream: SocketStream, number: int) -> bool:
+        del number
+        await stream.send(b"HTTP/1.1 101 Other\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n")
+        return True
+
+    async with scripted(answer) as server, transport() as sending:
+        with pytest.raises(httpx2.RemoteProtocolError, match="another protocol"):
+            await sending.handle_async_request(server.request())
+
+
 async def test_a_reader_that_lags_behind_holds_the_server_back() -> None:
     sent = 0
     total = 64 * HIGH_WATER_BYTES
