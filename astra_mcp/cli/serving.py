@@ -77,6 +77,7 @@ async def serve_gateway(
     rules = rules_of(settings, control_key, listener)
     stop = Stop()
     async with (
+        hear_signals(stop),  # to the very end: one that nobody hears would break the release off
         _tracing(seat),
         open_gateway(
             settings,
@@ -86,7 +87,6 @@ async def serve_gateway(
             readiness=lambda: ["it is stopping"] if stop.asked.is_set() else [],
         ) as (catalog, app),
         listen(app, listener) as listening,
-        hear_signals(stop),
         anyio.create_task_group() as group,
     ):
         if watch is not None:

@@ -26,6 +26,8 @@ from gateway.record import record_path
 NUM_EPISODES = 24
 CALLS_AFTERWARDS = 3
 ROLL_SECONDS = 90.0
+PATIENT = ("ASTRA_MCP_SANDBOX__HARD_SECONDS", "60")
+"""So long a process may stand still before its call counts as one that hangs."""
 PURSE = EpisodeRequest.model_validate(
     {"source": {"kind": "environment", "name": "purse"}, "limits": {"calls": None}}
 )
@@ -92,8 +94,13 @@ async def test_a_rolling_restart_under_load_answers_every_call_exactly_once(
 
 @pytest.mark.parametrize("insist", [False, True], ids=["once", "twice"])
 async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
-    start_serve: Any, counter_bundle: Path, tmp_path: Path, insist: bool
+    start_serve: Any,
+    counter_bundle: Path,
+    tmp_path: Path,
+    insist: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv(*PATIENT)
     running = start_serve(tmp_path / "home", "--environments", str(counter_bundle))
     answers: list[int] = []
     async with (
@@ -104,7 +111,7 @@ async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
         agent = EpisodeClient(created.mcp_url, control.http, reconnect_seconds=0)
         assert total(await agent.call("add", {"amount": 1}, call_id="first")) == 1
         below = psutil.Process(running.process.pid).children(recursive=True)
-        held = max(below, key=lambda process: process.create_time())
+        held = max(below, key=lambda process: (process.create_time(), process.pid))
         held.suspend()
 
         async def call() -> None:
@@ -139,8 +146,13 @@ async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
 
 @pytest.mark.parametrize("insist", [False, True], ids=["once", "twice"])
 async def test_workers_that_stop_refuse_requests_until_the_last_of_them_has_finished(
-    start_serve: Any, counter_bundle: Path, tmp_path: Path, insist: bool
+    start_serve: Any,
+    counter_bundle: Path,
+    tmp_path: Path,
+    insist: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv(*PATIENT)
     running = start_serve(
         tmp_path / "home", "--workers", "2", "--environments", str(counter_bundle)
     )
@@ -155,7 +167,7 @@ async def test_workers_that_stop_refuse_requests_until_the_last_of_them_has_fini
         agent = EpisodeClient(one.mcp_url, control.http, reconnect_seconds=0)
         assert total(await agent.call("add", {"amount": 1}, call_id="first")) == 1
         below = psutil.Process(workers[1].pid or 0).children(recursive=True)
-        held = max(below, key=lambda process: process.create_time())
+        held = max(below, key=lambda process: (process.create_time(), process.pid))
         held.suspend()
 
         async def call() -> None:
