@@ -12,7 +12,7 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from astra_mcp.errors import UpstreamError
+from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.exchange import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed.background import start
@@ -25,6 +25,8 @@ __all__ = ["DuplexPeer", "Wire"]
 MAX_SERVER_REQUESTS = 64
 CANCEL_SECONDS = 1.0
 """How long telling a server of a cancelled request may take."""
+CHECK_SECONDS = 10.0
+"""A server of several clients that is silent for so long, after one gave a request up, is gone."""
 
 _log = logging.getLogger(__name__)
 
@@ -86,6 +88,8 @@ class DuplexPeer:
         self._name = name
         self._hear = hear
         self._numbers = count(1)
+        self._is_shared = is_shared
+        self._is_checking = False
         self._flights = Flights(is_shared=is_shared)
         self._answering: dict[str, anyio.CancelScope] = {}
         self._reading = anyio.CancelScope()
@@ -126,8 +130,9 @@ class DuplexPeer:
             raise
         finally:
             self._flights.remove(number)
-            if not is_over and method != "initialize":
+            if not is_over and method not in ("initialize", "ping"):
                 await self._cancel(number)
+                self._check_soon()
         if answer.get("error") is not None:
             raise error_of(answer["error"])
         result = answer.get("result")
@@ -180,6 +185,28 @@ class DuplexPeer:
                 await self._wire.send(message)
             except UpstreamError as error:
                 _log.debug("upstream %s was not told of a cancelled request: %s", self._name, error)
+
+    def _check_soon(self) -> None:
+        """Find out whether a server that serves all still answers, once somebody has given it up."""
+        if self._is_shared and not self._is_checking and self._fault is None:
+            self._is_checking = True
+            start(self._tasks, self._check)
+
+    async def _check(self) -> None:
+        is_answered = False
+        try:
+            with anyio.move_on_after(CHECK_SECONDS):
+                await self.request("ping", {})
+                is_answered = True
+        except RelayedError:
+            is_answered = True  # it has no ping, and says so
+        except UpstreamError:
+            return  # it has ended meanwhile
+        finally:
+            self._is_checking = False
+        if not is_answered:
+            self._end(f"did not answer a ping in {CHECK_SECONDS:g} s")
+            self._reading.cancel()
 
     async def _read(self) -> None:
         fault = "was closed by the gateway"

@@ -9,7 +9,7 @@ import pytest
 from astra_mcp.errors import UpstreamError
 from astra_mcp.exchange import Exchange
 from astra_mcp.types import JsonObject
-from servers.deployed import DeployedServers, flights
+from servers.deployed import DeployedServers, duplex, flights
 from servers.deployed import session as sessions
 
 from deployed_workshop import (
@@ -164,3 +164,38 @@ async def test_a_call_under_way_is_not_cut_off_when_another_finds_the_session_fo
                     assert (await two.call("count", {})).result.text == "1"
                     assert said == []
                     group.cancel_scope.cancel()
+
+
+async def test_a_shared_process_that_answers_nothing_any_more_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duplex, "CHECK_SECONDS", 0.3)
+    calls = tmp_path / "calls"
+    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
+    async with deployed(tmp_path, raw=entry) as servers:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                forever: JsonObject = {"seconds": 3600}
+                group.start_soon(_call, servers, "1", "sleep", forever, MemoryChannel())
+                await until(lambda: calls_of(calls) == ["sleep"])
+                group.cancel_scope.cancel()
+            with pytest.raises(UpstreamError, match="upstream raw did not answer a ping"):
+                await _call(servers, "2", "count", {}, MemoryChannel())
+            assert await _call(servers, "3", "count", {}, MemoryChannel()) == "1"
+
+
+async def test_a_shared_server_that_still_answers_is_kept_after_a_call_was_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duplex, "CHECK_SECONDS", 5.0)
+    calls = tmp_path / "calls"
+    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
+    async with deployed(tmp_path, raw=entry) as servers:
+        assert await _call(servers, "1", "count", {}, MemoryChannel()) == "1"
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                moment: JsonObject = {"seconds": 0.3}
+                group.start_soon(_call, servers, "1", "sleep", moment, MemoryChannel())
+                await until(lambda: "sleep" in calls_of(calls))
+                group.cancel_scope.cancel()
+            assert await _call(servers, "2", "count", {}, MemoryChannel()) == "2"
