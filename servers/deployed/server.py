@@ -109,7 +109,8 @@ class DeployedServer:
         self._follower = Follower(name, tasks)
         self._is_refreshing = False
         self._stale: Connection | None = None
-        self._is_closed = False
+        self._closed_for: str | None = None
+        """Why it takes no further sessions; None while it does."""
         self._was_looked_at = False
 
     @property
@@ -213,7 +214,7 @@ class DeployedServer:
             past: Calls of an earlier life, which cannot be replayed.
         """
         del seed
-        session = DeployedSession(self, key=key, past=past)
+        session = DeployedSession(self, key=key, past=past, end=self._closed_for)
         self._sessions.add(session)
         return session
 
@@ -238,6 +239,9 @@ class DeployedServer:
             self._status = (ServerStatus.FAILED, str(error))
             self._counts["failed"] += 1
             raise
+        if self._closed_for is not None:  # while it was being opened
+            await connection.aclose()
+            raise UpstreamError(f"upstream {self._name}: {self._closed_for}")
         self._connections[id(connection)] = connection
         self._counts["opened"] += 1
         self._status = (ServerStatus.READY, "")
@@ -268,7 +272,7 @@ class DeployedServer:
             if shared is connection:
                 del self._shared[era]
         self._follower.leave(connection)
-        if connection.peer.fault is not None and connection.running and not self._is_closed:
+        if connection.peer.fault is not None and connection.running and self._closed_for is None:
             return
         if self._connections.pop(id(connection), None) is not None:
             self._counts["closed" if connection.peer.fault is None else "lost"] += 1
@@ -320,7 +324,7 @@ class DeployedServer:
 
     def _refresh(self, connection: Connection) -> None:
         """Ask for the tools in the background, one at a time; of those who ask meanwhile, the last counts."""
-        if self._is_closed or self._preparing.locked():
+        if self._closed_for is not None or self._preparing.locked():
             return
         self._stale = connection
         if not self._is_refreshing:
@@ -386,7 +390,7 @@ class DeployedServer:
             hear(method, params)
 
     async def _close_sessions(self, reason: str, seconds: float) -> None:
-        self._is_closed = True
+        self._closed_for = reason
         async with anyio.create_task_group() as closing:
             for session in tuple(self._sessions):
                 closing.start_soon(session.retire, reason, seconds)

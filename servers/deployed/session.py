@@ -84,13 +84,16 @@ class SessionHost(Protocol):
 class DeployedSession:
     """Calls run as they come: their order is the gateway's. Nothing that was sent is sent twice."""
 
-    def __init__(self, host: SessionHost, *, key: str, past: Sequence[PastCall]) -> None:
+    def __init__(
+        self, host: SessionHost, *, key: str, past: Sequence[PastCall], end: str | None = None
+    ) -> None:
         """Open nothing yet.
 
         Args:
             host: The server.
             key: Names the episode to the server.
             past: Calls of an earlier life; the state that they made is gone where it lived in a process.
+            end: Why it takes no calls, where the server was retired before.
         """
         self._host = host
         self._key = None if host.is_shared else key
@@ -99,7 +102,7 @@ class DeployedSession:
         self._has_past = any(call.outcome is CallOutcome.APPLIED for call in past)
         self._has_state = False
         self._lost: str | None = None
-        self._end: str | None = None
+        self._end = end
         self._running = 0
         self._idle = anyio.Event()
         self._hearers: list[Hear] = []

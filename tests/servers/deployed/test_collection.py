@@ -189,6 +189,8 @@ async def test_the_file_is_followed(tmp_path: Path) -> None:
         told: list[str] = []
         servers.watch(told.append)
         kept, gone, changed = (session(servers, n) for n in ("kept", "gone", "new"))
+        removed = servers.find("gone")
+        assert removed is not None
         for one in (kept, gone, changed):
             await one.call("count", {})
         changed_entry = raw_entry(env={"X": "1"})
@@ -200,6 +202,9 @@ async def test_the_file_is_followed(tmp_path: Path) -> None:
             UpstreamError, match=r"upstream gone: its entry was removed from mcp\.json"
         ):
             await gone.call("count", {})
+        late = removed.open_session(key="late", seed=0)  # by who looked it up before
+        with pytest.raises(UpstreamError, match=r"its entry was removed from mcp\.json"):
+            await late.call("count", {})
         with pytest.raises(
             UpstreamError, match=r"upstream new: its entry was changed in mcp\.json"
         ):
