@@ -1,0 +1,62 @@
+"""Items, what became of them in a stage, and where that is kept."""
+
+from enum import StrEnum
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from astra_mcp.llm.usage import Usage
+from astra_mcp.types import JsonObject
+
+__all__ = ["Item", "ItemStatus", "ItemStore", "Outcome"]
+
+
+class ItemStatus(StrEnum):
+    """What became of an item in a stage."""
+
+    FINISHED = "finished"
+    """The stage made something of it; never computed again."""
+    REJECTED = "rejected"
+    """The stage judged that it is not good enough; final too, with its reason."""
+    FAILED = "failed"
+    """A model, a sandbox or the machine failed; the next run tries again."""
+
+
+class Item(BaseModel):
+    """What goes through the stages."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(min_length=1)
+    """Unique in its run and stage, and the same in every run: outcomes are found again by it."""
+    value: JsonObject
+
+
+class Outcome(BaseModel):
+    """What became of one item in one stage."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    item: str
+    input_hash: str
+    """Of the item's value and the stage's version; an outcome of another input is none of this one."""
+    status: ItemStatus
+    reason: str = ""
+    """A short name that the yield table counts by; empty where it finished."""
+    detail: str = ""
+    """What happened, for people."""
+    outputs: tuple[Item, ...] = ()
+    """What goes on to the next stage; only of a finished item."""
+    usage: Usage = Usage()
+
+
+class ItemStore(Protocol):
+    """Keeps outcomes; satisfied by ``registry``."""
+
+    async def find(self, run: str, stage: str, item: str) -> Outcome | None:
+        """The outcome that was saved last, whatever its input was."""
+        ...
+
+    async def save(self, run: str, stage: str, outcome: Outcome) -> None:
+        """Keep an outcome, with its outputs, in one step: all of it or nothing; replaces an earlier one."""
+        ...

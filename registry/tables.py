@@ -1,0 +1,148 @@
+"""The tables, as SQLModel classes. The migrations make the same; a test compares the two."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, Column, DateTime, ForeignKey, Index, LargeBinary, Text
+from sqlmodel import Field, SQLModel
+
+__all__ = [
+    "CatalogRow",
+    "CompletionRow",
+    "EpisodeRow",
+    "ItemRow",
+    "ServerRow",
+    "ServerToolRow",
+    "ToolRow",
+    "VectorRow",
+]
+
+
+class ServerRow(SQLModel, table=True):
+    """A server document, kept or rejected."""
+
+    __tablename__ = "server"
+    __table_args__ = (Index("server_document", "source", "key", unique=True),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    source: str
+    key: str
+    name: str = Field(unique=True, index=True)
+    """The name it is published by: provider-safe, and never given to another server."""
+    title: str
+    """As the source has it."""
+    description: str = Field(sa_type=Text)
+    version: str | None = None
+    labels: list[str] = Field(sa_column=Column(JSON, nullable=False))
+    domain: str | None = Field(default=None, index=True)
+    domain_by: str | None = None
+    """``label``, ``model`` or ``embedding``."""
+    language: str | None = None
+    """ISO 639-1; None where there is too little text."""
+    provenance: str
+    status: str = Field(index=True)
+    """``kept`` or ``rejected``."""
+    reason: str | None = None
+    detail: str = Field(default="", sa_type=Text)
+    origin: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+    document_hash: str
+    """Of the document as imported; an import of an equal one changes nothing."""
+    tools_hash: str | None = Field(default=None, index=True)
+    """Of the tools that are left after the rejection of tools, in their order."""
+
+
+class ToolRow(SQLModel, table=True):
+    """One version of a tool: equal content is stored once, whichever servers list it."""
+
+    __tablename__ = "tool"
+
+    hash: str = Field(primary_key=True)
+    """64 hex digits of SHA-256 over the canonical JSON of the normalised ToolSpec."""
+    name: str = Field(index=True)
+    description: str = Field(sa_type=Text)
+    input_schema: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+    output_schema: dict[str, Any] | None = Field(
+        default=None, sa_column=Column(JSON(none_as_null=True))
+    )
+    extra: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+    words: str = Field(sa_type=Text)
+    """What full-text search reads: name, description and parameters, split into words."""
+
+
+class ServerToolRow(SQLModel, table=True):
+    """A place in a server's list of tools, kept or rejected."""
+
+    __tablename__ = "server_tool"
+
+    server_id: int = Field(
+        sa_column=Column(ForeignKey("server.id", ondelete="CASCADE"), primary_key=True)
+    )
+    position: int = Field(primary_key=True)
+    original_name: str
+    """As the source has it; the tool's own name is provider-safe."""
+    tool_hash: str | None = Field(default=None, foreign_key="tool.hash", index=True)
+    """None where it could not be converted."""
+    status: str
+    reason: str | None = None
+    detail: str = Field(default="", sa_type=Text)
+    document: dict[str, Any] | None = Field(default=None, sa_column=Column(JSON(none_as_null=True)))
+    """As found, where it could not be converted."""
+
+
+class CatalogRow(SQLModel, table=True):
+    """The one row that counts the changes; a running ``serve`` follows it."""
+
+    __tablename__ = "catalog"
+
+    id: int = Field(default=1, primary_key=True)
+    version: int
+
+
+class VectorRow(SQLModel, table=True):
+    """A vector of a tool's document."""
+
+    __tablename__ = "vector"
+
+    tool_hash: str = Field(
+        sa_column=Column(ForeignKey("tool.hash", ondelete="CASCADE"), primary_key=True)
+    )
+    model: str = Field(primary_key=True)
+    vector: bytes = Field(sa_type=LargeBinary)
+    """Little-endian float32."""
+
+
+class CompletionRow(SQLModel, table=True):
+    """An answer of a model, by the hash of everything that it depends on."""
+
+    __tablename__ = "completion"
+
+    key: str = Field(primary_key=True)
+    value: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+
+
+class ItemRow(SQLModel, table=True):
+    """What became of an item in a stage of a pipeline."""
+
+    __tablename__ = "item"
+
+    run: str = Field(primary_key=True)
+    stage: str = Field(primary_key=True)
+    item: str = Field(primary_key=True)
+    status: str
+    outcome: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+
+
+class EpisodeRow(SQLModel, table=True):
+    """What the record of an episode says; the record itself stays the truth."""
+
+    __tablename__ = "episode"
+
+    id: str = Field(primary_key=True)
+    opened_at: datetime = Field(sa_type=DateTime(timezone=True), index=True)
+    source: str = Field(index=True)
+    status: str = Field(index=True)
+    calls: int
+    reward: float | None = None
+    failure: str | None = Field(default=None, sa_type=Text)
+    record_bytes: int
+    """Length of the record when it was read: a longer one is read again."""
