@@ -1,0 +1,79 @@
+"""The words that full-text search compares, the same for both databases.
+
+The databases split texts in different ways and know neither camelCase nor Chinese, so they get texts
+that are split already: words of letters and digits with a space between them.
+"""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from astra_mcp.embedding.words import STOP_WORDS, split_words
+from astra_mcp.types import ToolSpec
+
+__all__ = ["query_words", "search_words"]
+
+_MAX_WORDS = 1000
+"""Of one line; the largest schemas would drown their tools otherwise."""
+_MAX_QUERY_WORDS = 32
+
+
+def search_words(spec: ToolSpec) -> str:
+    """Write down what full-text search reads of a tool.
+
+    Returns:
+        Three lines, each of words with a space between them: of its name and title, of its description,
+        of its parameters. What stands in an earlier line weighs more.
+    """
+    title = spec.extra.get("title")
+    names = f"{spec.name} {title}" if isinstance(title, str) else spec.name
+    parameters = " ".join(_texts(spec.input_schema))
+    return "\n".join(_line(text) for text in (names, spec.description, parameters))
+
+
+def query_words(query: str) -> tuple[str, ...]:
+    """Split what is searched for into distinct words, in their order.
+
+    Words that say nothing are left out where others remain.
+    """
+    words = tuple(dict.fromkeys(split_words(query)))
+    telling = tuple(word for word in words if word not in STOP_WORDS)
+    return (telling or words)[:_MAX_QUERY_WORDS]
+
+
+def _line(text: str) -> str:
+    words: list[str] = []
+    for word in split_words(text):
+        words.append(word)
+        if len(words) == _MAX_WORDS:
+            break
+    return " ".join(words)
+
+
+def _texts(schema: object) -> Iterator[str]:
+    """Names, descriptions and choices of the parameters, outermost first."""
+    pending = [schema]
+    while pending:
+        following: list[object] = []
+        for part in pending:
+            if isinstance(part, dict):
+                yield from _own_texts(cast("dict[str, Any]", part), following)
+            elif isinstance(part, list):
+                following += cast("list[object]", part)
+        pending = following
+
+
+def _own_texts(schema: dict[str, Any], following: list[object]) -> Iterator[str]:
+    for keyword, value in schema.items():
+        if keyword == "properties" and isinstance(value, dict):
+            properties = cast("dict[str, object]", value)
+            yield from properties
+            following += properties.values()
+        elif keyword == "description" and isinstance(value, str):
+            yield value
+        elif keyword == "enum" and isinstance(value, list):
+            yield from (choice for choice in cast("list[object]", value) if isinstance(choice, str))
+        elif keyword in _SUBSCHEMAS:
+            following.append(value)
+
+
+_SUBSCHEMAS = frozenset({"items", "prefixItems", "anyOf", "oneOf", "allOf", "additionalProperties"})
