@@ -3,6 +3,7 @@
 AstraError
     ConfigError          the caller's options, files or environment variables are wrong
     BundleError          an environment bundle does not load: file, field and fault of each problem
+    BudgetSpentError     a call of a model would go beyond what the caller allows to be spent
     ModelError           a model endpoint failed or answered what cannot be used
     SandboxError         the sandbox itself failed
         SandboxUnavailableError   this machine lacks a required layer
@@ -23,6 +24,7 @@ AstraError
     TransportError       a client could not reach or understand the gateway
         RefusedError              the control plane answered with an error (gateway.client)
         CallRefusedError          the agent plane answered with an error (gateway.client)
+    PipelineError        a pipeline cannot go on: one id stands for two items, or its store is silent
     AgentError           an agent cannot play an episode (training.rollout.agent)
 
 Errors that never leave their package are not listed; each of them is a kind of its boundary's error.
@@ -36,6 +38,7 @@ from collections.abc import Iterable, Sequence
 
 __all__ = [
     "AstraError",
+    "BudgetSpentError",
     "BundleError",
     "BundleFault",
     "BusyError",
@@ -46,6 +49,7 @@ __all__ = [
     "GatewayError",
     "ModelError",
     "NotAvailableError",
+    "PipelineError",
     "PortInUseError",
     "RecordError",
     "RelayedError",
@@ -100,6 +104,10 @@ class BundleError(AstraError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.path} is not a valid bundle:\n" + "\n".join(f"  {f}" for f in self.faults)
+
+
+class BudgetSpentError(AstraError):
+    """The budget is spent: the call was not begun. Not a fault of the model, and no retry helps."""
 
 
 class ModelError(AstraError):
@@ -203,6 +211,10 @@ class WorkerError(GatewayError):
 
 class PortInUseError(GatewayError, OSError):
     """Another program listens on the address."""
+
+
+class PipelineError(AstraError):
+    """A pipeline cannot go on, whatever its items are; outcomes that were saved stay saved."""
 
 
 class TransportError(AstraError):
