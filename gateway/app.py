@@ -10,8 +10,9 @@ from gateway.control_plane import build_control_plane
 from gateway.episodes import Episodes
 from gateway.fleet import open_fleet
 from gateway.metrics import Metrics
-from gateway.protocol import Catalog
+from gateway.protocol import Catalog, ServerDirectory
 from gateway.security import AccessRules, Gate
+from gateway.subregistry import Subregistry
 from gateway.targets import is_agent_path
 from gateway.workers import ALONE, Seat, send_on
 
@@ -25,6 +26,7 @@ async def open_app(
     *,
     rules: AccessRules,
     metrics: Metrics,
+    directories: Sequence[ServerDirectory] = (),
     readiness: Callable[[], Sequence[str]] = tuple,
     seat: Seat = ALONE,
 ) -> AsyncGenerator[ASGIApp]:
@@ -37,19 +39,26 @@ async def open_app(
         episodes: Opened over the same catalog, with ``metrics`` among its sinks.
         rules: Who may speak to the gateway.
         metrics: Rendered at ``/metrics``.
+        directories: Listed at ``/v0.1/servers``.
         readiness: Names what keeps the gateway from taking episodes; empty where it is ready.
         seat: Which of the workers this process is.
     """
     metrics.watch_open(episodes.count_open)
     metrics.watch_servers(catalog)
     plane = AgentPlane(catalog, episodes)
+    subregistry = Subregistry(catalog, directories, seat, needs_key=bool(rules.api_keys))
     metrics.watch_plane(ways=lambda: (plane.num_hot, plane.num_sdk), sessions=plane.count_sessions)
     async with (
         open_fleet(seat, rules.control_key) as fleet,
         plane.open(max_body_bytes=rules.max_body_bytes) as agent,
     ):
         control = build_control_plane(
-            catalog, episodes, metrics=metrics, readiness=readiness, fleet=fleet
+            catalog,
+            episodes,
+            metrics=metrics,
+            readiness=readiness,
+            fleet=fleet,
+            subregistry=subregistry.routes(),
         )
 
         async def planes(scope: Scope, receive: Receive, send: Send) -> None:

@@ -322,6 +322,7 @@ def build_control_plane(
     *,
     metrics: Metrics,
     readiness: Readiness,
+    subregistry: APIRouter,
     fleet: Fleet | None = None,
 ) -> FastAPI:
     """Make the control API with its health checks, its metrics and its OpenAPI document.
@@ -331,6 +332,7 @@ def build_control_plane(
         episodes: Where they live.
         metrics: Rendered at ``/metrics``.
         readiness: Names what keeps this process from taking episodes.
+        subregistry: The paths that list servers to clients.
         fleet: The other workers; by default there are none.
     """
     plane = ControlPlane(catalog, episodes, fleet or Fleet(ALONE, {}), readiness)
@@ -345,6 +347,7 @@ def build_control_plane(
         redirect_slashes=False,
     )
     app.include_router(plane.routes(), tags=["control"])
+    app.include_router(subregistry, tags=["servers"])
 
     async def healthz() -> Health:
         """Tell that the process answers."""

@@ -36,7 +36,7 @@ from gateway.app import open_app
 from gateway.episodes import Episodes, open_episodes
 from gateway.keys import derive_secret
 from gateway.metrics import Metrics
-from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.protocol import EnvironmentInfo, GoldCall, ServerDirectory, Upstream
 from gateway.security import access_rules
 
 from tools_only import ToolsOnly, Unchanging
@@ -194,6 +194,7 @@ def open_gateway(tmp_path: Path) -> OpenGateway:
         max_open: int = 100,
         max_body_bytes: int = 65536,
         readiness: Callable[[], Sequence[str]] = tuple,
+        directories: Sequence[ServerDirectory] = (),
         **rules: Any,
     ) -> AsyncGenerator[Served]:
         catalog = CounterCatalog(*(servers or (CounterServer("coins"), CounterServer("notes"))))
@@ -213,7 +214,12 @@ def open_gateway(tmp_path: Path) -> OpenGateway:
                     sinks=(metrics,),
                 ) as episodes,
                 open_app(
-                    catalog, episodes, rules=checked, metrics=metrics, readiness=readiness
+                    catalog,
+                    episodes,
+                    rules=checked,
+                    metrics=metrics,
+                    directories=directories,
+                    readiness=readiness,
                 ) as app,
                 listen(app, listener),
                 httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as control,
