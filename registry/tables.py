@@ -1,9 +1,24 @@
-"""The tables, as SQLModel classes. The migrations make the same; a test compares the two."""
+"""The tables, as SQLModel classes. The migrations make the same; a test compares the two.
 
-from datetime import datetime
+What full-text search reads of ``tool.words`` (SQLite: the table ``tool_text``; PostgreSQL: the column
+``tool.text_vector``) each database keeps up by itself: it stands in the migrations alone.
+"""
+
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, Column, DateTime, ForeignKey, Index, LargeBinary, Text
+from sqlalchemy import (
+    JSON,
+    Column,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Text,
+    TypeDecorator,
+)
 from sqlmodel import Field, SQLModel
 
 __all__ = [
@@ -14,8 +29,26 @@ __all__ = [
     "ServerRow",
     "ServerToolRow",
     "ToolRow",
+    "UtcDateTime",
     "VectorRow",
 ]
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A point in time: aware and in UTC, on a database without time zones too."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Write in UTC."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Read as UTC; SQLite gives the time alone."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 class ServerRow(SQLModel, table=True):
@@ -24,7 +57,8 @@ class ServerRow(SQLModel, table=True):
     __tablename__ = "server"
     __table_args__ = (Index("server_document", "source", "key", unique=True),)
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
+    """Counts up in the order of storing; whoever stores a server gives it, under the catalog's lock."""
     source: str
     key: str
     name: str = Field(unique=True, index=True)
@@ -49,6 +83,12 @@ class ServerRow(SQLModel, table=True):
     """Of the document as imported; an import of an equal one changes nothing."""
     tools_hash: str | None = Field(default=None, index=True)
     """Of the tools that are left after the rejection of tools, in their order."""
+    revision: int = Field(index=True)
+    """The catalog's version when the row last changed."""
+    imported_at: datetime = Field(sa_type=UtcDateTime)
+    """When this database first learned of it."""
+    changed_at: datetime = Field(sa_type=UtcDateTime)
+    """When its document or its verdict last changed."""
 
 
 class ToolRow(SQLModel, table=True):
@@ -87,6 +127,8 @@ class ServerToolRow(SQLModel, table=True):
     detail: str = Field(default="", sa_type=Text)
     document: dict[str, Any] | None = Field(default=None, sa_column=Column(JSON(none_as_null=True)))
     """As found, where it could not be converted."""
+    notes: list[str] = Field(sa_column=Column(JSON, nullable=False))
+    """What normalisation changed in the meaning of the document, for people; each names the field."""
 
 
 class CatalogRow(SQLModel, table=True):
@@ -138,7 +180,9 @@ class EpisodeRow(SQLModel, table=True):
     __tablename__ = "episode"
 
     id: str = Field(primary_key=True)
-    opened_at: datetime = Field(sa_type=DateTime(timezone=True), index=True)
+    opened_at: datetime = Field(sa_type=UtcDateTime, index=True)
+    endpoint: str | None = None
+    """The interactive endpoint that it belongs to; None for an episode proper."""
     source: str = Field(index=True)
     status: str = Field(index=True)
     calls: int
