@@ -4,9 +4,9 @@ The databases split texts in different ways and know neither camelCase nor Chine
 that are split already: words of letters and digits with a space between them.
 """
 
-from collections.abc import Iterator
-from typing import Any, cast
+from itertools import islice
 
+from astra_mcp.embedding.tool_text import parameter_texts
 from astra_mcp.embedding.words import STOP_WORDS, split_words
 from astra_mcp.types import ToolSpec
 
@@ -26,7 +26,7 @@ def search_words(spec: ToolSpec) -> str:
     """
     title = spec.extra.get("title")
     names = f"{spec.name} {title}" if isinstance(title, str) else spec.name
-    parameters = " ".join(_texts(spec.input_schema))
+    parameters = " ".join(parameter_texts(spec.input_schema))
     return "\n".join(_line(text) for text in (names, spec.description, parameters))
 
 
@@ -41,39 +41,4 @@ def query_words(query: str) -> tuple[str, ...]:
 
 
 def _line(text: str) -> str:
-    words: list[str] = []
-    for word in split_words(text):
-        words.append(word)
-        if len(words) == _MAX_WORDS:
-            break
-    return " ".join(words)
-
-
-def _texts(schema: object) -> Iterator[str]:
-    """Names, descriptions and choices of the parameters, outermost first."""
-    pending = [schema]
-    while pending:
-        following: list[object] = []
-        for part in pending:
-            if isinstance(part, dict):
-                yield from _own_texts(cast("dict[str, Any]", part), following)
-            elif isinstance(part, list):
-                following += cast("list[object]", part)
-        pending = following
-
-
-def _own_texts(schema: dict[str, Any], following: list[object]) -> Iterator[str]:
-    for keyword, value in schema.items():
-        if keyword == "properties" and isinstance(value, dict):
-            properties = cast("dict[str, object]", value)
-            yield from properties
-            following += properties.values()
-        elif keyword == "description" and isinstance(value, str):
-            yield value
-        elif keyword == "enum" and isinstance(value, list):
-            yield from (choice for choice in cast("list[object]", value) if isinstance(choice, str))
-        elif keyword in _SUBSCHEMAS:
-            following.append(value)
-
-
-_SUBSCHEMAS = frozenset({"items", "prefixItems", "anyOf", "oneOf", "allOf", "additionalProperties"})
+    return " ".join(islice(split_words(text), _MAX_WORDS))

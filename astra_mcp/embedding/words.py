@@ -1,27 +1,30 @@
-"""Splitting texts into words, so that a query and a document in any script meet.
+"""Splitting texts into words, so that a query and a document meet whatever their script and form.
 
-Names are split where programmers join words (``snake_case``, ``camelCase``, ``mp3``), and the whole is
-kept beside its parts, so that ``GitHub`` is found by ``github`` too. Scripts that write without spaces
-have no words that could be found without a dictionary: every two neighbouring characters are one.
+* Names are split where programmers join words (``snake_case``, ``camelCase``, ``mp3``), and short ones are
+  kept whole beside their parts, so that ``GitHub`` is found by ``github`` too.
+* English words lose their endings by the rules of Porter, which never change: stored words stay
+  comparable with those of later queries.
+* Scripts that write without spaces have no words that could be found without a dictionary: every two
+  neighbouring characters are one. Common Chinese words are followed by their English.
 """
 
 import re
+import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, cast
+
+import Stemmer
+
+from astra_mcp.embedding.glossary import english_of
 
 __all__ = ["STOP_WORDS", "is_unspaced", "split_words"]
 
-STOP_WORDS = frozenset(
-    (
-        "a an and any are as at be been but by can do does for from had has have how i if in into is it its "
-        "may me more my no not of on or our out so such than that the their them then there these they this "
-        "to up us was we were what when where which who will with would you your"
-    ).split()
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"  # Kana, Han, Hangul
 )
-"""English words that say nothing of what a text is about."""
-
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
-"""Thai, Lao, Burmese, Khmer, Kana, Han and Hangul."""
 _RUN = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _JOINT = re.compile(
@@ -31,18 +34,37 @@ _JOINT = re.compile(
 _MAX_WHOLE_PARTS = 3
 """Runs of more parts are sentences in camelCase, and nobody searches for the whole of one."""
 _MAX_LENGTH = 40
-"""Longer runs are keys and hashes; they are cut."""
+"""Longer words are keys and hashes; they are cut."""
+_DISTINCT_WORDS = 50_000
+"""So many are remembered with their stems; a hundred thousand tools have fewer."""
+
+
+class _Porter(threading.local):
+    """One stemmer a thread: the library's may not be called by two at once."""
+
+    def __init__(self) -> None:
+        stemmer: Any = cast("Any", Stemmer).Stemmer("porter", 0)
+        self.stem: Callable[[str], str] = stemmer.stemWord
+
+
+_porter = _Porter()
+
+
+@lru_cache(_DISTINCT_WORDS)
+def _stem(word: str) -> str:
+    return _porter.stem(word) if word.isascii() else word
 
 
 def split_words(text: str) -> Iterator[str]:
     """Split a text into its words, in order, in Unicode's compatible form and without case.
 
-    Words consist of letters and digits alone. Nothing is left out: :data:`STOP_WORDS` are for the caller
-    to drop.
+    Words consist of letters and digits alone. :data:`STOP_WORDS` are among them, for the caller to drop.
     """
     for run in _RUN.findall(unicodedata.normalize("NFKC", text)):
         if is_unspaced(run):
             yield from _pairs(run)
+            for english in english_of(run):
+                yield from map(_stem, english.split())
         else:
             yield from _parts(run)
 
@@ -62,6 +84,21 @@ def _pairs(run: str) -> Iterator[str]:
 def _parts(run: str) -> Iterator[str]:
     parts = _JOINT.split(run)
     for part in parts:
-        yield part.casefold()[:_MAX_LENGTH]
+        yield _stem(part.casefold()[:_MAX_LENGTH])
     if 1 < len(parts) <= _MAX_WHOLE_PARTS:
-        yield run.casefold()[:_MAX_LENGTH]
+        yield _stem(run.casefold()[:_MAX_LENGTH])
+
+
+_ENGLISH = """
+a an and any are as at be been but by can do does for from had has have how i if in into is it its may me
+more my no not of on or our out so such than that the their them then there these they this to up us was we
+were what when where which who will with would you your
+"""
+_CHINESE = """
+的 了 和 是 在 我 你 把 将 从 为 与 及 或 并 到 对 等 请 怎么 如何 什么 可以 一个 一下 我们 帮我
+查询 查找 查看 获取
+"""
+"""The last four open nearly every Chinese request and say less than the words after them."""
+
+STOP_WORDS = frozenset(split_words(f"{_ENGLISH} {_CHINESE}"))
+"""Words, as :func:`split_words` gives them, that say nothing of what a text is about."""
