@@ -1,23 +1,20 @@
 """How a command listens: take the address first, then serve an application until a signal comes.
 
-Knows sockets, signals and uvicorn; knows nothing of what it serves.
+Knows sockets and uvicorn; knows nothing of what it serves.
 """
 
-import errno
 import gc
-import signal
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 import uvicorn
-from anyio.abc import TaskStatus
 from starlette.types import ASGIApp
 
 from astra_mcp.cli.connections import HEAD_SECONDS, MAX_HEAD_BYTES, Connection, Server
 from astra_mcp.cli.draining import Door, IsStream, is_listening
-from astra_mcp.errors import ConfigError, PortInUseError
+from astra_mcp.listening import BACKLOG, bind, run_until_stopped, url_of
 
 __all__ = [
     "HEAD_SECONDS",
@@ -29,46 +26,12 @@ __all__ = [
     "url_of",
 ]
 
-BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 600
 """Agents think between two calls; the usual 5 s would drop their connections."""
 GRACE_SECONDS = 3
 """How long answers under way may take after the stop."""
 _NEW_OBJECTS = 20_000
 """After so many the youngest objects are looked at for garbage; a few hundred calls at once hold as many."""
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Take an address; clients may connect from now on.
-
-    Args:
-        host: A name or an address.
-        port: 0 takes any free one.
-
-    Raises:
-        PortInUseError: Another program listens there.
-        ConfigError: The host is none of this machine's, or the port is privileged.
-    """
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            msg = (
-                f"port {port} on {host} is in use: stop the program that listens there,"
-                " or choose another with --port (0 takes any free one)"
-            )
-            raise PortInUseError(msg) from None
-        msg = f"cannot listen on {host} port {port}: {error.strerror or error}; check --host and --port"
-        raise ConfigError(msg) from None
-
-
-def url_of(listener: socket.socket, path: str = "") -> str:
-    """Name the URL under which a client on this machine reaches a listening socket."""
-    host, port = listener.getsockname()[:2]
-    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-        host = "127.0.0.1" if host == "0.0.0.0" else "::1"  # noqa: S104
-    return f"http://[{host}]:{port}{path}" if ":" in host else f"http://{host}:{port}{path}"
 
 
 class Listener:
@@ -168,30 +131,6 @@ async def listen(
                 server.should_exit = True
                 with anyio.move_on_after(GRACE_SECONDS + 2, shield=True):
                     await stopped.wait()
-
-
-async def run_until_stopped(serve: Callable[[], Awaitable[None]]) -> signal.Signals | None:
-    """Serve until the work ends by itself, or the user or the system asks the process to stop.
-
-    Signals are heard from before ``serve`` begins, so it may tell others that it runs.
-
-    Returns:
-        The signal that stopped it; None where it ended by itself.
-    """
-    stopped_by: signal.Signals | None = None
-
-    async def watch(*, task_status: TaskStatus[None]) -> None:
-        nonlocal stopped_by
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as received:
-            task_status.started()
-            stopped_by = await anext(aiter(received))
-        group.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        await group.start(watch)
-        await serve()
-        group.cancel_scope.cancel()
-    return stopped_by
 
 
 @contextmanager

@@ -1,0 +1,9 @@
+"""A model endpoint of this machine, for tests, demos and measurements: speaks OpenAI's HTTP API.
+
+Plays recorded completions or a policy written in Python, fails on demand by a seeded plan, and accounts
+for every request. Knows HTTP and the API's documents; knows neither the model layer, which meets it over
+a socket like any other endpoint, nor what the answers are for. Tests, benchmarks and the composition root
+may import it; ``python -m astra_mcp.completions`` starts it as a process.
+"""
+
+__all__: list[str] = []
