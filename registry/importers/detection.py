@@ -1,0 +1,89 @@
+"""Finding the format of a file from what stands in it."""
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+import orjson
+
+from astra_mcp.errors import ConfigError
+from astra_mcp.types import JsonValue
+from registry.importers.formats import Format, Sample
+from registry.importers.opening import PACKING_FAULTS, open_documents
+
+__all__ = ["detect_among", "format_among"]
+
+_TEXT_BYTES = 64 * 2**10
+_MAX_PARTS = 1024
+"""64 MiB are read to see what a file is; a larger one is known by its first lines."""
+_MAX_LINES = 100
+"""So many lines may be damaged before the first that is not."""
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def format_among(formats: Sequence[Format], name: str) -> Format:
+    """The format of a name.
+
+    Raises:
+        ConfigError: There is none; names all.
+    """
+    found = next((each for each in formats if each.name == name), None)
+    if found is None:
+        known = ", ".join(each.name for each in formats)
+        msg = f"no format is named {name!r}; there are {known}"
+        raise ConfigError(msg)
+    return found
+
+
+def detect_among(formats: Sequence[Format], path: Path) -> Format:
+    """The first format that recognises a file.
+
+    Raises:
+        ConfigError: It cannot be read, or no format recognises it.
+    """
+    sample = _sample(path)
+    found = next((each for each in formats if each.recognises(sample)), None)
+    if found is None:
+        known = ", ".join(each.name for each in formats)
+        msg = f"{path}: in no format that is known; name one with --format ({known})"
+        raise ConfigError(msg)
+    return found
+
+
+def _sample(path: Path) -> Sample:
+    content = _beginning(path).removeprefix(_BYTE_ORDER_MARK)
+    return Sample(
+        name=path.name.lower().removesuffix(".gz"),
+        text=content[:_TEXT_BYTES].decode(errors="replace"),
+        value=_value(content),
+    )
+
+
+def _beginning(path: Path) -> bytes:
+    """Read what can be read; damage further on is for the importer to report."""
+    parts: list[bytes] = []
+    with open_documents(path) as file:
+        try:
+            while len(parts) < _MAX_PARTS and (part := file.read(_TEXT_BYTES)):
+                parts.append(part)
+        except PACKING_FAULTS:
+            pass
+        except OSError as error:
+            msg = f"{path}: cannot be read: {error.strerror or error}"
+            raise ConfigError(msg) from None
+    return b"".join(parts)
+
+
+def _value(content: bytes) -> JsonValue:
+    whole = _parsed(content)
+    if whole is not None:
+        return whole
+    lines = (_parsed(line) for line in islice(content.splitlines(), _MAX_LINES))
+    return next((value for value in lines if isinstance(value, dict)), None)
+
+
+def _parsed(text: bytes) -> JsonValue:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None

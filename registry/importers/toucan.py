@@ -1,0 +1,174 @@
+"""Server documents of the Toucan data set, crawled from a public registry of MCP servers.
+
+A document has the tools that the server listed itself, where it answered, and what was read off its page:
+there a tool has no schema but a list of parameters, which all say ``string`` whatever they are.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel, Field
+
+from astra_mcp.types import JsonObject, JsonValue
+from registry.documents import DocumentFault, Provenance, ServerDocument, ToolDocument
+from registry.importers.formats import Format, Sample
+from registry.importers.lines import read_lines
+from registry.importers.public_url import public_url
+from registry.importers.tool_entries import tool_entry
+
+__all__ = ["FORMAT", "read"]
+
+_SOURCE = "toucan"
+
+
+class _Answer(BaseModel):
+    url: str = ""
+    tools: list[JsonValue] | None = None
+
+
+class _Page(BaseModel):
+    overview: str = ""
+    author: str = ""
+    license: str = ""
+    repository_url: str = ""
+    homepage: str = ""
+    tools: list[JsonValue] | None = None
+
+
+class _Metadata(BaseModel):
+    server_id: int | None = None
+    server_name: str = Field(min_length=1)
+    usage_count: str | int | None = None
+    remote_server_response: _Answer = _Answer()
+    server_info_crawled: _Page = _Page()
+
+
+class _Labels(BaseModel):
+    primary_label: str | None = None
+    secondary_labels: list[str] | None = None
+    custom_label: str | None = None
+
+
+class _Document(BaseModel):
+    file: str | None = None
+    labels: _Labels = _Labels()
+    metadata: _Metadata
+
+
+def read(path: Path) -> Iterator[ServerDocument | DocumentFault]:
+    """Read a file of one document a line, packed by gzip or plain.
+
+    Raises:
+        ConfigError: The file cannot be opened.
+    """
+    lines: dict[str, int] = {}
+    for line in read_lines(path, _Document):
+        if isinstance(line, DocumentFault):
+            yield line
+            continue
+        key = _key(line.value)
+        if key is None:
+            reason = "metadata.server_id: neither it nor 'file' is there to know the document by"
+            yield DocumentFault(line=line.number, reason=reason)
+        elif key in lines:
+            reason = f"its key {key!r} is that of line {lines[key]}"
+            yield DocumentFault(line=line.number, reason=reason)
+        else:
+            lines[key] = line.number
+            yield _server(key, line.value)
+
+
+def _key(document: _Document) -> str | None:
+    if document.file:
+        return document.file
+    number = document.metadata.server_id
+    return None if number is None else str(number)
+
+
+def _server(key: str, document: _Document) -> ServerDocument:
+    metadata = document.metadata
+    page = metadata.server_info_crawled
+    listed = metadata.remote_server_response.tools or []
+    crawled = page.tools or []
+    return ServerDocument(
+        source=_SOURCE,
+        key=key,
+        name=metadata.server_name,
+        description=page.overview,
+        labels=_labels(document.labels),
+        provenance=Provenance.CRAWLED if crawled and not listed else Provenance.LIVE,
+        tools=_listed_tools(listed) if listed else _crawled_tools(crawled),
+        origin=_origin(document),
+    )
+
+
+def _labels(labels: _Labels) -> tuple[str, ...]:
+    every = (labels.primary_label, *(labels.secondary_labels or ()))
+    return tuple(dict.fromkeys(label for label in every if label))
+
+
+def _listed_tools(entries: Sequence[JsonValue]) -> tuple[ToolDocument, ...]:
+    return tuple(tool_entry(entry, schema_member="input_schema") for entry in entries)
+
+
+def _crawled_tools(entries: Sequence[JsonValue]) -> tuple[ToolDocument, ...]:
+    """A page may show the whole tool or its parameters alone."""
+    return tuple(tool_entry(_with_schema(entry), schema_member="input_schema") for entry in entries)
+
+
+def _with_schema(entry: JsonValue) -> JsonValue:
+    if not isinstance(entry, dict) or "input_schema" in entry:
+        return entry
+    parameters = entry.get("parameters")
+    schema = _parameters_schema(parameters if isinstance(parameters, list) else [])
+    return {**entry, "input_schema": parameters if schema is None else cast("JsonObject", schema)}
+
+
+def _parameters_schema(parameters: Sequence[JsonValue]) -> dict[str, Any] | None:
+    """Make a schema of texts; None where a parameter has no name."""
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for parameter in parameters:
+        name = parameter.get("name") if isinstance(parameter, dict) else None
+        if not isinstance(parameter, dict) or not isinstance(name, str):
+            return None
+        properties[name] = {"type": "string"}
+        if parameter.get("required") is True:
+            required.append(name)
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _origin(document: _Document) -> JsonObject:
+    metadata = document.metadata
+    page = metadata.server_info_crawled
+    found: dict[str, JsonValue] = {
+        "url": public_url(metadata.remote_server_response.url),
+        "homepage": public_url(page.homepage),
+        "repository": public_url(page.repository_url),
+        "author": page.author or None,
+        "license": page.license if page.license != "Not specified" else None,
+        "topic": document.labels.custom_label,
+        "uses": _count(metadata.usage_count),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _count(text: str | int | None) -> int | None:
+    """Read a number with or without commas; None for words such as ``Not available``."""
+    digits = str(text).replace(",", "")
+    return int(digits) if digits.isascii() and digits.isdecimal() else None
+
+
+def _recognises(sample: Sample) -> bool:
+    value = sample.value
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    return isinstance(metadata, dict) and "server_name" in metadata
+
+
+FORMAT = Format(
+    name=_SOURCE,
+    summary="server documents of the Toucan data set, one JSON object a line",
+    recognises=_recognises,
+    read=read,
+)
