@@ -5,6 +5,31 @@ Knows items by their ids and values as JSON; knows neither what the stages do no
 import it.
 """
 
+from astra_mcp.pipeline.attempt import BUDGET, DEADLINE
 from astra_mcp.pipeline.item import Item, ItemStatus, ItemStore, Outcome
+from astra_mcp.pipeline.progress import Begun, Given, Interrupted, Progress, Settled
+from astra_mcp.pipeline.run import run_pipeline
+from astra_mcp.pipeline.stage import Made, Rejected, Stage, StageLimits
+from astra_mcp.pipeline.yield_table import StageYield, Tally, YieldTable
 
-__all__ = ["Item", "ItemStatus", "ItemStore", "Outcome"]
+__all__ = [
+    "BUDGET",
+    "DEADLINE",
+    "Begun",
+    "Given",
+    "Interrupted",
+    "Item",
+    "ItemStatus",
+    "ItemStore",
+    "Made",
+    "Outcome",
+    "Progress",
+    "Rejected",
+    "Settled",
+    "Stage",
+    "StageLimits",
+    "StageYield",
+    "Tally",
+    "YieldTable",
+    "run_pipeline",
+]

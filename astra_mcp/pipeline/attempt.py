@@ -1,0 +1,119 @@
+"""One attempt at one item in one stage: the one place where what stops a stage becomes data."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import anyio
+
+from astra_mcp.errors import AstraError, BudgetSpentError, ConfigError, PipelineError
+from astra_mcp.llm.usage import Usage
+from astra_mcp.pipeline.item import Item, ItemStatus, Outcome
+from astra_mcp.pipeline.stage import Made, Rejected, Stage
+
+__all__ = ["BUDGET", "DEADLINE", "Failed", "attempt", "is_budget_spent", "outcome_of"]
+
+BUDGET = "budget"
+"""Reason of an item whose work was cut short because the budget is spent."""
+DEADLINE = "deadline"
+"""Reason of an item that took longer than its stage allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something that the item is not to blame for stopped the work on it."""
+
+    reason: str
+    detail: str
+
+
+async def attempt(stage: Stage, item: Item, *, seconds: float) -> Made | Rejected | Failed:
+    """Let a stage work on an item.
+
+    Args:
+        stage: Does the work.
+        item: Is worked on.
+        seconds: Its deadline.
+
+    Raises:
+        ConfigError: The caller has to mend something first.
+        Exception: A mistake in the stage, as it was raised, with a note of where it happened.
+    """
+    try:
+        with anyio.move_on_after(seconds):
+            return await stage.run(item)
+    except Exception as error:
+        failure = _failure_of(error)
+        if failure is None:
+            error.add_note(f"in the stage {stage.name!r}, at the item {item.id!r}")
+            raise
+        return failure
+    return Failed(DEADLINE, f"not done within {seconds:g} s")
+
+
+def is_budget_spent(result: Made | Rejected | Failed) -> bool:
+    """True where an attempt ended because the budget is spent."""
+    return isinstance(result, Failed) and result.reason == BUDGET
+
+
+def outcome_of(item: Item, digest: str, result: Made | Rejected | Failed, usage: Usage) -> Outcome:
+    """Write down what an attempt led to.
+
+    Args:
+        item: Was worked on.
+        digest: Its input's hash.
+        result: Of the attempt.
+        usage: Of all attempts at the item so far.
+    """
+    outputs: tuple[Item, ...] = ()
+    reason = detail = ""
+    match result:
+        case Made():
+            status, outputs = ItemStatus.FINISHED, result.outputs
+        case Rejected():
+            status, reason, detail = ItemStatus.REJECTED, result.reason, result.detail
+        case Failed():
+            status, reason, detail = ItemStatus.FAILED, result.reason, result.detail
+    return Outcome(
+        item=item.id,
+        input_hash=digest,
+        status=status,
+        reason=reason,
+        detail=detail,
+        outputs=outputs,
+        usage=usage,
+    )
+
+
+def _failure_of(error: Exception) -> Failed | None:
+    """Say which failure an exception stands for; None where it stands for a mistake.
+
+    A stage that runs tasks of its own raises groups: one mistake in a group makes all of it one.
+    """
+    causes = list(_causes(error))
+    known = [cause for cause in causes if _is_failure(cause)]
+    if len(known) < len(causes):
+        return None
+    spent = next((cause for cause in known if isinstance(cause, BudgetSpentError)), None)
+    if spent is not None:
+        return Failed(BUDGET, str(spent))
+    return Failed(_reason(known[0]), str(known[0]))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for member in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _causes(member)
+    else:
+        yield error
+
+
+def _is_failure(error: BaseException) -> bool:
+    return isinstance(error, AstraError) and not isinstance(error, ConfigError | PipelineError)
+
+
+def _reason(error: BaseException) -> str:
+    """Name a failure after its boundary: ``SandboxLostError`` is ``sandbox_lost``."""
+    name = type(error).__name__.removesuffix("Error")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

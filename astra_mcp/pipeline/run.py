@@ -1,0 +1,237 @@
+"""Runs a list of stages over items: belts between the stages, outcomes in a store, a table at the end.
+
+Every stage has its own workers. A worker hands its outputs on one by one and takes no further item before
+the next stage has taken them all, so a later stage is never kept from its work by an earlier one, an item
+comes out while others have not begun, and what is held at once depends on the concurrency alone.
+"""
+
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import ExitStack, aclosing, contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVarTuple, cast
+
+import anyio
+
+from astra_mcp.errors import PipelineError
+from astra_mcp.llm.usage import Usage, metered
+from astra_mcp.pipeline.attempt import attempt, is_budget_spent, outcome_of
+from astra_mcp.pipeline.belt import Belt
+from astra_mcp.pipeline.item import Item, ItemStatus, ItemStore
+from astra_mcp.pipeline.progress import Begun, Given, Interrupted, Progress, Settled
+from astra_mcp.pipeline.stage import Stage, StageLimits, input_hash
+from astra_mcp.pipeline.yield_table import Tally, YieldTable
+
+__all__ = ["run_pipeline"]
+
+Args = TypeVarTuple("Args")
+
+STORE_SECONDS = 30.0
+"""Deadline of one look into the store, and of one save, for which a cancelled run waits."""
+
+
+async def run_pipeline(
+    name: str,
+    stages: Sequence[Stage],
+    items: AsyncIterable[Item] | Iterable[Item],
+    store: ItemStore,
+    *,
+    limits: StageLimits | None = None,
+    stage_limits: Mapping[str, StageLimits] | None = None,
+    hear: Callable[[Progress], None] | None = None,
+) -> YieldTable:
+    """Take every item through the stages, and go on where an earlier run of this name stopped.
+
+    What is finished or rejected is taken from the store and not computed again, unless its input is another
+    one now; what failed is tried again, once. When the budget is spent no further item is begun, those in
+    work come to their end, and what earlier runs made still flows. A cancelled run keeps every outcome
+    that it had: a save under way is completed first.
+
+    Args:
+        name: Of the run; outcomes are found again by it. One process runs it at a time.
+        stages: In order; each makes the items of the next one.
+        items: Read no faster than they are worked on.
+        store: Keeps the outcomes.
+        limits: Of each stage.
+        stage_limits: Of single stages by their names, in place of ``limits``.
+        hear: Is told every step. A :class:`~astra_mcp.pipeline.yield_table.Tally` that hears them has the
+            table also where the run is cancelled.
+
+    Raises:
+        ConfigError: A stage says that the caller has to mend something first.
+        PipelineError: Two items of a stage have one id, or the store does not answer.
+        ValueError: There are no stages, two of one name, or limits of one that is not there.
+        Exception: A mistake in a stage, in the source or in ``hear``, as it was raised; it stops the run.
+    """
+    names = [stage.name for stage in stages]
+    shared, own = limits or StageLimits(), stage_limits or {}
+    _check(names, own)
+    run = _Run(name, names, store, hear)
+    targets = [*(f"the stage {stage!r}" for stage in names), "the end of the pipeline"]
+    with ExitStack() as closing:
+        belts = [closing.enter_context(Belt(target).closing()) for target in targets]
+        closing.enter_context(run.scope)
+        async with anyio.create_task_group() as group:
+            group.start_soon(run.guard, run.feed, items, belts[0])
+            for stage, (before, behind) in zip(stages, pairwise(belts), strict=True):
+                station = _Station(stage, own.get(stage.name, shared), before, behind)
+                group.start_soon(run.operate, station)
+            group.start_soon(_empty, belts[-1])
+    if run.mistake is not None:
+        raise run.mistake
+    return run.tally.table()
+
+
+@dataclass(frozen=True, slots=True)
+class _Station:
+    """A stage at its place."""
+
+    stage: Stage
+    limits: StageLimits
+    before: Belt
+    behind: Belt
+
+
+class _Run:
+    """What all workers of a run share."""
+
+    def __init__(
+        self,
+        name: str,
+        stages: Sequence[str],
+        store: ItemStore,
+        hear: Callable[[Progress], None] | None,
+    ) -> None:
+        self._name = name
+        self._store = store
+        self._hear = hear
+        self._is_spent = False
+        self.scope = anyio.CancelScope()
+        self.tally = Tally(stages)
+        self.mistake: Exception | None = None
+
+    async def guard(self, work: Callable[[*Args], Awaitable[None]], *args: *Args) -> None:
+        """Do work; what it raises stops everything, and is kept for whoever started the run."""
+        try:
+            await work(*args)
+        except Exception as error:  # noqa: BLE001 - raised by run_pipeline, outside of the group
+            self.mistake = self.mistake or error
+            self.scope.cancel()
+
+    async def feed(self, items: AsyncIterable[Item] | Iterable[Item], belt: Belt) -> None:
+        """Give the source's items to the first stage."""
+        async with aclosing(_each(items)) as each:
+            async for item in each:
+                belt.claim([item])
+                self._tell(Given(item.id))
+                await belt.give([item])
+        belt.end()
+
+    async def operate(self, station: _Station) -> None:
+        """Do the work of a stage until nothing comes any more."""
+        async with anyio.create_task_group() as workers:
+            for _ in range(station.limits.concurrency):
+                workers.start_soon(self.guard, self._work, station)
+        station.behind.end()
+
+    async def _work(self, station: _Station) -> None:
+        async for item in station.before:
+            await station.behind.give(await self._settle(station, item))
+
+    async def _settle(self, station: _Station, item: Item) -> tuple[Item, ...]:
+        """Find out what becomes of an item: from the store, else by work, where work may still begin.
+
+        Returns:
+            What goes on to the next stage.
+        """
+        stage = station.stage
+        digest = input_hash(stage, item)
+        with self._answering_store(shield=False):
+            earlier = await self._store.find(self._name, stage.name, item.id)
+        if earlier is not None and earlier.input_hash != digest:
+            earlier = None
+        if earlier is not None and earlier.status is not ItemStatus.FAILED:
+            station.behind.claim(earlier.outputs)
+            self._tell(Settled(stage.name, earlier, Usage(), is_recalled=True))
+            return earlier.outputs
+        if self._is_spent:
+            return ()
+        before = earlier.usage if earlier is not None else Usage()
+        return await self._begin(station, item, digest, before)
+
+    async def _begin(
+        self, station: _Station, item: Item, digest: str, before: Usage
+    ) -> tuple[Item, ...]:
+        """Work on an item and save what became of it; nothing can come between the two."""
+        stage = station.stage
+        self._tell(Begun(stage.name, item.id))
+        with metered() as meter:
+            try:
+                result = await attempt(stage, item, seconds=station.limits.item_seconds)
+                self._is_spent = self._is_spent or is_budget_spent(result)
+                outcome = outcome_of(item, digest, result, before + meter.usage)
+                station.behind.claim(outcome.outputs)
+                with self._answering_store(shield=True):
+                    await self._store.save(self._name, stage.name, outcome)
+            except BaseException:
+                self._tell(Interrupted(stage.name, item.id, meter.usage))
+                raise
+        self._tell(Settled(stage.name, outcome, meter.usage, is_recalled=False))
+        return outcome.outputs
+
+    @contextmanager
+    def _answering_store(self, *, shield: bool) -> Generator[None]:
+        """Bound the time of the store, and say so where it is over."""
+        try:
+            with anyio.fail_after(STORE_SECONDS, shield=shield):
+                yield
+        except TimeoutError:
+            msg = (
+                f"the store of the pipeline {self._name!r} did not answer within {STORE_SECONDS:g} s:"
+                " see whether it is locked or out of reach, and run again; nothing saved is lost"
+            )
+            raise PipelineError(msg) from None
+
+    def _tell(self, event: Progress) -> None:
+        self.tally.hear(event)
+        if self._hear is not None:
+            self._hear(event)
+
+
+def _check(names: Sequence[str], limited: Iterable[str]) -> None:
+    if not names or len(set(names)) < len(names):
+        msg = f"a pipeline needs stages, each with its own name; not {list(names)}"
+        raise ValueError(msg)
+    unknown = sorted(set(limited) - set(names))
+    if unknown:
+        msg = f"limits of stages that are not there: {', '.join(unknown)}"
+        raise ValueError(msg)
+
+
+async def _each(items: AsyncIterable[Item] | Iterable[Item]) -> AsyncGenerator[Item]:
+    """Iterate over either kind, and close a generator however that ends."""
+    if isinstance(items, AsyncGenerator):
+        async with aclosing(cast("AsyncGenerator[Item]", items)) as each:
+            async for item in each:
+                yield item
+    elif isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
+
+
+async def _empty(belt: Belt) -> None:
+    """Take what came out of the last stage off the belt: it is saved, and counted."""
+    async for _ in belt:
+        pass
