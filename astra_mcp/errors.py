@@ -25,6 +25,7 @@ AstraError
         RefusedError              the control plane answered with an error (gateway.client)
         CallRefusedError          the agent plane answered with an error (gateway.client)
     PipelineError        a pipeline cannot go on: one id stands for two items, or its store is silent
+    RegistryError        the registry's database cannot be opened, read or written
     AgentError           an agent cannot play an episode (training.rollout.agent)
 
 Errors that never leave their package are not listed; each of them is a kind of its boundary's error.
@@ -52,6 +53,7 @@ __all__ = [
     "PipelineError",
     "PortInUseError",
     "RecordError",
+    "RegistryError",
     "RelayedError",
     "SandboxDiedError",
     "SandboxError",
@@ -215,6 +217,10 @@ class PortInUseError(GatewayError, OSError):
 
 class PipelineError(AstraError):
     """A pipeline cannot go on, whatever its items are; outcomes that were saved stay saved."""
+
+
+class RegistryError(AstraError):
+    """The registry's database cannot be opened, read or written; nothing of the transaction is kept."""
 
 
 class TransportError(AstraError):
