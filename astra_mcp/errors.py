@@ -36,6 +36,7 @@ data in its record (see :class:`astra_mcp.types.Failure`), never a score.
 
 import difflib
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 
 __all__ = [
     "AstraError",
@@ -49,6 +50,7 @@ __all__ = [
     "EpisodeEndedError",
     "GatewayError",
     "ModelError",
+    "ModelFault",
     "NotAvailableError",
     "PipelineError",
     "PortInUseError",
@@ -112,8 +114,45 @@ class BudgetSpentError(AstraError):
     """The budget is spent: the call was not begun. Not a fault of the model, and no retry helps."""
 
 
+class ModelFault(StrEnum):
+    """What kept a call of a model from giving data; failures are counted by it."""
+
+    TIMEOUT = "timeout"
+    """No answer within the deadline of an attempt or of the call."""
+    UNREACHABLE = "unreachable"
+    """No connection, or one that broke."""
+    RATE_LIMITED = "rate_limited"
+    """429, after the retries or with a pause that is too long to wait for."""
+    SERVER_ERROR = "server_error"
+    """5xx, after the retries."""
+    DENIED = "denied"
+    """401 or 403: the key is missing or wrong."""
+    REFUSED = "refused"
+    """Any other 4xx: the endpoint does not take the request as it is."""
+    DECLINED = "declined"
+    """The model refused to answer, or a filter of the endpoint cut its answer off."""
+    MALFORMED = "malformed"
+    """The endpoint's answer is not what its protocol says."""
+    EMPTY = "empty"
+    """The model answered without words, or with thoughts alone."""
+    TRUNCATED = "truncated"
+    """The model's answer ends before its end."""
+    NOT_JSON = "not_json"
+    """There is no JSON object in an answer that has to be one."""
+    INVALID = "invalid"
+    """The JSON of the answer is not of the form that was asked for, or could mean two things."""
+
+
 class ModelError(AstraError):
     """A model endpoint could not be reached, refused, or answered what cannot be used."""
+
+    def __init__(self, message: str, fault: ModelFault) -> None:
+        super().__init__(message, fault)
+        self.message = message
+        self.fault = fault
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class SandboxError(AstraError):
