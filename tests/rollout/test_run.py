@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from astra_mcp.errors import ModelError
+from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.llm.chat import ChatConfig, open_chat_model
 from astra_mcp.reward import Reward
 from astra_mcp.trajectory import (
@@ -151,7 +151,7 @@ async def test_a_server_that_fails_ends_the_episode_without_a_reward(
 async def test_a_model_that_fails_never_earns_a_score_and_its_episode_is_closed(
     gateway: SmallGateway,
 ) -> None:
-    agent = ScriptedAgent(["look"], failure=ModelError("HTTP 500"))
+    agent = ScriptedAgent(["look"], failure=ModelError("HTTP 500", ModelFault.SERVER_ERROR))
 
     trajectory = await run_rollout(gateway.client, agent, ROLLOUT)
 
