@@ -7,7 +7,7 @@ from typing import cast
 
 import anyio
 
-from astra_mcp.errors import AstraError, BudgetSpentError, ConfigError, PipelineError
+from astra_mcp.errors import AstraError, BudgetSpentError, ConfigError, ModelError, PipelineError
 from astra_mcp.llm.usage import Usage
 from astra_mcp.pipeline.item import Item, ItemStatus, Outcome
 from astra_mcp.pipeline.stage import Made, Rejected, Stage
@@ -114,6 +114,8 @@ def _is_failure(error: BaseException) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """Name a failure after its boundary: ``SandboxLostError`` is ``sandbox_lost``."""
+    """Name a failure after its boundary: ``model_timeout``, ``sandbox_lost``."""
+    if isinstance(error, ModelError):
+        return f"model_{error.fault}"
     name = type(error).__name__.removesuffix("Error")
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
