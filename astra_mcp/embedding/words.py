@@ -39,6 +39,10 @@ _DISTINCT_WORDS = 50_000
 """So many are remembered with their stems; a hundred thousand tools have fewer."""
 
 
+_UNCHANGED = frozenset({"news"})
+"""Words that the rules turn into words of another meaning, and that tools are searched by."""
+
+
 class _Porter(threading.local):
     """One stemmer a thread: the library's may not be called by two at once."""
 
@@ -52,7 +56,7 @@ _porter = _Porter()
 
 @lru_cache(_DISTINCT_WORDS)
 def _stem(word: str) -> str:
-    return _porter.stem(word) if word.isascii() else word
+    return _porter.stem(word) if word.isascii() and word not in _UNCHANGED else word
 
 
 def split_words(text: str) -> Iterator[str]:
