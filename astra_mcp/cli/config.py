@@ -36,6 +36,7 @@ from gateway.workers import public_url_fault
 __all__ = [
     "AgentSettings",
     "LogFormat",
+    "RegistrySettings",
     "ServeSettings",
     "Settings",
     "home_folder",
@@ -119,6 +120,15 @@ class AgentSettings(BaseModel):
     timeout_seconds: float = Field(default=120.0, gt=0)
 
 
+class RegistrySettings(BaseModel):
+    """Where tool documents, vectors and the index of episodes are kept."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: SecretStr | None = None
+    """Of a database, such as ``postgresql://user:password@host/name``; by default a file in the home."""
+
+
 class Settings(BaseSettings):
     """Everything that a file or the environment may set; unknown keys are errors."""
 
@@ -132,6 +142,14 @@ class Settings(BaseSettings):
     serve: ServeSettings = ServeSettings()
     sandbox: SandboxLimits = SandboxLimits()
     agent: AgentSettings = AgentSettings()
+    registry: RegistrySettings = RegistrySettings()
+
+    @property
+    def registry_url(self) -> str:
+        """Where the registry is; holds the password of its database, if there is one."""
+        if self.registry.url is not None:
+            return self.registry.url.get_secret_value()
+        return f"sqlite:///{self.home.expanduser().absolute() / 'registry.db'}"
 
     @classmethod
     def settings_customise_sources(
