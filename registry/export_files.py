@@ -1,0 +1,180 @@
+"""The files of an exported catalog: tables as JSON lines, or as Parquet.
+
+Knows rows and formats; knows neither the database nor what makes an export complete. The order of members
+is kept: that of a schema's properties is part of a tool's document.
+"""
+
+import importlib
+import json
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Protocol, cast
+
+from astra_mcp.errors import RegistryError
+from astra_mcp.types import JsonObject
+
+__all__ = [
+    "BATCH_ROWS",
+    "ExportFormat",
+    "TableKind",
+    "TableWriter",
+    "json_line",
+    "open_table",
+    "read_table",
+]
+
+BATCH_ROWS = 500
+"""Rows written at once; in Parquet a row group, so that the number is part of the format."""
+
+
+class ExportFormat(StrEnum):
+    """How the tables are written."""
+
+    PARQUET = "parquet"
+    """Compact and typed; what JSON alone can hold stands as JSON text in it."""
+    JSONL = "jsonl"
+    """One JSON object a line."""
+
+
+class TableKind(StrEnum):
+    """The tables of an export."""
+
+    SERVERS = "servers"
+    TOOLS = "tools"
+
+
+class TableWriter(Protocol):
+    """Takes the rows of a table."""
+
+    def write(self, rows: Sequence[JsonObject]) -> None:
+        """Append rows; of Parquet, each time one row group."""
+        ...
+
+
+def json_line(row: JsonObject) -> bytes:
+    """Write a row as a line of JSON, its members in their order."""
+    return (_json(row) + "\n").encode()
+
+
+@contextmanager
+def open_table(path: Path, kind: TableKind, written_as: ExportFormat) -> Generator[TableWriter]:
+    """Write a table; the file is complete once the context is left."""
+    if written_as is ExportFormat.PARQUET:
+        parquet: Any = importlib.import_module("pyarrow.parquet")  # slow to load, and seldom needed
+        with parquet.ParquetWriter(path, _schema(kind), compression="zstd") as writer:
+            yield _ParquetWriter(writer, kind)
+    else:
+        with path.open("wb") as file:
+            yield _LineWriter(file.write)
+
+
+def read_table(path: Path, kind: TableKind, written_as: ExportFormat) -> Iterator[JsonObject]:
+    """Read the rows of a table, in their order.
+
+    Raises:
+        RegistryError: It is no table of this kind; names the file and the line or row group.
+    """
+    if written_as is ExportFormat.PARQUET:
+        yield from _read_parquet(path, kind)
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise RegistryError(f"{path}: line {number} is no JSON: {error}") from None
+            yield row
+
+
+class _LineWriter:
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
+
+    def write(self, rows: Sequence[JsonObject]) -> None:
+        for row in rows:
+            self._write(json_line(row))
+
+
+class _ParquetWriter:
+    def __init__(self, writer: Any, kind: TableKind) -> None:
+        self._writer = writer
+        self._kind = kind
+
+    def write(self, rows: Sequence[JsonObject]) -> None:
+        arrow: Any = importlib.import_module("pyarrow")
+        packed = [_pack(row, _AS_TEXT[self._kind]) for row in rows]
+        self._writer.write_table(arrow.Table.from_pylist(packed, schema=_schema(self._kind)))
+
+
+def _read_parquet(path: Path, kind: TableKind) -> Iterator[JsonObject]:
+    arrow: Any = importlib.import_module("pyarrow")
+    parquet: Any = importlib.import_module("pyarrow.parquet")
+    try:
+        file = parquet.ParquetFile(path)
+        for batch in file.iter_batches(batch_size=BATCH_ROWS):
+            for row in batch.to_pylist():
+                yield _unpack(row, _AS_TEXT[kind])
+    except (arrow.ArrowInvalid, KeyError, ValueError) as error:
+        raise RegistryError(f"{path} is no {kind} table of an export: {error}") from None
+
+
+_Text = Mapping[str, "_Text | None"]
+"""The members that Parquet holds as JSON text; below a member with a mapping, those of its items."""
+_AS_TEXT: Mapping[TableKind, _Text] = MappingProxyType(
+    {
+        TableKind.SERVERS: {"origin": None, "tools": {"document": None}},
+        TableKind.TOOLS: {"input_schema": None, "output_schema": None, "extra": None},
+    }
+)
+
+
+def _pack(row: JsonObject, as_text: _Text) -> JsonObject:
+    packed = dict(row)
+    for name, below in as_text.items():
+        value = row[name]
+        if below is not None:
+            items = cast("list[JsonObject]", value)
+            packed[name] = [_pack(item, below) for item in items]
+        elif value is not None:
+            packed[name] = _json(value)
+    return packed
+
+
+def _unpack(row: JsonObject, as_text: _Text) -> JsonObject:
+    unpacked = dict(row)
+    for name, below in as_text.items():
+        value = row[name]
+        if below is not None:
+            items = cast("list[JsonObject]", value)
+            unpacked[name] = [_unpack(item, below) for item in items]
+        elif value is not None:
+            unpacked[name] = json.loads(str(value))
+    return unpacked
+
+
+def _json(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a character, which JSON can name and no file can hold
+        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text
+
+
+def _schema(kind: TableKind) -> Any:
+    arrow: Any = importlib.import_module("pyarrow")
+    text, texts = arrow.string(), arrow.list_(arrow.string())
+    if kind is TableKind.TOOLS:
+        names = ("hash", "name", "description", "input_schema", "output_schema", "extra")
+        return arrow.schema([(name, text) for name in names])
+    place = [("position", arrow.int64())]
+    place += [(n, text) for n in ("original_name", "tool_hash", "status", "reason", "detail")]
+    place += [("document", text), ("notes", texts)]
+    before = ("source", "key", "name", "title", "description", "version")
+    after = ("domain", "domain_by", "language", "provenance", "status", "reason", "detail")
+    members = [*((n, text) for n in before), ("labels", texts), *((n, text) for n in after)]
+    members += [(n, text) for n in ("origin", "document_hash", "tools_hash")]
+    return arrow.schema([*members, ("tools", arrow.list_(arrow.struct(place)))])
