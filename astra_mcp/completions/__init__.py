@@ -6,4 +6,25 @@ a socket like any other endpoint, nor what the answers are for. Tests, benchmark
 may import it; ``python -m astra_mcp.completions`` starts it as a process.
 """
 
-__all__: list[str] = []
+from astra_mcp.completions.faults import FaultKind, FaultPlan
+from astra_mcp.completions.recordings import Recordings, load_recordings
+from astra_mcp.completions.reply import Answer, AnswerCall, Policy, Refusal, Reply, Verbatim
+from astra_mcp.completions.request import CompletionRequest, content_id
+from astra_mcp.completions.server import CompletionsServer, open_completions
+
+__all__ = [
+    "Answer",
+    "AnswerCall",
+    "CompletionRequest",
+    "CompletionsServer",
+    "FaultKind",
+    "FaultPlan",
+    "Policy",
+    "Recordings",
+    "Refusal",
+    "Reply",
+    "Verbatim",
+    "content_id",
+    "load_recordings",
+    "open_completions",
+]

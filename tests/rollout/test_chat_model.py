@@ -55,7 +55,7 @@ async def test_a_reply_carries_words_and_calls_as_the_endpoint_sent_them(
     assert completions.requests == [
         {"model": "scripted", "messages": MESSAGES, "tools": [TOOL], "temperature": 0.5}
     ]
-    assert completions.keys == [f"Bearer {KEY}"]
+    assert completions.keys == [KEY]
 
 
 async def test_temperature_and_tools_are_left_out_where_there_are_none(

@@ -11,8 +11,8 @@ from typing import Any
 
 import anyio
 import pytest
-from starlette.responses import Response
 
+from astra_mcp.completions import Reply
 from astra_mcp.trajectory import StopReason, Trajectory, read_trajectories
 from gateway.client import GatewayClient
 from servers.bundled import bundled_folder
@@ -224,7 +224,7 @@ async def gold_model(
     async with client_of(served) as client:
         steps = await client.gold(NAMES[0])
 
-    def policy(body: Body) -> Response:
+    def policy(body: Body) -> Reply:
         if tool_texts(body):
             return says("That is all.")
         return asks(*((f"c{i}", s.tool, s.arguments) for i, s in enumerate(steps)))
@@ -291,7 +291,7 @@ async def test_a_whole_run_is_in_the_order_of_the_plan_whatever_finished_first(
 ) -> None:
     second_is_done = anyio.Event()
 
-    async def hold_the_first(body: Body) -> Response:
+    async def hold_the_first(body: Body) -> Reply:
         if len(completions.requests) == 3:
             second_is_done.set()
         if body["messages"][0]["content"] == first_question:
@@ -313,7 +313,7 @@ async def test_a_killed_run_keeps_what_finished_behind_a_slow_one(
 ) -> None:
     second_is_done = anyio.Event()
 
-    async def answer_the_second_alone(body: Body) -> Response:
+    async def answer_the_second_alone(body: Body) -> Reply:
         is_third = len(completions.requests) == 3
         if is_third:
             second_is_done.set()
@@ -342,7 +342,7 @@ async def test_two_rollouts_at_once_in_one_home_serve_themselves(
 ) -> None:
     both_play = anyio.Event()
 
-    async def meet(body: Body) -> Response:
+    async def meet(body: Body) -> Reply:
         del body
         if len(completions.requests) == 2:
             both_play.set()
@@ -373,7 +373,7 @@ async def test_ctrl_c_keeps_what_is_finished_and_exits_130(
     asked_again = anyio.Event()
     answers = iter([says("I do not know.")])
 
-    async def hang_later(body: Body) -> Response:
+    async def hang_later(body: Body) -> Reply:
         del body
         answer = next(answers, None)
         if answer is not None:

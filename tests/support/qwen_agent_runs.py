@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from starlette.responses import Response
 
+from astra_mcp.completions import Reply
 from gateway.protocol import GoldCall
 
-from completions_server import Body, CompletionsServer, streams
+from completions_server import Body, CompletionsServer, asks, says
 from installed_programs import python_of
 
 VERSION = "0.0.34"
@@ -49,20 +49,20 @@ class Oracle:
     seen: list[str] = field(default_factory=list[str])
     """What the requests held as results, newest request last."""
 
-    def answer(self, body: Body) -> Response:
+    def answer(self, body: Body) -> Reply:
         """Make the next call, or say the last words."""
         self.seen = _results(body)
         assert len(self.seen) == self.made
         if self.made == len(self.gold):
-            return streams(LAST_WORDS)
+            return says(LAST_WORDS)
         call = self.gold[self.made]
         name = f"{self.server}-{call.tool}"
         assert name in _offered(body)
         self.made += 1
         if self.is_raw:
-            return streams(None, (f"call_{self.made}", name, call.arguments))
+            return asks((f"call_{self.made}", name, call.arguments))
         asked = json.dumps({"name": name, "arguments": call.arguments}, ensure_ascii=False)
-        return streams(f"<tool_call>\n{asked}\n</tool_call>")
+        return says(f"<tool_call>\n{asked}\n</tool_call>")
 
 
 async def run_qwen_agent(

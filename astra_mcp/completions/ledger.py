@@ -1,0 +1,99 @@
+"""Who asked for what how often, and what became of it: what an audit holds against a client's own account."""
+
+from collections import Counter
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from astra_mcp.completions.faults import FaultKind
+from astra_mcp.types import JsonObject
+
+__all__ = ["Account", "Ledger"]
+
+
+@dataclass(slots=True)
+class Account:
+    """What happened to the requests with one content.
+
+    When none is under way, ``requests`` is the sum of ``answers``, ``refusals``, ``given_up`` and the
+    faults but the slow ones, which are answers too.
+    """
+
+    asked: str
+    """The beginning of the last message, for people."""
+    requests: int = 0
+    answers: int = 0
+    """Made by the model and sent whole; what an endpoint would want to be paid for."""
+    refusals: int = 0
+    """Errors that the policy or the recordings gave."""
+    given_up: int = 0
+    """The client left before the policy had said anything."""
+    faults: Counter[FaultKind] = field(default_factory=Counter[FaultKind])
+
+    def as_json(self) -> JsonObject:
+        """The account as ``GET /stats`` shows it."""
+        return {
+            "asked": self.asked,
+            "requests": self.requests,
+            "answers": self.answers,
+            "refusals": self.refusals,
+            "given_up": self.given_up,
+            "faults": dict(sorted(self.faults.items())),
+        }
+
+
+class Ledger:
+    """All accounts of a server."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[str, Account] = {}
+        self.malformed = 0
+        """Requests that were none of the API's; they have no account."""
+        self.in_flight = 0
+        self.most_in_flight = 0
+
+    @property
+    def accounts(self) -> Mapping[str, Account]:
+        """By the name of the content."""
+        return self._accounts
+
+    def open(self, request_id: str, asked: str) -> Account:
+        """Find the account of a content, or begin it."""
+        account = self._accounts.get(request_id)
+        if account is None:
+            account = self._accounts[request_id] = Account(asked)
+        return account
+
+    @contextmanager
+    def under_way(self) -> Generator[None]:
+        """Count a request while it is answered."""
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
+
+    @property
+    def total(self) -> Account:
+        """The sum of all accounts."""
+        total = Account("")
+        for account in self._accounts.values():
+            total.requests += account.requests
+            total.answers += account.answers
+            total.refusals += account.refusals
+            total.given_up += account.given_up
+            total.faults += account.faults
+        return total
+
+    def as_json(self) -> JsonObject:
+        """What ``GET /stats`` answers."""
+        total = self.total.as_json()
+        del total["asked"]
+        return {
+            **total,
+            "malformed": self.malformed,
+            "in_flight": self.in_flight,
+            "most_in_flight": self.most_in_flight,
+            "accounts": {name: account.as_json() for name, account in self._accounts.items()},
+        }

@@ -1,0 +1,117 @@
+"""What the server is asked: a request, and the name that its content gives it."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import cast
+
+from astra_mcp.types import JsonObject, JsonValue, canonical_json
+
+__all__ = [
+    "CompletionRequest",
+    "RequestFaultError",
+    "content_id",
+    "excerpt",
+    "last_text",
+    "parse_request",
+]
+
+_ID_LENGTH = 16
+_MAX_EXCERPT = 200
+
+
+class RequestFaultError(ValueError):
+    """The request is none that the API knows; the message names the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """One request for a completion."""
+
+    id: str
+    """The same for every request with these messages and this schema; see :func:`content_id`."""
+    occurrence: int
+    """How many requests with this content came before, answered or not."""
+    turn: int
+    """How many answers to this content the policy was asked for before."""
+    body: JsonObject
+    """As it was sent."""
+    key: str
+    """What the client sent as its key."""
+
+    @property
+    def messages(self) -> list[JsonObject]:
+        """The conversation."""
+        return cast("list[JsonObject]", self.body["messages"])
+
+    @property
+    def schema(self) -> JsonObject | None:
+        """What the answer has to satisfy, where the request says so by ``response_format``."""
+        return _schema_of(self.body)
+
+    @property
+    def text(self) -> str:
+        """The text of the last message."""
+        return last_text(self.body)
+
+
+def content_id(messages: object, schema: object = None) -> str:
+    """Name a content: 16 hexadecimal digits of the hash of the messages and the schema.
+
+    The model, the sampling and the tools do not count, so a recording plays for any model.
+
+    Args:
+        messages: As the request holds them.
+        schema: Of ``response_format``; None where there is none.
+    """
+    return sha256(canonical_json([messages, schema])).hexdigest()[:_ID_LENGTH]
+
+
+def parse_request(body: JsonValue) -> tuple[str, JsonObject]:
+    """Check a request's body.
+
+    Returns:
+        The name of its content, and the body.
+
+    Raises:
+        RequestFaultError: It is none of the API's.
+    """
+    if not isinstance(body, dict):
+        msg = "the body must be a JSON object"
+        raise RequestFaultError(msg)
+    if not isinstance(body.get("model"), str):
+        msg = "model must be a string"
+        raise RequestFaultError(msg)
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        msg = "messages must be a list of at least one message"
+        raise RequestFaultError(msg)
+    if not all(isinstance(message, dict) and "role" in message for message in messages):
+        msg = "messages must be objects with a role"
+        raise RequestFaultError(msg)
+    if body.get("n", 1) not in (1, None):
+        msg = "n must be 1: this server makes one choice"
+        raise RequestFaultError(msg)
+    return content_id(messages, _schema_of(body)), body
+
+
+def last_text(body: JsonObject) -> str:
+    """Read the text of the last message, whose content may be a list of parts."""
+    content = cast("list[JsonObject]", body["messages"])[-1].get("content")
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(text for text in parts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def excerpt(text: str) -> str:
+    """Cut a text to what people recognise a request by."""
+    return text if len(text) <= _MAX_EXCERPT else text[:_MAX_EXCERPT] + "…"
+
+
+def _schema_of(body: JsonObject) -> JsonObject | None:
+    wanted = body.get("response_format")
+    if not isinstance(wanted, dict) or wanted.get("type") != "json_schema":
+        return None
+    named = wanted.get("json_schema")
+    schema = named.get("schema") if isinstance(named, dict) else None
+    return schema if isinstance(schema, dict) else {}
