@@ -1,0 +1,105 @@
+"""Full-text search in the words of tools, by what each database has for it.
+
+Both rank by how rare a word is and how often it stands where; SQLite by BM25, PostgreSQL by its own rank
+of each word times its rarity. The two orders are alike and not the same.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    String,
+    cast,
+    column,
+    func,
+    literal,
+    literal_column,
+    select,
+    table,
+)
+from sqlalchemy.dialects.postgresql import TSQUERY, TSVECTOR
+from sqlalchemy.orm import Session
+
+__all__ = ["rank_by_words"]
+
+_WEIGHTS = {"name": 4.0, "description": 2.0, "parameters": 0.5}
+"""What a word weighs by the line of ``tool.words`` that it stands in; measured in docs/search.md."""
+
+_TEXT = table("tool_text", column("hash", String))
+_VECTOR = table("tool", column("hash", String), column("text_vector", TSVECTOR))
+
+
+def rank_by_words(
+    session: Session, words: Sequence[str], tools: Select[Any], limit: int
+) -> list[tuple[str, float]]:
+    """Find the tools that have at least one of the words, the best first.
+
+    Args:
+        session: Of a transaction.
+        words: As :func:`registry.words.query_words` gives them.
+        tools: Selects the hashes of the tools that are searched.
+        limit: How many at most.
+
+    Returns:
+        Hashes, each with a score: higher is better, and nothing else follows from it.
+    """
+    if not words:
+        return []
+    statement = _BY_DIALECT[session.get_bind().dialect.name](words, tools)
+    rows = session.execute(statement.limit(limit))
+    return [(tool, float(score)) for tool, score in rows.tuples()]
+
+
+def _on_sqlite(words: Sequence[str], tools: Select[Any]) -> Select[str, float]:
+    found: ColumnElement[str] = literal_column("tool_text")
+    score = -func.bm25(found, 0.0, *_WEIGHTS.values())
+    # A word has no quotation mark, since it consists of letters and digits.
+    query = " OR ".join(f'"{word}"' for word in words)
+    return (
+        select(_TEXT.c.hash, score)
+        .where(found.op("MATCH")(query), _TEXT.c.hash.in_(tools))
+        .order_by(score.desc(), _TEXT.c.hash)
+    )
+
+
+def _on_postgres(words: Sequence[str], tools: Select[Any]) -> Select[str, float]:
+    queries = [func.plainto_tsquery("simple", word, type_=TSQUERY) for word in words]
+    vector = _VECTOR.c.text_vector
+    # PostgreSQL's weights stand in the order D, C, B, A and lie within 0 and 1.
+    heaviest = max(_WEIGHTS.values())
+    weights = [0.0, *(weight / heaviest for weight in reversed(_WEIGHTS.values()))]
+    lines = literal("{" + ",".join(map(str, weights)) + "}").op("::")(literal_column("float4[]"))
+    score: ColumnElement[float] = sum(
+        (_rarity(query) * func.ts_rank(lines, vector, query, _BY_LENGTH) for query in queries[1:]),
+        _rarity(queries[0]) * func.ts_rank(lines, vector, queries[0], _BY_LENGTH),
+    )
+    has_any = queries[0]
+    for query in queries[1:]:
+        has_any = has_any.op("||", return_type=TSQUERY())(query)
+    return (
+        select(_VECTOR.c.hash, score)
+        .where(vector.op("@@")(has_any), _VECTOR.c.hash.in_(tools))
+        .order_by(score.desc(), _VECTOR.c.hash)
+    )
+
+
+_BY_LENGTH = cast(1, Integer)
+"""Has ``ts_rank`` divide by the logarithm of how long the text is."""
+
+
+def _rarity(query: ColumnElement[Any]) -> ColumnElement[float]:
+    """How telling a word is: ln(1 + tools / tools that have it)."""
+    having = (
+        select(func.count()).select_from(_VECTOR).where(_VECTOR.c.text_vector.op("@@")(query))
+    ).scalar_subquery()
+    total = select(func.count()).select_from(_VECTOR).scalar_subquery()
+    return func.ln(1.0 + total / func.greatest(having, 1.0))
+
+
+_BY_DIALECT: dict[str, Callable[[Sequence[str], Select[Any]], Select[str, float]]] = {
+    "sqlite": _on_sqlite,
+    "postgresql": _on_postgres,
+}

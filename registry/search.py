@@ -1,0 +1,193 @@
+"""Search over stored tools: by their words, by their vectors, and by both.
+
+Ranks by reciprocal rank fusion where both are asked: scores of different kinds cannot be compared, ranks
+can.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+import anyio
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from astra_mcp.embedding import Embedder, Vectors
+from astra_mcp.types import ToolSpec
+from registry.database import Database
+from registry.full_text import rank_by_words
+from registry.scope import LIVE_TOOLS, Scope, tools_in
+from registry.specs import spec_of
+from registry.tables import ServerRow, ServerToolRow, ToolRow
+from registry.vectors import VectorTable, count_vectors, load_vectors
+from registry.words import query_words
+
+__all__ = ["Hit", "SearchAnswer", "SearchBy", "SearchIndex"]
+
+_POOL = 100
+"""So many of the best of each kind, or as many as are asked for, are fused."""
+_FUSION = 60
+"""k of 1 / (k + rank), as Cormack et al. 2009 propose: ranks far down hardly differ."""
+
+_Ranking = list[tuple[str, float]]
+"""Hashes of tools, the best first, each with a score."""
+
+
+class SearchBy(StrEnum):
+    """What tools are ranked by."""
+
+    WORDS = "words"
+    """Full-text search of the database."""
+    VECTORS = "vectors"
+    """Cosine with the query."""
+    BOTH = "both"
+    """Reciprocal rank fusion of the two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A tool that was found."""
+
+    hash: str
+    tool: ToolSpec
+    servers: tuple[str, ...]
+    """Names of the servers in scope that list it, sorted."""
+    score: float
+    """Of the kind that was searched by; higher is better."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchAnswer:
+    """What a search found, and in how much."""
+
+    hits: tuple[Hit, ...]
+    """The best first; equal scores in the order of their hashes."""
+    searched: int
+    """Tools in scope."""
+    embedded: int
+    """Those of them that have a vector of the model; the others are found by words alone."""
+
+
+class SearchIndex:
+    """Finds tools; holds the vectors of one model, and reads them again when some were added."""
+
+    def __init__(self, database: Database, embedder: Embedder) -> None:
+        """Search in a database.
+
+        Args:
+            database: Holds the tools and their vectors.
+            embedder: Embeds the queries; the vectors of its model are searched.
+        """
+        self._database = database
+        self._embedder = embedder
+        self._vectors: VectorTable | None = None
+        self._loading = anyio.Lock()
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        by: SearchBy = SearchBy.BOTH,
+        scope: Scope = LIVE_TOOLS,
+    ) -> SearchAnswer:
+        """Find the tools that fit a query best; in English, Chinese or any language of the tools.
+
+        Args:
+            query: What is searched for.
+            limit: How many tools at most.
+            by: What they are ranked by.
+            scope: Which tools are searched.
+
+        Raises:
+            ModelError: The embedder failed.
+            RegistryError: The database failed.
+        """
+        table = await self._current_vectors()
+        wanted = None
+        if by is not SearchBy.WORDS:
+            wanted = (await self._embedder.embed([query], as_query=True))[0]
+        words = () if by is SearchBy.VECTORS else query_words(query)
+        search = _Search(table=table, words=words, wanted=wanted, scope=scope, limit=limit)
+        return await self._database.read(search.answer)
+
+    async def _current_vectors(self) -> VectorTable:
+        model = self._embedder.model
+        async with self._loading:
+            count = await self._database.read(partial(count_vectors, model=model))
+            if self._vectors is None or len(self._vectors.hashes) != count:
+                self._vectors = await load_vectors(self._database, model)
+            return self._vectors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """One search, in one transaction."""
+
+    table: VectorTable
+    words: Sequence[str]
+    """Empty where words are not searched by."""
+    wanted: Vectors | None
+    """None where vectors are not searched by."""
+    scope: Scope
+    limit: int
+
+    def answer(self, session: Session) -> SearchAnswer:
+        """Rank the tools in scope, and read the best."""
+        tools = tools_in(self.scope)
+        in_scope = set(session.scalars(tools))
+        rows = [row for row, tool in enumerate(self.table.hashes) if tool in in_scope]
+        by_words = rank_by_words(session, self.words, tools, self._pool)
+        by_vectors = self._rank_by_vectors(np.array(rows, dtype=np.intp))
+        is_fused = self.words and self.wanted is not None
+        # Where only one kind is searched by, the other ranking is empty.
+        ranking = _fused((by_words, by_vectors)) if is_fused else by_words + by_vectors
+        return SearchAnswer(
+            hits=_read_hits(session, ranking[: self.limit], self.scope),
+            searched=len(in_scope),
+            embedded=len(rows),
+        )
+
+    @property
+    def _pool(self) -> int:
+        return max(self.limit, _POOL)
+
+    def _rank_by_vectors(self, rows: npt.NDArray[np.intp]) -> _Ranking:
+        """Rank tools by their cosine with what is wanted; those without any likeness are left out."""
+        if self.wanted is None or not len(rows):
+            return []
+        likeness = (self.table.matrix @ self.wanted)[rows]
+        best = np.argsort(-likeness, kind="stable")[: self._pool]
+        return [
+            (self.table.hashes[rows[at]], float(likeness[at])) for at in best if likeness[at] > 0
+        ]
+
+
+def _fused(rankings: Sequence[_Ranking]) -> _Ranking:
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, (tool, _) in enumerate(ranking, start=1):
+            scores[tool] = scores.get(tool, 0.0) + 1 / (_FUSION + rank)
+    return sorted(scores.items(), key=lambda row: (-row[1], row[0]))
+
+
+def _read_hits(session: Session, ranking: _Ranking, scope: Scope) -> tuple[Hit, ...]:
+    hashes = [tool for tool, _ in ranking]
+    rows = session.scalars(select(ToolRow).where(col(ToolRow.hash).in_(hashes)))
+    tools = {row.hash: row for row in rows}
+    servers: dict[str, list[str]] = {tool: [] for tool in hashes}
+    for tool, server in session.execute(
+        tools_in(scope)
+        .add_columns(col(ServerRow.name))
+        .where(col(ServerToolRow.tool_hash).in_(hashes))
+        .order_by(col(ServerRow.name))
+    ):
+        servers[tool].append(server)
+    return tuple(
+        Hit(hash=tool, tool=spec_of(tools[tool]), servers=tuple(servers[tool]), score=score)
+        for tool, score in ranking
+    )

@@ -1,0 +1,166 @@
+"""Vectors of tools: computed once for each version of a tool and each model, kept in the database.
+
+What is embedded is the document of ASTRA eq. (24), see :mod:`astra_mcp.embedding.tool_text`. Tools and
+their vectors are never changed: a changed tool is another one and gets a vector of its own.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from sqlalchemy import Select, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from astra_mcp.embedding import Embedder, Vectors
+from astra_mcp.embedding.tool_text import tool_text
+from astra_mcp.errors import ModelError, ModelFault, RegistryError
+from registry.database import Database
+from registry.scope import LIVE_TOOLS, Scope, tools_in
+from registry.specs import spec_of
+from registry.tables import ToolRow, VectorRow
+
+__all__ = ["VectorTable", "count_vectors", "load_vectors", "update_vectors"]
+
+_BATCH = 256
+"""Tools that are embedded and stored at once; so many are lost at most when the process dies."""
+_ROWS_AT_ONCE = 1024
+_STORED = np.dtype("<f4")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorTable:
+    """All vectors of one model."""
+
+    hashes: tuple[str, ...]
+    """Of the tools, sorted."""
+    matrix: Vectors
+    """Their vectors, one row each."""
+
+
+async def update_vectors(
+    database: Database,
+    embedder: Embedder,
+    scope: Scope = LIVE_TOOLS,
+    *,
+    hear: Callable[[int, int], None] = lambda done, total: None,
+) -> int:
+    """Embed the tools of a scope that have no vector of this model yet.
+
+    What is done is kept when it ends early, and the next call goes on from there.
+
+    Args:
+        database: Holds the tools and gets the vectors.
+        embedder: Its ``model`` names the vectors.
+        scope: Which tools.
+        hear: Told after each batch how many of how many are done.
+
+    Returns:
+        How many were embedded.
+
+    Raises:
+        ModelError: The embedder failed, or its answer does not fit the texts.
+    """
+    done = 0
+    total = await database.read(partial(_count_missing, embedder.model, scope))
+    after = ""
+    while batch := await database.read(partial(_missing, embedder.model, scope, after)):
+        hashes = [tool for tool, _ in batch]
+        vectors = await embedder.embed([text for _, text in batch])
+        _check(embedder.model, vectors, len(batch))
+        await database.write(partial(_store, embedder.model, hashes, vectors))
+        done += len(batch)
+        after = hashes[-1]
+        hear(done, max(done, total))
+    return done
+
+
+async def load_vectors(database: Database, model: str) -> VectorTable:
+    """Read all vectors of a model; needs their own size of memory and little more.
+
+    Raises:
+        RegistryError: They differ in length: two models have been stored under one name.
+    """
+    return await database.read(partial(_load, model))
+
+
+def count_vectors(session: Session, model: str) -> int:
+    """Count the vectors of a model; none is ever changed or removed, so that an equal count is no change."""
+    return session.scalar(select(func.count()).where(col(VectorRow.model) == model)) or 0
+
+
+def _without_vector(model: str, scope: Scope) -> Select[ToolRow]:
+    having = select(col(VectorRow.tool_hash)).where(col(VectorRow.model) == model)
+    return select(ToolRow).where(
+        col(ToolRow.hash).in_(tools_in(scope)), col(ToolRow.hash).not_in(having)
+    )
+
+
+def _count_missing(model: str, scope: Scope, session: Session) -> int:
+    missing = _without_vector(model, scope).subquery()
+    return session.scalar(select(func.count()).select_from(missing)) or 0
+
+
+def _missing(model: str, scope: Scope, after: str, session: Session) -> list[tuple[str, str]]:
+    """Give the next tools without a vector, with their documents."""
+    rows = session.scalars(
+        _without_vector(model, scope)
+        .where(col(ToolRow.hash) > after)
+        .order_by(col(ToolRow.hash))
+        .limit(_BATCH)
+    )
+    return [(row.hash, tool_text(spec_of(row))) for row in rows]
+
+
+def _check(model: str, vectors: Vectors, count: int) -> None:
+    if vectors.ndim != 2 or len(vectors) != count:
+        msg = f"the embedder {model!r} answered {vectors.shape} for {count} texts"
+        raise ModelError(msg, ModelFault.MALFORMED)
+    if not np.isfinite(vectors).all():
+        msg = f"the embedder {model!r} answered vectors with numbers that are not finite"
+        raise ModelError(msg, ModelFault.MALFORMED)
+
+
+def _store(model: str, hashes: Sequence[str], vectors: Vectors, session: Session) -> None:
+    """Keep vectors, unless somebody else was faster."""
+    stored = vectors.astype(_STORED)
+    rows = [
+        {"tool_hash": tool, "model": model, "vector": vector.tobytes()}
+        for tool, vector in zip(hashes, stored, strict=True)
+    ]
+    insertion = _INSERTIONS[session.get_bind().dialect.name](VectorRow).on_conflict_do_nothing()
+    session.execute(insertion, rows)
+
+
+_INSERTIONS = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+def _load(model: str, session: Session) -> VectorTable:
+    length = func.length(col(VectorRow.vector))
+    count, shortest, longest = session.execute(
+        select(func.count(), func.min(length), func.max(length)).where(
+            col(VectorRow.model) == model
+        )
+    ).one()
+    if not count:
+        return VectorTable((), np.empty((0, 0), dtype=np.float32))
+    if shortest != longest:
+        msg = (
+            f"the vectors of {model!r} have between {shortest // _STORED.itemsize} and "
+            f"{longest // _STORED.itemsize} dimensions: name one of the models differently"
+        )
+        raise RegistryError(msg)
+    matrix = np.empty((count, longest // _STORED.itemsize), dtype=np.float32)
+    hashes: list[str] = []
+    rows = session.execute(
+        select(col(VectorRow.tool_hash), col(VectorRow.vector))
+        .where(col(VectorRow.model) == model)
+        .order_by(col(VectorRow.tool_hash)),
+        execution_options={"yield_per": _ROWS_AT_ONCE},
+    )
+    for tool, vector in rows:
+        matrix[len(hashes)] = np.frombuffer(vector, dtype=_STORED)
+        hashes.append(tool)
+    return VectorTable(tuple(hashes), matrix)
