@@ -1,0 +1,361 @@
+"""The schemas of an OpenAPI document, as they stand in a request or in a response.
+
+What JSON Schema cannot say is turned into what it can: members that only the server or only the client
+writes are left out on the other side, a discriminator becomes a constant in each alternative, a schema
+that others inherit from stands for any of them, and bytes are a text in Base64. Named schemas become
+``$defs``. The rest stays as found, in the dialect of the document.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Final
+
+from astra_mcp.types import JsonObject, JsonValue
+from registry.importers.openapi_references import PartError, References, definition_name
+
+__all__ = ["Direction", "Schemas", "definition_of"]
+
+MAX_VALUES: Final = 50_000
+"""JSON values that the schema of one tool may have, with all that it refers to."""
+
+_OWN_SUFFIX: Final = ".own"
+_COMPONENTS: Final = "#/components/schemas/"
+_DEFINITIONS: Final = "#/$defs/"
+_MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_SINGLES: Final = frozenset(
+    {"additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"}
+    | {"unevaluatedItems", "unevaluatedProperties"}
+)
+_LEFT_OUT: Final = frozenset(
+    {"$anchor", "$defs", "$id", "$schema", "definitions", "discriminator", "externalDocs", "xml"}
+    | {"readOnly", "writeOnly"}
+)
+_BASE64: Final[JsonObject] = {"type": "string", "contentEncoding": "base64"}
+
+
+class Direction(StrEnum):
+    """Which way a value goes."""
+
+    REQUEST = "request"
+    """To the server: members marked ``readOnly`` do not stand in it."""
+    RESPONSE = "response"
+    """From the server: members marked ``writeOnly`` do not stand in it."""
+
+
+class Schemas:
+    """Translates schemas; each named one once."""
+
+    def __init__(self, document: JsonObject, references: References, direction: Direction) -> None:
+        self._references = references
+        self._hiding = "readOnly" if direction is Direction.REQUEST else "writeOnly"
+        self._heirs = _heirs(document)
+        self._names: dict[tuple[str, bool], str] = {}
+        self._sources: dict[str, tuple[str, bool, str]] = {}
+        self._translated: dict[str, JsonValue] = {}
+        self._measured: dict[str, tuple[int, tuple[str, ...]]] = {}
+
+    def translate(self, schema: JsonValue, place: str) -> JsonValue:
+        """Turn a schema into one whose references name ``$defs``.
+
+        Args:
+            schema: As found.
+            place: Where it stands, for messages.
+
+        Raises:
+            PartError: It is no schema, or refers to what is not there; names the place.
+        """
+        return self._translate(schema, place, is_ancestor=False, hidden=frozenset())
+
+    def definition(self, name: str) -> JsonValue:
+        """Return the named schema that a reference in a translated one means.
+
+        Raises:
+            PartError: It cannot be translated.
+        """
+        if name not in self._translated:
+            reference, is_ancestor, place = self._sources[name]
+            self._translated[name] = self._define(reference, place, is_ancestor=is_ancestor)
+        return self._translated[name]
+
+    def with_definitions(self, schema: JsonObject, place: str) -> JsonObject:
+        """Add all the ``$defs`` that a translated schema reaches.
+
+        Raises:
+            PartError: One of them cannot be translated, or they are too much.
+        """
+        size, names = _measure(schema)
+        pending = deque(names)
+        found: dict[str, JsonValue] = {}
+        while pending:
+            name = pending.popleft()
+            if name in found:
+                continue
+            found[name] = self.definition(name)
+            if name not in self._measured:
+                self._measured[name] = _measure(found[name])
+            size += self._measured[name][0]
+            pending += self._measured[name][1]
+            if size > MAX_VALUES:
+                raise PartError(place, f"has more than {MAX_VALUES:,} values with all it refers to")
+        return {**schema, "$defs": found} if found else schema
+
+    def _name(self, reference: str, place: str, *, is_ancestor: bool) -> str:
+        """Name what a reference means; an ancestor is meant by itself, without its heirs."""
+        self._references.find(reference, place)
+        is_ancestor = is_ancestor and self._stands_for_heirs(reference, place)
+        key = reference, is_ancestor
+        if key not in self._names:
+            base = definition_name(reference) + (_OWN_SUFFIX if is_ancestor else "")
+            taken = self._sources
+            name = next(n for n in _numbered(base) if n not in taken)
+            self._names[key] = name
+            self._sources[name] = reference, is_ancestor, place
+        return self._names[key]
+
+    def _refer(self, reference: str, place: str, *, is_ancestor: bool) -> JsonObject:
+        return {"$ref": _DEFINITIONS + self._name(reference, place, is_ancestor=is_ancestor)}
+
+    def _define(self, reference: str, place: str, *, is_ancestor: bool) -> JsonValue:
+        schema = self._references.find(reference, place)
+        if not is_ancestor and self._stands_for_heirs(reference, place):
+            return self._alternatives(reference, place)
+        return self._translate(schema, reference, is_ancestor=False, hidden=frozenset())
+
+    def _translate(
+        self, schema: JsonValue, place: str, *, is_ancestor: bool, hidden: frozenset[str]
+    ) -> JsonValue:
+        if isinstance(schema, bool):
+            return schema
+        if not isinstance(schema, dict):
+            raise PartError(place, "must be an object")
+        if "$ref" not in schema:
+            return self._members(schema, place, hidden)
+        reference = schema["$ref"]
+        if not isinstance(reference, str):
+            raise PartError(f"{place}.$ref", "must be a text")
+        beside = {name: value for name, value in schema.items() if name != "$ref"}
+        named = self._refer(reference, place, is_ancestor=is_ancestor)
+        return {**self._members(beside, place, hidden), **named}
+
+    def _members(self, schema: JsonObject, place: str, hidden: frozenset[str]) -> JsonObject:
+        hidden |= self._hidden(schema)
+        result: JsonObject = {}
+        for keyword, value in schema.items():
+            inner = f"{place}.{keyword}"
+            if keyword in _LEFT_OUT:
+                continue
+            if keyword in _MAPS and isinstance(value, dict):
+                left_out = hidden if keyword == "properties" else frozenset[str]()
+                result[keyword] = {
+                    name: self.translate(part, f"{inner}.{name}")
+                    for name, part in value.items()
+                    if name not in left_out
+                }
+            elif keyword in _LISTS and isinstance(value, list):
+                result[keyword] = self._list(keyword, value, inner, hidden)
+            elif keyword in _SINGLES and isinstance(value, dict):
+                result[keyword] = self.translate(value, inner)
+            elif keyword == "required" and isinstance(value, list):
+                result[keyword] = [name for name in value if name not in hidden]
+            else:
+                result[keyword] = value
+        self._pin_branches(schema, result, place)
+        return _with_texts_for_bytes(result)
+
+    def _list(
+        self, keyword: str, parts: list[JsonValue], place: str, hidden: frozenset[str]
+    ) -> list[JsonValue]:
+        is_union = keyword == "allOf"
+        return [
+            self._translate(
+                part,
+                f"{place}[{i}]",
+                is_ancestor=is_union,
+                hidden=hidden if is_union else frozenset(),
+            )
+            for i, part in enumerate(parts)
+        ]
+
+    def _hidden(self, schema: JsonValue, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+        """Name the members that do not go this way, inherited ones included."""
+        if not isinstance(schema, dict):
+            return frozenset()
+        names: set[str] = set()
+        properties = schema.get("properties")
+        if isinstance(properties, dict):
+            names |= {name for name, part in properties.items() if self._is_hidden(part)}
+        branches = schema.get("allOf")
+        for branch in branches if isinstance(branches, list) else []:
+            reference = branch.get("$ref") if isinstance(branch, dict) else None
+            if not isinstance(reference, str):
+                names |= self._hidden(branch, seen)
+            elif reference not in seen:
+                names |= self._hidden(self._look(reference), seen | {reference})
+        return frozenset(names)
+
+    def _is_hidden(self, part: JsonValue) -> bool:
+        seen: set[str] = set()
+        while isinstance(part, dict):
+            if part.get(self._hiding) is True:
+                return True
+            reference = part.get("$ref")
+            if not isinstance(reference, str) or reference in seen:
+                return False
+            seen.add(reference)
+            part = self._look(reference)
+        return False
+
+    def _look(self, reference: str) -> JsonValue:
+        """Find a part; what cannot be found is reported where it is translated."""
+        try:
+            return self._references.find(reference, "")
+        except PartError:
+            return None
+
+    def _stands_for_heirs(self, reference: str, place: str) -> bool:
+        schema = self._references.find(reference, place)
+        if not isinstance(schema, dict) or "oneOf" in schema or "anyOf" in schema:
+            return False
+        return _discriminator(schema) is not None and bool(self._named_heirs(reference, schema))
+
+    def _named_heirs(self, reference: str, schema: JsonObject) -> dict[str, list[str]]:
+        """List the schemas that a discriminator chooses among, with the values that choose them."""
+        heirs = _mapping(schema)
+        if heirs or not reference.startswith(_COMPONENTS):
+            return heirs
+        return {heir: [heir.removeprefix(_COMPONENTS)] for heir in self._descendants(reference)}
+
+    def _descendants(self, reference: str) -> list[str]:
+        found: dict[str, None] = {}
+        pending = deque(self._heirs.get(reference, ()))
+        while pending:
+            heir = pending.popleft()
+            if heir not in found and heir != reference:
+                found[heir] = None
+                pending += self._heirs.get(heir, ())
+        return list(found)
+
+    def _alternatives(self, reference: str, place: str) -> JsonValue:
+        schema = self._references.resolve(self._references.find(reference, place), place)
+        texts = {name: schema[name] for name in ("title", "description") if name in schema}
+        name = _discriminator(schema)
+        assert name is not None  # noqa: S101 - it would not stand for its heirs otherwise
+        chosen = self._named_heirs(reference, schema).items()
+        branches: list[JsonValue] = [
+            self._pinned(heir, name, values, f"{reference}.discriminator")
+            for heir, values in chosen
+        ]
+        return {**texts, "oneOf": branches}
+
+    def _pin_branches(self, schema: JsonObject, result: JsonObject, place: str) -> None:
+        """Say in each alternative which value of the discriminator chooses it."""
+        name = _discriminator(schema)
+        mapping = _mapping(schema)
+        for keyword in ("oneOf", "anyOf"):
+            branches, translated = schema.get(keyword), result.get(keyword)
+            if name is None or not isinstance(branches, list) or not isinstance(translated, list):
+                continue
+            for i, branch in enumerate(branches):
+                reference = branch.get("$ref") if isinstance(branch, dict) else None
+                if isinstance(reference, str):
+                    values = mapping.get(reference, [definition_name(reference)])
+                    inner = f"{place}.{keyword}[{i}]"
+                    translated[i] = self._pinned(reference, name, values, inner)
+
+    def _pinned(self, reference: str, name: str, values: list[str], place: str) -> JsonObject:
+        named = self._refer(reference, place, is_ancestor=True)
+        if _is_pinned(self._references.find(reference, place), name, values):
+            return named
+        chosen: JsonObject = {"const": values[0]} if len(values) == 1 else {"enum": [*values]}
+        pin: JsonObject = {"type": "object", "properties": {name: chosen}, "required": [name]}
+        return {"allOf": [named, pin]}
+
+
+def definition_of(reference: JsonValue) -> str | None:
+    """Name the definition that a reference of a translated schema means; None for another value."""
+    if isinstance(reference, str) and reference.startswith(_DEFINITIONS):
+        return reference.removeprefix(_DEFINITIONS)
+    return None
+
+
+def _heirs(document: JsonObject) -> Mapping[str, list[str]]:
+    """Who inherits from whom, by ``allOf``."""
+    components = document.get("components")
+    schemas = components.get("schemas") if isinstance(components, dict) else None
+    heirs: dict[str, list[str]] = {}
+    for name, schema in schemas.items() if isinstance(schemas, dict) else ():
+        branches = schema.get("allOf") if isinstance(schema, dict) else None
+        for branch in branches if isinstance(branches, list) else ():
+            reference = branch.get("$ref") if isinstance(branch, dict) else None
+            if isinstance(reference, str):
+                heirs.setdefault(reference, []).append(_COMPONENTS + name)
+    return heirs
+
+
+def _discriminator(schema: JsonObject) -> str | None:
+    discriminator = schema.get("discriminator")
+    name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _mapping(schema: JsonObject) -> dict[str, list[str]]:
+    """The values that choose each schema, by its reference; a bare name means a component."""
+    discriminator = schema.get("discriminator")
+    mapping = discriminator.get("mapping") if isinstance(discriminator, dict) else None
+    chosen: dict[str, list[str]] = {}
+    for value, target in mapping.items() if isinstance(mapping, dict) else ():
+        if isinstance(target, str):
+            is_name = "/" not in target and "#" not in target
+            chosen.setdefault(_COMPONENTS + target if is_name else target, []).append(value)
+    return chosen
+
+
+def _is_pinned(schema: JsonValue, name: str, values: list[str]) -> bool:
+    """Tell whether a schema itself allows no other value of the discriminator."""
+    if not isinstance(schema, dict):
+        return False
+    branches = schema.get("allOf")
+    parts = [schema, *(branches if isinstance(branches, list) else [])]
+    for part in parts:
+        properties = part.get("properties") if isinstance(part, dict) else None
+        own = properties.get(name) if isinstance(properties, dict) else None
+        if isinstance(own, dict):
+            allowed = own.get("enum", [own["const"]] if "const" in own else None)
+            if isinstance(allowed, list) and all(value in values for value in allowed):
+                return True
+    return False
+
+
+def _with_texts_for_bytes(schema: JsonObject) -> JsonObject:
+    """JSON carries bytes as a text only."""
+    is_bytes = schema.get("format") in ("binary", "byte") or schema.get("type") == "file"
+    is_raw = "contentMediaType" in schema and "contentEncoding" not in schema
+    if not is_bytes and not (is_raw and schema.get("type", "string") == "string"):
+        return schema
+    return {**{k: v for k, v in schema.items() if k != "format"}, **_BASE64}
+
+
+def _measure(schema: JsonValue) -> tuple[int, tuple[str, ...]]:
+    """Count the values of a translated schema, and name the definitions that it refers to."""
+    size, names, pending = 0, list[str](), [schema]
+    while pending:
+        part = pending.pop()
+        size += 1
+        if isinstance(part, dict):
+            name = definition_of(part.get("$ref"))
+            if name is not None:
+                names.append(name)
+            pending += part.values()
+        elif isinstance(part, list):
+            pending += part
+    return size, tuple(names)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}_{number}"
+        number += 1
