@@ -25,6 +25,11 @@ class Usage(BaseModel):
     cost: float = 0.0
     """In the currency of the configured prices; 0 where none are configured."""
 
+    @property
+    def tokens(self) -> int:
+        """Of prompts and answers."""
+        return self.prompt_tokens + self.completion_tokens
+
     def __add__(self, other: "Usage") -> "Usage":
         """Add two costs up."""
         return Usage(

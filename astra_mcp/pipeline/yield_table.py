@@ -16,6 +16,9 @@ from astra_mcp.types import JsonObject
 
 __all__ = ["StageYield", "Tally", "YieldTable"]
 
+_DIGITS = 9
+"""Of a cost in JSON: below that stands what adding floats up leaves."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageYield:
@@ -109,8 +112,8 @@ class YieldTable:
             "stopped": self.stopped or None,
             "model_calls": usage.calls,
             "cached_calls": usage.cached,
-            "tokens": _tokens(usage),
-            "cost": usage.cost,
+            "tokens": usage.tokens,
+            "cost": round(usage.cost, _DIGITS),
             "seconds": self.seconds,
             "per_accepted": self._per_accepted(),
             "stages": [_stage_row(row) for row in self.stages],
@@ -123,9 +126,9 @@ class YieldTable:
         spent = self.spent
         return {
             "model_calls": spent.calls / self.accepted,
-            "tokens": _tokens(spent) / self.accepted,
+            "tokens": spent.tokens / self.accepted,
             "model_seconds": spent.seconds / self.accepted,
-            "cost": spent.cost / self.accepted,
+            "cost": round(spent.cost / self.accepted, _DIGITS),
         }
 
 
@@ -173,10 +176,14 @@ class Tally:
         if outcome.status is ItemStatus.FAILED and outcome.reason == BUDGET:
             self._stopped = outcome.detail
 
+    def row(self, stage: str) -> StageYield:
+        """The sums of one stage so far."""
+        return self._counts[stage].freeze(stage)
+
     def table(self) -> YieldTable:
         """The sums so far."""
         return YieldTable(
-            stages=tuple(counts.freeze(name) for name, counts in self._counts.items()),
+            stages=tuple(self.row(stage) for stage in self._counts),
             stopped=self._stopped,
             seconds=time.monotonic() - self._began,
         )
@@ -224,10 +231,6 @@ class _Counts:
         )
 
 
-def _tokens(usage: Usage) -> int:
-    return usage.prompt_tokens + usage.completion_tokens
-
-
 def _stage_row(row: StageYield) -> JsonObject:
     return {
         "stage": row.stage,
@@ -241,7 +244,7 @@ def _stage_row(row: StageYield) -> JsonObject:
         "out": row.outputs,
         "model_calls": row.usage.calls,
         "cached_calls": row.usage.cached,
-        "tokens": _tokens(row.usage),
-        "cost": row.usage.cost,
+        "tokens": row.usage.tokens,
+        "cost": round(row.usage.cost, _DIGITS),
         "model_seconds": row.usage.seconds,
     }

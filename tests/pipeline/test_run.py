@@ -415,6 +415,18 @@ async def test_two_items_whose_outputs_have_one_id_are_an_error_and_the_second_i
         assert len([key for key in store.outcomes if key[1] == "a"]) == 1
 
 
+async def test_an_id_that_an_earlier_run_gave_is_not_given_again() -> None:
+    async def same(_: Item) -> Made | Rejected:
+        return Made.of(item("same"))
+
+    store = FakeItemStore()
+    await run_pipeline("r", [ScriptedStage("a", same)], items(1), store)
+    await run_pipeline("r", [ScriptedStage("a", same)], items(2)[1:], store)
+
+    with pytest.raises(PipelineError, match="'same' go to the end of the pipeline"):
+        await run_pipeline("r", [ScriptedStage("a", same)], items(2), store)
+
+
 def test_one_item_cannot_be_made_into_two_of_one_id() -> None:
     with pytest.raises(ValueError, match="two outputs have the id 'x'"):
         Made.of(item("x"), item("x"))

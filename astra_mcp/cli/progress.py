@@ -1,0 +1,122 @@
+"""How a pipeline looks to people: a bar for each stage while it runs, a table of its yield at the end."""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+from astra_mcp.cli.console import out, say
+from astra_mcp.pipeline import Begun, Given, Interrupted, Progress, Settled, Tally, YieldTable
+
+__all__ = ["ShownPipeline", "print_yield", "show_pipeline"]
+
+
+@contextmanager
+def show_pipeline(
+    stages: Sequence[str], *, total: int | None = None, console: Console = say
+) -> Generator["ShownPipeline"]:
+    """Show a bar for each stage while the block runs; none where nobody looks.
+
+    Args:
+        stages: Their names, in order.
+        total: Items of the source, where that is known beforehand.
+        console: Where the bars are drawn.
+    """
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[losses]}", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Bars(*columns, console=console, disable=not console.is_terminal) as bars:
+        yield ShownPipeline(bars, stages, total)
+
+
+class ShownPipeline:
+    """Hears a run and draws it; made by :func:`show_pipeline`."""
+
+    def __init__(self, bars: Bars, stages: Sequence[str], total: int | None) -> None:
+        self._bars = bars
+        self._tally = Tally(stages)
+        self._first = stages[0]
+        self._next = dict(pairwise(stages))
+        self._known = {self._first: total or 0}
+        self._ids: dict[str, TaskID] = {
+            stage: bars.add_task(stage, total=self._known.get(stage), losses="") for stage in stages
+        }
+
+    @property
+    def table(self) -> YieldTable:
+        """The yield so far; also of a run that was cancelled."""
+        return self._tally.table()
+
+    def hear(self, event: Progress) -> None:
+        """Take an event of the run."""
+        self._tally.hear(event)
+        if self._bars.disable:
+            return
+        match event:
+            case Given():
+                self._draw(self._first)
+            case Settled(stage=stage):
+                self._draw(stage)
+                if stage in self._next:
+                    self._draw(self._next[stage])
+            case Begun() | Interrupted():
+                pass
+
+    def _draw(self, stage: str) -> None:
+        row = self._tally.row(stage)
+        losses = [f"{row.num_rejected} rejected"] if row.num_rejected else []
+        losses += [f"{row.num_failed} failed"] if row.num_failed else []
+        self._bars.update(
+            self._ids[stage],
+            completed=row.num_settled,
+            total=max(row.received, self._known.get(stage, 0)),
+            losses=", ".join(losses),
+        )
+
+
+def print_yield(table: YieldTable, *, console: Console = out) -> None:
+    """Print what became of all items, by stage and reason, and what it cost."""
+    shown = Table(box=SIMPLE)
+    shown.add_column("stage", no_wrap=True)
+    for name in ("in", "finished", "rejected", "failed", "left", "out", "calls", "tokens"):
+        shown.add_column(name, justify="right", no_wrap=True, min_width=len(name))
+    for row in table.stages:
+        left = row.not_begun + row.interrupted + row.running
+        counts = (row.received, row.finished, row.num_rejected, row.num_failed, left, row.outputs)
+        shown.add_row(row.stage, *map(str, (*counts, row.usage.calls, row.usage.tokens)))
+    console.print(shown)
+    for line in _notes(table):
+        console.print(line, markup=False, highlight=False)
+
+
+def _notes(table: YieldTable) -> Iterator[str]:
+    for row in table.stages:
+        if row.rejected:
+            yield f"rejected by {row.stage}: {_counted(row.rejected)}"
+        if row.failed:
+            yield f"failed in {row.stage}: {_counted(row.failed)}; the next run tries again"
+    usage = table.usage
+    price = f", cost {usage.cost:.4f}" if usage.cost else ""
+    if usage.calls or usage.cached:
+        yield (
+            f"models: {usage.calls} calls and {usage.cached} from the cache,"
+            f" {usage.tokens} tokens{price}, in {table.seconds:.1f} s"
+        )
+    if table.stopped:
+        yield f"stopped: {table.stopped}; run again to go on"
+    yield f"accepted: {table.accepted}"
+
+
+def _counted(reasons: Mapping[str, int]) -> str:
+    """The most frequent first."""
+    ordered = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{reason} {count}" for reason, count in ordered)
