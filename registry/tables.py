@@ -4,6 +4,9 @@ What full-text search reads of ``tool.words`` (SQLite: the table ``tool_text``; 
 ``tool.text_vector``) each database keeps up by itself: it stands in the migrations alone.
 """
 
+# pyright: reportAssignmentType=false
+# SQLModel declares the names of tables as what it computes them with, not as the texts that they are.
+
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +19,7 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
+    Table,
     Text,
     TypeDecorator,
 )
@@ -31,6 +35,7 @@ __all__ = [
     "ToolRow",
     "UtcDateTime",
     "VectorRow",
+    "table_of",
 ]
 
 
@@ -55,6 +60,7 @@ class ServerRow(SQLModel, table=True):
     """A server document, kept or rejected."""
 
     __tablename__ = "server"
+
     __table_args__ = (Index("server_document", "source", "key", unique=True),)
 
     id: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
@@ -190,3 +196,8 @@ class EpisodeRow(SQLModel, table=True):
     failure: str | None = Field(default=None, sa_type=Text)
     record_bytes: int
     """Length of the record when it was read: a longer one is read again."""
+
+
+def table_of(rows: type[SQLModel]) -> Table:
+    """The table of a class, for statements about many rows at once."""
+    return SQLModel.metadata.tables[str(vars(rows)["__tablename__"])]

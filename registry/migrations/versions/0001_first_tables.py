@@ -37,7 +37,10 @@ def _make_tools() -> None:
     op.create_table(
         "vector",
         sa.Column(
-            "tool_hash", sa.String(), sa.ForeignKey("tool.hash", ondelete="CASCADE"), primary_key=True
+            "tool_hash",
+            sa.String(),
+            sa.ForeignKey("tool.hash", ondelete="CASCADE"),
+            primary_key=True,
         ),
         sa.Column("model", sa.String(), primary_key=True),
         sa.Column("vector", sa.LargeBinary(), nullable=False),
@@ -73,7 +76,10 @@ def _make_servers() -> None:
     op.create_table(
         "server_tool",
         sa.Column(
-            "server_id", sa.Integer(), sa.ForeignKey("server.id", ondelete="CASCADE"), primary_key=True
+            "server_id",
+            sa.Integer(),
+            sa.ForeignKey("server.id", ondelete="CASCADE"),
+            primary_key=True,
         ),
         sa.Column("position", sa.Integer(), primary_key=True),
         sa.Column("original_name", sa.String(), nullable=False),
@@ -154,9 +160,10 @@ def _make_text_table() -> None:
 
 def _make_text_vectors() -> None:
     """Have the database keep a weighted text vector of each tool's words."""
+    lines = [f"left(split_part(words, E'\\n', {line}), {_LINE_CHARACTERS})" for line in (1, 2, 3)]
     weighted = " || ".join(
-        f"setweight(to_tsvector('simple', left(split_part(words, E'\\n', {line}), {_LINE_CHARACTERS})), '{weight}')"
-        for line, weight in enumerate("ABC", start=1)
+        f"setweight(to_tsvector('simple', {line}), '{weight}')"
+        for line, weight in zip(lines, "ABC", strict=True)
     )
     op.execute(
         f"ALTER TABLE tool ADD COLUMN text_vector tsvector GENERATED ALWAYS AS ({weighted}) STORED"

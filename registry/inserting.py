@@ -1,0 +1,28 @@
+"""Inserting many rows where some of them may be there already, in the words of either database."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Table
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+__all__ = ["insert_missing", "insert_or_replace"]
+
+_INSERTS = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+def insert_missing(session: Session, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert the rows whose primary key is not there yet; the others stay as they are."""
+    if rows:
+        statement = _INSERTS[session.connection().dialect.name](table)
+        session.execute(statement.on_conflict_do_nothing(), rows)
+
+
+def insert_or_replace(session: Session, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows, or give those of their primary keys their values; the last of equal keys holds."""
+    if rows:
+        keys = [column.name for column in table.primary_key]
+        statement = _INSERTS[session.connection().dialect.name](table)
+        values = {name: statement.excluded[name] for name in rows[0] if name not in keys}
+        session.execute(statement.on_conflict_do_update(index_elements=keys, set_=values), rows)
