@@ -10,14 +10,14 @@ from functools import partial
 
 import numpy as np
 from sqlalchemy import Select, func, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
-from sqlmodel import col
+from sqlmodel import SQLModel, col
 
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.errors import ModelError, ModelFault, RegistryError
 from registry.database import Database
+from registry.inserting import insert_missing
 from registry.scope import LIVE_TOOLS, Scope, tools_in
 from registry.specs import spec_of
 from registry.tables import ToolRow, VectorRow
@@ -130,11 +130,7 @@ def _store(model: str, hashes: Sequence[str], vectors: Vectors, session: Session
         {"tool_hash": tool, "model": model, "vector": vector.tobytes()}
         for tool, vector in zip(hashes, stored, strict=True)
     ]
-    insertion = _INSERTIONS[session.get_bind().dialect.name](VectorRow).on_conflict_do_nothing()
-    session.execute(insertion, rows)
-
-
-_INSERTIONS = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+    insert_missing(session, SQLModel.metadata.tables["vector"], rows)
 
 
 def _load(model: str, session: Session) -> VectorTable:

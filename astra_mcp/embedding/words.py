@@ -56,7 +56,10 @@ _porter = _Porter()
 
 @lru_cache(_DISTINCT_WORDS)
 def _stem(word: str) -> str:
-    return _porter.stem(word) if word.isascii() and word not in _UNCHANGED else word
+    """Porter's paper leaves words of one and two letters as they are; the library makes nothing of "s"."""
+    if len(word) <= 2 or not word.isascii() or word in _UNCHANGED:
+        return word
+    return _porter.stem(word)
 
 
 def split_words(text: str) -> Iterator[str]:

@@ -1,0 +1,66 @@
+"""Words of queries and of documents meet, whatever their script and form."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astra_mcp.embedding.glossary import english_of
+from astra_mcp.embedding.words import STOP_WORDS, split_words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("get_weather-forecast", ["get", "weather", "forecast"]),
+        ("getForex1HourData", ["get", "forex", "1", "hour", "data"]),
+        ("HTTPServer", ["http", "server", "httpserver"]),
+        ("\uff26\uff35\uff2c\uff2c\u3000width", ["full", "width"]),
+        ("天", ["天"]),
+        ("", []),
+        ("¡…!", []),
+    ],
+)
+def test_names_and_texts_are_split_where_their_words_meet(text: str, words: list[str]) -> None:
+    assert list(split_words(text)) == words
+
+
+@pytest.mark.parametrize("name", ["GitHub", "mp3", "OAuth2", "TikTok"])
+def test_a_short_joined_name_is_found_whole_and_by_its_parts(name: str) -> None:
+    words = list(split_words(name))
+    assert len(words) >= 3
+    assert "".join(words[:-1]) == words[-1] == name.lower()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("currency", "currencies"), ("translate", "translation"), ("forecasts", "Forecasting")],
+)
+def test_forms_of_one_english_word_are_equal(one: str, other: str) -> None:
+    assert list(split_words(one)) == list(split_words(other))
+
+
+def test_news_is_not_what_is_new() -> None:
+    assert list(split_words("news")) != list(split_words("new"))
+
+
+def test_every_two_characters_of_chinese_are_a_word_and_common_words_are_followed_by_their_english() -> (
+    None
+):
+    assert list(split_words("上海天气weather")) == ["上海", "海天", "天气", "weather", "weather"]
+
+
+def test_the_longest_known_chinese_word_is_taken() -> None:
+    assert list(english_of("看加密货币汇率")) == ["cryptocurrency", "exchange rate"]
+
+
+def test_stop_words_are_stems_so_that_split_words_are_found_among_them() -> None:
+    assert all(word in STOP_WORDS for word in split_words("What does this have? 的 查询"))
+
+
+@given(st.text())
+def test_any_text_gives_words_of_letters_and_digits_without_case(text: str) -> None:
+    for word in split_words(text):
+        assert word
+        assert '"' not in word
+        assert not any(part.isspace() for part in word)
+        assert "_" not in word
