@@ -1,0 +1,129 @@
+"""The index of the episode records follows the files, and never takes their place."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from astra_mcp.errors import RecordError
+from registry.database import Database
+from registry.records import (
+    EpisodeDigest,
+    EpisodeFilter,
+    IndexReport,
+    find_episodes,
+    index_records,
+)
+
+NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class FakeRecords:
+    """Reads files of one line, ``source status reward``, and remembers which."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def __call__(self, path: Path) -> EpisodeDigest:
+        self.read.append(path.stem)
+        words = path.read_text().split()
+        if len(words) != 3:
+            raise RecordError(f"{path.stem}: line 1 is no event")
+        source, status, reward = words
+        return EpisodeDigest(
+            opened_at=NEW_YEAR + timedelta(hours=int(path.stem[-1], 16)),
+            source=source,
+            endpoint="*" if source == "all" else None,
+            status=status,
+            calls=3,
+            reward=None if reward == "-" else float(reward),
+            failure=None,
+        )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with four records."""
+    for name, text in {
+        "a1": "sold-prices closed 1.0",
+        "a2": "sold-prices open -",
+        "a3": "tour-100% closed 0.25",
+        "a4": "all closed -",
+    }.items():
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    return tmp_path
+
+
+async def found(
+    database: Database, report: IndexReport, limit: int = 10, **wanted: object
+) -> list[str]:
+    fitting = EpisodeFilter(**wanted)  # pyright: ignore[reportArgumentType] - members by name
+    return await database.read(lambda s: find_episodes(s, report.present, fitting, limit))
+
+
+async def test_episodes_are_found_by_what_their_records_say_the_newest_first(
+    database: Database, folder: Path
+) -> None:
+    report = await index_records(database, folder, FakeRecords())
+    assert (report.num_read, report.faults) == (4, ())
+    assert await found(database, report) == ["a3", "a2", "a1"]
+    assert await found(database, report, limit=1) == ["a3"]
+    assert await found(database, report, interactive=True) == ["a4", "a3", "a2", "a1"]
+    assert await found(database, report, status="open") == ["a2"]
+    assert await found(database, report, source="PRICES") == ["a2", "a1"]
+    assert await found(database, report, source="%") == ["a3"]
+    assert await found(database, report, min_reward=0.25) == ["a3", "a1"]
+    assert await found(database, report, max_reward=0.25) == ["a3"]
+
+
+async def test_only_a_record_that_has_grown_or_is_open_is_read_again(
+    database: Database, folder: Path
+) -> None:
+    read = FakeRecords()
+    await index_records(database, folder, read)
+    read.read.clear()
+    (folder / "a1.jsonl").write_text("sold-prices closed 0.125")
+    report = await index_records(database, folder, read)
+    assert sorted(read.read) == ["a1", "a2"]
+    assert await found(database, report, max_reward=0.2) == ["a1"]
+
+
+async def test_a_broken_record_is_reported_and_the_others_are_indexed(
+    database: Database, folder: Path
+) -> None:
+    await index_records(database, folder, FakeRecords())
+    (folder / "a3.jsonl").write_text("half a")
+    report = await index_records(database, folder, FakeRecords())
+    [fault] = report.faults
+    assert (fault.path.name, fault.reason) == ("a3.jsonl", "a3: line 1 is no event")
+    assert await found(database, report) == ["a2", "a1"]
+
+
+async def test_records_of_another_home_are_neither_found_nor_forgotten(
+    database: Database, folder: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "b5.jsonl").write_text("sold-prices closed 0.5")
+    read = FakeRecords()
+    await index_records(database, folder, read)
+    report = await index_records(database, other, read)
+    assert await found(database, report) == ["b5"]
+    read.read.clear()
+    report = await index_records(database, folder, read)
+    assert read.read == ["a2"]
+    assert await found(database, report) == ["a3", "a2", "a1"]
+
+
+async def test_a_record_that_is_gone_is_found_no_more(database: Database, folder: Path) -> None:
+    await index_records(database, folder, FakeRecords())
+    (folder / "a3.jsonl").unlink()
+    assert await found(database, await index_records(database, folder, FakeRecords())) == [
+        "a2",
+        "a1",
+    ]
+
+
+async def test_a_home_without_records_has_none(database: Database, tmp_path: Path) -> None:
+    report = await index_records(database, tmp_path / "none", FakeRecords())
+    assert await found(database, report) == []
