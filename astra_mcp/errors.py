@@ -25,6 +25,7 @@ AstraError
         RefusedError              the control plane answered with an error (gateway.client)
         CallRefusedError          the agent plane answered with an error (gateway.client)
     PipelineError        a pipeline cannot go on: one id stands for two items, or its store is silent
+    SourceError          a source of documents cannot be reached or does not answer as its format says
     RegistryError        the registry's database cannot be opened, read or written
     AgentError           an agent cannot play an episode (training.rollout.agent)
 
@@ -61,6 +62,7 @@ __all__ = [
     "SandboxError",
     "SandboxLostError",
     "SandboxUnavailableError",
+    "SourceError",
     "ToolCodeError",
     "TransportError",
     "UnknownNameError",
@@ -264,6 +266,10 @@ class RegistryError(AstraError):
 
 class TransportError(AstraError):
     """A client could not reach the gateway, or did not understand its answer."""
+
+
+class SourceError(AstraError):
+    """A source of documents cannot be reached, or does not answer as its format says."""
 
 
 def fault_words(kind: str, message: str) -> str:

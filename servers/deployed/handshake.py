@@ -9,6 +9,7 @@ from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
     PROTOCOL_VERSION_META_KEY,
+    SERVER_INFO_META_KEY,
     UNSUPPORTED_PROTOCOL_VERSION,
 )
 from mcp_types.version import (
@@ -119,7 +120,8 @@ async def _initialize(peer: Peer, capabilities: Mapping[str, JsonValue], name: s
 
 def _facts(result: JsonObject, version: str) -> EraFacts:
     capabilities, instructions = result.get("capabilities"), result.get("instructions")
-    info = result.get("serverInfo")
+    meta = as_object(result.get("_meta")) or {}
+    info = result.get("serverInfo", meta.get(SERVER_INFO_META_KEY))  # where it stands, by era
     return EraFacts(
         version=version,
         capabilities=capabilities if isinstance(capabilities, dict) else {},

@@ -1,0 +1,200 @@
+"""The servers that an MCP registry lists at ``/v0.1/servers``, page by page over HTTP.
+
+Bounded in everything: the time of all pages and of each, their number and their size, and how often a
+page is asked for again. Knows HTTP; what stands in a page is read elsewhere.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+import httpx
+
+from astra_mcp import __version__
+from astra_mcp.errors import ConfigError, SourceError
+from astra_mcp.types import JsonObject, JsonValue
+from registry.documents import DocumentFault, ServerDocument
+from registry.importers.public_url import public_url
+from registry.importers.server_json import read_listing
+
+__all__ = ["ListingLimits", "fetch_listing"]
+
+_PATH: Final = "/v0.1/servers"
+_PAGE_LENGTH: Final = "100"
+_TRY_AGAIN: Final = frozenset({408, 429, 500, 502, 503, 504})
+_MAX_REDIRECTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListingLimits:
+    """What a listing may take."""
+
+    seconds: float = 600.0
+    """For all pages."""
+    page_seconds: float = 30.0
+    """For one try at a page."""
+    page_bytes: int = 16 * 2**20
+    """Of one page, unpacked."""
+    pages: int = 2_000
+    tries: int = 4
+    """Of a page that fails in a way that may pass."""
+    longest_pause: float = 30.0
+    """Seconds between two tries, whatever ``Retry-After`` says."""
+
+
+async def fetch_listing(
+    url: str,
+    *,
+    limits: ListingLimits | None = None,
+    pause: Callable[[float], Awaitable[None]] = anyio.sleep,
+) -> AsyncGenerator[ServerDocument | DocumentFault]:
+    """Read the latest version of every server that a registry lists.
+
+    Args:
+        url: Of the registry, or of its list; a query such as ``search=`` is passed on.
+        limits: What it may take.
+        pause: Waits before a page is asked for again.
+
+    Yields:
+        The servers; a fault for each entry that is none. Where a later page fails, what came before counts
+        and a last fault says which page it was.
+
+    Raises:
+        ConfigError: The URL is none.
+        SourceError: The first page cannot be had.
+    """
+    listing = _Listing(_list_url(url), limits or ListingLimits(), pause)
+    seen: set[str] = set()
+    cursor, number = "", 1
+    async with listing.client:
+        for page_number in range(1, listing.limits.pages + 1):
+            try:
+                page = await listing.fetch(cursor)
+            except SourceError as error:
+                if page_number == 1:
+                    raise
+                yield DocumentFault(line=number, reason=f"page {page_number}: {error}")
+                return
+            entries = page["servers"]
+            assert isinstance(entries, list)  # noqa: S101 - checked where it was read
+            for document in read_listing(page, first=number):
+                yield document
+            number += len(entries)
+            cursor = _next_cursor(page)
+            if not cursor:
+                return
+            if cursor in seen:
+                yield DocumentFault(
+                    line=number, reason=f"page {page_number}: its cursor came before"
+                )
+                return
+            seen.add(cursor)
+    reason = f"only {listing.limits.pages:,} pages are read"
+    yield DocumentFault(line=number, reason=reason)
+
+
+class _Listing:
+    """The list of one registry."""
+
+    def __init__(
+        self, url: httpx.URL, limits: ListingLimits, pause: Callable[[float], Awaitable[None]]
+    ) -> None:
+        self.limits = limits
+        self.client = httpx.AsyncClient(
+            follow_redirects=True,
+            max_redirects=_MAX_REDIRECTS,
+            timeout=limits.page_seconds,
+            headers={"accept": "application/json", "user-agent": f"astra-mcp/{__version__}"},
+        )
+        self._url = url
+        self._pause = pause
+        self._end = anyio.current_time() + limits.seconds
+
+    async def fetch(self, cursor: str) -> JsonObject:
+        """Ask for a page, again where that may help.
+
+        Raises:
+            SourceError: It cannot be had.
+        """
+        url = self._url.copy_merge_params({"cursor": cursor} if cursor else {})
+        fault, wait = "", 0.0
+        for attempt in range(self.limits.tries):
+            if attempt:
+                await self._pause(min(wait, self._left()))
+            if self._left() <= 0:
+                fault = fault or "no time is left"
+                break
+            try:
+                with anyio.fail_after(min(self.limits.page_seconds, self._left())):
+                    response, body = await self._ask(url)
+            except TimeoutError:
+                fault, wait = "no answer in time", 0.5 * 2**attempt
+            except httpx.TransportError as error:
+                fault, wait = str(error) or type(error).__name__, 0.5 * 2**attempt
+            except httpx.HTTPError as error:
+                raise SourceError(f"{self._shown()}: {error}") from None
+            else:
+                if response.status_code == 200:
+                    return self._read(body)
+                fault = f"answered {response.status_code}"
+                if response.status_code not in _TRY_AGAIN:
+                    break
+                wait = self._wanted_pause(response, 0.5 * 2**attempt)
+        raise SourceError(f"{self._shown()}: {fault}")
+
+    async def _ask(self, url: httpx.URL) -> tuple[httpx.Response, bytes]:
+        async with self.client.stream("GET", url) as response:
+            parts: list[bytes] = []
+            size = 0
+            async for part in response.aiter_bytes():
+                size += len(part)
+                if size > self.limits.page_bytes:
+                    limit = self.limits.page_bytes
+                    raise SourceError(f"{self._shown()}: a page is larger than {limit:,} bytes")
+                parts.append(part)
+        return response, b"".join(parts)
+
+    def _read(self, body: bytes) -> JsonObject:
+        try:
+            page: JsonValue = json.loads(body)
+        except (ValueError, RecursionError):
+            page = None
+        if not isinstance(page, dict) or not isinstance(page.get("servers"), list):
+            raise SourceError(f"{self._shown()}: answered no list of servers")
+        return page
+
+    def _wanted_pause(self, response: httpx.Response, otherwise: float) -> float:
+        wanted = response.headers.get("retry-after", "")
+        seconds = float(wanted) if wanted.isdecimal() else otherwise
+        return min(seconds, self.limits.longest_pause)
+
+    def _left(self) -> float:
+        return self._end - anyio.current_time()
+
+    def _shown(self) -> str:
+        return public_url(str(self._url)) or self._url.host
+
+
+def _list_url(url: str) -> httpx.URL:
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        parsed = httpx.URL("")
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        msg = "the address of a registry must be a full one, such as https://registry.example.org"
+        raise ConfigError(msg)
+    path = parsed.path.rstrip("/")
+    path = path if path.endswith("/servers") else path + _PATH
+    given = dict(parsed.params)
+    return parsed.copy_with(path=path).copy_merge_params(
+        {"limit": _PAGE_LENGTH, "version": "latest", **given}
+    )
+
+
+def _next_cursor(page: JsonObject) -> str:
+    metadata = page.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    cursor = named.get("nextCursor") or named.get("next_cursor")  # as first written, and still met
+    return cursor if isinstance(cursor, str) else ""
