@@ -38,7 +38,7 @@ class Account:
             "answers": self.answers,
             "refusals": self.refusals,
             "given_up": self.given_up,
-            "faults": dict(sorted(self.faults.items())),
+            "faults": {kind.value: n for kind, n in sorted(self.faults.items())},
         }
 
 

@@ -64,6 +64,7 @@ async def open_completions(
                 endpoint,
                 http=_Connection,
                 ws="none",
+                proxy_headers=False,
                 lifespan="off",
                 log_config=None,
                 access_log=False,
