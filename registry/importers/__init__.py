@@ -7,7 +7,7 @@ An importer knows its format alone: neither the database nor the filters. To add
 from collections.abc import Sequence
 from pathlib import Path
 
-from registry.importers import astra_servers, openapi, toucan
+from registry.importers import astra_servers, functions, openapi, server_json, toucan
 from registry.importers.detection import detect_among, format_among
 from registry.importers.formats import Format
 
@@ -17,6 +17,8 @@ FORMATS: Sequence[Format] = (
     toucan.FORMAT,
     astra_servers.FORMAT,
     openapi.FORMAT,
+    server_json.FORMAT,
+    functions.FORMAT,
 )
 """All formats of files, those first that are recognised by the most telling marks."""
 
