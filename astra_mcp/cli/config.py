@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tomllib import TOMLDecodeError
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import platformdirs
 from pydantic import (
@@ -30,13 +30,15 @@ from pydantic_settings import (
 )
 
 from astra_mcp.errors import ConfigError
+from astra_mcp.llm.config import EmbeddingConfig, EndpointConfig, ModelConfig, Role
 from astra_mcp.sandbox import SandboxLimits
 from gateway.workers import public_url_fault
 
 __all__ = [
-    "AgentSettings",
     "LogFormat",
+    "ModelsSettings",
     "RegistrySettings",
+    "RolloutSettings",
     "ServeSettings",
     "Settings",
     "home_folder",
@@ -47,6 +49,7 @@ __all__ = [
 DEFAULT_PORT = 8420
 _MAX_PORT = 65535
 LogFormat = Literal["text", "json"]
+EndpointConfigT = TypeVar("EndpointConfigT", bound=EndpointConfig)
 
 
 def home_folder() -> Path:
@@ -108,16 +111,66 @@ class ServeSettings(BaseModel):
         return self
 
 
-class AgentSettings(BaseModel):
-    """The chat endpoint that ``rollout --agent MODEL`` talks to."""
+class ModelsSettings(BaseModel):
+    """The models, by what they are asked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    base_url: str | None = None
-    api_key: SecretStr | None = None
-    temperature: float | None = Field(default=None, ge=0)
+    generator: ModelConfig = ModelConfig()
+    judge: ModelConfig = ModelConfig()
+    agent: ModelConfig = ModelConfig()
+    emulator: ModelConfig = ModelConfig()
+    embedding: EmbeddingConfig = EmbeddingConfig()
+
+    def of_role(self, role: Role) -> ModelConfig:
+        """Find a chat model; what it does not say of its endpoint is taken from ``OPENAI_*`` variables.
+
+        Raises:
+            ValueError: The role is no chat model's.
+        """
+        match role:
+            case Role.GENERATOR:
+                return _with_openai_variables(self.generator)
+            case Role.JUDGE:
+                return _with_openai_variables(self.judge)
+            case Role.AGENT:
+                return _with_openai_variables(self.agent)
+            case Role.EMULATOR:
+                return _with_openai_variables(self.emulator)
+            case Role.EMBEDDING:
+                msg = "a model of embeddings is no chat model: ask for of_embedding()"
+                raise ValueError(msg)
+
+    def of_embedding(self) -> EmbeddingConfig:
+        """Find the model of embeddings, like :meth:`of_role`."""
+        return _with_openai_variables(self.embedding)
+
+
+def _with_openai_variables(config: EndpointConfigT) -> EndpointConfigT:
+    """Fill in the endpoint and the key that other programs use too.
+
+    ``OPENAI_API_KEY`` is for ``OPENAI_BASE_URL`` (or OpenAI's own endpoint): it is not sent to an address
+    that the settings name.
+    """
+    if config.base_url is not None:
+        return config
+    url, key = (os.environ.get(name) or None for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
+    named = {"base_url": url, "api_key": config.api_key or key}
+    try:
+        return type(config).model_validate({**config.model_dump(), **named})
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        variable = f"OPENAI_{str(fault['loc'][0]).upper()}"
+        raise ConfigError(f"{variable}: {fault['msg'].removeprefix('Value error, ')}") from None
+
+
+class RolloutSettings(BaseModel):
+    """How agents play."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
     max_turns: int = Field(default=32, ge=1, le=32)
-    timeout_seconds: float = Field(default=120.0, gt=0)
+    """Messages of a model in one episode."""
 
 
 class RegistrySettings(BaseModel):
@@ -141,7 +194,8 @@ class Settings(BaseSettings):
     """Folders of bundles to publish besides the bundled ones."""
     serve: ServeSettings = ServeSettings()
     sandbox: SandboxLimits = SandboxLimits()
-    agent: AgentSettings = AgentSettings()
+    models: ModelsSettings = ModelsSettings()
+    rollout: RolloutSettings = RolloutSettings()
     registry: RegistrySettings = RegistrySettings()
 
     @property

@@ -309,12 +309,12 @@ def _memory() -> Iterator[Check]:
 
 
 def _model(settings: Settings) -> Check:
-    url = settings.agent.base_url
+    url = settings.models.agent.base_url
     return Check(
         name="model endpoint",
         state=State.OK if url else State.WARNING,
         detail=url or "none is configured; oracle, noop, random and probe work without",
-        remedy="" if url else "for `rollout --agent MODEL`, set ASTRA_MCP_AGENT__BASE_URL",
+        remedy="" if url else "for `rollout --agent MODEL`, set ASTRA_MCP_MODELS__AGENT__BASE_URL",
     )
 
 

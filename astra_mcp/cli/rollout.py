@@ -13,7 +13,7 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
-from pydantic import SecretStr
+from pydantic import ValidationError
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from astra_mcp.cli.config import Settings, load_settings
@@ -22,6 +22,7 @@ from astra_mcp.cli.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.cli.listening import run_until_stopped
 from astra_mcp.cli.rollout_report import RolloutReport
 from astra_mcp.errors import ConfigError, UnknownNameError
+from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.tracing import open_tracing
 from astra_mcp.trajectory import TrajectoryWriter
 from gateway.client import GatewayClient
@@ -59,9 +60,11 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
     ] = None,
     *,
     agent: Annotated[
-        str,
-        typer.Option(help="oracle, noop, random, probe, or the name of a chat model."),
-    ],
+        str | None,
+        typer.Option(
+            help="oracle, noop, random, probe, or the name of a chat model. [default: models.agent.model]"
+        ),
+    ] = None,
     episodes: Annotated[
         int, typer.Option("--episodes", "--seeds", min=1, help="Episodes of each environment.")
     ] = 1,
@@ -85,7 +88,7 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
     with report_errors():
         settings = load_settings()
         options = _Options(
-            agent=agent,
+            agent=agent or settings.models.agent.model,
             names=tuple(dict.fromkeys(names or ())),
             num_episodes=episodes,
             seed=seed,
@@ -95,9 +98,9 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
             base_url=base_url,
             as_json=as_json,
         )
-        _check_agent(options, settings)
         _check_address("--gateway", options.gateway)
         _check_address("--base-url", options.base_url)
+        _check_agent(options, settings)
         if options.out is not None and options.out.exists():
             msg = f"--out {options.out} exists already: name a new file"
             raise ConfigError(msg)
@@ -196,47 +199,46 @@ def _random_agent(settings: Settings) -> Agent:
 async def _open_model_agent(
     settings: Settings, options: _Options, model: str
 ) -> AsyncGenerator[Agent]:
-    from astra_mcp.llm.chat import ChatConfig, open_chat_model  # noqa: PLC0415 - a second to import
-    from training.rollout.model import ModelAgent  # noqa: PLC0415 - imports the same
+    from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to import
+    from training.rollout.model import ModelAgent  # noqa: PLC0415 - needed for the same alone
 
-    config = ChatConfig(
-        model=model,
-        base_url=_base_url(settings, options),
-        api_key=_api_key(settings),
-        temperature=settings.agent.temperature,
-        timeout_seconds=settings.agent.timeout_seconds,
-    )
-    async with open_chat_model(config) as chat:
-        yield ModelAgent(model, chat, max_turns=settings.agent.max_turns)
+    async with open_model(Role.AGENT, _model_config(settings, options)) as chat:
+        yield ModelAgent(model, chat, max_turns=settings.rollout.max_turns)
 
 
-def _base_url(settings: Settings, options: _Options) -> str | None:
-    return options.base_url or settings.agent.base_url or os.environ.get("OPENAI_BASE_URL")
-
-
-def _api_key(settings: Settings) -> SecretStr | None:
-    if settings.agent.api_key is not None:
-        return settings.agent.api_key
-    key = os.environ.get("OPENAI_API_KEY")
-    return SecretStr(key) if key else None
+def _model_config(settings: Settings, options: _Options) -> ModelConfig:
+    config = settings.models.of_role(Role.AGENT)
+    named = {"model": options.agent, "base_url": options.base_url or config.base_url}
+    try:
+        return ModelConfig.model_validate({**config.model_dump(), **named})
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        raise ConfigError(f"--base-url {fault['msg'].removeprefix('Value error, ')}") from None
 
 
 def _check_agent(options: _Options, settings: Settings) -> None:
     """Refuse what is probably a typing error before anything starts."""
+    built_in = ", ".join(BUILT_IN_AGENTS)
+    if not options.agent:
+        msg = f"--agent is missing: name {built_in} or a chat model, or set models.agent.model"
+        raise ConfigError(msg)
     if options.agent in BUILT_IN_AGENTS:
         if options.base_url is not None:
             msg = f"--base-url names a model's endpoint; the agent {options.agent!r} has none"
             raise ConfigError(msg)
         return
-    built_in = ", ".join(BUILT_IN_AGENTS)
+    config = _model_config(settings, options)
+    if config.base_url is not None:
+        return
     close = difflib.get_close_matches(options.agent, BUILT_IN_AGENTS, n=1, cutoff=_TYPO_SIMILARITY)
-    if close and _base_url(settings, options) is None:
+    if close:
         msg = f"no agent is named {options.agent!r}; did you mean {close[0]}? ({built_in})"
         raise ConfigError(msg)
-    if _base_url(settings, options) is None and _api_key(settings) is None:
+    if config.api_key is None:
         msg = (
             f"{options.agent!r} is none of {built_in}, so it is taken for a chat model: set"
-            " OPENAI_API_KEY (or agent.api_key in astra.toml), or name its endpoint with --base-url"
+            " OPENAI_API_KEY (or models.agent.api_key in astra.toml), or name its endpoint with"
+            " --base-url"
         )
         raise ConfigError(msg)
 

@@ -109,5 +109,5 @@ def test_two_environments_of_one_name_are_refused_with_both_places(folder: Path)
 
 
 def test_a_secret_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASTRA_MCP_AGENT__API_KEY", "sk-very-secret")
+    monkeypatch.setenv("ASTRA_MCP_MODELS__AGENT__API_KEY", "sk-very-secret")
     assert "sk-very-secret" not in repr(load_settings())

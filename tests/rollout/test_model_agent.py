@@ -7,7 +7,8 @@ import anyio
 import pytest
 
 from astra_mcp.errors import ModelError
-from astra_mcp.llm.chat import ChatConfig, open_chat_model
+from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.llm.model import open_model
 from astra_mcp.trajectory import AssistantMessage, StopReason, ToolMessage
 from astra_mcp.types import JsonValue, ToolResult
 from training.rollout.model import ModelAgent
@@ -26,8 +27,8 @@ from in_memory_tools import CITY, InMemoryTools
 @pytest.fixture
 async def agent(completions: CompletionsServer) -> AsyncGenerator[ModelAgent]:
     """A model agent at the scripted endpoint."""
-    config = ChatConfig(model="scripted", base_url=completions.base_url, timeout_seconds=5)
-    async with open_chat_model(config) as chat:
+    config = ModelConfig(model="scripted", base_url=completions.base_url, timeout_seconds=5)
+    async with open_model(Role.AGENT, config) as chat:
         yield ModelAgent("scripted", chat)
 
 

@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 from astra_mcp.errors import ModelError, ModelFault
-from astra_mcp.llm.chat import ChatConfig, open_chat_model
+from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.llm.model import open_model
 from astra_mcp.reward import Reward
 from astra_mcp.trajectory import (
     AgentInfo,
@@ -94,9 +95,9 @@ async def test_all_calls_count_and_an_unknown_tool_is_told_to_the_agent(
 async def test_malformed_arguments_count_and_cost_precision(
     gateway: SmallGateway, completions: CompletionsServer
 ) -> None:
-    config = ChatConfig(model="scripted", base_url=completions.base_url, timeout_seconds=5)
+    config = ModelConfig(model="scripted", base_url=completions.base_url, timeout_seconds=5)
     rewards: list[Reward] = []
-    async with open_chat_model(config) as chat:
+    async with open_model(Role.AGENT, config) as chat:
         for turns in (
             [asks(("a", "look", {}))],
             [asks(("a", "look", "{")), asks(("b", "look", {}))],

@@ -4,8 +4,10 @@ import anyio
 import pytest
 from pydantic import SecretStr
 
-from astra_mcp.errors import ConfigError, ModelError
-from astra_mcp.llm.chat import ChatConfig, ChatReply, RequestedCall, open_chat_model
+from astra_mcp.errors import ConfigError, ModelError, ModelFault
+from astra_mcp.llm.chat import ChatReply, RequestedCall
+from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.llm.model import open_model
 from astra_mcp.types import JsonObject
 
 from completions_server import (
@@ -23,7 +25,7 @@ TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": 
 
 
 async def ask(server: CompletionsServer, **changes: object) -> ChatReply:
-    config = ChatConfig(
+    config = ModelConfig(
         **{
             "model": "scripted",
             "base_url": server.base_url,
@@ -33,7 +35,7 @@ async def ask(server: CompletionsServer, **changes: object) -> ChatReply:
         }  # pyright: ignore[reportArgumentType]
     )
     with anyio.fail_after(20):
-        async with open_chat_model(config) as model:
+        async with open_model(Role.AGENT, config) as model:
             return await model.complete(MESSAGES, [TOOL])
 
 
@@ -62,9 +64,9 @@ async def test_temperature_and_tools_are_left_out_where_there_are_none(
     completions: CompletionsServer,
 ) -> None:
     completions.script.append(says("Done."))
-    config = ChatConfig(model="scripted", base_url=completions.base_url)
+    config = ModelConfig(model="scripted", base_url=completions.base_url)
 
-    async with open_chat_model(config) as model:
+    async with open_model(Role.AGENT, config) as model:
         await model.complete(MESSAGES, [])
 
     assert completions.requests[0].keys() == {"model", "messages"}
@@ -99,8 +101,9 @@ async def test_a_passing_error_is_tried_again(completions: CompletionsServer, st
 async def test_an_error_that_stays_fails_after_the_retries(completions: CompletionsServer) -> None:
     completions.always = lambda _: refuses(500, "overloaded")
 
-    with pytest.raises(ModelError, match=r"'scripted' failed: HTTP 500.*overloaded"):
-        await ask(completions)
+    with pytest.raises(ModelError, match=r"'scripted' failed: HTTP 500.*overloaded") as caught:
+        await ask(completions, max_retries=2)
+    assert caught.value.fault is ModelFault.SERVER_ERROR
     assert len(completions.requests) == 3
 
 
@@ -162,5 +165,5 @@ async def test_json_that_breaks_off_is_a_model_error(completions: CompletionsSer
 
 async def test_a_model_without_key_and_address_is_refused_before_any_request() -> None:
     with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
-        async with open_chat_model(ChatConfig(model="some-model")):
+        async with open_model(Role.AGENT, ModelConfig(model="some-model")):
             pass

@@ -1,0 +1,240 @@
+"""The one way to an endpoint: slots, deadline, retries, budget, cost, and failures that hold no key.
+
+Retries are the ``openai`` client's own: connections that fail or break, attempts that take too long, 408,
+409, 429 and 5xx, after 0.5 s, doubled up to 8 s, less up to a quarter by chance. ``Retry-After``
+(seconds or a date) takes the place of that pause up to 120 s; an endpoint that asks for a longer one is
+not asked again. Knows requests and answers as JSON documents, not what they say.
+"""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from time import perf_counter
+from typing import Any, cast
+from urllib.parse import quote
+
+import anyio
+import httpx2
+import openai
+import orjson
+from pydantic import BaseModel, Field, ValidationError
+
+from astra_mcp.errors import ConfigError, ModelError, ModelFault
+from astra_mcp.llm.budget import Budget
+from astra_mcp.llm.config import EndpointConfig, Role
+from astra_mcp.llm.usage import Usage, note_usage
+from astra_mcp.types import JsonObject
+
+__all__ = ["Endpoint", "open_endpoint"]
+
+OPENAI_URL = "https://api.openai.com/v1"
+MAX_ERROR_TEXT = 300
+"""Characters of what an endpoint or a model said that are kept in a message."""
+CONNECT_SECONDS = 10.0
+"""An address that takes longer than this to connect to is taken for unreachable."""
+
+
+class Endpoint:
+    """A model's endpoint; made by :func:`open_endpoint`."""
+
+    def __init__(
+        self, role: Role, config: EndpointConfig, client: openai.AsyncOpenAI, budget: Budget | None
+    ) -> None:
+        self._name = f"the {role.value} model {config.model!r}"
+        self._role = role
+        self._config = config
+        self._client = client
+        self._budget = budget
+        self._slots = anyio.CapacityLimiter(config.max_concurrency)
+
+    async def post(self, path: str, body: JsonObject) -> JsonObject:
+        """Make one call, and count what it took whether it succeeds or fails.
+
+        Args:
+            path: Such as ``/chat/completions``.
+            body: The request, without what every request to this endpoint has in common.
+
+        Raises:
+            BudgetSpentError: The call was not made.
+            ModelError: No JSON object came, after retries.
+        """
+        async with self._slots:
+            if self._budget is not None:
+                self._budget.begin()
+            begun = perf_counter()
+            try:
+                document = await self._send(path, {**body, **self._config.extra_body})
+            except ModelError:
+                note_usage(Usage(calls=1, seconds=perf_counter() - begun))
+                raise
+            self._account(document, perf_counter() - begun)
+            return document
+
+    def error(self, fault: ModelFault, text: str) -> ModelError:
+        """Say what failed, by the name of the model and without its key."""
+        key = self._config.api_key.get_secret_value() if self._config.api_key is not None else ""
+        if key:
+            for form in {key, repr(key)[1:-1], json.dumps(key)[1:-1], quote(key, safe="")}:
+                text = text.replace(form, "***")
+        return ModelError(f"{self._name} failed: {text[:MAX_ERROR_TEXT]}", fault)
+
+    async def _send(self, path: str, body: JsonObject) -> JsonObject:
+        seconds = self._config.deadline_seconds
+        try:
+            with anyio.fail_after(seconds):
+                response = await self._client.post(path, cast_to=httpx2.Response, body=body)
+        except openai.OpenAIError as error:
+            raise self.error(*self._describe(error)) from None
+        except TimeoutError:
+            text = f"no answer in {seconds:g} s, with all attempts"
+            raise self.error(ModelFault.TIMEOUT, text) from None
+        except UnicodeEncodeError:
+            text = "the request holds half a surrogate pair, which cannot be sent"
+            raise self.error(ModelFault.REFUSED, text) from None
+        return self._parse(response.content)
+
+    def _describe(self, error: openai.OpenAIError) -> tuple[ModelFault, str]:
+        match error:
+            case openai.APITimeoutError():
+                return ModelFault.TIMEOUT, f"no answer in {self._config.timeout_seconds:g} s"
+            case openai.APIStatusError(status_code=status):
+                text = f"HTTP {status}: {error.message}"
+                if status == 401 and self._config.api_key is None:
+                    text = f"HTTP {status}, and there is no key: set {_key_variable(self._role)}"
+                return _fault_of(status), text
+            case openai.APIConnectionError():
+                cause = f" ({error.__cause__})" if error.__cause__ is not None else ""
+                return ModelFault.UNREACHABLE, f"no connection to {self._host}{cause}"
+            case _:
+                return ModelFault.REFUSED, str(error)
+
+    @property
+    def _host(self) -> str:
+        return self._client.base_url.host
+
+    def _parse(self, content: bytes) -> JsonObject:
+        try:
+            document = orjson.loads(content)
+        except orjson.JSONDecodeError:
+            try:  # some endpoints send lone surrogates, which only this parser takes
+                document = json.loads(content)
+            except (ValueError, RecursionError):
+                text = f"its answer is not JSON ({content[:80].decode('utf-8', 'replace')!r})"
+                raise self.error(ModelFault.MALFORMED, text) from None
+        if not isinstance(document, dict):
+            raise self.error(ModelFault.MALFORMED, "its answer is no JSON object")
+        return cast("JsonObject", document)
+
+    def _account(self, document: JsonObject, seconds: float) -> None:
+        tokens, prices = _read_tokens(document), self._config.prices
+        cost = prices.cost(tokens.prompt_tokens, tokens.completion) if prices and tokens else None
+        if self._budget is not None:
+            self._budget.charge(cost)
+        usage = Usage(calls=1, seconds=seconds, cost=cost or 0.0)
+        if tokens is not None:
+            spent = {"prompt_tokens": tokens.prompt_tokens, "completion_tokens": tokens.completion}
+            usage = usage.model_copy(update=spent)
+        note_usage(usage)
+
+
+class _Tokens(BaseModel):
+    prompt_tokens: int = Field(ge=0)
+    completion_tokens: int | None = Field(default=None, ge=0)
+
+    @property
+    def completion(self) -> int:
+        return self.completion_tokens or 0
+
+
+class _BoundedClient(httpx2.AsyncClient):
+    """Bounds an attempt as a whole: the library's own deadlines are of single reads and writes."""
+
+    def __init__(self, config: EndpointConfig) -> None:
+        seconds = config.timeout_seconds
+        # As many as may be in use are kept: others would be opened anew for call after call.
+        limits = httpx2.Limits(
+            max_connections=None, max_keepalive_connections=config.max_concurrency
+        )
+        timeout = httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+        super().__init__(timeout=timeout, limits=limits)
+        self._seconds = seconds
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request and receive the whole answer."""
+        try:
+            with anyio.fail_after(self._seconds):
+                return await super().send(request, **options)
+        except TimeoutError:
+            msg = "the attempt took too long"
+            raise httpx2.ReadTimeout(msg, request=request) from None
+
+
+@asynccontextmanager
+async def open_endpoint(
+    role: Role, config: EndpointConfig, budget: Budget | None = None
+) -> AsyncGenerator[Endpoint]:
+    """Open the way to a model; its connections close with the context.
+
+    Raises:
+        ConfigError: No model or no key is configured, the address is none, or the cost of a limited
+            budget cannot be known.
+    """
+    _check(role, config, budget)
+    key = config.api_key.get_secret_value() if config.api_key is not None else "none"
+    try:
+        client = openai.AsyncOpenAI(
+            api_key=key,
+            base_url=config.base_url or OPENAI_URL,
+            max_retries=config.max_retries,
+            http_client=_BoundedClient(config),
+        )
+    except httpx2.InvalidURL as error:
+        msg = f"models.{role.value}.base_url is no URL: {error}"
+        raise ConfigError(msg) from None
+    async with client:
+        yield Endpoint(role, config, client, budget)
+
+
+def _check(role: Role, config: EndpointConfig, budget: Budget | None) -> None:
+    setting = f"models.{role.value}"
+    if not config.model:
+        msg = f"no {role.value} model is configured: set {setting}.model (docs/models.md)"
+        raise ConfigError(msg)
+    if config.api_key is None and config.base_url is None:
+        msg = (
+            f"no key for the {role.value} model {config.model!r}: set {_key_variable(role)} or"
+            f" OPENAI_API_KEY, or {setting}.base_url where the endpoint needs none"
+        )
+        raise ConfigError(msg)
+    if budget is not None and budget.max_cost is not None and config.prices is None:
+        msg = (
+            f"a budget of {budget.max_cost:g} cannot be kept without the prices of the {role.value}"
+            f" model: set {setting}.prompt_price and, where it is no model of embeddings,"
+            f" {setting}.completion_price (0 where it is free)"
+        )
+        raise ConfigError(msg)
+
+
+def _key_variable(role: Role) -> str:
+    return f"ASTRA_MCP_MODELS__{role.value.upper()}__API_KEY"
+
+
+def _fault_of(status: int) -> ModelFault:
+    if status >= 500:
+        return ModelFault.SERVER_ERROR
+    match status:
+        case 401 | 403:
+            return ModelFault.DENIED
+        case 408:
+            return ModelFault.TIMEOUT
+        case 429:
+            return ModelFault.RATE_LIMITED
+        case _:
+            return ModelFault.REFUSED
+
+
+def _read_tokens(document: JsonObject) -> _Tokens | None:
+    try:
+        return _Tokens.model_validate(document.get("usage"))
+    except ValidationError:
+        return None

@@ -1,0 +1,230 @@
+"""A chat model of a role: structured answers that are of their form or fail, and plain conversation."""
+
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+from pydantic import BaseModel, ValidationError
+
+from astra_mcp.errors import ModelError, ModelFault, PipelineError
+from astra_mcp.llm.budget import Budget
+from astra_mcp.llm.cache import CompletionCache, completion_key
+from astra_mcp.llm.chat import ChatReply
+from astra_mcp.llm.completion import MalformedCompletionError, read_completion
+from astra_mcp.llm.config import ModelConfig, Role, StructuredOutput
+from astra_mcp.llm.endpoint import Endpoint, open_endpoint
+from astra_mcp.llm.flights import Flights
+from astra_mcp.llm.form import AnswerForm, answer_form
+from astra_mcp.llm.prompt import Prompt
+from astra_mcp.llm.reading import UnreadableAnswerError, read_answer
+from astra_mcp.llm.usage import Usage, note_usage
+from astra_mcp.seeds import derive_seed
+from astra_mcp.types import JsonObject
+
+__all__ = ["Model", "open_model"]
+
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+
+CACHE_SECONDS = 30.0
+"""Deadline of one look into the cache, and of one save."""
+_PATH = "/chat/completions"
+_SEED_BITS = 31
+"""What every endpoint takes as a seed."""
+_ASKED_AGAIN = frozenset(
+    {
+        ModelFault.MALFORMED,
+        ModelFault.EMPTY,
+        ModelFault.TRUNCATED,
+        ModelFault.NOT_JSON,
+        ModelFault.INVALID,
+    }
+)
+"""What a new sample may be spared; a model that declines is taken at its word."""
+
+
+class Model:
+    """A model behind an endpoint; made by :func:`open_model`. One object serves many callers at once."""
+
+    def __init__(
+        self, config: ModelConfig, endpoint: Endpoint, cache: CompletionCache | None
+    ) -> None:
+        self._config = config
+        self._endpoint = endpoint
+        self._cache = cache
+        self._flights = Flights[Any]()
+        self._refused_forms: set[type[BaseModel]] = set()
+
+    async def ask(self, prompt: Prompt, answer: type[AnswerT], *, sample: int = 0) -> AnswerT:
+        """Ask for a structured answer.
+
+        Equal questions have equal answers: the cache's where it has one, else that of an equal question
+        under way. An answer that is of no use is asked for again, as a new sample, up to
+        ``max_answers`` times in all; only one that is of its form is cached.
+
+        Args:
+            prompt: The question; it has to describe the answer, since not every endpoint takes a schema.
+            answer: The form of the answer, a JSON object. It is frozen: callers may be given the same one.
+            sample: Another number asks the same question anew.
+
+        Raises:
+            BudgetSpentError: The budget does not allow the call.
+            ModelError: No answer of the form came; ``fault`` says why.
+            PipelineError: The cache does not answer.
+        """
+        key = self._key(prompt, answer_form(answer), sample)
+        settle = partial(self._settle, key, prompt, answer, sample)
+        value, is_shared = await self._flights.share((key, answer), settle)
+        if is_shared:
+            note_usage(Usage(cached=1))
+        return value
+
+    async def complete(
+        self, messages: Sequence[JsonObject], tools: Sequence[JsonObject]
+    ) -> ChatReply:
+        """Continue a conversation; see :class:`~astra_mcp.llm.chat.Chat`.
+
+        Neither cached nor seeded: two conversations that begin alike may go on in different ways.
+        """
+        body = self._body(messages)
+        if tools:
+            body["tools"] = list(tools)
+        return await self._reply(body)
+
+    async def _settle(
+        self, key: str, prompt: Prompt, answer: type[AnswerT], sample: int
+    ) -> AnswerT:
+        """Find an answer in the cache, or ask for it and keep it there."""
+        found = await self._recall(key, answer)
+        if found is not None:
+            note_usage(Usage(cached=1))
+            return found
+        reply, value = await self._answer(prompt, answer, sample)
+        if self._cache is not None:
+            # Cancelled or not: the answer is paid for.
+            with _answering_cache(shield=True):
+                await self._cache.put(key, reply.model_dump(mode="json"))
+        return value
+
+    async def _recall(self, key: str, answer: type[AnswerT]) -> AnswerT | None:
+        if self._cache is None:
+            return None
+        with _answering_cache(shield=False):
+            kept = await self._cache.get(key)
+        if kept is None:
+            return None
+        # What an earlier version took for an answer and this one does not is asked for again.
+        with suppress(ValidationError, UnreadableAnswerError):
+            return read_answer(ChatReply.model_validate(kept), answer)
+        return None
+
+    async def _answer(
+        self, prompt: Prompt, answer: type[AnswerT], sample: int
+    ) -> tuple[ChatReply, AnswerT]:
+        number = 0
+        while True:
+            number += 1
+            body = self._body(prompt.messages)
+            if self._config.seed is not None:
+                names = ("sample", sample, "answer", number)
+                body["seed"] = derive_seed(self._config.seed, *names) >> (64 - _SEED_BITS)
+            try:
+                reply = await self._reply_of_form(body, answer)
+                return reply, self._read(reply, answer)
+            except ModelError as error:
+                if error.fault not in _ASKED_AGAIN or number >= self._config.max_answers:
+                    raise
+
+    async def _reply_of_form(self, body: JsonObject, answer: type[BaseModel]) -> ChatReply:
+        """Send the form along where the endpoint takes it.
+
+        A refusal can have other reasons: it is the form's where the endpoint takes the rest without it.
+        """
+        mode = self._config.structured_output
+        if mode is StructuredOutput.PARSED or answer in self._refused_forms:
+            return await self._reply(body)
+        try:
+            form = answer_form(answer).response_format
+            return await self._reply({**body, "response_format": form})
+        except ModelError as error:
+            if mode is not StructuredOutput.AUTO or error.fault is not ModelFault.REFUSED:
+                raise
+        reply = await self._reply(body)
+        self._refused_forms.add(answer)
+        return reply
+
+    async def _reply(self, body: JsonObject) -> ChatReply:
+        document = await self._endpoint.post(_PATH, body)
+        try:
+            return read_completion(document)
+        except MalformedCompletionError as error:
+            text = f"its answer is no chat message ({error})"
+            raise self._endpoint.error(ModelFault.MALFORMED, text) from None
+
+    def _read(self, reply: ChatReply, answer: type[AnswerT]) -> AnswerT:
+        try:
+            return read_answer(reply, answer)
+        except UnreadableAnswerError as error:
+            raise self._endpoint.error(error.fault, error.message) from None
+
+    def _body(self, messages: Sequence[JsonObject]) -> JsonObject:
+        config = self._config
+        parameters = {
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+            "max_tokens": config.max_tokens,
+        }
+        given = {name: value for name, value in parameters.items() if value is not None}
+        return {"model": config.model, "messages": list(messages), **given}
+
+    def _key(self, prompt: Prompt, form: AnswerForm, sample: int) -> str:
+        return completion_key(
+            {
+                "request": self._body(prompt.messages),
+                "extra_body": self._config.extra_body,
+                "seed": self._config.seed,
+                "revision": self._config.revision,
+                "template": prompt.template_hash,
+                "answer": form.schema,
+                "sample": sample,
+            }
+        )
+
+
+@contextmanager
+def _answering_cache(*, shield: bool) -> Generator[None]:
+    """Bound the time of the cache, and say so where it is over."""
+    try:
+        with anyio.fail_after(CACHE_SECONDS, shield=shield):
+            yield
+    except TimeoutError:
+        msg = (
+            f"the cache of completions did not answer within {CACHE_SECONDS:g} s:"
+            " see whether its database is locked or out of reach"
+        )
+        raise PipelineError(msg) from None
+
+
+@asynccontextmanager
+async def open_model(
+    role: Role,
+    config: ModelConfig,
+    *,
+    cache: CompletionCache | None = None,
+    budget: Budget | None = None,
+) -> AsyncGenerator[Model]:
+    """Open the model of a role; its connections close with the context.
+
+    Args:
+        role: Names the model in messages.
+        config: Which, where and how.
+        cache: Keeps structured answers from run to run.
+        budget: Shared with the other roles.
+
+    Raises:
+        ConfigError: No model or no key is configured, the address is none, or the cost of a limited
+            budget cannot be known.
+    """
+    async with open_endpoint(role, config, budget) as endpoint:
+        yield Model(config, endpoint, cache)

@@ -1,0 +1,14 @@
+"""Fixtures of the model layer: the scripted endpoint that it talks to."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from completions_server import CompletionsServer, open_completions_server
+
+
+@pytest.fixture
+async def completions(anyio_backend: str) -> AsyncGenerator[CompletionsServer]:
+    """A scripted chat-completions endpoint."""
+    async with open_completions_server() as server:
+        yield server
