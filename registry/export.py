@@ -34,7 +34,8 @@ from registry.frozen import (
     read_manifest,
     table_name,
 )
-from registry.tables import CatalogRow, ServerRow, ServerToolRow, ToolRow
+from registry.tables import ServerRow, ServerToolRow, ToolRow
+from registry.version import catalog_version
 
 __all__ = ["Export", "export_catalog"]
 
@@ -77,7 +78,7 @@ def export_catalog(
         writing = _Draft(draft, written_as, hear)
         writing.write(TableKind.SERVERS, _servers(session))
         writing.write(TableKind.TOOLS, _tools(session))
-        manifest = writing.finish(session.scalar(select(col(CatalogRow.version))) or 0)
+        manifest = writing.finish(catalog_version(session))
         read_catalog(draft)
         is_new = _put_in_place(draft, folder, manifest)
     except OSError as error:

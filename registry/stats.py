@@ -11,7 +11,8 @@ from sqlmodel import col
 
 from astra_mcp.types import JsonObject
 from registry.documents import Provenance
-from registry.tables import CatalogRow, ServerRow, ServerToolRow, ToolRow
+from registry.tables import ServerRow, ServerToolRow, ToolRow
+from registry.version import catalog_version
 
 __all__ = ["Funnel", "RegistryStats", "SourceStats", "read_stats"]
 
@@ -97,7 +98,7 @@ def read_stats(session: Session) -> RegistryStats:
     tools = _tools(session)
     names = sorted({count.source for count in (*servers, *tools)})
     return RegistryStats(
-        catalog_version=session.scalar(select(col(CatalogRow.version))) or 0,
+        catalog_version=catalog_version(session),
         total=SourceStats(servers=_funnel(servers), tools=_funnel(tools)),
         sources={
             name: SourceStats(

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from astra_mcp.types import ToolSpec, canonical_json, tools_hash
 from registry.tables import ServerRow, ServerToolRow, ToolRow
+from registry.words import search_words
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -73,6 +74,19 @@ def place(server_id: int, position: int, tool: ToolSpec | None, **members: Any) 
     return ServerToolRow(**{**row, **members})
 
 
+def tool_row(tool: ToolSpec) -> ToolRow:
+    """Make a stored tool."""
+    return ToolRow(
+        hash=hash_of(tool),
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        extra=tool.extra,
+        words=search_words(tool),
+    )
+
+
 def store_rows(session: Session, ids: tuple[int, ...] = (1, 2, 3, 4)) -> None:
     """Fill an empty registry.
 
@@ -80,9 +94,7 @@ def store_rows(session: Session, ids: tuple[int, ...] = (1, 2, 3, 4)) -> None:
         session: Of a writing transaction.
         ids: Of the servers, which are stored in this order.
     """
-    for tool in (RAIN, WIND):
-        members = tool.model_dump()
-        session.add(ToolRow(hash=hash_of(tool), words=tool.name, **{"extra": {}, **members}))
+    session.add_all(tool_row(tool) for tool in (RAIN, WIND))
     refused = {"status": "rejected", "reason": "too_few_tools", "detail": "1 is left"}
     crawled = {"provenance": "crawled", "domain": None, "domain_by": None, "language": None}
     servers = {

@@ -1,0 +1,86 @@
+"""The registry as a directory of servers: it lists what is kept, and notices what changes."""
+
+from datetime import timedelta
+
+import anyio
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+from stored_rows import NEW_YEAR, RAIN, WIND, store_rows
+
+from gateway.protocol import ServerDirectory
+from registry.database import Database
+from registry.directory import RegistryDirectory, open_directory
+from registry.server_json import parse_server
+from registry.tables import ServerRow, table_of
+from registry.version import lock_catalog, next_version
+
+PATIENCE_SECONDS = 10
+
+
+def change_version(session: Session) -> None:
+    """Change the version of a server, as an import does."""
+    lock_catalog(session)
+    changed = {"version": "2.0.0", "changed_at": NEW_YEAR + timedelta(days=1)}
+    session.execute(
+        update(table_of(ServerRow))
+        .where(table_of(ServerRow).c.id == 1)
+        .values(revision=next_version(session), **changed)
+    )
+
+
+async def test_kept_servers_are_listed_and_crawled_ones_are_marked(database: Database) -> None:
+    await database.write(store_rows)
+    async with open_directory(database) as directory:
+        listed = {entry.key: entry for entry in directory.listing()}
+    assert set(listed) == {"pages", "wind-and-rain"}
+    entry = listed["wind-and-rain"]
+    assert (entry.name, entry.version) == ("dev.astra-mcp/wind-and-rain", "0.0.0")
+    assert (entry.published_at, entry.updated_at) == (NEW_YEAR, NEW_YEAR)
+    assert (entry.is_crawled, listed["pages"].is_crawled) == (False, True)
+    assert entry.served_as is None
+
+
+async def test_a_document_tells_of_the_kept_tools_alone(database: Database) -> None:
+    await database.write(store_rows)
+    async with open_directory(database) as directory:
+        documents = await directory.documents(["wind-and-rain", "again", "unknown"])
+    assert set(documents) == {"wind-and-rain"}
+    document = documents["wind-and-rain"]
+    assert document["name"] == "dev.astra-mcp/wind-and-rain"
+    assert [tool.name for tool in parse_server(document).tools] == [RAIN.name, WIND.name]
+
+
+class WatchedDirectory(RegistryDirectory):
+    """Tells when it has read the names."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.loaded = anyio.Event()
+
+    async def load(self) -> None:
+        await super().load()
+        self.loaded.set()
+
+
+async def test_what_another_process_changes_is_listed_without_being_asked_for(
+    database: Database,
+) -> None:
+    await database.write(store_rows)
+    directory = WatchedDirectory(database)
+    async with anyio.create_task_group() as group:
+        group.start_soon(directory.follow)
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await directory.loaded.wait()
+            before = directory.listing()
+            assert directory.listing() is before
+            assert "2.0.0" not in {entry.version for entry in before}
+            directory.loaded = anyio.Event()
+            await database.write(change_version)
+            await directory.loaded.wait()
+        group.cancel_scope.cancel()
+    assert "2.0.0" in {entry.version for entry in directory.listing()}
+
+
+async def test_the_gateway_can_read_it(database: Database) -> None:
+    directory: ServerDirectory = RegistryDirectory(database)
+    assert directory.listing() == ()
