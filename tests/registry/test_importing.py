@@ -1,0 +1,307 @@
+"""Importing: what is stored, what an import again changes, and what becomes of duplicates."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pytest
+from sqlalchemy import select
+from sqlmodel import col
+
+from registry.database import Database
+from registry.documents import DocumentFault, Provenance, ServerDocument, ToolDocument
+from registry.importing import ImportProgress, ImportReport, import_documents
+from registry.servers import ServerFilter, StoredServer, find_server, list_servers
+from registry.tables import ToolRow
+from registry.version import catalog_version
+
+from plain_documents import prepare, server, tool
+from registry_dumps import dump
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+async def _import(
+    database: Database,
+    documents: Iterable[ServerDocument | DocumentFault],
+    now: datetime = NOON,
+) -> ImportReport:
+    return await import_documents(database, documents, prepare=prepare, now=lambda: now)
+
+
+async def _find(database: Database, name: str) -> StoredServer:
+    return await database.read(partial(find_server, name=name))
+
+
+async def _names(database: Database, status: str = "kept") -> list[str]:
+    where = ServerFilter(status=status)
+    return [s.name for s in await database.read(partial(list_servers, where=where))]
+
+
+async def test_a_document_is_stored_with_all_it_says(database: Database) -> None:
+    document = server(
+        "weather",
+        *(tool("now"), tool("later"), tool("before")),
+        name="The Weather",
+        description="Tells the weather.",
+        version="1.2",
+        labels=("Weather",),
+        origin={"url": "https://weather.example"},
+    )
+    await _import(database, [document])
+    found = await _find(database, "the-weather")
+    assert (found.source, found.key, found.title) == ("plain", "weather", "The Weather")
+    assert (found.description, found.version) == ("Tells the weather.", "1.2")
+    assert (found.labels, found.origin) == (("Weather",), {"url": "https://weather.example"})
+    assert (found.status, found.reason, found.language) == ("kept", None, "en")
+    assert (found.imported_at, found.changed_at) == (NOON, NOON)
+    assert [t.original_name for t in found.tools] == ["now", "later", "before"]
+    assert [spec.name for spec in found.specs] == ["now", "later", "before"]
+    assert found.tools[0].notes == ("name: kept",)
+
+
+async def test_rejected_servers_and_tools_are_stored_with_their_reasons(database: Database) -> None:
+    unconvertible = ToolDocument(name="odd", description="Odd.", input_schema=["no object"])
+    report = await _import(
+        database,
+        [server("small", "one", tool("two", None), unconvertible), server("empty", tools=())],
+    )
+    assert report.as_json() == {
+        "servers": {"imported": 2, "kept": 0, "rejected": {"no_tools": 1, "too_few_tools": 1}},
+        "tools": {
+            "imported": 3,
+            "kept": 0,
+            "rejected": {"no_description": 1, "not_convertible": 1, "server_rejected": 1},
+        },
+        "added": 2,
+        "changed": 0,
+        "unchanged": 0,
+        "errors": [],
+    }
+    (found,) = await database.read(
+        partial(list_servers, where=ServerFilter(status=None, reason="too_few_tools"))
+    )
+    assert (found.status, found.detail) == ("rejected", "tools: 1 are left")
+    assert [t.reason for t in found.tools] == [
+        "server_rejected",
+        "no_description",
+        "not_convertible",
+    ]
+    assert found.tools[2].spec is None
+    assert found.tools[2].document == {
+        "name": "odd",
+        "description": "Odd.",
+        "input_schema": ["no object"],
+        "output_schema": None,
+    }
+
+
+async def test_importing_again_changes_nothing(database: Database) -> None:
+    documents = [server("a"), server("b"), server("a-copy", "a_find", "a_make", "a_drop")]
+    await _import(database, documents)
+    before = await database.read(dump)
+    report = await _import(database, documents, NOON + timedelta(days=1))
+    assert await database.read(dump) == before
+    assert (report.added, report.changed, report.unchanged) == (0, 0, 3)
+    assert (report.servers.kept, report.servers.rejected) == (2, {"duplicate": 1})
+
+
+async def test_a_changed_document_replaces_its_tools_and_nothing_else(database: Database) -> None:
+    await _import(database, [server("a"), server("b")])
+    other = await _find(database, "b")
+    changed = server("a", "one", "two", "three", "four", name="Another title")
+    report = await _import(database, [changed], NOON + timedelta(days=1))
+    assert (report.added, report.changed, report.unchanged) == (0, 1, 0)
+    found = await _find(database, "a")
+    assert (found.title, len(found.specs)) == ("Another title", 4)
+    assert (found.imported_at, found.changed_at) == (NOON, NOON + timedelta(days=1))
+    assert await _find(database, "b") == other
+
+
+async def test_what_a_file_does_not_name_stays(database: Database) -> None:
+    await _import(database, [server("a"), server("b")])
+    await _import(database, [server("c")])
+    assert await _names(database) == ["a", "b", "c"]
+
+
+async def test_the_version_counts_transactions_that_change_something(database: Database) -> None:
+    assert await database.read(catalog_version) == 0
+    await _import(database, [server("a"), server("b")])
+    assert await database.read(catalog_version) == 1
+    await _import(database, [server("a"), server("b")])
+    assert await database.read(catalog_version) == 1
+    await _import(database, [server("a"), server("b", "x", "y", "z")])
+    assert await database.read(catalog_version) == 2
+    revisions = [(await _find(database, name)).revision for name in ("a", "b")]
+    assert revisions == [1, 2]
+
+
+async def test_of_servers_with_the_same_tools_the_first_stored_is_kept(database: Database) -> None:
+    copies = [server(key, "one", "two", "three") for key in ("b", "a", "c")]
+    report = await _import(database, copies)
+    assert report.servers.rejected == {"duplicate": 2}
+    assert report.tools.rejected == {"server_rejected": 6}
+    assert await _names(database) == ["b"]
+    (found, _) = await database.read(
+        partial(list_servers, where=ServerFilter(status=None, reason="duplicate"))
+    )
+    assert (found.key, found.detail) == ("a", "tools: the same as those of b")
+
+
+async def test_equal_tools_in_another_order_are_no_duplicate(database: Database) -> None:
+    report = await _import(
+        database, [server("a", "one", "two", "three"), server("b", "two", "one", "three")]
+    )
+    assert report.servers.kept == 2
+
+
+async def test_a_tool_of_several_servers_is_stored_once(database: Database) -> None:
+    await _import(database, [server("a", "one", "two", "three"), server("b", "one", "two", "four")])
+    hashes = await database.read(lambda session: session.scalars(select(col(ToolRow.hash))).all())
+    assert len(hashes) == 4
+
+
+async def test_a_duplicate_is_kept_when_its_twin_changes(database: Database) -> None:
+    await _import(
+        database, [server("a", "one", "two", "three"), server("b", "one", "two", "three")]
+    )
+    report = await _import(database, [server("a")], NOON + timedelta(days=1))
+    assert report.servers.kept == 1
+    assert sorted(s.key for s in await database.read(list_servers)) == ["a", "b"]
+    (found,) = await database.read(
+        partial(
+            list_servers, where=ServerFilter(changed_since=NOON + timedelta(hours=1)), after="a"
+        )
+    )
+    assert (found.key, found.reason, found.detail) == ("b", None, "")
+    assert [t.status for t in found.tools] == ["kept"] * 3
+
+
+async def test_a_document_that_comes_to_repeat_another_is_rejected(database: Database) -> None:
+    await _import(database, [server("a"), server("b", "one", "two", "three")])
+    await _import(database, [server("a", "one", "two", "three")])
+    assert await _names(database) == ["b"]
+    found = await _find(database, "a")
+    assert (found.reason, found.detail) == ("duplicate", "tools: the same as those of b")
+
+
+async def test_duplicates_name_the_one_that_is_kept_now(database: Database) -> None:
+    copies = [server(key, "one", "two", "three") for key in ("a", "b", "c")]
+    await _import(database, copies)
+    await _import(database, [server("a")])
+    rejected = await database.read(partial(list_servers, where=ServerFilter(status="rejected")))
+    assert [s.key for s in rejected] == ["c"]
+    kept = {s.key: s.name for s in await database.read(list_servers)}
+    assert rejected[0].detail == f"tools: the same as those of {kept['b']}"
+
+
+async def test_a_tool_with_a_fault_of_its_own_keeps_it_when_its_server_is_judged_again(
+    database: Database,
+) -> None:
+    listed = ("one", "two", "three", tool("four", None))
+    await _import(database, [server("a", *listed), server("b", *listed)])
+    await _import(database, [server("a")])
+    (found,) = [s for s in await database.read(list_servers) if s.key == "b"]
+    assert [t.reason for t in found.tools] == [None, None, None, "no_description"]
+
+
+async def test_a_live_server_takes_the_place_of_a_crawled_one(database: Database) -> None:
+    tools = ("one", "two", "three")
+    await _import(database, [server("read", *tools, provenance=Provenance.CRAWLED)])
+    await _import(database, [server("live", *tools)])
+    assert await _names(database) == ["live"]
+    assert (await _find(database, "read")).detail == "tools: the same as those of live"
+
+
+async def test_a_name_that_is_taken_gets_a_suffix_of_its_own(database: Database) -> None:
+    await _import(database, [server("a", name="Weather"), server("b", name="Weather")])
+    first, second = await _names(database)
+    assert first == "weather"
+    # 6 digits of: printf '["plain","b"]' | sha256sum
+    assert second == "weather-04be84"
+
+
+async def test_a_suffixed_name_is_no_longer_than_others(database: Database) -> None:
+    await _import(database, [server("a", name="w" * 64), server("b", name="w" * 64)])
+    assert [len(name) for name in await _names(database)] == [64, 64]
+
+
+async def test_a_rejected_server_takes_no_plain_name_from_a_kept_one(database: Database) -> None:
+    await _import(database, [server("a", "one", name="Weather"), server("b", name="Weather")])
+    assert await _names(database) == ["weather"]
+
+
+async def test_a_suffixed_name_that_is_taken_too_gets_another_suffix(database: Database) -> None:
+    await _import(
+        database,
+        [
+            server("x", name="weather-04be84"),
+            server("a", name="Weather"),
+            server("b", name="Weather"),
+        ],
+    )
+    names = await _names(database)
+    assert len(set(names)) == 3
+    assert all(name.startswith("weather") for name in names)
+
+
+async def test_a_server_keeps_its_name_when_its_title_changes(database: Database) -> None:
+    await _import(database, [server("a", name="Weather")])
+    await _import(database, [server("a", name="Climate")])
+    assert (await _find(database, "weather")).title == "Climate"
+
+
+async def test_faults_are_reported_and_the_rest_is_imported(database: Database) -> None:
+    fault = DocumentFault(line=2, reason="is no JSON")
+    report = await _import(database, [server("a"), fault, server("b")])
+    assert report.servers.kept == 2
+    assert report.errors == (fault,)
+
+
+async def test_of_documents_with_one_key_the_first_counts(database: Database) -> None:
+    report = await _import(database, [server("a"), server("a", "one", "two", "three")])
+    assert [fault.line for fault in report.errors] == [2]
+    assert (await _find(database, "a")).specs[0].name == "a_find"
+    assert (report.added, report.servers.imported) == (1, 1)
+
+
+async def test_a_key_that_is_too_long_to_be_found_again_is_an_error(database: Database) -> None:
+    report = await _import(database, [server("a" * 513, "one", "two", "three")])
+    assert [(f.line, f.reason[:39]) for f in report.errors] == [
+        (1, "its key is longer than 512 characters: ")
+    ]
+    assert report.servers.imported == 0
+
+
+@pytest.mark.parametrize("text", ["nul \x00 inside", "half \ud83d a character", "\U0001f324 天气"])
+async def test_texts_of_any_characters_are_stored(database: Database, text: str) -> None:
+    prepared = prepare(server("a"))
+    document = replace(
+        prepared.document, name=text, description=text, origin={"url": text}, labels=(text,)
+    )
+    place = replace(prepared.tools[0], document=replace(prepared.tools[0].document, name=text))
+    prepared = replace(prepared, document=document, tools=(place, *prepared.tools[1:]))
+    await import_documents(database, [document], prepare=lambda _: prepared)
+    found = await _find(database, "a")
+    storable = text.replace("\x00", "\ufffd").replace("\ud83d", "\ufffd")
+    assert (found.title, found.description) == (storable, storable)
+    assert found.tools[0].original_name == storable
+    assert (found.labels, found.origin) == ((text,), {"url": text})
+
+
+async def test_more_documents_than_a_batch_holds_are_told_batch_by_batch(
+    database: Database,
+) -> None:
+    heard: list[ImportProgress] = []
+    documents = [server(f"server{i:03}") for i in range(120)]
+    report = await import_documents(database, iter(documents), prepare=prepare, hear=heard.append)
+    assert [(p.read, p.added) for p in heard] == [(50, 50), (100, 100), (120, 120), (120, 120)]
+    assert report.servers.kept == 120
+    assert report.tools.kept == 360
+
+
+async def test_an_empty_file_imports_nothing(database: Database) -> None:
+    report = await _import(database, [])
+    assert report.servers.imported == 0
+    assert await database.read(catalog_version) == 0
