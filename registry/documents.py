@@ -35,6 +35,8 @@ class ToolReason(StrEnum):
 
     NO_DESCRIPTION = "no_description"
     VAGUE_DESCRIPTION = "vague_description"
+    UNDECIDED = "undecided"
+    """A judge was to say whether its description is vague, and failed; the next import asks again."""
     NOT_CONVERTIBLE = "not_convertible"
     DUPLICATE = "duplicate"
     """Another tool of the same server has its name."""

@@ -1,0 +1,77 @@
+"""Making the schema of a tool's arguments, and that of its result, from what its document says."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from astra_mcp.schemas import SchemaError, compile_schema
+from astra_mcp.types import JsonObject, JsonValue, canonical_json
+from registry.schemas.faults import NotConvertibleError, Notes, json_type
+from registry.schemas.root import root_object
+from registry.schemas.translation import translate
+from registry.schemas.wrappings import unwrapped
+
+__all__ = ["NormalSchema", "normalise_arguments", "normalise_result"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormalSchema:
+    """A schema that every consumer can read."""
+
+    schema: dict[str, Any]
+    notes: tuple[str, ...]
+    """What was changed in its meaning; each names the place."""
+
+
+def normalise_arguments(found: JsonValue, place: str) -> NormalSchema:
+    """Write the schema of a tool's arguments anew.
+
+    Args:
+        found: As the document has it; None where it has none, which is a tool without arguments.
+        place: What to call it in notes and faults.
+
+    Raises:
+        NotConvertibleError: Arguments are no object, or a part cannot be mapped.
+    """
+    notes = Notes()
+    if found is None:
+        return NormalSchema(schema={"type": "object", "properties": {}}, notes=())
+    if not isinstance(found, dict | bool):
+        raise NotConvertibleError(place, f"must be a schema, and is {json_type(found)}")
+    whole = found if isinstance(found, bool) else unwrapped(found, place, notes)
+    schema = root_object(_translated(whole, place, notes), place, notes)
+    return _checked(schema, place, notes)
+
+
+def normalise_result(found: JsonValue, place: str) -> NormalSchema:
+    """Write the schema of a tool's structured result anew.
+
+    Raises:
+        NotConvertibleError: It is no object, or a part cannot be mapped.
+    """
+    notes = Notes()
+    if not isinstance(found, dict):
+        raise NotConvertibleError(place, f"must be a schema, and is {json_type(found)}")
+    schema = _translated(found, place, notes)
+    if schema.get("type") != "object":
+        raise NotConvertibleError(f"{place}.type", "must be 'object'")
+    schema.setdefault("properties", {})
+    return _checked(schema, place, notes)
+
+
+def _translated(found: JsonObject | bool, place: str, notes: Notes) -> dict[str, Any]:
+    schema = found if isinstance(found, bool) else translate(found, place, notes)
+    if schema is False:
+        raise NotConvertibleError(place, "takes no arguments at all, not even none")
+    return {} if schema is True else schema
+
+
+def _checked(schema: dict[str, Any], place: str, notes: Notes) -> NormalSchema:
+    try:
+        canonical_json(schema)
+    except TypeError as error:
+        raise NotConvertibleError(place, f"cannot be written as JSON: {error}") from None
+    try:
+        compile_schema(schema)
+    except SchemaError as error:
+        raise NotConvertibleError(place, str(error)) from None
+    return NormalSchema(schema=schema, notes=notes.all())
