@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault, SandboxLostError
 from astra_mcp.llm.usage import Usage, note_usage
 from astra_mcp.pipeline import (
+    BUDGET,
+    Begun,
+    Given,
+    Interrupted,
     Item,
     ItemStatus,
     Made,
     Progress,
     Rejected,
+    Settled,
     StageLimits,
     Tally,
     YieldTable,
@@ -68,71 +73,93 @@ class Plan:
     """The number of the event that it is cancelled at."""
 
 
+class Watched:
+    """One run that goes by its plan, and what was seen of it."""
+
+    def __init__(self, world: World, plan: Plan) -> None:
+        self._world = world
+        self._plan = plan
+        self._num_events = 0
+        self._is_spent = False
+        self.scope: anyio.CancelScope | None = None
+        self.tally = Tally(world.stages)
+        self.num_calls = 0
+        self.lost = Usage()
+        """Of attempts that were cut off at once, so that no outcome tells of them."""
+
+    async def work(self, stage: str, one: Item) -> Made | Rejected:
+        """Take some turns of the loop, pay for a call unless the budget is spent, and fail by chance."""
+        chance = generator(self._plan.seed, "run", stage, one.id)
+        for _ in range(chance.randrange(5)):
+            await anyio.lowlevel.checkpoint()
+        if self.num_calls == self._plan.budget:
+            raise BudgetSpentError("spent")
+        self.num_calls += 1
+        note_usage(CALL)
+        for _ in range(chance.randrange(5)):
+            await anyio.lowlevel.checkpoint()
+        if chance.random() < self._plan.failure_rate:
+            raise chance.choice(
+                [ModelError("down", ModelFault.UNREACHABLE), SandboxLostError("gone")]
+            )
+        return self._world.verdict(stage, one.id)
+
+    def hear(self, event: Progress) -> None:
+        """Check what may happen now, and cancel where the plan says so."""
+        self.tally.hear(event)
+        match event:
+            case Begun(stage=stage):
+                assert not self._is_spent, "an item was begun after the budget was spent"
+                assert self.tally.row(stage).running <= self._plan.concurrency
+            case Settled(outcome=outcome):
+                self._is_spent = self._is_spent or outcome.reason == BUDGET
+            case Interrupted(usage=usage):
+                self.lost += usage
+            case Given():
+                pass
+        self._num_events += 1
+        if self._num_events == self._plan.cancelled_at:
+            assert self.scope is not None
+            self.scope.cancel()
+
+
 class Trial:
-    """Several runs over one world and one store, each watched."""
+    """Several runs over one world and one store."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.store = FakeItemStore()
-        self.paid = Usage()
+        self.num_calls = 0
         self.billed = Usage()
+        self.lost = Usage()
 
     def run(self, plan: Plan) -> YieldTable:
         """Run once; the table comes from the events, so that a cancelled run has one too."""
         settled_before = {k for k, o in self.store.outcomes.items() if o.status != "failed"}
-        num_calls = 0
-        num_events = 0
-
-        async def work(stage: str, one: Item) -> Made | Rejected:
-            nonlocal num_calls
-            chance = generator(plan.seed, "run", stage, one.id)
-            for _ in range(chance.randrange(5)):
-                await anyio.lowlevel.checkpoint()
-            if num_calls == plan.budget:
-                raise BudgetSpentError("spent")
-            num_calls += 1
-            note_usage(CALL)
-            self.paid += CALL
-            for _ in range(chance.randrange(5)):
-                await anyio.lowlevel.checkpoint()
-            if chance.random() < plan.failure_rate:
-                raise chance.choice(
-                    [ModelError("down", ModelFault.UNREACHABLE), SandboxLostError("gone")]
-                )
-            return self.world.verdict(stage, one.id)
-
-        def hear(event: Progress) -> None:
-            nonlocal num_events
-            tally.hear(event)
-            num_events += 1
-            if num_events == plan.cancelled_at:
-                scopes[0].cancel()
-
-        tally = Tally(self.world.stages)
-        stages = [ScriptedStage(name, partial(work, name)) for name in self.world.stages]
-        scopes: list[anyio.CancelScope] = []
+        watched = Watched(self.world, plan)
+        stages = [ScriptedStage(name, partial(watched.work, name)) for name in self.world.stages]
 
         async def go() -> YieldTable | None:
-            with anyio.CancelScope() as scope:
-                scopes.append(scope)
+            with anyio.CancelScope() as watched.scope:
                 return await run_pipeline(
                     "r",
                     stages,
                     items(self.world.num_items),
                     self.store,
                     limits=StageLimits(concurrency=plan.concurrency),
-                    hear=hear,
+                    hear=watched.hear,
                 )
             return None
 
         returned = anyio.run(go)
-        table = tally.table()
+        table = watched.tally.table()
+        self.num_calls += watched.num_calls
         self.billed += table.usage
+        self.lost += watched.lost
         self._check(table, stages, settled_before)
         if returned is not None:
             assert returned.stages == table.stages
-            is_whole = plan.budget is None or num_calls < plan.budget
-            assert not is_whole or table.num_not_begun == 0
+            assert table.stopped or table.num_not_begun == 0
         return table
 
     def _check(
@@ -142,7 +169,7 @@ class Trial:
         settled_before: set[tuple[str, str, str]],
     ) -> None:
         assert not self.store.half, "a save was cut off"
-        assert self.billed == self.paid, "a call was forgotten or counted twice"
+        assert self.billed.calls == self.num_calls, "a call was forgotten or counted twice"
         for row, stage in zip(table.stages, stages, strict=True):
             ended = row.finished + row.num_rejected + row.num_failed + row.interrupted
             assert row.received == ended + row.not_begun
@@ -159,11 +186,8 @@ class Trial:
         found = [Counter({**row.rejected, "finished": row.finished}) for row in table.stages]
         found.append(Counter(accepted=table.accepted))
         assert [+counts for counts in found] == [+counts for counts in self.world.expected()]
-        saved = {s: Usage() for s in ItemStatus}
-        for outcome in self.store.outcomes.values():
-            saved[outcome.status] += outcome.usage
-        assert saved[ItemStatus.FAILED] == Usage()
-        assert table.spent == saved[ItemStatus.FINISHED] + saved[ItemStatus.REJECTED]
+        assert all(o.status is not ItemStatus.FAILED for o in self.store.outcomes.values())
+        assert table.spent + self.lost == self.billed, "what a failed attempt cost was forgotten"
 
 
 def _word(verdict: Made | Rejected) -> str:
