@@ -53,11 +53,11 @@ _LEADS = frozenset(
 _GENERIC = _NOUNS | _LEADS | {
     "actions", "and", "apis", "are", "basic", "commands", "custom", "default", "demo", "description", "do",
     "does", "doing", "dummy", "endpoints", "example", "feature", "features", "functions", "general",
-    "generic", "handle", "handler", "handlers", "handles", "helper", "helpers", "in", "it", "mcp", "methods",
-    "misc", "miscellaneous", "more", "my", "new", "on", "operations", "or", "other", "our", "process", "requests",
-    "sample", "server", "service", "simple", "some", "something", "stuff", "test", "testing", "tests", "that",
-    "thing", "things", "tools", "used", "useful", "using", "utilities", "utility", "various", "with",
-    "wrapper", "your",
+    "generic", "handle", "handler", "handlers", "handles", "helper", "helpers", "in", "it", "mcp",
+    "methods", "misc", "miscellaneous", "more", "my", "new", "on", "operations", "or", "other", "our",
+    "process", "requests", "sample", "server", "service", "simple", "some", "something", "stuff", "test",
+    "testing", "tests", "that", "thing", "things", "tools", "used", "useful", "using", "utilities",
+    "utility", "various", "with", "wrapper", "your",
 }  # fmt: skip
 """Words that fit every tool."""
 

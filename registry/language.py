@@ -61,6 +61,9 @@ _ENGLISH_UNLESS = 0.9
 class _Model(Protocol):
     """What is used of the classifier, whose package has no types."""
 
+    @classmethod
+    def from_model_file(cls, model_file: str, *, norm_probs: bool) -> "_Model": ...
+
     def classify(self, text: str) -> tuple[str, float]: ...
 
     def set_languages(self, langs: Iterable[str]) -> None: ...
@@ -99,8 +102,7 @@ def _by_script(text: str, counts: Counter[str]) -> str | None:
 @cache
 def _model(languages: tuple[str, ...]) -> _Model:
     """Load the model that chooses among some languages; it ships with its package."""
-    model = cast(
-        "_Model", langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
-    )  # pyright: ignore[reportUnknownMemberType]
+    identifier = cast("type[_Model]", langid.LanguageIdentifier)
+    model = identifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
     model.set_languages(languages)
     return model

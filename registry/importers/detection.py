@@ -36,13 +36,16 @@ def format_among(formats: Sequence[Format], name: str) -> Format:
 
 
 def detect_among(formats: Sequence[Format], path: Path) -> Format:
-    """The first format that recognises a file.
+    """The first format that recognises a file, or that is read by the folder.
 
     Raises:
         ConfigError: It cannot be read, or no format recognises it.
     """
-    sample = _sample(path)
-    found = next((each for each in formats if each.recognises(sample)), None)
+    if path.is_dir():
+        found = next((each for each in formats if each.reads_folders), None)
+    else:
+        sample = _sample(path)
+        found = next((each for each in formats if each.recognises(sample)), None)
     if found is None:
         known = ", ".join(each.name for each in formats)
         msg = f"{path}: in no format that is known; name one with --format ({known})"

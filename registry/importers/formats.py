@@ -32,6 +32,8 @@ class Format:
     summary: str
     """What such a file is, for people."""
     recognises: Callable[[Sample], bool]
+    reads_folders: bool = False
+    """True where a folder of such files may be given in place of one."""
     read: Callable[[Path], DocumentStream]
     """Reads lazily.
 

@@ -45,23 +45,35 @@ def normalise_arguments(found: JsonValue, place: str) -> NormalSchema:
 def normalise_result(found: JsonValue, place: str) -> NormalSchema:
     """Write the schema of a tool's structured result anew.
 
+    MCP takes no other results than objects before its revision of 2026-07-28, and a tool is served to
+    clients of every revision.
+
     Raises:
-        NotConvertibleError: It is no object, or a part cannot be mapped.
+        NotConvertibleError: Results may be something else than an object, or a part cannot be mapped.
     """
     notes = Notes()
     if not isinstance(found, dict):
         raise NotConvertibleError(place, f"must be a schema, and is {json_type(found)}")
     schema = _translated(found, place, notes)
-    if schema.get("type") != "object":
-        raise NotConvertibleError(f"{place}.type", "must be 'object'")
-    schema.setdefault("properties", {})
-    return _checked(schema, place, notes)
+    if not _is_of_objects(schema):
+        raise NotConvertibleError(place, "must be that of an object")
+    return _checked(root_object(schema, place, notes), place, notes)
+
+
+def _is_of_objects(schema: dict[str, Any]) -> bool:
+    """Say whether a schema takes objects alone, or was meant to."""
+    if "type" in schema or "properties" in schema:
+        return schema.get("type", "object") == "object"
+    if any(_is_of_objects(part) for part in schema.get("allOf", ())):
+        return True
+    choices = schema.get("anyOf") or schema.get("oneOf") or ()
+    return bool(choices) and all(_is_of_objects(choice) for choice in choices)
 
 
 def _translated(found: JsonObject | bool, place: str, notes: Notes) -> dict[str, Any]:
     schema = found if isinstance(found, bool) else translate(found, place, notes)
     if schema is False:
-        raise NotConvertibleError(place, "takes no arguments at all, not even none")
+        raise NotConvertibleError(place, "takes nothing at all")
     return {} if schema is True else schema
 
 

@@ -26,7 +26,8 @@ class Notes:
     def __init__(self) -> None:
         self._notes: dict[str, None] = {}
         self.num_widened = 0
-        """So many changes let more values pass than the schema as found; whoever negates one must know."""
+        """So many changes let more values pass than the schema as found, whether or not they are noted;
+        whoever negates a schema must know."""
 
     def changed(self, place: str, what: str) -> None:
         """Note a change after which the same values are valid as before."""

@@ -83,7 +83,7 @@ def _takes_objects(schema: Schema) -> bool:
 
 def _check_type(schema: Schema, place: str) -> None:
     if not _takes_objects(schema):
-        fault = f"arguments must be an object, not {schema.get('type', 'nothing')!r}"
+        fault = f"must be an object, not {schema.get('type', 'nothing')!r}"
         raise NotConvertibleError(f"{place}.type", fault)
 
 

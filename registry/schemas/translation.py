@@ -60,8 +60,8 @@ class _Translation:
         self._max_references = max_references
         self._num_references = 0
         self._num_schemas = 0
-        self._open: dict[int, str] = {}
-        """The places of the schemas around the one that is being written, outermost first."""
+        self._around: list[tuple[JsonObject, str]] = []
+        """The schemas around the one that is being written, with their places, outermost first."""
         self._keywords = Keywords(self._schema, self._dialect, notes)
 
     def translated(self, root: JsonObject, place: str) -> Schema | bool:
@@ -81,19 +81,20 @@ class _Translation:
         self._num_schemas += 1
         if self._num_schemas > _MAX_SCHEMAS:
             raise _TooLargeError(place, f"has more than {_MAX_SCHEMAS} parts")
-        if len(self._open) >= _MAX_DEPTH:
+        if len(self._around) >= _MAX_DEPTH:
             raise NotConvertibleError(place, f"is nested more than {_MAX_DEPTH} levels deep")
-        self._open[id(node)] = place
+        self._around.append((node, place))
         reference = self._reference(node, place)
         schema = (
             self._keywords.written(node, place)
             if reference is None
             else self._referred(node, reference, place)
         )
-        del self._open[id(node)]
+        self._around.pop()
         if isinstance(schema, bool):
             return schema
         if node.get("nullable") is True:
+            self._notes.num_widened += 1
             schema = with_null(schema)
         mend_default(schema, place, self._notes)
         return schema
@@ -117,8 +118,11 @@ class _Translation:
         annotations = self._keywords.written(
             {k: v for k, v in beside.items() if k in ANNOTATIONS}, place
         )
-        if isinstance(target, dict) and self._is_cut(target):
-            return {**self._cut(target, reference, place), **annotations}
+        outer = next((p for schema, p in self._around if schema is target), None)
+        if isinstance(target, dict) and (
+            outer is not None or self._num_references >= self._max_references
+        ):
+            return {**self._cut(target, reference, place, outer), **annotations}
         self._num_references += 1
         inlined = self._schema(target, place)
         self._num_references -= 1
@@ -144,12 +148,15 @@ class _Translation:
             return {k: v for k, v in beside.items() if k in ANNOTATIONS}
         return beside
 
-    def _is_cut(self, target: JsonObject) -> bool:
-        return id(target) in self._open or self._num_references >= self._max_references
+    def _cut(self, target: JsonObject, reference: str, place: str, outer: str | None) -> Schema:
+        """Stand in for a schema that is not written out: it says the type and what it would be.
 
-    def _cut(self, target: JsonObject, reference: str, place: str) -> Schema:
-        """Stand in for a schema that is not written out: it says the type and what it would be."""
-        outer = self._open.get(id(target))
+        Args:
+            target: What the reference names.
+            reference: As it stands.
+            place: Where it stands.
+            outer: The place of the target, where it is around this one.
+        """
         if outer is not None and "$ref" in target:
             raise NotConvertibleError(f"{place}.$ref", f"{reference[:80]!r} names itself alone")
         why = "the whole grows too large" if outer is None else "it contains itself"
