@@ -14,7 +14,7 @@ from astra_mcp.environments.server_document import SERVER_SCHEMA
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
 from registry.documents import Provenance, ServerDocument, ToolDocument
-from registry.importers.public_url import public_url
+from registry.public_url import public_url
 
 __all__ = [
     "NAMESPACE",

@@ -16,8 +16,8 @@ from astra_mcp import __version__
 from astra_mcp.errors import ConfigError, SourceError
 from astra_mcp.types import JsonObject, JsonValue
 from registry.documents import DocumentFault, ServerDocument
-from registry.importers.public_url import public_url
 from registry.importers.server_json import read_listing
+from registry.public_url import public_url
 
 __all__ = ["ListingLimits", "fetch_listing"]
 

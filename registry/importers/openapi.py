@@ -26,8 +26,8 @@ from registry.importers.formats import Format, Sample
 from registry.importers.openapi_operations import Operations, read_part
 from registry.importers.openapi_references import PartError, References
 from registry.importers.openapi_schemas import Direction, Schemas
-from registry.importers.public_url import public_url
 from registry.importers.values import UnreadableError, read_value
+from registry.public_url import public_url
 
 __all__ = ["FORMAT", "read", "read_document"]
 

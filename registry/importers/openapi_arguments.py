@@ -13,7 +13,7 @@ from typing import Final
 from astra_mcp.types import JsonObject, JsonValue
 from registry.importers.openapi_schemas import Schemas, definition_of
 
-__all__ = ["Argument", "Body", "Merged", "body_arguments", "merge_arguments"]
+__all__ = ["Argument", "Body", "Merged", "body_arguments", "merge_arguments", "object_schema"]
 
 _ANNOTATIONS: Final = frozenset(
     {"default", "deprecated", "description", "example", "examples", "title"}
@@ -65,6 +65,15 @@ class _Members:
     additional: JsonValue = None
     num_schemas: int = 0
 
+    @property
+    def allowed(self) -> JsonValue:
+        """What it says of ``additionalProperties``; None where nothing.
+
+        An object that closes itself also closes itself to what inherits from it, which nobody means.
+        """
+        is_closed_twice = self.additional is False and self.num_schemas > 1
+        return None if is_closed_twice else self.additional
+
     def add(self, name: str, schema: JsonValue) -> None:
         known = self.properties.get(name)
         self.properties[name] = schema if known in (None, schema) else {"allOf": [known, schema]}
@@ -96,9 +105,25 @@ def body_arguments(body: Body, schemas: Schemas) -> tuple[list[Argument], JsonVa
         )
         for name, schema in members.properties.items()
     ]
-    # An object that closes itself also closes itself to what inherits from it, which nobody means.
-    is_closed_twice = members.additional is False and members.num_schemas > 1
-    return arguments, None if is_closed_twice else members.additional
+    return arguments, members.allowed
+
+
+def object_schema(schema: JsonObject, schemas: Schemas) -> JsonObject:
+    """Write out at the root the members of an object that inherits some; another schema stays as it is.
+
+    Raises:
+        PartError: A named schema cannot be translated.
+    """
+    members = _Members()
+    if not _collect(schema, schemas, members, frozenset()) or not members.properties:
+        return schema
+    texts = {name: schema[name] for name in ("title", "description") if name in schema}
+    result: JsonObject = {**texts, "type": "object", "properties": members.properties}
+    if members.required:
+        result["required"] = [*members.required]
+    if members.allowed is not None:
+        result["additionalProperties"] = members.allowed
+    return result
 
 
 def merge_arguments(arguments: Sequence[Argument], additional: JsonValue = None) -> Merged:

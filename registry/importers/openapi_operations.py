@@ -16,7 +16,13 @@ from pydantic import BaseModel, ValidationError
 from astra_mcp.errors import fault_words
 from astra_mcp.types import JsonObject, JsonValue
 from registry.documents import ToolDocument
-from registry.importers.openapi_arguments import Argument, Body, body_arguments, merge_arguments
+from registry.importers.openapi_arguments import (
+    Argument,
+    Body,
+    body_arguments,
+    merge_arguments,
+    object_schema,
+)
 from registry.importers.openapi_references import PartError, References
 from registry.importers.openapi_schemas import Schemas
 
@@ -180,7 +186,8 @@ class Operations:
                 translated = self.responses.translate(schema, where)
                 if not isinstance(translated, dict) or not translated:
                     return None
-                return self.responses.with_definitions(translated, where)
+                written_out = object_schema(translated, self.responses)
+                return self.responses.with_definitions(written_out, where)
         except PartError as error:
             self.report(error)
         return None

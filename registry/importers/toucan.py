@@ -14,8 +14,8 @@ from astra_mcp.types import JsonObject, JsonValue
 from registry.documents import DocumentFault, Provenance, ServerDocument, ToolDocument
 from registry.importers.formats import Format, Sample
 from registry.importers.lines import read_lines
-from registry.importers.public_url import public_url
 from registry.importers.tool_entries import tool_entry
+from registry.public_url import public_url
 
 __all__ = ["FORMAT", "read"]
 
