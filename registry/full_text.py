@@ -50,7 +50,7 @@ def rank_by_words(
         return []
     statement = _BY_DIALECT[session.get_bind().dialect.name](words, tools)
     rows = session.execute(statement.limit(limit))
-    return [(tool, float(score)) for tool, score in rows.tuples()]
+    return [(tool, float(score)) for tool, score in rows]
 
 
 def _on_sqlite(words: Sequence[str], tools: Select[Any]) -> Select[str, float]:

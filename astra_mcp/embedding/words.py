@@ -1,7 +1,7 @@
 """Splitting texts into words, so that a query and a document meet whatever their script and form.
 
-* Names are split where programmers join words (``snake_case``, ``camelCase``, ``mp3``), and short ones are
-  kept whole beside their parts, so that ``GitHub`` is found by ``github`` too.
+* Names are split where programmers join words (``snake_case``, ``camelCase``, ``mp3``), and every two parts
+  that stood together are a word as well, so that ``listGitHubIssues`` is found by ``github`` too.
 * English words lose their endings by the rules of Porter, which never change: stored words stay
   comparable with those of later queries.
 * Scripts that write without spaces have no words that could be found without a dictionary: every two
@@ -13,6 +13,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, cast
 
 import Stemmer
@@ -31,8 +32,6 @@ _JOINT = re.compile(
     r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])"
 )
 """Where a run of letters and digits was joined."""
-_MAX_WHOLE_PARTS = 3
-"""Runs of more parts are sentences in camelCase, and nobody searches for the whole of one."""
 _MAX_LENGTH = 40
 """Longer words are keys and hashes; they are cut."""
 _DISTINCT_WORDS = 50_000
@@ -90,10 +89,13 @@ def _pairs(run: str) -> Iterator[str]:
 
 def _parts(run: str) -> Iterator[str]:
     parts = _JOINT.split(run)
-    for part in parts:
-        yield _stem(part.casefold()[:_MAX_LENGTH])
-    if 1 < len(parts) <= _MAX_WHOLE_PARTS:
-        yield _stem(run.casefold()[:_MAX_LENGTH])
+    yield from map(_word, parts)
+    for first, second in pairwise(parts):
+        yield _word(first + second)
+
+
+def _word(part: str) -> str:
+    return _stem(part.casefold()[:_MAX_LENGTH])
 
 
 _ENGLISH = """

@@ -12,7 +12,7 @@ from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.types import ToolSpec
 
 TEXTS = ["Converts currencies", "查询天气 weather", "getForex1HourData 42"]
-DIGEST = "af9715b0e7c4647d76748c869969953337f802ac52116966b29652ec2c1471a0"
+DIGEST = "9265321d6638575524993ed846cc5135974bc52739fb98551d140b6ccf935213"
 
 
 def tool(name: str, description: str) -> str:
