@@ -19,7 +19,7 @@ class ItemStatus(StrEnum):
     REJECTED = "rejected"
     """The stage judged that it is not good enough; final too, with its reason."""
     FAILED = "failed"
-    """A model, a sandbox or the machine failed; the next run tries again."""
+    """A model, a sandbox or the machine failed, or the budget was spent; the next run tries again."""
 
 
 class Item(BaseModel):
@@ -48,6 +48,7 @@ class Outcome(BaseModel):
     outputs: tuple[Item, ...] = ()
     """What goes on to the next stage; only of a finished item."""
     usage: Usage = Usage()
+    """Of all attempts at this input, the failed ones of earlier runs included."""
 
 
 class ItemStore(Protocol):
