@@ -93,7 +93,9 @@ def _name_of(url: URL) -> str:
 
 def _make_sqlite(url: URL, deadlines: Deadlines, connections: int) -> Engine:
     if not url.database or url.database == ":memory:":
-        raise ConfigError(_url_fault("a SQLite database needs a path, which stands after sqlite:///"))
+        raise ConfigError(
+            _url_fault("a SQLite database needs a path, which stands after sqlite:///")
+        )
     if url.query or url.database.startswith("file:"):
         raise ConfigError(_url_fault("a SQLite database takes no options"))
     path = Path(url.database).expanduser().absolute()

@@ -1,4 +1,8 @@
-"""Inserting many rows where some of them may be there already, in the words of either database."""
+"""Inserting many rows where some of them may be there already, in the words of either database.
+
+Rows are written in the order of their keys: two transactions that wrote some of the same rows in two
+orders could wait for one another for ever.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +20,7 @@ def insert_missing(session: Session, table: Table, rows: Sequence[Mapping[str, A
     """Insert the rows whose primary key is not there yet; the others stay as they are."""
     if rows:
         statement = _INSERTS[session.connection().dialect.name](table)
-        session.execute(statement.on_conflict_do_nothing(), rows)
+        session.execute(statement.on_conflict_do_nothing(), _sorted(table, rows))
 
 
 def insert_or_replace(session: Session, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -25,4 +29,10 @@ def insert_or_replace(session: Session, table: Table, rows: Sequence[Mapping[str
         keys = [column.name for column in table.primary_key]
         statement = _INSERTS[session.connection().dialect.name](table)
         values = {name: statement.excluded[name] for name in rows[0] if name not in keys}
-        session.execute(statement.on_conflict_do_update(index_elements=keys, set_=values), rows)
+        statement = statement.on_conflict_do_update(index_elements=keys, set_=values)
+        session.execute(statement, _sorted(table, rows))
+
+
+def _sorted(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    keys = [column.name for column in table.primary_key]
+    return sorted(rows, key=lambda row: [row[name] for name in keys])

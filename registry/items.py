@@ -1,0 +1,60 @@
+"""What became of items in pipelines, kept in the database; satisfies the pipeline's ``ItemStore``."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import select, tuple_
+from sqlalchemy.orm import Session
+
+from astra_mcp.pipeline import Outcome
+from registry.database import Database
+from registry.inserting import insert_or_replace
+from registry.shared_transactions import SharedTransactions
+from registry.tables import ItemRow, table_of
+
+__all__ = ["DatabaseItemStore"]
+
+_ITEMS = table_of(ItemRow)
+
+
+class DatabaseItemStore:
+    """Keeps outcomes by run, stage and item."""
+
+    def __init__(self, database: Database) -> None:
+        """Keep them in a database."""
+        self._finding = SharedTransactions(database.read, _find)
+        self._saving = SharedTransactions(database.write, _save)
+
+    async def find(self, run: str, stage: str, item: str) -> Outcome | None:
+        """The outcome that was saved last, whatever its input was."""
+        found = await self._finding.ask((run, stage, item))
+        return None if found is None else Outcome.model_validate(found)
+
+    async def save(self, run: str, stage: str, outcome: Outcome) -> None:
+        """Keep an outcome, with its outputs, in place of an earlier one.
+
+        Raises:
+            RegistryError: The database failed or refused; nothing is kept.
+        """
+        await self._saving.ask(
+            {
+                "run": run,
+                "stage": stage,
+                "item": outcome.item,
+                "status": outcome.status,
+                "outcome": outcome.model_dump(mode="json"),
+            }
+        )
+
+
+def _find(session: Session, keys: Sequence[tuple[str, str, str]]) -> list[dict[str, Any] | None]:
+    columns = _ITEMS.c
+    key = (columns.run, columns.stage, columns.item)
+    rows = session.execute(select(*key, columns.outcome).where(tuple_(*key).in_(set(keys))))
+    found = {(run, stage, item): outcome for run, stage, item, outcome in rows}
+    return [found.get(key) for key in keys]
+
+
+def _save(session: Session, rows: Sequence[Mapping[str, Any]]) -> list[None]:
+    insert_or_replace(session, _ITEMS, rows)
+    return [None] * len(rows)
