@@ -174,10 +174,12 @@ def _mend_enum(schema: Schema, place: str, notes: Notes) -> None:
         return
     for number, value in enumerate(values):
         _check_value(value, f"{place}.enum[{number}]")
-    distinct = list({_identity(value): value for value in reversed(values)}.values())[::-1]
+    distinct: dict[bytes, JsonValue] = {}
+    for value in values:
+        distinct.setdefault(_identity(value), value)
     if len(distinct) < len(values):
         notes.changed(f"{place}.enum", "repeated values left out")
-    schema["enum"] = _typed_values(schema, distinct, place, notes)
+    schema["enum"] = _typed_values(schema, list(distinct.values()), place, notes)
 
 
 def _typed_values(
