@@ -7,6 +7,7 @@ or from the environment, never from a command line.
 import difflib
 import os
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any, Literal, Self, TypeVar
@@ -35,6 +36,7 @@ from astra_mcp.sandbox import SandboxLimits
 from gateway.workers import public_url_fault
 
 __all__ = [
+    "EmbedderKind",
     "LogFormat",
     "ModelsSettings",
     "RegistrySettings",
@@ -173,6 +175,17 @@ class RolloutSettings(BaseModel):
     """Messages of a model in one episode."""
 
 
+class EmbedderKind(StrEnum):
+    """What makes the vectors that tools are searched by."""
+
+    LEXICAL = "lexical"
+    """Words and parts of words, hashed: needs no model and no download."""
+    LOCAL = "local"
+    """A sentence-transformers model on this machine: ``models.embedding.model`` is its path or name."""
+    ENDPOINT = "endpoint"
+    """The endpoint of ``models.embedding``."""
+
+
 class RegistrySettings(BaseModel):
     """Where tool documents, vectors and the index of episodes are kept."""
 
@@ -180,6 +193,7 @@ class RegistrySettings(BaseModel):
 
     url: SecretStr | None = None
     """Of a database, such as ``postgresql://user:password@host/name``; by default a file in the home."""
+    embedder: EmbedderKind = EmbedderKind.LEXICAL
 
 
 class Settings(BaseSettings):

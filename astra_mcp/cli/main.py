@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from astra_mcp import __version__
-from astra_mcp.cli import connect, doctor, environments, episodes, rollout, run, serve
+from astra_mcp.cli import connect, doctor, environments, episodes, registry, rollout, run, serve
 
 __all__ = ["app", "main"]
 
@@ -44,6 +44,7 @@ app.command("run")(run.run)
 app.command("connect")(connect.connect)
 app.add_typer(environments.app, name="environments")
 app.add_typer(episodes.app, name="episodes")
+app.add_typer(registry.app, name="registry")
 app.command("rollout")(rollout.rollout)
 app.command("doctor")(doctor.doctor)
 

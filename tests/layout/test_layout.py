@@ -130,7 +130,7 @@ def documented_commands() -> list[str]:
 
 
 def test_every_command_of_the_pages_exists() -> None:
-    groups = {"environments", "episodes"}
+    groups = {"environments", "episodes", "registry"}
     for command in documented_commands():
         words = command.split()
         path = words if words[0] in groups else words[:1]

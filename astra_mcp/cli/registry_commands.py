@@ -1,0 +1,264 @@
+"""The commands of ``astra-mcp registry``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from astra_mcp.cli import registry_views as views
+from astra_mcp.cli.config import EmbedderKind, load_settings
+from astra_mcp.cli.console import ExitCode, out, print_json, run_async, say
+from astra_mcp.cli.registry_access import open_embedder, open_registry
+from astra_mcp.cli.registry_import import Source, import_source, print_imported
+from astra_mcp.domains import Domain
+from registry.documents import Provenance, ServerReason
+from registry.export import Export, export_catalog
+from registry.export_files import ExportFormat
+from registry.scope import Scope
+from registry.search import SearchAnswer, SearchBy, SearchIndex
+from registry.servers import ServerFilter, StoredServer, count_servers, find_server, list_servers
+from registry.stats import RegistryStats, read_stats
+from registry.vectors import update_vectors
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Named = Annotated[
+    Domain | None, typer.Option("--domain", help="Only of this domain.", metavar="DOMAIN")
+]
+ByLanguage = Annotated[str | None, typer.Option("--language", help="Only of this one, as `en`.")]
+ByEmbedder = Annotated[
+    EmbedderKind | None,
+    typer.Option("--embedder", help="What makes the vectors; by default registry.embedder."),
+]
+_STATUSES = {"kept": "kept", "rejected": "rejected", "any": None}
+
+
+@app.command("import")
+def import_(
+    place: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE|FOLDER|URL]", help="Where the documents are."),
+    ] = None,
+    *,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="toucan, astra_servers, openapi, server_json or functions; for an address `live` "
+            "or `listing`. By default it is found out.",
+        ),
+    ] = None,
+    command: Annotated[
+        str | None, typer.Option(help="Ask this MCP server over stdio, as `uvx mcp-server-time`.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What to call a running server.")] = None,
+    header_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VARIABLE", help="Send a header whose value is in this variable."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Import tool documents: of a file, of all files of a folder, of a registry or of a server.
+
+    A URL whose path holds /v0 is a registry's list of servers; any other one is a running MCP server.
+    What cannot be read is named with its line, and the rest is imported: the exit code is then 1, and 0
+    where everything could be read, however much of it was rejected. Importing again changes nothing.
+    """
+    headers = dict(_pair(each) for each in header_from or ())
+    source = Source(place=place, command=command, form=form, name=name, headers_from=headers)
+    imported = run_async(import_source, source)
+    if as_json:
+        print_json(imported.as_json())
+    else:
+        print_imported(imported)
+    if imported.has_errors:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@app.command("list")
+def list_(
+    *,
+    status: Annotated[
+        str, typer.Option(help="kept, rejected, any, or a reason such as too_few_tools.")
+    ] = "kept",
+    source: Annotated[str | None, typer.Option(help="Only of this importer.")] = None,
+    provenance: Annotated[Provenance | None, typer.Option(help="Only such.")] = None,
+    domain: Named = None,
+    language: ByLanguage = None,
+    after: Annotated[str | None, typer.Option(help="Begin behind this name.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most so many.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """List servers by name; by default those that are kept."""
+    reasons = [reason.value for reason in ServerReason]
+    if status not in (*_STATUSES, *reasons):
+        known = ", ".join((*_STATUSES, *reasons))
+        raise typer.BadParameter(f"choose one of {known}", param_hint="--status")
+    where = ServerFilter(
+        status=_STATUSES.get(status, "rejected"),
+        reason=status if status in reasons else None,
+        source=source,
+        provenance=provenance,
+        domain=domain,
+        language=language,
+    )
+    total, servers = run_async(_list, where, after, limit)
+    if as_json:
+        print_json({"total": total, "servers": [views.server_summary(s) for s in servers]})
+    else:
+        views.print_servers(servers, total)
+
+
+async def _list(
+    where: ServerFilter, after: str | None, limit: int
+) -> tuple[int, tuple[StoredServer, ...]]:
+    async with open_registry(load_settings()) as database:
+        return await database.read(
+            lambda session: (
+                count_servers(session, where),
+                list_servers(session, where, after=after, limit=limit),
+            )
+        )
+
+
+@app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `registry list` names it.")],
+    *,
+    as_json: Json = False,
+) -> None:
+    """Show a server: where it comes from, its tools, and why some were rejected."""
+    server = run_async(_show, name)
+    if as_json:
+        print_json(views.server_details(server))
+    else:
+        views.print_server(server)
+
+
+async def _show(name: str) -> StoredServer:
+    async with open_registry(load_settings()) as database:
+        return await database.read(lambda session: find_server(session, name))
+
+
+@app.command("search")
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="In any language of the tools.")],
+    *,
+    by: Annotated[SearchBy, typer.Option(help="What tools are ranked by.")] = SearchBy.BOTH,
+    domain: Named = None,
+    language: ByLanguage = None,
+    crawled: Annotated[
+        bool, typer.Option("--crawled", help="Also tools that were read off a page.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most so many.")] = 10,
+    embedder: ByEmbedder = None,
+    as_json: Json = False,
+) -> None:
+    """Search the tools of kept servers by their words, by their vectors, or by both."""
+    provenance = None if crawled else Provenance.LIVE
+    scope = Scope(domain=domain, language=language, provenance=provenance)
+    model, answer = run_async(_search, query, by, scope, limit, embedder)
+    if as_json:
+        print_json(views.search_answer(query, by, model, answer))
+    else:
+        views.print_hits(answer, by, model)
+
+
+async def _search(
+    query: str, by: SearchBy, scope: Scope, limit: int, kind: EmbedderKind | None
+) -> tuple[str, SearchAnswer]:
+    settings = load_settings()
+    async with (
+        open_registry(settings) as database,
+        open_embedder(settings, EmbedderKind.LEXICAL if by is SearchBy.WORDS else kind) as embedder,
+    ):
+        if (
+            by is not SearchBy.WORDS
+            and (kind or settings.registry.embedder) is EmbedderKind.LEXICAL
+        ):
+            await update_vectors(database, embedder, scope)  # costs nothing but a little time
+        index = SearchIndex(database, embedder)
+        return embedder.model, await index.search(query, limit=limit, by=by, scope=scope)
+
+
+@app.command("embed")
+def embed(
+    *,
+    crawled: Annotated[
+        bool, typer.Option("--crawled", help="Also tools that were read off a page.")
+    ] = False,
+    embedder: ByEmbedder = None,
+    as_json: Json = False,
+) -> None:
+    """Embed the kept tools that have no vector yet; what is done stays where it is interrupted."""
+    scope = Scope(provenance=None if crawled else Provenance.LIVE)
+    model, embedded = run_async(_embed, scope, embedder)
+    if as_json:
+        print_json({"model": model, "embedded": embedded})
+    else:
+        out.print(f"{embedded} tools embedded by {model}", highlight=False)
+
+
+async def _embed(scope: Scope, kind: EmbedderKind | None) -> tuple[str, int]:
+    settings = load_settings()
+    async with (
+        open_registry(settings) as database,
+        open_embedder(settings, kind) as embedder,
+    ):
+        with views.progress("embedding") as advance:
+            return embedder.model, await update_vectors(database, embedder, scope, hear=advance)
+
+
+@app.command("stats")
+def stats(*, as_json: Json = False) -> None:
+    """Show the funnel: what was imported, what was rejected and why, and what is kept."""
+    counted = run_async(_stats)
+    if as_json:
+        print_json(counted.as_json())
+    else:
+        views.print_stats(counted)
+
+
+async def _stats() -> RegistryStats:
+    async with open_registry(load_settings()) as database:
+        return await database.read(read_stats)
+
+
+@app.command("export")
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or an empty one.")],
+    *,
+    form: Annotated[
+        ExportFormat, typer.Option("--format", help="How the tables are written.")
+    ] = ExportFormat.PARQUET,
+    as_json: Json = False,
+) -> None:
+    """Freeze everything that the registry holds into files, with a manifest of their hashes.
+
+    Equal content gives equal files. A folder that holds the same content is left as it is; one that holds
+    anything else is never written over.
+    """
+    done = run_async(_export, folder.absolute(), form)
+    if as_json:
+        manifest = done.manifest.model_dump(mode="json")
+        print_json({"folder": str(done.folder), "is_new": done.is_new, "manifest": manifest})
+    else:
+        views.print_export(done)
+
+
+async def _export(folder: Path, form: ExportFormat) -> Export:
+    async with open_registry(load_settings()) as database:
+        with say.status("writing"):
+            return await database.read(lambda session: export_catalog(session, folder, form))
+
+
+def _pair(named: str) -> tuple[str, str]:
+    name, sign, variable = named.partition("=")
+    if not (name and sign and variable):
+        raise typer.BadParameter("write NAME=VARIABLE", param_hint="--header-from")
+    return name, variable
