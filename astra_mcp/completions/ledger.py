@@ -5,6 +5,8 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import anyio
+
 from astra_mcp.completions.faults import FaultKind
 from astra_mcp.types import JsonObject
 
@@ -51,6 +53,7 @@ class Ledger:
         """Requests that were none of the API's; they have no account."""
         self.in_flight = 0
         self.most_in_flight = 0
+        self._awaited: dict[int, anyio.Event] = {}
 
     @property
     def accounts(self) -> Mapping[str, Account]:
@@ -69,10 +72,17 @@ class Ledger:
         """Count a request while it is answered."""
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        if self.in_flight in self._awaited:
+            self._awaited.pop(self.in_flight).set()
         try:
             yield
         finally:
             self.in_flight -= 1
+
+    async def wait_in_flight(self, num: int) -> None:
+        """Wait until so many requests have been under way at once; policies may hold answers back by it."""
+        if self.most_in_flight < num:
+            await self._awaited.setdefault(num, anyio.Event()).wait()
 
     @property
     def total(self) -> Account:

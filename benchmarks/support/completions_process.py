@@ -7,13 +7,14 @@ import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import httpx
-from anyio.abc import Process
+from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
+
+__all__ = ["CompletionsProcess", "command", "open_completions_process", "variables"]
 
 _STARTING_SECONDS = 30
 
@@ -38,8 +39,8 @@ def command(*options: str) -> list[str]:
 
 
 def variables() -> Mapping[str, str]:
-    """The environment in which policies of the tests can be imported."""
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    """The environment of a process that can import what this one can."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 @asynccontextmanager
@@ -49,11 +50,9 @@ async def open_completions_process(*options: str) -> AsyncGenerator[CompletionsP
         command(*options), env=variables(), stderr=None, stdin=subprocess.DEVNULL
     ) as process:
         try:
-            assert process.stdout is not None
             with anyio.fail_after(_STARTING_SECONDS):
-                lines = BufferedByteReceiveStream(process.stdout)
+                lines = BufferedByteReceiveStream(cast("ByteReceiveStream", process.stdout))
                 hello = json.loads(await lines.receive_until(b"\n", 10_000))
-            assert hello["pid"] == process.pid
             yield CompletionsProcess(process, hello["url"], hello["base_url"])
         finally:
             if process.returncode is None:

@@ -1,0 +1,131 @@
+"""A pipeline whose one stage asks a model about every item; as a program, in a process of its own.
+
+    python asked_items.py OPTIONS_AS_JSON
+
+Prints the run's table as one JSON line, also where a signal stops it (exit code 130).
+"""
+
+import json
+import resource
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Self
+
+import anyio
+from pydantic import BaseModel, ConfigDict
+
+from astra_mcp.listening import run_until_stopped
+from astra_mcp.llm.budget import Budget
+from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.llm.model import Model, open_model
+from astra_mcp.llm.prompt import Prompt
+from astra_mcp.pipeline import Item, Made, Progress, StageLimits, Tally, YieldTable, run_pipeline
+from registry.completions import DatabaseCompletionCache
+from registry.database import open_database
+from registry.items import DatabaseItemStore
+
+STAGE = "ask"
+_STOPPED = 130
+
+
+class Square(BaseModel):
+    """What the model is asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    item: str
+    square: int
+
+
+class AskingStage:
+    """Asks once for each item."""
+
+    name = STAGE
+    version = "1"
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    async def run(self, item: Item) -> Made:
+        """Ask, and see that the answer is this item's."""
+        answer = await self._model.ask(_question(item), Square)
+        if answer != Square(item=item.id, square=int(str(item.value["number"])) ** 2):
+            msg = f"{item.id} got the answer of another question: {answer}"
+            raise ValueError(msg)
+        return Made.of(Item(id=f"{item.id}/square", value={"square": answer.square}))
+
+
+class Asked(BaseModel):
+    """One run of the pipeline."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base_url: str
+    database: str
+    """URL of outcomes and cached answers."""
+    num_items: int
+    run: str = "squares"
+    concurrency: int = 256
+    timeout_seconds: float = 10.0
+    max_calls: int | None = None
+    max_cost: float | None = None
+
+    async def play(self, hear: Callable[[Progress], None] | None = None) -> YieldTable:
+        """Run it to its end."""
+        config = ModelConfig(
+            model="scripted",
+            base_url=self.base_url,
+            timeout_seconds=self.timeout_seconds,
+            max_concurrency=self.concurrency,
+            prompt_price=0.0,
+            completion_price=1e6,
+        )
+        limits = StageLimits(concurrency=self.concurrency)
+        async with AsyncExitStack() as opened:
+            database = await opened.enter_async_context(open_database(self.database))
+            model = await opened.enter_async_context(
+                open_model(
+                    Role.GENERATOR,
+                    config,
+                    cache=DatabaseCompletionCache(database),
+                    budget=Budget(self.max_calls, self.max_cost),
+                )
+            )
+            stages = [AskingStage(model)]
+            store = DatabaseItemStore(database)
+            return await run_pipeline(
+                self.run, stages, items(self.num_items), store, limits=limits, hear=hear
+            )
+
+    def but(self, **changes: object) -> Self:
+        """The same run with other options."""
+        return self.model_validate({**self.model_dump(), **changes})
+
+
+def items(num_items: int) -> Sequence[Item]:
+    """Items ``item-00000``, ``item-00001`` and so on."""
+    return [Item(id=f"item-{n:05}", value={"number": n}) for n in range(num_items)]
+
+
+def _question(item: Item) -> Prompt:
+    text = f"{item.id}: answer with its name and the square of its number, as JSON."
+    return Prompt(messages=({"role": "user", "content": text},), template_hash="1")
+
+
+async def _main() -> int:
+    asked = Asked.model_validate_json(sys.argv[1])
+    tally = Tally([STAGE])
+
+    async def play() -> None:
+        await asked.play(tally.hear)
+
+    stopped_by = await run_until_stopped(play)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    table = {**tally.table().as_json(), "cpu_seconds": used.ru_utime + used.ru_stime}
+    sys.stdout.write(json.dumps(table) + "\n")
+    return 0 if stopped_by is None else _STOPPED
+
+
+if __name__ == "__main__":
+    sys.exit(anyio.run(_main, backend_options={"use_uvloop": True}))

@@ -1,0 +1,227 @@
+"""A pipeline against an endpoint that fails one request in ten: nothing is lost, doubled or paid twice.
+
+The model layer, the runner and the database of the product, over a real socket. The server's accounts
+are held against the outcomes, item by item.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import Process
+from sqlalchemy import func, select
+
+from astra_mcp.completions import (
+    Answer,
+    CompletionRequest,
+    CompletionsServer,
+    FaultKind,
+    FaultPlan,
+    open_completions,
+)
+from astra_mcp.pipeline import ItemStatus, Outcome, Progress, Settled
+from registry.database import open_database
+from registry.items import DatabaseItemStore
+from registry.tables import CompletionRow
+
+import asked_items
+from asked_items import STAGE, Asked, items
+from call_audit import Accounts, audit, by_item
+from completions_process import variables
+from square_model import answer
+
+SHARE = 0.1
+QUICK = tuple(kind for kind in FaultKind if kind not in (FaultKind.HANG, FaultKind.TRICKLE))
+"""Faults that cost no deadline."""
+NUM_MANY, MANY_AT_ONCE = 5000, 256
+NUM_FEW, FEW_AT_ONCE = 600, 64
+
+
+class Outcomes:
+    """Hears a run, and keeps what became of its items."""
+
+    def __init__(self) -> None:
+        self.settled: list[Outcome] = []
+
+    def hear(self, event: Progress) -> None:
+        if isinstance(event, Settled):
+            self.settled.append(event.outcome)
+
+    def names(self, status: ItemStatus) -> set[str]:
+        return {outcome.item for outcome in self.settled if outcome.status is status}
+
+
+@pytest.mark.timeout(300)
+async def test_five_thousand_calls_of_which_one_in_ten_fails_end_each_in_one_way(
+    tmp_path: Path,
+) -> None:
+    async def answer_when_full(request: CompletionRequest) -> Answer:
+        await server.ledger.wait_in_flight(MANY_AT_ONCE)
+        return answer(request)
+
+    faults = FaultPlan.evenly(SHARE, seed=1)
+    async with open_completions(answer_when_full, faults=faults) as server:
+        asked = Asked(
+            base_url=server.base_url,
+            database=f"sqlite:///{tmp_path}/a.db",
+            num_items=NUM_MANY,
+            concurrency=MANY_AT_ONCE,
+        )
+        first = Outcomes()
+        table = await asked.play(first.hear)
+        accounts = by_item(server.ledger.as_json())
+
+        assert audit(accounts, first.settled) == []
+        finished, failed = first.names(ItemStatus.FINISHED), first.names(ItemStatus.FAILED)
+        assert len(first.settled) == len(finished) + len(failed) == asked.num_items
+        assert server.ledger.most_in_flight == MANY_AT_ONCE
+        assert server.ledger.total.faults.keys() == set(FaultKind)
+        assert table.num_failed == len(failed)
+        assert 0 < len(failed) < SHARE * NUM_MANY
+
+        second = Outcomes()
+        await asked.play(second.hear)
+        after = by_item(server.ledger.as_json())
+        assert asked_again(accounts, after) == failed
+        assert second.names(ItemStatus.FINISHED) >= finished
+
+        third = Outcomes()
+        table = await asked.but(run="the same by another name").play(third.hear)
+        last = by_item(server.ledger.as_json())
+        assert asked_again(after, last) == second.names(ItemStatus.FAILED)
+        assert table.usage.cached == len(second.names(ItemStatus.FINISHED))
+
+
+def asked_again(before: Accounts, after: Accounts) -> set[str]:
+    """The items of which the server heard between two looks at its accounts."""
+    return {name for name, account in after.items() if account != before.get(name)}
+
+
+@pytest.mark.parametrize("budget", [{"max_calls": 200}, {"max_cost": 200.0}])
+async def test_a_budget_stops_after_the_calls_in_flight_and_the_next_run_pays_for_the_rest_alone(
+    tmp_path: Path, budget: dict[str, float]
+) -> None:
+    async with few(tmp_path, answer) as (server, asked):
+        table = await asked.but(**budget).play()
+
+        accounts = by_item(server.ledger.as_json())
+        calls = sum(account.num_calls_ended for account in accounts.values())
+        assert table.usage.calls == calls
+        if "max_calls" in budget:
+            assert calls == budget["max_calls"]
+        else:
+            assert budget["max_cost"] <= table.usage.cost < budget["max_cost"] + asked.concurrency
+        paid = {name for name, account in accounts.items() if account.answers}
+        kept = await read_outcomes(asked)
+        assert paid == {o.item for o in kept if o.status is ItemStatus.FINISHED}
+        assert "budget" in table.stopped
+        assert table.num_not_begun > 0
+
+        rest = Outcomes()
+        await asked.play(rest.hear)
+        after = by_item(server.ledger.as_json())
+        assert not asked_again(accounts, after) & paid
+        assert all(account.answers <= 1 for account in after.values())
+        assert len(rest.settled) == asked.num_items
+
+
+@pytest.mark.parametrize(
+    ("sign", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)]
+)
+async def test_a_run_that_is_stopped_keeps_what_it_has_and_the_next_one_does_the_rest(
+    tmp_path: Path, sign: signal.Signals, code: int
+) -> None:
+    enough = anyio.Event()
+    made = iter(range(NUM_FEW))
+
+    def count(request: CompletionRequest) -> Answer:
+        if next(made) == NUM_FEW // 3:
+            enough.set()
+        return answer(request)
+
+    async with few(tmp_path, count) as (_, asked), open_program(asked) as process:
+        with anyio.fail_after(60):
+            await enough.wait()
+            process.send_signal(sign)
+            assert await process.wait() == code
+        if sign is signal.SIGINT:
+            table = await read_table(process)
+            assert table["interrupted"] > 0
+
+    kept = {o.item for o in await read_outcomes(asked) if o.status is ItemStatus.FINISHED}
+    num_cached = await count_cached(asked)
+    assert 0 < len(kept) <= num_cached < NUM_FEW
+
+    async with open_completions(answer, faults=plan(seed=2)) as server:
+        rest = Outcomes()
+        await asked.but(base_url=server.base_url).play(rest.hear)
+        accounts = by_item(server.ledger.as_json())
+    finished = rest.names(ItemStatus.FINISHED)
+    assert len(rest.settled) == NUM_FEW
+    assert finished >= kept
+    assert not kept & accounts.keys()
+    assert sum(account.answers for account in accounts.values()) == len(finished) - num_cached
+
+
+def plan(seed: int) -> FaultPlan:
+    return FaultPlan.evenly(SHARE, QUICK, seed=seed)
+
+
+@asynccontextmanager
+async def few(folder: Path, policy: Any) -> AsyncGenerator[tuple[CompletionsServer, Asked]]:
+    """A server of this process, and a run of few items against it."""
+    async with open_completions(policy, faults=plan(seed=1)) as server:
+        yield (
+            server,
+            Asked(
+                base_url=server.base_url,
+                database=f"sqlite:///{folder}/a.db",
+                num_items=NUM_FEW,
+                concurrency=FEW_AT_ONCE,
+            ),
+        )
+
+
+@asynccontextmanager
+async def open_program(asked: Asked) -> AsyncGenerator[Process]:
+    """Play a run in a process of its own."""
+    async with await anyio.open_process(
+        [sys.executable, "-P", asked_items.__file__, asked.model_dump_json()],
+        env=variables(),
+        stdin=subprocess.DEVNULL,
+        stderr=None,
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+
+async def read_table(process: Process) -> dict[str, Any]:
+    """The stage's row of the table that the process printed."""
+    assert process.stdout is not None
+    text = b"".join([piece async for piece in process.stdout])
+    return json.loads(text)["stages"][0]
+
+
+async def read_outcomes(asked: Asked) -> list[Outcome]:
+    """What the database holds of a run."""
+    async with open_database(asked.database) as database:
+        store = DatabaseItemStore(database)
+        found = [await store.find(asked.run, STAGE, item.id) for item in items(asked.num_items)]
+    return [outcome for outcome in found if outcome is not None]
+
+
+async def count_cached(asked: Asked) -> int:
+    """How many answers of the model the database holds."""
+    async with open_database(asked.database) as database:
+        counting = select(func.count()).select_from(CompletionRow)
+        return await database.read(lambda session: session.execute(counting).scalar_one())
