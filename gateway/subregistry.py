@@ -14,11 +14,12 @@ from hashlib import sha256
 from itertools import islice
 from typing import Annotated, Any, NamedTuple
 
+import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from astra_mcp.types import JsonObject, canonical_json
+from astra_mcp.types import JsonObject
 from gateway.protocol import Catalog, ListedServer, ServerDirectory
 from gateway.workers import FIRST, Seat
 
@@ -265,7 +266,7 @@ class Subregistry:
 
     def _answer(self, request: Request, body: JsonObject) -> Response:
         """Send a document, or that the client has it already."""
-        content = canonical_json(body)
+        content = orjson.dumps(body)  # the order of a schema's properties is part of it
         tag = f'"{sha256(content).hexdigest()[:32]}"'
         headers = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Host"}
         known = request.headers.get("if-none-match", "")

@@ -100,6 +100,11 @@ class PublishedCatalog:
         self._deployed = deployed
 
     @property
+    def bundles(self) -> tuple[Bundle, ...]:
+        """The environments, by name."""
+        return self._catalog.bundles()
+
+    @property
     def deployed(self) -> DeployedServers:
         """The servers that are no environments; a program may mount some of its own."""
         return self._deployed
@@ -181,9 +186,12 @@ async def open_gateway(
         seat: Which of the workers this process is.
         readiness: Names what else keeps this process from taking episodes.
     """
+    from astra_mcp.cli.directories import open_directories  # noqa: PLC0415 - half a second to load
+
     metrics = Metrics()
     async with (
         open_catalog(settings, trusted=trusted) as catalog,
+        open_directories(settings.registry_url, catalog.bundles, catalog.deployed) as directories,
         open_episodes(
             catalog,
             settings.home,
@@ -198,6 +206,7 @@ async def open_gateway(
             episodes,
             rules=rules,
             metrics=metrics,
+            directories=directories,
             readiness=lambda: [*readiness(), *_missing_room(settings.home)],
             seat=seat,
         ) as app,

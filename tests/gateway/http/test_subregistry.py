@@ -241,6 +241,14 @@ async def test_a_client_that_has_the_newest_list_is_told_so_until_it_changes(
     assert names(changed) == ["dev.example/tides 1.1.0"]
 
 
+async def test_the_members_of_a_document_keep_their_order(open_gateway: Any) -> None:
+    schema: JsonObject = {"properties": {"z": {}, "a": {}}}
+    directory = FakeDirectory(Listed(name="dev.example/tides", further={"_meta": schema}))
+    async with open_gateway(directories=[directory]) as gateway:
+        [entry] = (await gateway.stranger.get("/v0.1/servers")).json()["servers"]
+    assert list(entry["server"]["_meta"]["properties"]) == ["z", "a"]
+
+
 async def test_a_server_that_vanishes_while_it_is_read_is_left_out(open_gateway: Any) -> None:
     directory = FakeDirectory(Listed(name="dev.example/tides"), Listed(name="dev.example/winds"))
     directory.gone.add("dev.example/tides 1.0.0")
