@@ -158,7 +158,9 @@ class Schemas:
             elif keyword in _SINGLES and isinstance(value, dict):
                 result[keyword] = self.translate(value, inner)
             elif keyword == "required" and isinstance(value, list):
-                result[keyword] = [name for name in value if name not in hidden]
+                result[keyword] = [
+                    name for name in value if not (isinstance(name, str) and name in hidden)
+                ]
             else:
                 result[keyword] = value
         self._pin_branches(schema, result, place)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject, ToolSpec
 from registry.documents import DocumentFault, Provenance, ServerDocument
-from registry.importers.server_json import FORMAT, read, read_listing
+from registry.importers import detect
+from registry.importers.server_json import read, read_listing
 from registry.server_json import (
     PUBLISHER_KEY,
     PublishedServer,
@@ -228,5 +229,15 @@ def test_any_value_is_read_without_an_exception(value: Any) -> None:
         assert isinstance(document, ServerDocument | DocumentFault)
 
 
-def test_the_format_is_named_as_the_command_line_takes_it() -> None:
-    assert FORMAT.name == "server_json"
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("a.json", {"$schema": SCHEMA["$id"], "name": "x/y"}),
+        ("server.json", {"name": "x/y", "version": "1"}),
+        ("page.json", {"servers": [{"server": {"name": "x/y", "version": "1"}}]}),
+    ],
+)
+def test_the_format_is_recognised(tmp_path: Path, name: str, value: JsonObject) -> None:
+    file = tmp_path / name
+    file.write_text(json.dumps(value))
+    assert detect(file).name == "server_json"
