@@ -3,7 +3,6 @@
 Works on the files alone; a gateway need not run.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,17 +11,16 @@ from pathlib import Path
 
 import anyio
 
-from astra_mcp.errors import GatewayError, RecordError, UnknownNameError, UpstreamError
+from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import CallOutcome, ToolResult, UpstreamReply
 from gateway.outcomes import within_limit
 from gateway.protocol import Catalog, EpisodeStatus, UpstreamSession
 from gateway.record import CallStarted, Record, read_record
 
-__all__ = ["Divergence", "Replay", "find_record", "list_records", "replay_record", "status_of"]
+__all__ = ["Divergence", "Replay", "find_record", "records_folder", "replay_record", "status_of"]
 
 _REPLAY_CALL_SECONDS = 120.0
-_log = logging.getLogger("astra_mcp.gateway")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +44,8 @@ class Replay:
     divergences: tuple[Divergence, ...]
 
 
-def list_records(home: Path, *, interactive: bool = False) -> list[Record]:
-    """Read all records of a home, newest first; one that cannot be read is left out with a warning.
-
-    Args:
-        home: ``$ASTRA_MCP_HOME``.
-        interactive: Include the states of interactive endpoints.
+def records_folder(home: Path) -> Path:
+    """Name the folder of a home's records; there may be none yet.
 
     Raises:
         GatewayError: The home is no folder.
@@ -59,14 +53,7 @@ def list_records(home: Path, *, interactive: bool = False) -> list[Record]:
     if home.exists() and not home.is_dir():
         msg = f"{home} is no folder: set ASTRA_MCP_HOME to one"
         raise GatewayError(msg)
-    records: list[Record] = []
-    for path in (home / "records").glob("*.jsonl"):
-        try:
-            records.append(read_record(path))
-        except RecordError as error:
-            _log.warning("left out: %s", error)
-    kept = [r for r in records if interactive or r.opened.endpoint is None]
-    return sorted(kept, key=lambda r: (r.opened.at, r.opened.id), reverse=True)
+    return home / "records"
 
 
 def find_record(home: Path, prefix: str) -> Record:

@@ -1,15 +1,16 @@
 """``astra-mcp episodes``: look at what was recorded, and run it again."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.table import Table
 
 from astra_mcp.cli.compose import open_catalog
 from astra_mcp.cli.config import load_settings
-from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async
-from astra_mcp.reward import Reward, score_episode
-from gateway.archive import Replay, find_record, list_records, replay_record, status_of
+from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async, say
+from astra_mcp.cli.episode_values import reward_of, source_of
+from gateway.archive import Replay, find_record, replay_record, status_of
+from gateway.protocol import EpisodeStatus
 from gateway.record import Record, RecordedCall
 
 __all__ = ["app"]
@@ -27,6 +28,12 @@ _SHOWN_TEXT = 160
 @app.command("list")
 def list_episodes(
     *,
+    status: Annotated[EpisodeStatus | None, typer.Option(help="Only those that are so.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Only where this is part of what was run.")
+    ] = None,
+    min_reward: Annotated[float | None, typer.Option(help="Only of this reward or more.")] = None,
+    max_reward: Annotated[float | None, typer.Option(help="Only of this reward or less.")] = None,
     interactive: Annotated[
         bool, typer.Option(help="Include the states of interactive endpoints.")
     ] = False,
@@ -34,23 +41,51 @@ def list_episodes(
     as_json: Json = False,
 ) -> None:
     """List the newest episodes with their status and reward."""
-    with report_errors():
-        records = list_records(load_settings().home, interactive=interactive)[:limit]
+    asked = _Asked(status, source, min_reward, max_reward, interactive, limit)
+    records = run_async(_select, asked)
     if as_json:
         print_json({"episodes": [_summary(r) for r in records]})
         return
     table = Table("id", "created", "source", "status", "calls", "reward")
     for record in records:
-        reward = _reward(record)
+        reward = reward_of(record)
         table.add_row(
             record.opened.id[:_SHOWN_ID],
             f"{record.opened.at:%Y-%m-%d %H:%M:%S}",
-            _source(record),
+            source_of(record),
             str(status_of(record)),
             str(record.agent_calls),
             "-" if reward is None else f"{reward.reward:.3f}",
         )
     out.print(table)
+
+
+class _Asked(NamedTuple):
+    """What the list is asked for."""
+
+    status: EpisodeStatus | None
+    source: str | None
+    min_reward: float | None
+    max_reward: float | None
+    interactive: bool
+    limit: int
+
+
+async def _select(asked: _Asked) -> list[Record]:
+    """Find the records, and name those that cannot be read."""
+    from astra_mcp.cli import episode_index  # noqa: PLC0415 - the index takes half a second to load
+
+    wanted = episode_index.EpisodeFilter(
+        status=asked.status,
+        source=asked.source,
+        min_reward=asked.min_reward,
+        max_reward=asked.max_reward,
+        interactive=asked.interactive,
+    )
+    records, faults = await episode_index.select_records(load_settings(), wanted, asked.limit)
+    for fault in faults:
+        say.print(f"left out: {fault.reason}", style="yellow", markup=False)
+    return records
 
 
 @app.command("show")
@@ -62,8 +97,8 @@ def show_episode(episode: EpisodeArgument, *, as_json: Json = False) -> None:
         calls = [_call(c) for c in record.calls]
         print_json({**_summary(record), "prompt": record.opened.prompt, "record": calls})
         return
-    reward = _reward(record)
-    out.print(f"[bold]{record.opened.id}[/]  {_source(record)}  {status_of(record)}")
+    reward = reward_of(record)
+    out.print(f"[bold]{record.opened.id}[/]  {source_of(record)}  {status_of(record)}")
     if record.opened.prompt:
         out.print(record.opened.prompt, markup=False, highlight=False)
     if record.opened.marks:
@@ -125,27 +160,8 @@ async def _replay(episode: str, trusted: bool) -> Replay:
         return await replay_record(record, catalog)
 
 
-def _reward(record: Record) -> Reward | None:
-    if record.ended is not None:
-        return record.ended.reward
-    return score_episode(record.opened.job, record.solved, record.agent_calls)
-
-
-def _source(record: Record) -> str:
-    source = record.opened.source
-    names = source.get("names")
-    named = source.get("name") or (", ".join(map(str, names)) if isinstance(names, list) else "")
-    match record.opened.endpoint:
-        case None:
-            return str(named)
-        case "*":
-            return "all servers (interactive)"
-        case endpoint:
-            return f"{endpoint} (interactive)"
-
-
 def _summary(record: Record) -> dict[str, Any]:
-    reward = _reward(record)
+    reward = reward_of(record)
     failure = record.ended.failure if record.ended else None
     return {
         "id": record.opened.id,

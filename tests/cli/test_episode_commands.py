@@ -45,6 +45,41 @@ def test_a_rollout_is_listed_with_its_reward(home: Path, episode: dict[str, Any]
     assert "tour-rebooking" in listed
 
 
+@pytest.mark.parametrize(
+    ("options", "is_listed"),
+    [
+        (["--status", "closed", "--source", "TOUR", "--min-reward", "0.9"], True),
+        (["--status", "failed"], False),
+        (["--source", "sold-prices"], False),
+        (["--max-reward", "0.5"], False),
+    ],
+)
+def test_the_list_is_narrowed_by_what_the_records_say(
+    home: Path, options: list[str], is_listed: bool
+) -> None:
+    done = astra(home, "episodes", "list", "--json", *options)
+    assert bool(json.loads(done.stdout)["episodes"]) is is_listed
+
+
+def test_a_record_that_cannot_be_read_is_named_and_the_others_are_listed(
+    home: Path, episode: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "records").mkdir()
+    name = f"{episode['id']}.jsonl"
+    (tmp_path / "records" / name).write_bytes((home / "records" / name).read_bytes())
+    (tmp_path / "records" / f"{'a' * 32}.jsonl").write_text("no event\nno event\n")
+    done = astra(tmp_path, "episodes", "list", "--json")
+    assert done.returncode == 0
+    assert [e["id"] for e in json.loads(done.stdout)["episodes"]] == [episode["id"]]
+    assert "left out: the record of episode aaaaaa: line 1" in done.stderr
+
+
+def test_a_home_without_records_lists_none_and_stays_as_it_is(tmp_path: Path) -> None:
+    done = astra(tmp_path, "episodes", "list", "--json")
+    assert json.loads(done.stdout) == {"episodes": []}
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_episode_is_shown_by_the_first_characters_of_its_id(
     home: Path, episode: dict[str, Any]
 ) -> None:
