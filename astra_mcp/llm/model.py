@@ -29,6 +29,8 @@ AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 CACHE_SECONDS = 30.0
 """Deadline of one look into the cache, and of one save."""
+MAX_CHARS_AT_ONCE = 2000
+"""Longer answers are read in a thread: a repair takes about 10 us for each character."""
 _PATH = "/chat/completions"
 _SEED_BITS = 31
 """What every endpoint takes as a seed."""
@@ -131,7 +133,7 @@ class Model:
                 body["seed"] = derive_seed(self._config.seed, *names) >> (64 - _SEED_BITS)
             try:
                 reply = await self._reply_of_form(body, answer)
-                return reply, self._read(reply, answer)
+                return reply, await self._read(reply, answer)
             except ModelError as error:
                 if error.fault not in _ASKED_AGAIN or number >= self._config.max_answers:
                     raise
@@ -162,8 +164,10 @@ class Model:
             text = f"its answer is no chat message ({error})"
             raise self._endpoint.error(ModelFault.MALFORMED, text) from None
 
-    def _read(self, reply: ChatReply, answer: type[AnswerT]) -> AnswerT:
+    async def _read(self, reply: ChatReply, answer: type[AnswerT]) -> AnswerT:
         try:
+            if len(reply.content or "") > MAX_CHARS_AT_ONCE:
+                return await anyio.to_thread.run_sync(read_answer, reply, answer)
             return read_answer(reply, answer)
         except UnreadableAnswerError as error:
             raise self._endpoint.error(error.fault, error.message) from None

@@ -27,6 +27,8 @@ _THOUGHT_BEGINS = re.compile(rf"<(?:{_THOUGHT})>|\[THINK\]", re.IGNORECASE)
 _THOUGHT_ENDS = re.compile(rf"</(?:{_THOUGHT})>|\[/THINK\]", re.IGNORECASE)
 _MARKS = re.compile(r'\\.|["{}\[\]]|\.\.\.', re.DOTALL)
 """What decides where an object ends, and three dots in the place of something left out."""
+_MAX_DEPTH = 100
+"""Deeper ones are refused: the time that a repair takes grows with the square of the depth."""
 _MAX_FAULTS = 3
 _CUT = "length"
 """What endpoints call an answer that reached its greatest length."""
@@ -77,6 +79,8 @@ def _find(text: str, answer: type[AnswerT]) -> AnswerT:
     strict = [value for value in (_parse(span.text) for span in spans) if value is not None]
     if strict:
         return _choose(strict, answer)
+    if any(span.depth > _MAX_DEPTH for span in spans):
+        raise UnreadableAnswerError(ModelFault.INVALID, "its answer nests too deep")
     if any(span.is_elided for span in spans):
         raise UnreadableAnswerError(ModelFault.TRUNCATED, "its answer leaves something out (...)")
     return _choose([v for v in (_repair(span.text) for span in spans) if v is not None], answer)
@@ -100,7 +104,10 @@ def _parse(text: str) -> JsonObject | None:
 
 
 def _repair(text: str) -> JsonObject | None:
-    value = json_repair.loads(text, skip_json_loads=True)
+    try:
+        value = json_repair.loads(text, skip_json_loads=True)
+    except ValueError:
+        return None
     return cast("JsonObject", value) if isinstance(value, dict) else None
 
 
@@ -137,11 +144,13 @@ class _Span(NamedTuple):
     is_open: bool
     """The text ends before it is closed, or closes what was not opened."""
     is_elided: bool
+    depth: int
+    """Of objects and lists in it, itself included."""
 
 
 def _spans(text: str) -> Iterator[_Span]:
     """Find the outermost objects, in a text that need not be JSON in all details."""
-    depth, begin, is_elided, in_string = 0, 0, False, False
+    depth, deepest, begin, is_elided, in_string = 0, 0, 0, False, False
     for mark in _MARKS.finditer(text):
         sign = mark.group()
         if sign == '"':
@@ -152,12 +161,13 @@ def _spans(text: str) -> Iterator[_Span]:
             is_elided = True
         elif sign == "{" or (sign == "[" and depth):
             if not depth:
-                begin, is_elided = mark.start(), False
+                begin, is_elided, deepest = mark.start(), False, 0
             depth += 1
+            deepest = max(deepest, depth)
         elif sign == "}" or (sign == "]" and depth):
             depth -= 1
             if depth <= 0:
-                yield _Span(text[begin : mark.end()], depth < 0, is_elided)
+                yield _Span(text[begin : mark.end()], depth < 0, is_elided, deepest)
                 depth, begin = 0, mark.end()
     if depth:
-        yield _Span(text[begin:], True, is_elided)
+        yield _Span(text[begin:], True, is_elided, deepest)

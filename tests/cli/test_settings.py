@@ -9,6 +9,7 @@ import pytest
 from astra_mcp.cli.compose import load_published
 from astra_mcp.cli.config import DEFAULT_PORT, ServeSettings, load_serving, load_settings
 from astra_mcp.errors import ConfigError
+from astra_mcp.llm.config import Role
 from astra_mcp.sandbox import SandboxLimits
 from servers.bundled import bundled_folder
 
@@ -106,6 +107,68 @@ def test_two_environments_of_one_name_are_refused_with_both_places(folder: Path)
     shutil.copytree(bundled_folder() / "sold-prices", folder / "mine" / "sold-prices")
     with pytest.raises(ConfigError, match=r"bundled/sold-prices and .*mine/sold-prices"):
         load_published(load_settings(environments=(folder / "mine",)))
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[agent]\nmax_turns = 3\n", "agent: there is no such setting"),
+        ("[models.juge]\nmodel = 'm'\n", r"did you mean models\.judge\?"),
+        ("[models.judge]\ntemperatur = 1\n", r"did you mean models\.judge\.temperature\?"),
+        ("[models.judge]\nbase_url = 'localhost:8000'\n", r"judge\.base_url: must be a URL"),
+        ("[models.judge]\nbase_url = 'http://u:p@a.example/v1'\n", "a key goes into api_key"),
+        ("[models.judge]\nbase_url = 'http://a.example/v1?key=x'\n", "a key goes into api_key"),
+        ("[models.judge]\napi_key = 'sk x'\n", r"judge\.api_key: must be visible ASCII"),
+        ("[models.judge]\napi_key = ''\n", r"judge\.api_key: must be visible ASCII"),
+        ("[models.judge.extra_body]\nseed = 1\n", "must not hold 'seed': set seed instead"),
+        ("[models.judge.extra_body]\nn = 2\n", "not for settings to say"),
+        ("[models.embedding.extra_body]\ndimensions = 2\n", "set dimensions instead"),
+    ],
+)
+def test_a_wrong_setting_of_a_model_is_refused_and_no_key_shown(
+    folder: Path, text: str, named: str
+) -> None:
+    (folder / "astra.toml").write_text(text)
+    with pytest.raises(ConfigError, match=named) as caught:
+        load_settings()
+    assert "sk x" not in str(caught.value)
+
+
+def test_roles_without_an_endpoint_use_that_of_the_openai_variables(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "astra.toml").write_text(
+        "[models.generator]\nmodel = 'g'\n[models.judge]\nmodel = 'j'\napi_key = 'own'\n"
+        "[models.embedding]\nmodel = 'e'\nbase_url = 'http://127.0.0.1:8001/v1'\n"
+    )
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "shared")
+    models = load_settings().models
+
+    generator, judge = models.of_role(Role.GENERATOR), models.of_role(Role.JUDGE)
+    assert generator.base_url == judge.base_url == "http://127.0.0.1:8000/v1"
+    assert [c.api_key and c.api_key.get_secret_value() for c in (generator, judge)] == [
+        "shared",
+        "own",
+    ]
+
+
+def test_the_shared_key_is_not_sent_to_an_address_of_the_settings(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "astra.toml").write_text("[models.embedding]\nbase_url = 'http://a.example/v1'\n")
+    monkeypatch.setenv("OPENAI_API_KEY", "shared")
+    assert load_settings().models.of_embedding().api_key is None
+
+
+def test_a_shared_variable_that_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "localhost")
+    with pytest.raises(ConfigError, match="OPENAI_BASE_URL: must be a URL"):
+        load_settings().models.of_role(Role.JUDGE)
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.setenv("OPENAI_API_KEY", "two words")
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY: must be visible"):
+        load_settings().models.of_role(Role.JUDGE)
 
 
 def test_a_secret_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,6 @@ from completions_server import CompletionsServer, open_completions_server
 
 @pytest.fixture
 async def completions(anyio_backend: str) -> AsyncGenerator[CompletionsServer]:
-    """A scripted chat-completions endpoint."""
+    """A scripted endpoint."""
     async with open_completions_server() as server:
         yield server

@@ -256,6 +256,20 @@ async def test_a_model_with_parallel_calls_earns_its_reward(
     assert [m.role for m in trajectory.messages[:2]] == ["user", "assistant"]
 
 
+async def test_a_configured_model_plays_where_no_agent_is_named(
+    served: Cli, gold_model: Callable[[], CompletionsServer]
+) -> None:
+    named = {
+        "ASTRA_MCP_MODELS__AGENT__MODEL": "configured",
+        "ASTRA_MCP_MODELS__AGENT__BASE_URL": gold_model().base_url,
+        "ASTRA_MCP_MODELS__AGENT__API_KEY": "sk-own",
+    }
+    done = await anyio.to_thread.run_sync(lambda: served.run(NAMES[0], "--json", **named))
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["model"] == "configured"
+
+
 async def test_a_model_that_is_down_fails_the_run_without_a_score(
     served: Cli, completions: CompletionsServer
 ) -> None:
@@ -414,8 +428,9 @@ async def test_ctrl_c_keeps_what_is_finished_and_exits_130(
         (["--agent", "noop", "--episodes", "0"], 2, "--episodes"),
         (["--agent", "noop", "--gateway", "nonsense"], 2, "--gateway 'nonsense' is no URL"),
         (["--agent", "some-model", "--base-url", "foo"], 2, "--base-url 'foo' is no URL"),
+        (["--agent", "m", "--base-url", "http://u:p@h/v1"], 2, "--base-url must hold no user"),
         (["--agent", "noop", "--out", "/dev/null"], 2, "name a new file"),
-        ([], 2, "--agent"),
+        ([], 2, "--agent is missing"),
     ],
 )
 def test_a_mistake_is_named_with_a_remedy(

@@ -1,0 +1,105 @@
+"""A budget refuses calls before they begin, and lets those under way come to their end."""
+
+import anyio
+import pytest
+
+from astra_mcp.completions import Reply
+from astra_mcp.errors import BudgetSpentError, ConfigError
+from astra_mcp.llm.budget import Budget
+
+from asked_models import CacheInMemory, a_model, judge
+from completions_server import Body, CompletionsServer, says, sends
+
+
+def costing(tokens: int) -> Reply:
+    """A good answer that took so many tokens."""
+    message = {"message": {"content": '{"score": 3}'}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": tokens, "completion_tokens": 0}
+    return sends({"choices": [message], "usage": usage})
+
+
+async def test_no_call_beyond_the_budget_is_begun(completions: CompletionsServer) -> None:
+    completions.always = lambda _: costing(1)
+    budget = Budget(max_calls=2)
+
+    async with a_model(completions, budget=budget) as model:
+        for text in ("a", "b"):
+            await judge(model, text)
+        with pytest.raises(BudgetSpentError, match="2 calls"):
+            await judge(model, "c")
+
+    assert len(completions.requests) == budget.calls == 2
+
+
+async def test_calls_under_way_end_when_the_budget_is_spent(completions: CompletionsServer) -> None:
+    opened, outcomes = anyio.Event(), list[str]()
+    all_there = anyio.Event()
+
+    async def reply(_: Body) -> Reply:
+        if len(completions.requests) == 3:
+            all_there.set()
+        await opened.wait()
+        return costing(1000)
+
+    completions.later = reply
+    budget = Budget(max_cost=1.0)
+
+    async def ask(text: str) -> None:
+        try:
+            await judge(model, text)
+        except BudgetSpentError:
+            outcomes.append("refused")
+        else:
+            outcomes.append("answered")
+
+    prices = {"prompt_price": 1000.0, "completion_price": 0.0}
+    with anyio.fail_after(20):
+        async with (
+            a_model(completions, budget=budget, max_concurrency=3, **prices) as model,
+            anyio.create_task_group() as group,
+        ):
+            for number in range(10):
+                group.start_soon(ask, str(number))
+            await all_there.wait()
+            opened.set()
+
+    assert sorted(outcomes) == ["answered"] * 3 + ["refused"] * 7
+    assert (len(completions.requests), budget.cost) == (3, 3.0)
+
+
+async def test_what_the_cache_answers_needs_no_budget(completions: CompletionsServer) -> None:
+    completions.script.append(costing(1))
+    cache = CacheInMemory()
+
+    async with a_model(completions, cache=cache, budget=Budget(max_calls=1)) as model:
+        await judge(model)
+        assert await judge(model) == 3
+
+
+async def test_a_repetition_is_a_call_of_its_own(completions: CompletionsServer) -> None:
+    completions.always = lambda _: says("I cannot say.")
+
+    async with a_model(completions, budget=Budget(max_calls=1)) as model:
+        with pytest.raises(BudgetSpentError):
+            await judge(model)
+
+    assert len(completions.requests) == 1
+
+
+async def test_a_limit_of_cost_needs_prices(completions: CompletionsServer) -> None:
+    with pytest.raises(ConfigError, match=r"models\.judge\.prompt_price"):
+        async with a_model(completions, budget=Budget(max_cost=1.0)):
+            pass
+
+
+async def test_an_endpoint_that_counts_no_tokens_cannot_be_limited_by_cost(
+    completions: CompletionsServer,
+) -> None:
+    message = {"message": {"content": '{"score": 3}'}, "finish_reason": "stop"}
+    completions.always = lambda _: sends({"choices": [message]})
+    prices = {"prompt_price": 1.0, "completion_price": 1.0}
+
+    async with a_model(completions, budget=Budget(max_cost=1.0), **prices) as model:
+        assert await judge(model) == 3
+        with pytest.raises(BudgetSpentError, match="limit the number of calls"):
+            await judge(model, "another")

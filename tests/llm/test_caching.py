@@ -1,0 +1,239 @@
+"""Answers that are kept, and questions that are asked at the same time."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from astra_mcp.completions import Reply
+from astra_mcp.errors import ModelError, ModelFault
+from astra_mcp.llm.prompt import PromptTemplate
+from astra_mcp.llm.usage import Usage, metered
+from astra_mcp.types import JsonObject
+
+from asked_models import QUESTION, CacheInMemory, a_model, judge
+from completions_server import Body, CompletionsServer, refuses, says
+
+GOOD = says('{"score": 3}')
+
+
+async def test_what_was_answered_is_never_paid_for_again(completions: CompletionsServer) -> None:
+    completions.script.append(GOOD)
+    cache = CacheInMemory()
+
+    async with a_model(completions, cache=cache) as model:
+        assert await judge(model) == 3
+    async with a_model(completions, cache=cache) as model:
+        with metered() as meter:
+            assert await judge(model) == 3
+
+    assert len(completions.requests) == 1
+    assert meter.usage == Usage(cached=1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "another"},
+        {"temperature": 0.5},
+        {"top_p": 0.5},
+        {"max_tokens": 9},
+        {"seed": 1},
+        {"revision": "2"},
+        {"extra_body": {"top_k": 4}},
+    ],
+)
+async def test_another_model_or_parameter_is_another_question(
+    completions: CompletionsServer, change: Mapping[str, Any]
+) -> None:
+    completions.always = lambda _: GOOD
+    cache = CacheInMemory()
+
+    async with a_model(completions, cache=cache) as model:
+        await judge(model)
+    async with a_model(completions, cache=cache, **change) as model:
+        await judge(model)
+
+    assert len(completions.requests) == 2
+
+
+async def test_another_text_sample_template_or_form_is_another_question(
+    completions: CompletionsServer,
+) -> None:
+    class Verdict(BaseModel):
+        model_config = ConfigDict(frozen=True)
+        score: float
+
+    completions.always = lambda _: GOOD
+    cache = CacheInMemory()
+    same_words = PromptTemplate(
+        "question", "{% block user %}How good is {{ text|delimited('text') }}?{% endblock %}"
+    )
+
+    async with a_model(completions, cache=cache) as model:
+        await judge(model)
+        await judge(model, "another tale")
+        await judge(model, sample=1)
+        await model.ask(QUESTION.render(text="a tale"), Verdict)
+        await model.ask(same_words.render(text="a tale"), Verdict)
+
+    assert len(completions.requests) == len(cache.values) == 5
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"timeout_seconds": 4.0}, {"max_answers": 5}, {"prompt_price": 1.0}, {"api_key": "k"}],
+)
+async def test_patience_prices_and_keys_change_no_question(
+    completions: CompletionsServer, change: Mapping[str, Any]
+) -> None:
+    completions.script.append(GOOD)
+    cache = CacheInMemory()
+
+    async with a_model(completions, cache=cache) as model:
+        await judge(model)
+    async with a_model(completions, cache=cache, **change) as model:
+        await judge(model)
+
+
+@pytest.mark.parametrize("failure", [refuses(401), says("no"), says("{", finish_reason="length")])
+async def test_a_failure_is_never_kept(completions: CompletionsServer, failure: Reply) -> None:
+    cache = CacheInMemory()
+    completions.script.append(failure)
+
+    async with a_model(completions, cache=cache, max_answers=1) as model:
+        with pytest.raises(ModelError):
+            await judge(model)
+        assert cache.values == {}
+        completions.script.append(GOOD)
+        assert await judge(model) == 3
+
+
+async def test_a_kept_answer_that_is_none_any_more_is_asked_for_again(
+    completions: CompletionsServer,
+) -> None:
+    cache = CacheInMemory()
+    completions.script.extend([GOOD, GOOD])
+
+    async with a_model(completions, cache=cache) as model:
+        await judge(model)
+        [key] = cache.values
+        for broken in ({"content": "I cannot say.", "finish_reason": "stop"}, {"other": 1}):
+            cache.values[key] = dict(broken)
+            completions.script.append(GOOD)
+            assert await judge(model) == 3
+
+    assert len(completions.requests) == 3
+    assert cache.values[key]["content"] == '{"score": 3}'
+
+
+async def settled() -> None:
+    """Let tasks that were just started come to their first wait."""
+    for _ in range(3):
+        await anyio.lowlevel.checkpoint()
+
+
+class Gate:
+    """Holds answers back until it is opened."""
+
+    def __init__(self, server: CompletionsServer, *replies: Reply) -> None:
+        self.replies = list(replies)
+        self.opened = anyio.Event()
+        self.reached = anyio.Event()
+        server.later = self.answer
+
+    async def answer(self, _: Body) -> Reply:
+        """Answer with the next reply, once the gate is open."""
+        self.reached.set()
+        await self.opened.wait()
+        return self.replies.pop(0)
+
+
+async def test_equal_questions_at_the_same_time_are_asked_once(
+    completions: CompletionsServer,
+) -> None:
+    gate, scores = Gate(completions, GOOD), list[int]()
+
+    with anyio.fail_after(20), metered() as meter:
+        async with a_model(completions) as model, anyio.create_task_group() as group:
+
+            async def ask() -> None:
+                scores.append(await judge(model))
+
+            for _ in range(8):
+                group.start_soon(ask)
+            await gate.reached.wait()
+            await settled()
+            gate.opened.set()
+
+    assert scores == [3] * 8
+    assert len(completions.requests) == 1
+    assert (meter.usage.calls, meter.usage.cached) == (1, 7)
+
+
+async def test_those_who_wait_for_a_failure_share_it(completions: CompletionsServer) -> None:
+    gate, faults = Gate(completions, refuses(401)), list[ModelFault]()
+
+    with anyio.fail_after(20):
+        async with a_model(completions) as model, anyio.create_task_group() as group:
+
+            async def ask() -> None:
+                with pytest.raises(ModelError) as caught:
+                    await judge(model)
+                faults.append(caught.value.fault)
+
+            for _ in range(3):
+                group.start_soon(ask)
+            await gate.reached.wait()
+            await settled()
+            gate.opened.set()
+
+    assert faults == [ModelFault.DENIED] * 3
+    assert len(completions.requests) == 1
+
+
+async def test_a_question_outlives_the_cancellation_of_whoever_asked_it_first(
+    completions: CompletionsServer,
+) -> None:
+    gate, scores = Gate(completions, GOOD, GOOD), list[int]()
+    first = anyio.CancelScope()
+
+    with anyio.fail_after(20):
+        async with a_model(completions) as model, anyio.create_task_group() as group:
+
+            async def ask_first() -> None:
+                with first:
+                    await judge(model)
+
+            async def ask() -> None:
+                scores.append(await judge(model))
+
+            group.start_soon(ask_first)
+            await gate.reached.wait()
+            group.start_soon(ask)
+            await settled()
+            first.cancel()
+            gate.opened.set()
+
+    assert scores == [3]
+
+
+async def test_an_answer_that_came_is_kept_although_whoever_asked_is_cancelled(
+    completions: CompletionsServer,
+) -> None:
+    class CancellingCache(CacheInMemory):
+        async def put(self, key: str, value: JsonObject) -> None:
+            scope.cancel()
+            await super().put(key, value)
+
+    completions.script.append(GOOD)
+    cache, scope = CancellingCache(), anyio.CancelScope()
+
+    with anyio.fail_after(20):
+        async with a_model(completions, cache=cache) as model:
+            with scope:
+                await judge(model)
+
+    assert len(cache.values) == 1
