@@ -2,6 +2,7 @@
 
 import sqlite3
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -23,10 +24,11 @@ def _set_version(session: Session, version: int) -> None:
     session.execute(text("UPDATE catalog SET version = :version"), {"version": version})
 
 
-async def test_what_is_written_is_read_after_opening_again(database_url: str) -> None:
-    async with open_database(database_url) as database:
+async def test_what_is_written_is_read_after_opening_again(new_url: Callable[[], str]) -> None:
+    url = new_url()
+    async with open_database(url) as database:
         await database.write(lambda session: _set_version(session, 7))
-    async with open_database(database_url) as database:
+    async with open_database(url) as database:
         assert await database.read(_version) == 7
 
 
@@ -189,9 +191,13 @@ async def test_a_server_that_cannot_be_reached_is_named_without_the_password() -
     assert "secret" not in str(failed.value)
 
 
-async def test_a_new_database_may_be_opened_several_times_at_once(database_url: str) -> None:
+async def test_a_new_database_may_be_opened_several_times_at_once(
+    new_url: Callable[[], str],
+) -> None:
+    url = new_url()
+
     async def open_it() -> None:
-        async with open_database(database_url) as database:
+        async with open_database(url) as database:
             assert await database.read(_version) == 0
 
     with anyio.fail_after(60):

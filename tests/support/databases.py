@@ -32,14 +32,23 @@ class PostgresServer:
     _numbers: Iterator[int] = field(default_factory=count)
 
     @contextmanager
-    def fresh_database(self) -> Generator[str]:
-        """Make an empty database, named by its URL, and remove it with all that still use it."""
+    def fresh_database(self, *, like: str = "template1") -> Generator[str]:
+        """Make a database, named by its URL, and remove it with all connections to it.
+
+        Args:
+            like: The name of the one that it is a copy of.
+        """
         name = f"registry_{next(self._numbers)}"
-        self._run(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        made = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        self._run(made.format(sql.Identifier(name), sql.Identifier(like)))
         try:
             yield self._url(name)
         finally:
             self._run(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def name_of(self, url: str) -> str:
+        """The name in a URL that this server gave."""
+        return url.partition("@/")[2].partition("?")[0]
 
     def _run(self, statement: sql.Composed) -> None:
         with psycopg.connect(self._url("postgres"), autocommit=True) as connection:

@@ -1,14 +1,15 @@
 """Server documents for tests, with a preparation that takes each tool as it is.
 
-As a program, it imports a file of such documents, and may kill itself in the middle of it.
+As a program, it imports a file of such documents: ``URL FILE [STEP]``.
 """
 
 import json
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -30,6 +31,8 @@ from registry.documents import (
 from registry.importing import import_documents
 from registry.preparation import PreparedServer, PreparedTool
 
+_STEPS = ("before_cursor_execute", "commit")
+
 
 def tool(name: str, description: str | None = "Says what it does.") -> ToolDocument:
     """A tool with one parameter; one without a schema cannot be converted."""
@@ -43,16 +46,14 @@ def tool(name: str, description: str | None = "Says what it does.") -> ToolDocum
 def server(key: str, *tools: str | ToolDocument, **fields: Any) -> ServerDocument:
     """A live server of three tools of its own, where none are named."""
     listed = tools or tuple(f"{key}_{verb}" for verb in ("find", "make", "drop"))
-    return ServerDocument(
-        **{
-            "source": "plain",
-            "key": key,
-            "name": key,
-            "provenance": Provenance.LIVE,
-            "tools": tuple(t if isinstance(t, ToolDocument) else tool(t) for t in listed),
-            **fields,
-        }
+    document = ServerDocument(
+        source="plain",
+        key=key,
+        name=key,
+        provenance=Provenance.LIVE,
+        tools=tuple(t if isinstance(t, ToolDocument) else tool(t) for t in listed),
     )
+    return replace(document, **fields)
 
 
 def prepare(document: ServerDocument) -> PreparedServer:
@@ -98,15 +99,8 @@ def _prepared(document: ToolDocument) -> PreparedTool:
 
 
 def _fallen(tool: PreparedTool) -> PreparedTool:
-    fallen = tool.rejection or Rejection(ToolReason.SERVER_REJECTED, "server: too_few_tools")
-    return PreparedTool(
-        document=tool.document,
-        spec=tool.spec,
-        hash=tool.hash,
-        words=tool.words,
-        notes=tool.notes,
-        rejection=fallen,
-    )
+    fallen = Rejection(ToolReason.SERVER_REJECTED, "server: too_few_tools")
+    return replace(tool, rejection=tool.rejection or fallen)
 
 
 def write_documents(path: Path, documents: Iterable[ServerDocument]) -> Path:
@@ -124,25 +118,39 @@ def read_documents(path: Path) -> Iterator[ServerDocument]:
         yield ServerDocument(**row, tools=tools, labels=labels, provenance=provenance)
 
 
-def _kill_at_step(step: int) -> None:
-    """End the process, as the kernel does, before its n-th statement or commit."""
-    steps = count(1)
+@contextmanager
+def watched_steps(look: Callable[[int], None]) -> Generator[None]:
+    """Be told the number of each statement and each commit, before it is sent to a database."""
+    numbers = count(1)
 
-    def look(*_: Any) -> None:
-        if next(steps) == step:
-            os.kill(os.getpid(), signal.SIGKILL)
+    def step(*_: Any) -> None:
+        look(next(numbers))
 
-    event.listen(Engine, "before_cursor_execute", look)
-    event.listen(Engine, "commit", look)
+    for kind in _STEPS:
+        event.listen(Engine, kind, step)
+    yield
+    for kind in _STEPS:
+        event.remove(Engine, kind, step)
 
 
 async def _import(url: str, path: Path) -> None:
     async with open_database(url) as database:
-        report = await import_documents(database, read_documents(path), prepare=prepare)
-    sys.stdout.write(json.dumps(report.as_json()))
+        await import_documents(database, read_documents(path), prepare=prepare)
+
+
+def _main(url: str, path: str, kill_at: str = "0") -> None:
+    """Import a file as soon as standard input ends; kill the process at a step, as nobody can resist."""
+
+    def look(number: int) -> None:
+        if number == int(kill_at):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    with watched_steps(look):
+        anyio.run(_import, url, Path(path))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 3:
-        _kill_at_step(int(sys.argv[3]))
-    anyio.run(_import, sys.argv[1], Path(sys.argv[2]))
+    _main(*sys.argv[1:])

@@ -14,8 +14,8 @@ def dump(session: Session) -> dict[str, list[dict[str, Any]]]:
     tables = SQLModel.metadata.sorted_tables
     return {
         table.name: [
-            {name: value for name, value in row._mapping.items() if name not in _TIMES}
-            for row in session.execute(select(table).order_by(*table.primary_key))
+            {name: value for name, value in row.items() if name not in _TIMES}
+            for row in session.execute(select(table).order_by(*table.primary_key)).mappings()
         ]
         for table in tables
     }
