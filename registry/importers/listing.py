@@ -7,7 +7,7 @@ page is asked for again. Knows HTTP; what stands in a page is read elsewhere.
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 import httpx
@@ -95,6 +95,14 @@ async def fetch_listing(
     yield DocumentFault(line=number, reason=reason)
 
 
+class _Failed(NamedTuple):
+    """Why a try brought no page."""
+
+    fault: str
+    pause: float | None
+    """Before the next one; None where another one would bring none either."""
+
+
 class _Listing:
     """The list of one registry."""
 
@@ -119,30 +127,36 @@ class _Listing:
             SourceError: It cannot be had.
         """
         url = self._url.copy_merge_params({"cursor": cursor} if cursor else {})
-        fault, wait = "", 0.0
+        failed = _Failed("no time is left", None)
         for attempt in range(self.limits.tries):
-            if attempt:
-                await self._pause(min(wait, self._left()))
             if self._left() <= 0:
-                fault = fault or "no time is left"
                 break
-            try:
-                with anyio.fail_after(min(self.limits.page_seconds, self._left())):
-                    response, body = await self._ask(url)
-            except TimeoutError:
-                fault, wait = "no answer in time", 0.5 * 2**attempt
-            except httpx.TransportError as error:
-                fault, wait = str(error) or type(error).__name__, 0.5 * 2**attempt
-            except httpx.HTTPError as error:
-                raise SourceError(f"{self._shown()}: {error}") from None
-            else:
-                if response.status_code == 200:
-                    return self._read(body)
-                fault = f"answered {response.status_code}"
-                if response.status_code not in _TRY_AGAIN:
-                    break
-                wait = self._wanted_pause(response, 0.5 * 2**attempt)
-        raise SourceError(f"{self._shown()}: {fault}")
+            answer = await self._try(url, 0.5 * 2**attempt)
+            if not isinstance(answer, _Failed):
+                return self._read(answer)
+            failed = answer
+            if failed.pause is None:
+                break
+            if attempt + 1 < self.limits.tries:
+                await self._pause(max(0.0, min(failed.pause, self._left())))
+        raise SourceError(f"{self._shown()}: {failed.fault}")
+
+    async def _try(self, url: httpx.URL, pause: float) -> "bytes | _Failed":
+        """Ask once; the pause is that before the next try unless the server wants another."""
+        try:
+            with anyio.fail_after(min(self.limits.page_seconds, self._left())):
+                response, body = await self._ask(url)
+        except TimeoutError:
+            return _Failed("no answer in time", pause)
+        except httpx.TransportError as error:
+            return _Failed(str(error) or type(error).__name__, pause)
+        except httpx.HTTPError as error:
+            return _Failed(str(error), None)
+        if response.status_code == 200:
+            return body
+        fault = f"answered {response.status_code}"
+        may_pass = response.status_code in _TRY_AGAIN
+        return _Failed(fault, self._wanted_pause(response, pause) if may_pass else None)
 
     async def _ask(self, url: httpx.URL) -> tuple[httpx.Response, bytes]:
         async with self.client.stream("GET", url) as response:
@@ -178,13 +192,13 @@ class _Listing:
 
 
 def _list_url(url: str) -> httpx.URL:
+    msg = "the address of a registry must be a full one, such as https://registry.example.org"
+    if public_url(url) is None:
+        raise ConfigError(msg)
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL:
-        parsed = httpx.URL("")
-    if parsed.scheme not in ("http", "https") or not parsed.host:
-        msg = "the address of a registry must be a full one, such as https://registry.example.org"
-        raise ConfigError(msg)
+        raise ConfigError(msg) from None
     path = parsed.path.rstrip("/")
     path = path if path.endswith("/servers") else path + _PATH
     given = dict(parsed.params)

@@ -118,86 +118,85 @@ def test_its_server_json_is_valid_and_gives_the_same_tools_back(prepared: Prepar
 def arguments_of(name: str, tool: str) -> Any:
     (server,) = read(DOCUMENTS / name)
     assert isinstance(server, ServerDocument)
-    (schema,) = [t.input_schema for t in server.tools if t.name == tool]
-    assert isinstance(schema, dict)
-    return jsonschema_rs.Draft202012Validator(schema, offline=True)
+    schemas: dict[str, Any] = {t.name: t.input_schema for t in server.tools}
+    return jsonschema_rs.Draft202012Validator(schemas[tool], offline=True)
 
 
 MONEY = {"amount": 90_000, "currency": "EUR"}
 
 
-@pytest.mark.parametrize(
-    ("document", "tool", "arguments", "wrong"),
-    [
-        (
-            "property-management.yaml",
-            "createPayment",
-            {
-                "leaseId": "5f0f4e3a-8a3e-4a62-9d0e-2f2b3c1d0a11",
-                "amount": MONEY,
-                "method": {"type": "bank_transfer", "iban": "PT50000201231234567890154"},
-                "receivedOn": "2026-03-02",
+CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+    (
+        "property-management.yaml",
+        "createPayment",
+        {
+            "leaseId": "5f0f4e3a-8a3e-4a62-9d0e-2f2b3c1d0a11",
+            "amount": MONEY,
+            "method": {"type": "bank_transfer", "iban": "PT50000201231234567890154"},
+            "receivedOn": "2026-03-02",
+        },
+        {"method": {"type": "bank_transfer"}},
+    ),
+    (
+        "property-management.yaml",
+        "createAsset",
+        {
+            "name": "Boiler",
+            "category": "boiler",
+            "parts": [{"name": "Pump", "category": "pump", "parts": []}],
+        },
+        {"parts": [{"name": "Pump", "category": "pump", "parts": [{"name": "Seal"}]}]},
+    ),
+    (
+        "freight.json",
+        "add_stop",
+        {
+            "shipment_id": "s-1",
+            "body": {
+                "type": "delivery",
+                "place": {"city": "Horta", "country_code": "PT"},
+                "requires_appointment": True,
             },
-            {"method": {"type": "bank_transfer"}},
-        ),
-        (
-            "property-management.yaml",
-            "createAsset",
-            {
-                "name": "Boiler",
-                "category": "boiler",
-                "parts": [{"name": "Pump", "category": "pump", "parts": []}],
-            },
-            {"parts": [{"name": "Pump", "category": "pump", "parts": [{"name": "Seal"}]}]},
-        ),
-        (
-            "freight.json",
-            "add_stop",
-            {
-                "shipment_id": "s-1",
-                "body": {
-                    "type": "delivery",
-                    "place": {"city": "Horta", "country_code": "PT"},
-                    "requires_appointment": True,
-                },
-            },
-            {"body": {"type": "delivery", "place": {"city": "Horta"}}},
-        ),
-        (
-            "freight.json",
-            "move_stock",
-            {
-                "warehouse_id": "w-1",
-                "body": {"kind": "Issue", "sku": "x", "quantity": 2, "from_zone": "A-01"},
-            },
-            {"body": {"kind": "Issue", "sku": "x", "quantity": 2}},
-        ),
-        (
-            "clinic.yaml",
-            "createObservation",
-            {
-                "patient": {"reference": "Patient/p-1042"},
-                "code": {"text": "Blood pressure"},
-                "effective": "2026-03-02T09:00:00Z",
-                "components": [
-                    {
-                        "patient": {"reference": "Patient/p-1042"},
-                        "code": {"text": "Systolic"},
-                        "effective": "2026-03-02T09:00:00Z",
-                        "value": {"type": "quantity", "quantity": {"value": 121}},
-                    }
-                ],
-            },
-            {"components": [{"value": {"type": "quantity"}}]},
-        ),
-        (
-            "clinic.yaml",
-            "mergePatients",
-            {"path_id": "p-1", "body_id": "p-2"},
-            {"body_id": 2},
-        ),
-    ],
-)
+        },
+        {"body": {"type": "delivery", "place": {"city": "Horta"}}},
+    ),
+    (
+        "freight.json",
+        "move_stock",
+        {
+            "warehouse_id": "w-1",
+            "body": {"kind": "Issue", "sku": "x", "quantity": 2, "from_zone": "A-01"},
+        },
+        {"body": {"kind": "Issue", "sku": "x", "quantity": 2}},
+    ),
+    (
+        "clinic.yaml",
+        "createObservation",
+        {
+            "patient": {"reference": "Patient/p-1042"},
+            "code": {"text": "Blood pressure"},
+            "effective": "2026-03-02T09:00:00Z",
+            "components": [
+                {
+                    "patient": {"reference": "Patient/p-1042"},
+                    "code": {"text": "Systolic"},
+                    "effective": "2026-03-02T09:00:00Z",
+                    "value": {"type": "quantity", "quantity": {"value": 121}},
+                }
+            ],
+        },
+        {"components": [{"value": {"type": "quantity"}}]},
+    ),
+    (
+        "clinic.yaml",
+        "mergePatients",
+        {"path_id": "p-1", "body_id": "p-2"},
+        {"body_id": 2},
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "tool", "arguments", "wrong"), CALLS)
 def test_arguments_are_taken_and_wrong_ones_are_not(
     document: str, tool: str, arguments: dict[str, Any], wrong: dict[str, Any]
 ) -> None:
