@@ -60,7 +60,7 @@ def _on_sqlite(words: Sequence[str], tools: Select[Any]) -> Select[str, float]:
     query = " OR ".join(f'"{word}"' for word in words)
     return (
         select(_TEXT.c.hash, score)
-        .where(found.op("MATCH")(query), _TEXT.c.hash.in_(tools))
+        .where(found.op("MATCH")(query), _among(_TEXT.c.hash, tools))
         .order_by(score.desc(), _TEXT.c.hash)
     )
 
@@ -81,9 +81,14 @@ def _on_postgres(words: Sequence[str], tools: Select[Any]) -> Select[str, float]
         has_any = has_any.op("||", return_type=TSQUERY())(query)
     return (
         select(_VECTOR.c.hash, score)
-        .where(vector.op("@@")(has_any), _VECTOR.c.hash.in_(tools))
+        .where(vector.op("@@")(has_any), _among(_VECTOR.c.hash, tools))
         .order_by(score.desc(), _VECTOR.c.hash)
     )
+
+
+def _among(tool: ColumnElement[str], tools: Select[Any]) -> ColumnElement[bool]:
+    """Look up each tool that has a word, which are few as a rule, instead of selecting all of them."""
+    return tools.where(tools.selected_columns[0] == tool).exists()
 
 
 _BY_LENGTH = cast(1, Integer)

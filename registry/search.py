@@ -5,9 +5,8 @@ can.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
 
 import anyio
 import numpy as np
@@ -23,7 +22,8 @@ from registry.full_text import rank_by_words
 from registry.scope import LIVE_TOOLS, Scope, tools_in
 from registry.specs import spec_of
 from registry.tables import ServerRow, ServerToolRow, ToolRow
-from registry.vectors import VectorTable, count_vectors, load_vectors
+from registry.vectors import EMPTY_TABLE, VectorTable, count_vectors, load_vectors
+from registry.version import catalog_version
 from registry.words import query_words
 
 __all__ = ["Hit", "SearchAnswer", "SearchBy", "SearchIndex"]
@@ -32,6 +32,9 @@ _POOL = 100
 """So many of the best of each kind, or as many as are asked for, are fused."""
 _FUSION = 60
 """k of 1 / (k + rank), as Cormack et al. 2009 propose: ranks far down hardly differ."""
+
+_MAX_SCOPES = 64
+"""So many are remembered until the catalog or the vectors change."""
 
 _Ranking = list[tuple[str, float]]
 """Hashes of tools, the best first, each with a score."""
@@ -84,8 +87,8 @@ class SearchIndex:
         """
         self._database = database
         self._embedder = embedder
-        self._vectors: VectorTable | None = None
-        self._loading = anyio.Lock()
+        self._held = _Held(version=-1, table=EMPTY_TABLE)
+        self._renewing = anyio.Lock()
 
     async def search(
         self,
@@ -107,28 +110,63 @@ class SearchIndex:
             ModelError: The embedder failed.
             RegistryError: The database failed.
         """
-        table = await self._current_vectors()
         wanted = None
         if by is not SearchBy.WORDS:
             wanted = (await self._embedder.embed([query], as_query=True))[0]
         words = () if by is SearchBy.VECTORS else query_words(query)
-        search = _Search(table=table, words=words, wanted=wanted, scope=scope, limit=limit)
+        held = await self._renewed()
+        search = _Search(held=held, words=words, wanted=wanted, scope=scope, limit=limit)
         return await self._database.read(search.answer)
 
-    async def _current_vectors(self) -> VectorTable:
+    async def _renewed(self) -> "_Held":
+        """Give what is held of the database, read again where it is not the same any more."""
         model = self._embedder.model
-        async with self._loading:
-            count = await self._database.read(partial(count_vectors, model=model))
-            if self._vectors is None or len(self._vectors.hashes) != count:
-                self._vectors = await load_vectors(self._database, model)
-            return self._vectors
+        async with self._renewing:
+            version, count = await self._database.read(
+                lambda session: (catalog_version(session), count_vectors(session, model))
+            )
+            table = self._held.table
+            if len(table.hashes) != count:
+                table = await load_vectors(self._database, model)
+            if table is not self._held.table or version != self._held.version:
+                self._held = _Held(version=version, table=table)
+            return self._held
+
+
+@dataclass(slots=True)
+class _Held:
+    """What is held of one state of the database."""
+
+    version: int
+    table: VectorTable
+    scopes: dict[Scope, "_Searched"] = field(default_factory=dict["Scope", "_Searched"])
+
+    def searched(self, session: Session, scope: Scope) -> "_Searched":
+        """Give what a scope holds; read once for each scope."""
+        found = self.scopes.get(scope)
+        if found is None:
+            tools = set(session.scalars(tools_in(scope)))
+            rows = [row for row, tool in enumerate(self.table.hashes) if tool in tools]
+            found = _Searched(count=len(tools), rows=np.array(rows, dtype=np.intp))
+            if len(self.scopes) < _MAX_SCOPES:
+                self.scopes[scope] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """The tools in a scope."""
+
+    count: int
+    rows: npt.NDArray[np.intp]
+    """Places of those with a vector in the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Search:
     """One search, in one transaction."""
 
-    table: VectorTable
+    held: _Held
     words: Sequence[str]
     """Empty where words are not searched by."""
     wanted: Vectors | None
@@ -138,33 +176,27 @@ class _Search:
 
     def answer(self, session: Session) -> SearchAnswer:
         """Rank the tools in scope, and read the best."""
-        tools = tools_in(self.scope)
-        in_scope = set(session.scalars(tools))
-        rows = [row for row, tool in enumerate(self.table.hashes) if tool in in_scope]
-        by_words = rank_by_words(session, self.words, tools, self._pool)
-        by_vectors = self._rank_by_vectors(np.array(rows, dtype=np.intp))
+        searched = self.held.searched(session, self.scope)
+        pool = max(self.limit, _POOL)
+        by_words = rank_by_words(session, self.words, tools_in(self.scope), pool)
+        by_vectors = self._rank_by_vectors(searched.rows, pool)
         is_fused = self.words and self.wanted is not None
         # Where only one kind is searched by, the other ranking is empty.
         ranking = _fused((by_words, by_vectors)) if is_fused else by_words + by_vectors
         return SearchAnswer(
             hits=_read_hits(session, ranking[: self.limit], self.scope),
-            searched=len(in_scope),
-            embedded=len(rows),
+            searched=searched.count,
+            embedded=len(searched.rows),
         )
 
-    @property
-    def _pool(self) -> int:
-        return max(self.limit, _POOL)
-
-    def _rank_by_vectors(self, rows: npt.NDArray[np.intp]) -> _Ranking:
+    def _rank_by_vectors(self, rows: npt.NDArray[np.intp], limit: int) -> _Ranking:
         """Rank tools by their cosine with what is wanted; those without any likeness are left out."""
         if self.wanted is None or not len(rows):
             return []
-        likeness = (self.table.matrix @ self.wanted)[rows]
-        best = np.argsort(-likeness, kind="stable")[: self._pool]
-        return [
-            (self.table.hashes[rows[at]], float(likeness[at])) for at in best if likeness[at] > 0
-        ]
+        table = self.held.table
+        likeness = (table.matrix @ self.wanted)[rows]
+        best = np.argsort(-likeness, kind="stable")[:limit]
+        return [(table.hashes[rows[at]], float(likeness[at])) for at in best if likeness[at] > 0]
 
 
 def _fused(rankings: Sequence[_Ranking]) -> _Ranking:

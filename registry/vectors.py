@@ -22,7 +22,7 @@ from registry.scope import LIVE_TOOLS, Scope, tools_in
 from registry.specs import spec_of
 from registry.tables import ToolRow, VectorRow
 
-__all__ = ["VectorTable", "count_vectors", "load_vectors", "update_vectors"]
+__all__ = ["EMPTY_TABLE", "VectorTable", "count_vectors", "load_vectors", "update_vectors"]
 
 _BATCH = 256
 """Tools that are embedded and stored at once; so many are lost at most when the process dies."""
@@ -38,6 +38,9 @@ class VectorTable:
     """Of the tools, sorted."""
     matrix: Vectors
     """Their vectors, one row each."""
+
+
+EMPTY_TABLE = VectorTable((), np.empty((0, 0), dtype=np.float32))
 
 
 async def update_vectors(
@@ -141,7 +144,7 @@ def _load(model: str, session: Session) -> VectorTable:
         )
     ).one()
     if not count:
-        return VectorTable((), np.empty((0, 0), dtype=np.float32))
+        return EMPTY_TABLE
     if shortest != longest:
         msg = (
             f"the vectors of {model!r} have between {shortest // _STORED.itemsize} and "

@@ -2,21 +2,17 @@
 
 * Names are split where programmers join words (``snake_case``, ``camelCase``, ``mp3``), and every two parts
   that stood together are a word as well, so that ``listGitHubIssues`` is found by ``github`` too.
-* English words lose their endings by the rules of Porter, which never change: stored words stay
-  comparable with those of later queries.
+* English words lose the endings of number and tense, and nouns in -ion become their verbs. Stemmers that cut
+  more off take a conversation for a conversion, and what is general for what is generated.
 * Scripts that write without spaces have no words that could be found without a dictionary: every two
   neighbouring characters are one. Common Chinese words are followed by their English.
 """
 
 import re
-import threading
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, cast
-
-import Stemmer
 
 from astra_mcp.embedding.glossary import english_of
 
@@ -38,27 +34,38 @@ _DISTINCT_WORDS = 50_000
 """So many are remembered with their stems; a hundred thousand tools have fewer."""
 
 
-_UNCHANGED = frozenset({"news"})
-"""Words that the rules turn into words of another meaning, and that tools are searched by."""
-
-
-class _Porter(threading.local):
-    """One stemmer a thread: the library's may not be called by two at once."""
-
-    def __init__(self) -> None:
-        stemmer: Any = cast("Any", Stemmer).Stemmer("porter", 0)
-        self.stem: Callable[[str], str] = stemmer.stemWord
-
-
-_porter = _Porter()
+_VOWELS = frozenset("aeiouy")
+_SAME_IN_PLURAL = frozenset({"news"})
+_SINGULAR_ENDINGS = ("ss", "us", "is")
+_NOUN_ENDINGS = {"tion": "t", "ssion": "ss", "rsion": "rt"}
+"""Translation, compression, conversion; shorter words such as station come from no verb."""
 
 
 @lru_cache(_DISTINCT_WORDS)
 def _stem(word: str) -> str:
-    """Porter's paper leaves words of one and two letters as they are; the library makes nothing of "s"."""
-    if len(word) <= 2 or not word.isascii() or word in _UNCHANGED:
+    """Cut the endings off that English words take in a sentence, and what changes before them."""
+    if len(word) <= 3 or not word.isascii() or word in _SAME_IN_PLURAL:
         return word
-    return _porter.stem(word)
+    if word.endswith("ies") and len(word) > 4:
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith(_SINGULAR_ENDINGS):
+        word = word[:-1]
+    word = _without_tense(word)
+    for ending, of_verb in _NOUN_ENDINGS.items():
+        if word.endswith(ending) and len(word) > 7:
+            return word.removesuffix(ending) + of_verb
+    if word.endswith("y") and word[-2] not in _VOWELS:
+        return word[:-1] + "i"
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
+
+
+def _without_tense(word: str) -> str:
+    for ending, min_length in (("ing", 3), ("ed", 4)):
+        root = word.removesuffix(ending)
+        if root != word and len(root) >= min_length and not _VOWELS.isdisjoint(root):
+            is_doubled = root[-1] == root[-2] and root[-1] not in "lsz"
+            return root[:-1] if is_doubled else root
+    return word
 
 
 def split_words(text: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.types import ToolSpec
 
 TEXTS = ["Converts currencies", "查询天气 weather", "getForex1HourData 42"]
-DIGEST = "9265321d6638575524993ed846cc5135974bc52739fb98551d140b6ccf935213"
+DIGEST = "89d19bbfc881584a2bf16ddec86a307a125eed06d4221ea073b55d9844193a51"
 
 
 def tool(name: str, description: str) -> str:

@@ -39,14 +39,32 @@ def test_names_joined_in_different_ways_share_a_word() -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("currency", "currencies"), ("translate", "translation"), ("forecasts", "Forecasting")],
+    [
+        ("currency", "currencies"),
+        ("translate", "translation"),
+        ("convert", "conversions"),
+        ("forecasts", "Forecasting"),
+        ("listed", "list"),
+        ("running", "runs"),
+    ],
 )
 def test_forms_of_one_english_word_are_equal(one: str, other: str) -> None:
     assert list(split_words(one)) == list(split_words(other))
 
 
-def test_news_is_not_what_is_new() -> None:
-    assert list(split_words("news")) != list(split_words("new"))
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("news", "new"),
+        ("conversion", "conversation"),
+        ("general", "generate"),
+        ("status", "stat"),
+        ("string", "str"),
+        ("note", "not"),
+    ],
+)
+def test_words_that_only_look_alike_stay_apart(one: str, other: str) -> None:
+    assert list(split_words(one)) != list(split_words(other))
 
 
 def test_every_two_characters_of_chinese_are_a_word_and_common_words_are_followed_by_their_english() -> (

@@ -14,6 +14,7 @@ from registry.database import Database
 from registry.documents import Provenance
 from registry.inserting import insert_missing
 from registry.tables import ServerRow, ServerToolRow
+from registry.version import lock_catalog, next_version
 from registry.words import search_words
 
 __all__ = ["hash_of", "spec", "store_server"]
@@ -66,7 +67,7 @@ async def store_server(
         status=status,
         origin={},
         document_hash=f"{number:064x}",
-        revision=1,
+        revision=0,
         imported_at=_IMPORTED,
         changed_at=_IMPORTED,
     )
@@ -83,6 +84,8 @@ async def store_server(
     ]
 
     def store(session: Session) -> None:
+        lock_catalog(session)
+        server.revision = next_version(session)
         session.add(server)
         insert_missing(session, SQLModel.metadata.tables["tool"], [_row(tool) for tool in tools])
         session.flush()

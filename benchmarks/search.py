@@ -1,0 +1,113 @@
+"""What search finds and how long it takes: the first 10 hits of some queries, by words, vectors and both.
+
+    python benchmarks/search.py FILE [--json FILE] [--rounds N]
+
+FILE is a file of server documents in any format that `astra-mcp registry import` reads. It is imported into a
+database of its own and embedded by the lexical embedder; the times are those of whole searches in this
+process, the first one apart. A hit counts where its name or description has a word of the query's topic,
+which says more of the search than of the tools: a topic with fewer tools than 10 cannot be found 10 times.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+# This folder holds files called like packages; their parts are found beside them instead.
+sys.path[:] = [
+    str(_HERE / "support"),
+    *(entry for entry in sys.path if Path(entry or ".").resolve() != _HERE),
+]
+
+import anyio  # noqa: E402 - after the search path is right
+
+from astra_mcp.embedding.lexical import LexicalEmbedder  # noqa: E402
+from registry.database import Database, open_database  # noqa: E402
+from registry.importers import detect  # noqa: E402
+from registry.importing import import_documents  # noqa: E402
+from registry.preparation import prepare_server  # noqa: E402
+from registry.scope import Scope  # noqa: E402
+from registry.search import SearchBy, SearchIndex  # noqa: E402
+from registry.vectors import update_vectors  # noqa: E402
+
+from circumstances import conditions  # noqa: E402
+from search_topics import TOPICS, concerns  # noqa: E402
+
+HITS = 10
+SCOPES = {"live": Scope(), "all": Scope(provenance=None)}
+
+
+def main() -> None:
+    """Measure, print, and write the figures where asked to."""
+    parser = argparse.ArgumentParser(description="Measure what search finds and how long it takes.")
+    parser.add_argument("documents", type=Path)
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="astra-mcp-bench-") as folder:
+        url = f"sqlite:///{folder}/registry.db"
+        figures = anyio.run(_measure, options.documents, url, options.rounds)
+    for name, value in figures.items():
+        print(f"{name}: {value}")
+    if options.json:
+        text = json.dumps(figures, indent=2, ensure_ascii=False)
+        options.json.write_text(text + "\n", encoding="utf-8")
+
+
+async def _measure(documents: Path, url: str, rounds: int) -> dict[str, Any]:
+    circumstances = conditions(rounds=rounds, hits=HITS, model=LexicalEmbedder.model, seed=None)
+    figures: dict[str, Any] = {}
+    async with open_database(url) as database:
+        started = time.perf_counter()
+        stream = detect(documents).read(documents)
+        await import_documents(database, stream, prepare=prepare_server)
+        figures["import_seconds"] = _since(started)
+        started = time.perf_counter()
+        figures["embedded"] = await update_vectors(database, LexicalEmbedder(), SCOPES["all"])
+        figures["embed_seconds"] = _since(started)
+        for name, scope in SCOPES.items():
+            figures |= await _search(database, name, scope, rounds)
+    return figures | {"conditions": circumstances.finished()}
+
+
+async def _search(database: Database, name: str, scope: Scope, rounds: int) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    index = SearchIndex(database, LexicalEmbedder())
+    started = time.perf_counter()
+    answer = await index.search("first", scope=scope)
+    figures[f"{name}_tools"] = answer.searched
+    figures[f"{name}_first_ms"] = round(_since(started) * 1000, 1)
+    for by in SearchBy:
+        found: dict[str, int] = {}
+        times: list[float] = []
+        for query in [*TOPICS] * rounds:
+            started = time.perf_counter()
+            answer = await index.search(query, by=by, scope=scope, limit=HITS)
+            times.append((time.perf_counter() - started) * 1000)
+            found[query] = sum(concerns(hit.tool, query) for hit in answer.hits)
+        figures |= _summary(f"{name}_{by}", found, times)
+    return figures
+
+
+def _summary(prefix: str, found: dict[str, int], times: Sequence[float]) -> dict[str, Any]:
+    return {
+        f"{prefix}_median_ms": round(statistics.median(times), 1),
+        f"{prefix}_max_ms": round(max(times), 1),
+        f"{prefix}_mean_hits": round(statistics.mean(found.values()), 2),
+        f"{prefix}_currency_hits": found["currency conversion"],
+        f"{prefix}_hits": found,
+    }
+
+
+def _since(started: float) -> float:
+    return round(time.perf_counter() - started, 3)
+
+
+if __name__ == "__main__":
+    main()
