@@ -1,0 +1,102 @@
+"""Reading servers: by name, by filter, and what is published."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pytest
+
+from astra_mcp.errors import UnknownNameError
+from registry.database import Database
+from registry.documents import Provenance, ServerDocument
+from registry.importing import import_documents
+from registry.servers import (
+    ServerFilter,
+    count_servers,
+    find_server,
+    list_servers,
+    load_published,
+    load_servers,
+)
+
+from plain_documents import prepare, server, tool
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+DOCUMENTS = (
+    server("b-live"),
+    server("a-live"),
+    server("crawled", provenance=Provenance.CRAWLED),
+    server("other", source="elsewhere"),
+    server("small", "one", tool("silent", None)),
+)
+
+
+async def _import(
+    database: Database, documents: Sequence[ServerDocument], now: datetime = NOON
+) -> None:
+    await import_documents(database, documents, prepare=prepare, now=lambda: now)
+
+
+@pytest.mark.parametrize(
+    ("where", "keys"),
+    [
+        (None, ["a-live", "b-live", "crawled", "other"]),
+        (ServerFilter(provenance="crawled"), ["crawled"]),
+        (ServerFilter(source="elsewhere"), ["other"]),
+        (ServerFilter(status="rejected"), ["small"]),
+        (ServerFilter(status=None, reason="too_few_tools"), ["small"]),
+        (ServerFilter(status=None), ["a-live", "b-live", "crawled", "other", "small"]),
+        (ServerFilter(language="en", source="elsewhere"), ["other"]),
+        (ServerFilter(language="zh"), []),
+        (ServerFilter(domain="weather"), []),
+        (ServerFilter(changed_since=NOON), ["a-live", "b-live", "crawled", "other"]),
+        (ServerFilter(changed_since=NOON + timedelta(seconds=1)), []),
+    ],
+)
+async def test_a_filter_finds_the_servers_that_it_means_in_the_order_of_their_names(
+    database: Database, where: ServerFilter | None, keys: list[str]
+) -> None:
+    await _import(database, DOCUMENTS)
+    listed = await database.read(partial(list_servers, where=where))
+    assert [s.key for s in listed] == keys
+    assert await database.read(partial(count_servers, where=where)) == len(keys)
+
+
+async def test_a_list_is_read_in_parts(database: Database) -> None:
+    await _import(database, DOCUMENTS)
+    first = await database.read(partial(list_servers, limit=3))
+    rest = await database.read(partial(list_servers, after=first[-1].name, limit=3))
+    assert [[s.key for s in part] for part in (first, rest)] == [
+        ["a-live", "b-live", "crawled"],
+        ["other"],
+    ]
+
+
+async def test_servers_are_loaded_in_the_order_they_are_asked_for(database: Database) -> None:
+    await _import(database, DOCUMENTS)
+    names = ["other", "none-of-this-name", "a-live"]
+    loaded = await database.read(partial(load_servers, names=names))
+    assert [s.name for s in loaded] == ["other", "a-live"]
+
+
+async def test_more_servers_than_a_statement_names_are_loaded(database: Database) -> None:
+    await _import(database, [server(f"server{i:04}") for i in range(1100)])
+    listed = await database.read(list_servers)
+    assert [s.name for s in listed] == [f"server{i:04}" for i in range(1100)]
+    assert all(len(s.specs) == 3 for s in listed)
+
+
+async def test_a_name_that_there_is_not_names_the_closest(database: Database) -> None:
+    await _import(database, DOCUMENTS)
+    with pytest.raises(UnknownNameError, match="no server is named 'a-life'; did you mean a-live"):
+        await database.read(partial(find_server, name="a-life"))
+
+
+async def test_live_servers_are_published_and_crawled_ones_on_request(database: Database) -> None:
+    await _import(database, DOCUMENTS)
+    published = await database.read(load_published)
+    assert published.version == 1
+    assert [s.name for s in published.servers] == ["a-live", "b-live", "other"]
+    with_crawled = await database.read(partial(load_published, crawled=True))
+    assert [s.name for s in with_crawled.servers] == ["a-live", "b-live", "crawled", "other"]
