@@ -2,28 +2,45 @@
 
     python asked_items.py OPTIONS_AS_JSON
 
-Prints the run's table as one JSON line, also where a signal stops it (exit code 130).
+Prints the run's table and its processor time as one JSON line, also where a signal stops it (exit code 130).
 """
 
 import json
-import resource
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
-from typing import Self
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Self, cast
 
 import anyio
+from anyio.abc import ByteReceiveStream, Process
 from pydantic import BaseModel, ConfigDict
+from sqlalchemy import func, select
 
 from astra_mcp.listening import run_until_stopped
 from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import Model, open_model
 from astra_mcp.llm.prompt import Prompt
-from astra_mcp.pipeline import Item, Made, Progress, StageLimits, Tally, YieldTable, run_pipeline
+from astra_mcp.pipeline import (
+    Item,
+    Made,
+    Outcome,
+    Progress,
+    StageLimits,
+    Tally,
+    YieldTable,
+    run_pipeline,
+)
 from registry.completions import DatabaseCompletionCache
 from registry.database import open_database
 from registry.items import DatabaseItemStore
+from registry.tables import CompletionRow, table_of
+
+from completions_process import variables
+
+__all__ = ["STAGE", "Asked", "AskingStage", "Square", "items", "open_program", "read_table"]
 
 STAGE = "ask"
 _STOPPED = 130
@@ -98,6 +115,19 @@ class Asked(BaseModel):
                 self.run, stages, items(self.num_items), store, limits=limits, hear=hear
             )
 
+    async def outcomes(self) -> list[Outcome]:
+        """What the database holds of the run."""
+        async with open_database(self.database) as database:
+            store = DatabaseItemStore(database)
+            found = [await store.find(self.run, STAGE, item.id) for item in items(self.num_items)]
+        return [outcome for outcome in found if outcome is not None]
+
+    async def num_cached(self) -> int:
+        """How many answers of the model the database holds."""
+        counting = select(func.count()).select_from(table_of(CompletionRow))
+        async with open_database(self.database) as database:
+            return await database.read(lambda session: session.execute(counting).scalar_one())
+
     def but(self, **changes: object) -> Self:
         """The same run with other options."""
         return self.model_validate({**self.model_dump(), **changes})
@@ -106,6 +136,28 @@ class Asked(BaseModel):
 def items(num_items: int) -> Sequence[Item]:
     """Items ``item-00000``, ``item-00001`` and so on."""
     return [Item(id=f"item-{n:05}", value={"number": n}) for n in range(num_items)]
+
+
+@asynccontextmanager
+async def open_program(asked: Asked) -> AsyncGenerator[Process]:
+    """Play a run in a process of its own."""
+    async with await anyio.open_process(
+        [sys.executable, "-P", __file__, asked.model_dump_json()],
+        env=variables(),
+        stdin=subprocess.DEVNULL,
+        stderr=None,
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+
+async def read_table(process: Process) -> dict[str, Any]:
+    """What the process prints in the end."""
+    printed = cast("ByteReceiveStream", process.stdout)
+    return json.loads(b"".join([piece async for piece in printed]))
 
 
 def _question(item: Item) -> Prompt:
@@ -120,9 +172,9 @@ async def _main() -> int:
     async def play() -> None:
         await asked.play(tally.hear)
 
+    began = time.process_time()
     stopped_by = await run_until_stopped(play)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    table = {**tally.table().as_json(), "cpu_seconds": used.ru_utime + used.ru_stime}
+    table = {**tally.table().as_json(), "cpu_seconds": time.process_time() - began}
     sys.stdout.write(json.dumps(table) + "\n")
     return 0 if stopped_by is None else _STOPPED
 

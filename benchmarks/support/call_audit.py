@@ -9,7 +9,7 @@ from astra_mcp.pipeline import ItemStatus, Outcome
 
 from square_model import name_asked
 
-__all__ = ["Accounts", "audit", "by_item"]
+__all__ = ["Account", "Accounts", "asked_again", "audit", "by_item"]
 
 _SENT_AGAIN = (
     FaultKind.RATE_LIMITED,
@@ -72,6 +72,11 @@ def audit(accounts: Accounts, outcomes: Iterable[Outcome]) -> list[str]:
         faults = ["was never asked for"] if account is None else _disagreements(account, outcome)
         found += [f"{outcome.item} {fault}" for fault in faults]
     return found
+
+
+def asked_again(before: Accounts, after: Accounts) -> set[str]:
+    """Name the items of which a server heard between two looks at its accounts."""
+    return {name for name, account in after.items() if account != before.get(name)}
 
 
 def _disagreements(account: Account, outcome: Outcome) -> Iterator[str]:

@@ -1,8 +1,12 @@
 """A scripted model that is asked for squares: the policy of a completions server."""
 
+import anyio
+
 from astra_mcp.completions import Answer, CompletionRequest
 
-__all__ = ["answer", "name_asked"]
+__all__ = ["answer", "answer_in_time", "name_asked"]
+
+_SECONDS = 0.5
 
 
 def name_asked(text: str) -> str:
@@ -15,3 +19,9 @@ def answer(request: CompletionRequest) -> Answer:
     name = name_asked(request.text)
     square = int(name.removeprefix("item-")) ** 2
     return Answer(content={"item": name, "square": square}, completion_tokens=1)
+
+
+async def answer_in_time(request: CompletionRequest) -> Answer:
+    """Answer like a model that thinks, so that calls pile up."""
+    await anyio.sleep(_SECONDS)
+    return answer(request)
