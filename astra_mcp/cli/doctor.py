@@ -7,19 +7,20 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 
 import anyio
 import typer
 from rich.table import Table
 
+from astra_mcp.cli.checks import Check, State
 from astra_mcp.cli.compose import load_published
 from astra_mcp.cli.config import Settings, load_settings
 from astra_mcp.cli.console import ExitCode, out, print_json
 from astra_mcp.cli.listening import bind
+from astra_mcp.cli.service_checks import check_models, check_registry
 from astra_mcp.errors import AstraError, ConfigError, PortInUseError, SandboxError
 from astra_mcp.sandbox import (
     Returned,
@@ -31,7 +32,7 @@ from astra_mcp.sandbox import (
 from gateway.presence import find_gateway
 from servers.deployed.config import Entry, read_entries
 
-__all__ = ["Check", "State", "doctor", "examine"]
+__all__ = ["doctor", "examine"]
 
 EPISODES = 1_000
 """Live episodes that a machine should carry."""
@@ -41,26 +42,6 @@ OTHER_FILES = 256
 EPISODE_BYTES = 4 << 20
 PROBE_SECONDS = 30.0
 _SUPPORTED = ((3, 11), (3, 12))
-
-
-class State(StrEnum):
-    """How a check came out."""
-
-    OK = "ok"
-    WARNING = "warning"
-    """Works, with less than there could be."""
-    MISSING = "missing"
-    """Required, and not there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One thing that was looked at."""
-
-    name: str
-    state: State
-    detail: str
-    remedy: str = ""
 
 
 def doctor(*, as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
@@ -97,7 +78,8 @@ def examine() -> Iterator[Check]:
     yield _gateway(settings)
     yield from _files()
     yield from _memory()
-    yield _model(settings)
+    yield check_registry(settings)
+    yield from check_models(settings)
 
 
 def _python() -> Check:
@@ -305,16 +287,6 @@ def _memory() -> Iterator[Check]:
         detail=f"{available / 2**30:.1f} GiB available; {EPISODES} live episodes take up to "
         f"{needed / 2**30:.1f} GiB",
         remedy="" if is_enough else "run fewer episodes at once, or close other programs",
-    )
-
-
-def _model(settings: Settings) -> Check:
-    url = settings.models.agent.base_url
-    return Check(
-        name="model endpoint",
-        state=State.OK if url else State.WARNING,
-        detail=url or "none is configured; oracle, noop, random and probe work without",
-        remedy="" if url else "for `rollout --agent MODEL`, set ASTRA_MCP_MODELS__AGENT__BASE_URL",
     )
 
 

@@ -4,7 +4,11 @@ import json
 import socket
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import anyio
@@ -179,3 +183,54 @@ async def test_trusted_and_bundled_code_runs_there_with_a_notice(
             result = await client.call_tool(tools[0].name, arguments)
     assert not result.is_error
     assert "unsandboxed" in errors.read_text()
+
+
+def test_the_registry_and_the_endpoints_of_models_are_looked_for(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    nowhere = f"http://127.0.0.1:{port}/v1"
+    environment |= {
+        "ASTRA_MCP_REGISTRY__URL": f"postgresql://ann:secret-word@127.0.0.1:{port}/tools",
+        "ASTRA_MCP_MODELS__JUDGE__BASE_URL": nowhere,
+        "ASTRA_MCP_MODELS__JUDGE__MODEL": "small",
+        "ASTRA_MCP_MODELS__JUDGE__API_KEY": "secret-key",
+    }
+    code, checks = examined(environment)
+    assert code == 1
+    assert checks["registry"]["state"] == "missing"
+    assert checks["model endpoint: judge"]["detail"].startswith(f"small at {nowhere}: cannot be")
+    assert "secret" not in json.dumps(checks)
+    assert not (tmp_path / "home").exists()
+
+
+def test_an_endpoint_that_answers_is_said_to(environment: dict[str, str]) -> None:
+    with running_endpoint() as url:
+        environment |= {"ASTRA_MCP_MODELS__AGENT__BASE_URL": url}
+        _, checks = examined(environment)
+    assert checks["model endpoint: agent"]["state"] == "ok"
+    assert checks["registry"]["detail"].endswith("(made at the first import)")
+
+
+@contextmanager
+def running_endpoint() -> Generator[str]:
+    """Answer requests for models, like any compatible endpoint."""
+
+    class Models(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/v1/models" else 404)
+            self.end_headers()
+            self.wfile.write(b'{"object": "list", "data": []}')
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Models) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/v1"
+        finally:
+            server.shutdown()
+            thread.join()
