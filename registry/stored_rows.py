@@ -26,7 +26,7 @@ def server_row(server: PreparedServer, rejection: Rejection | None) -> dict[str,
         "domain_by": None if server.domain is None else "label",
         "language": server.language,
         "provenance": document.provenance,
-        "origin": document.origin,
+        "origin": _storable(document.origin),
         "document_hash": server.document_hash,
         "tools_hash": server.tools_hash,
         **verdict(rejection),
@@ -91,15 +91,20 @@ def of_tools(rejection: Rejection | None) -> Rejection | None:
 
 
 def _raw(tool: PreparedTool) -> JsonObject | None:
-    """The document of a tool that could not be converted, as JSON that every program reads."""
+    """The document of a tool that could not be converted."""
     if tool.spec is not None:
         return None
     document: ToolDocument = tool.document
-    found = {
+    found: JsonObject = {
         "name": document.name,
         "description": document.description,
         "input_schema": document.input_schema,
         "output_schema": document.output_schema,
         **document.extra,
     }
-    return json.loads(json.dumps(found), parse_constant=str)
+    return _storable(found)
+
+
+def _storable(value: JsonObject) -> JsonObject:
+    """Copy a value whose numbers may be none that JSON has, such as those that YAML writes as ``.nan``."""
+    return json.loads(json.dumps(value), parse_constant=str)

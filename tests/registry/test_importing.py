@@ -11,12 +11,15 @@ from sqlmodel import col
 
 from registry.database import Database
 from registry.documents import DocumentFault, Provenance, ServerDocument, ToolDocument
+from registry.importers.toucan import read as read_toucan
 from registry.importing import ImportProgress, ImportReport, import_documents
+from registry.preparation import PreparedServer, prepare_server
 from registry.servers import ServerFilter, StoredServer, find_server, list_servers
 from registry.tables import ToolRow
 from registry.version import catalog_version
 
 from plain_documents import prepare, server, tool
+from real_documents import TOUCAN, real_data
 from registry_dumps import dump
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -290,6 +293,21 @@ async def test_texts_of_any_characters_are_stored(database: Database, text: str)
     assert (found.labels, found.origin) == ((text,), {"url": text})
 
 
+async def test_numbers_that_are_none_of_json_are_stored_as_texts(database: Database) -> None:
+    prepared = prepare(
+        server("a", *"bcd", ToolDocument(name="e", description="E.", input_schema=0))
+    )
+    odd = replace(prepared.tools[3].document, input_schema=[float("nan"), float("-inf")])
+    document = replace(prepared.document, origin={"stars": float("inf")})
+    tools = (*prepared.tools[:3], replace(prepared.tools[3], document=odd))
+    prepared = replace(prepared, document=document, tools=tools)
+    await import_documents(database, [document], prepare=lambda _: prepared)
+    found = await _find(database, "a")
+    assert found.origin == {"stars": "Infinity"}
+    assert found.tools[3].document is not None
+    assert found.tools[3].document["input_schema"] == ["NaN", "-Infinity"]
+
+
 async def test_more_documents_than_a_batch_holds_are_told_batch_by_batch(
     database: Database,
 ) -> None:
@@ -305,3 +323,33 @@ async def test_an_empty_file_imports_nothing(database: Database) -> None:
     report = await _import(database, [])
     assert report.servers.imported == 0
     assert await database.read(catalog_version) == 0
+
+
+async def test_real_documents_add_up_and_change_nothing_when_they_are_imported_again(
+    database: Database,
+) -> None:
+    path = real_data(TOUCAN)
+
+    async def import_all() -> ImportReport:
+        return await import_documents(database, read_toucan(path), prepare=_prepare_once)
+
+    report = await import_all()
+    before = await database.read(dump)
+    assert report.servers.imported == report.added == len(before["server"]) == 1482
+    assert report.tools.imported == len(before["server_tool"]) == 4034 + 8311
+    kept = [row["tools_hash"] for row in before["server"] if row["status"] == "kept"]
+    assert len(kept) == len(set(kept)) == report.servers.kept > 0
+    assert report.errors == ()
+    again = await import_all()
+    assert await database.read(dump) == before
+    assert (again.servers, again.tools, again.unchanged) == (report.servers, report.tools, 1482)
+
+
+_prepared: dict[str, PreparedServer] = {}
+
+
+def _prepare_once(document: ServerDocument) -> PreparedServer:
+    """Prepare each of the real documents once for all imports; it takes seconds."""
+    if document.key not in _prepared:
+        _prepared[document.key] = prepare_server(document)
+    return _prepared[document.key]
