@@ -85,9 +85,17 @@ class Keywords:
                 self._notes.changed(f"{place}.{keyword}", "left out, its dialect ignores it")
         self._read_optional(schema, node, place)
         if self._notes.num_widened > num_widened:
-            self._drop_unevaluated(schema, place)
+            self.drop_unevaluated(schema, place)
         mend(schema, place, self._notes)
         return schema
+
+    def drop_unevaluated(self, schema: Schema, place: str) -> None:
+        """Drop what depends on all that others looked at, where they look at less now."""
+        for keyword in ("unevaluatedItems", "unevaluatedProperties"):
+            if keyword in schema:
+                del schema[keyword]
+                fault = "left out, what it leaves over cannot be said exactly"
+                self._notes.widened(f"{place}.{keyword}", fault)
 
     def _object(self, node: JsonValue, place: str) -> Schema:
         """Translate where some providers take objects alone."""
@@ -279,11 +287,3 @@ class Keywords:
         if not isinstance(value, dict):
             raise NotConvertibleError(within, f"must be an object, and is {json_type(value)}")
         return {name: self._object(part, f"{within}.{name}") for name, part in value.items()}
-
-    def _drop_unevaluated(self, schema: Schema, place: str) -> None:
-        """Drop what depends on all that others looked at, where they look at less now."""
-        for keyword in ("unevaluatedItems", "unevaluatedProperties"):
-            if keyword in schema:
-                del schema[keyword]
-                fault = "left out, what it leaves over cannot be said exactly"
-                self._notes.widened(f"{place}.{keyword}", fault)

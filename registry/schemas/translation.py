@@ -25,7 +25,7 @@ _REFERENCE_DEPTHS = (_MAX_DEPTH, 4, 2, 1)
 
 
 class _TooLargeError(NotConvertibleError):
-    """The schema has too many parts."""
+    """The schema has too many parts, or too many levels of them."""
 
 
 def translate(root: JsonObject, place: str, notes: Notes) -> Schema | bool:
@@ -82,7 +82,7 @@ class _Translation:
         if self._num_schemas > _MAX_SCHEMAS:
             raise _TooLargeError(place, f"has more than {_MAX_SCHEMAS} parts")
         if len(self._around) >= _MAX_DEPTH:
-            raise NotConvertibleError(place, f"is nested more than {_MAX_DEPTH} levels deep")
+            raise _TooLargeError(place, f"is nested more than {_MAX_DEPTH} levels deep")
         self._around.append((node, place))
         reference = self._reference(node, place)
         schema = (
@@ -123,6 +123,7 @@ class _Translation:
             outer is not None or self._num_references >= self._max_references
         ):
             return {**self._cut(target, reference, place, outer), **annotations}
+        num_widened = self._notes.num_widened
         self._num_references += 1
         inlined = self._schema(target, place)
         self._num_references -= 1
@@ -131,7 +132,10 @@ class _Translation:
             if isinstance(inlined, dict):
                 return {**inlined, **annotations}
             return annotations if inlined else {"not": {}, **annotations}
-        return {"allOf": [inlined, self._keywords.written(constraints, place)], **annotations}
+        own = self._keywords.written(constraints, place)
+        if self._notes.num_widened > num_widened:
+            self._keywords.drop_unevaluated(own, place)
+        return {**own, "allOf": [inlined, *own.get("allOf", ())], **annotations}
 
     def _beside_reference(self, node: JsonObject, place: str) -> JsonObject:
         """What stands beside a reference and counts; until draft-07 constraints do not."""

@@ -1,0 +1,402 @@
+"""How schemas of any dialect become one: references, limits, roots, wrappings, types."""
+
+from typing import Any
+
+import pytest
+
+from astra_mcp.schemas import compile_schema
+from registry.documents import Rejection, ToolDocument, ToolReason
+from registry.normalisation import NormalTool, normalise_tool, tool_hash
+
+
+def normal(schema: Any, **members: Any) -> NormalTool:
+    found = normalise_tool(
+        ToolDocument(name="find", description="Find it there", input_schema=schema, **members)
+    )
+    assert isinstance(found, NormalTool), found
+    compile_schema(found.spec.input_schema)
+    return found
+
+
+def rejected(schema: Any) -> str:
+    found = normalise_tool(
+        ToolDocument(name="find", description="Find it there", input_schema=schema)
+    )
+    assert isinstance(found, Rejection)
+    assert found.reason is ToolReason.NOT_CONVERTIBLE
+    return found.detail
+
+
+def of(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def property_a(schema: Any, **beside: Any) -> Any:
+    """What becomes of a schema as that of a property."""
+    return normal({**of(a=schema), **beside}).spec.input_schema["properties"]["a"]
+
+
+# References
+
+
+@pytest.mark.parametrize(
+    ("reference", "beside"),
+    [
+        ("#/definitions/T", {"definitions": {"T": {"type": "integer"}}}),
+        ("#/$defs/a~1b%20~0c", {"$defs": {"a/b ~c": {"type": "integer"}}}),
+        ("#/anyOf/0/then", {"anyOf": [{"then": {"type": "integer"}}]}),
+        ("#/components/schemas/T", {"components": {"schemas": {"T": {"type": "integer"}}}}),
+        ("#t", {"$defs": {"T": {"$anchor": "t", "type": "integer"}}}),
+        ("#t", {"definitions": {"T": {"$id": "#t", "type": "integer"}}}),
+        ("https://x.example/t", {"$defs": {"T": {"$id": "https://x.example/t", "type": "integer"}}}),
+        (
+            "t#/$defs/U",
+            {"$id": "https://x.example/s", "$defs": {"T": {"$id": "t", "$defs": {"U": {"type": "integer"}}}}},
+        ),
+        ("https://x.example/s#/$defs/T", {"$id": "https://x.example/s", "$defs": {"T": {"type": "integer"}}}),
+    ],
+)  # fmt: skip
+def test_a_reference_is_replaced_by_what_it_names(reference: str, beside: dict[str, Any]) -> None:
+    tool = normal({**of(a={"$ref": reference}), **beside})
+
+    assert tool.spec.input_schema["properties"]["a"] == {"type": "integer"}
+    assert not any("components" in note for note in tool.notes)
+
+
+def test_references_within_a_part_with_an_id_of_its_own_start_there() -> None:
+    inner = {
+        "$id": "https://x.example/inner",
+        "$defs": {"T": {"type": "boolean"}},
+        "properties": {"b": {"$ref": "#/$defs/T"}},
+    }
+    schema = {**of(a=inner), "$defs": {"T": {"type": "string"}}}
+
+    assert property_a(inner, **{"$defs": {"T": {"type": "string"}}}) == {
+        "properties": {"b": {"type": "boolean"}}
+    }
+    assert normal(schema).notes == ()
+
+
+def test_what_is_said_beside_a_reference_is_kept() -> None:
+    defs = {"$defs": {"T": {"type": "string", "description": "any"}}}
+
+    assert property_a({"$ref": "#/$defs/T", "description": "this", "default": "x"}, **defs) == {
+        "type": "string",
+        "description": "this",
+        "default": "x",
+    }
+    assert property_a({"$ref": "#/$defs/T", "maxLength": 3}, **defs) == {
+        "maxLength": 3,
+        "allOf": [{"type": "string", "description": "any"}],
+    }
+
+
+def test_constraints_beside_a_reference_do_not_count_where_the_dialect_ignores_them() -> None:
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "definitions": {"T": {"type": "string"}},
+        **of(a={"$ref": "#/definitions/T", "maxLength": 3}),
+    }
+    tool = normal(schema)
+
+    assert tool.spec.input_schema["properties"]["a"] == {"type": "string"}
+    assert "'maxLength' beside $ref" in tool.notes[0]
+
+
+@pytest.mark.parametrize(
+    "reference", ["https://x.example/other.json", "other.json", "#nowhere", "//["]
+)
+def test_a_reference_out_of_the_document_rejects_the_tool(reference: str) -> None:
+    assert rejected(of(a={"$ref": reference})).startswith("input_schema.properties.a.$ref")
+
+
+def test_references_that_name_nothing_but_each_other_reject_the_tool() -> None:
+    defs = {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}
+
+    assert "itself alone" in rejected({**of(x={"$ref": "#/$defs/a"}), "$defs": defs})
+
+
+def test_a_schema_that_holds_itself_at_the_root_is_cut_at_its_first_return() -> None:
+    schema = {**of(name={"type": "string"}, parent={"$ref": "#"}), "additionalProperties": False}
+    tool = normal(schema)
+
+    assert tool.spec.input_schema["properties"]["parent"] == {
+        "type": "object",
+        "description": "(of the same form as all)",
+    }
+    assert tool.notes == (
+        "input_schema.properties.parent: '#' is not written out here, it contains itself",
+    )
+
+
+def test_many_types_that_name_each_other_are_cut_where_they_would_fill_the_context() -> None:
+    names = [f"T{n}" for n in range(12)]
+    defs = {name: of(**{other: {"$ref": f"#/$defs/{other}"} for other in names}) for name in names}
+    tool = normal({**of(start={"$ref": "#/$defs/T0"}), "$defs": defs})
+
+    assert any("the whole grows too large" in note for note in tool.notes)
+    assert len(tool.notes) <= 41
+
+
+def test_a_schema_of_too_many_parts_is_rejected() -> None:
+    assert "more than 4000 parts" in rejected(of(**{f"p{n}": {} for n in range(5000)}))
+
+
+def test_doubling_references_never_blow_up() -> None:
+    defs = {
+        f"d{n}": of(l={"$ref": f"#/$defs/d{n + 1}"}, r={"$ref": f"#/$defs/d{n + 1}"})
+        for n in range(30)
+    }
+    defs["d30"] = {"type": "string"}
+
+    assert any(
+        "too large" in note
+        for note in normal({**of(a={"$ref": "#/$defs/d0"}), "$defs": defs}).notes
+    )
+
+
+def test_a_schema_nested_too_deeply_is_rejected() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(600):
+        schema = of(a=schema)
+
+    assert "levels deep" in rejected(schema)
+
+
+def test_a_cut_under_a_negation_drops_the_negation() -> None:
+    node = of(child={"not": {"$ref": "#/$defs/N"}})
+    tool = normal({**of(a={"$ref": "#/$defs/N"}), "$defs": {"N": node}})
+
+    assert tool.spec.input_schema["properties"]["a"] == of(child={})
+    assert any(".not: left out" in note for note in tool.notes)
+
+
+# Dialects and types
+
+
+@pytest.mark.parametrize(
+    ("found", "written"),
+    [
+        ({"type": "dict"}, {"type": "object"}),
+        ({"type": "tuple"}, {"type": "array", "items": {}}),
+        ({"type": "List[str]"}, {"type": "array", "items": {}}),
+        ({"type": "Optional[int]"}, {"type": ["integer", "null"]}),
+        ({"type": "str | None"}, {"type": ["string", "null"]}),
+        ({"type": "STRING"}, {"type": "string"}),
+        ({"type": "DATE (YYYY-MM-DD)"}, {"type": "string"}),
+        ({"type": "str, optional"}, {"type": "string"}),
+        ({"type": "Any"}, {}),
+        ({"type": None}, {}),
+        ({"type": []}, {}),
+        ({"type": ["number", "integer"]}, {"type": "number"}),
+        ({"type": ["string"]}, {"type": "string"}),
+    ],
+)
+def test_types_of_programming_languages_are_read(
+    found: dict[str, Any], written: dict[str, Any]
+) -> None:
+    assert property_a(found) == written
+
+
+@pytest.mark.parametrize("kind", ["quux", 7, ["string", {"type": "null"}], {"type": "string"}])
+def test_a_type_that_is_none_rejects_the_tool(kind: Any) -> None:
+    assert rejected(of(a={"type": kind})).startswith("input_schema.properties.a.type")
+
+
+@pytest.mark.parametrize(
+    ("found", "written"),
+    [
+        ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
+        ({"enum": ["x"], "nullable": True}, {"anyOf": [{"enum": ["x"]}, {"type": "null"}]}),
+        (
+            {"type": "string", "enum": ["x"], "nullable": True, "default": None},
+            {"type": ["string", "null"], "enum": ["x", None], "default": None},
+        ),
+        ({"type": "string", "nullable": False, "example": "x"}, {"type": "string", "examples": ["x"]}),
+        (
+            {"type": "number", "maximum": 5, "exclusiveMaximum": True},
+            {"type": "number", "exclusiveMaximum": 5},
+        ),
+    ],
+)  # fmt: skip
+def test_keywords_of_openapi_are_translated(found: dict[str, Any], written: dict[str, Any]) -> None:
+    assert property_a(found) == written
+
+
+def test_what_properties_ask_of_each_other_is_translated_from_older_dialects_only() -> None:
+    schema = {**of(a={}, b={}), "dependencies": {"a": ["b"]}}
+    old = normal({**schema, "$schema": "http://json-schema.org/draft-07/schema"})
+    new = normal(schema)
+
+    assert old.spec.input_schema["dependentRequired"] == {"a": ["b"]}
+    assert new.spec.input_schema == of(a={}, b={})
+    assert new.notes == ("input_schema.dependencies: left out, its dialect ignores it",)
+
+
+def test_keywords_that_a_declared_dialect_does_not_have_are_left_out() -> None:
+    tool = normal(
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            **of(a={"type": "array", "prefixItems": [{"type": "string"}]}),
+        }
+    )
+
+    assert tool.spec.input_schema["properties"]["a"] == {"type": "array", "items": {}}
+
+
+@pytest.mark.parametrize(
+    ("keyword", "value"),
+    [("minLength", "3"), ("minLength", -1), ("maximum", None), ("multipleOf", 0), ("pattern", 5),
+     ("uniqueItems", "yes"), ("enum", "a,b"), ("additionalProperties", "no"), ("anyOf", [])],
+)  # fmt: skip
+def test_a_constraint_that_says_nothing_readable_is_dropped_and_noted(
+    keyword: str, value: Any
+) -> None:
+    tool = normal(of(a={"type": "string", keyword: value}))
+
+    assert tool.spec.input_schema == of(a={"type": "string"})
+    assert tool.notes[0].startswith(f"input_schema.properties.a.{keyword}")
+
+
+@pytest.mark.parametrize(
+    ("keyword", "value"),
+    [
+        ("properties", [1]),
+        ("anyOf", {"type": "string"}),
+        ("not", 3),
+        ("patternProperties", "x"),
+        ("items", 1),
+    ],
+)
+def test_a_structure_that_cannot_be_read_rejects_the_tool(keyword: str, value: Any) -> None:
+    assert rejected(of(a={keyword: value})).startswith(f"input_schema.properties.a.{keyword}")
+
+
+def test_values_that_cannot_be_written_everywhere_reject_the_tool() -> None:
+    for value in ("\ud800", "a\0", 2**70, float("nan")):
+        assert rejected(of(a={"enum": [value]})).startswith("input_schema.properties.a.enum[0]")
+
+
+# Roots and wrappings
+
+
+def test_alternatives_at_the_root_are_merged_into_what_any_of_them_takes() -> None:
+    by_name = {
+        **of(name={"type": "string"}, limit={"type": "integer"}),
+        "required": ["name", "limit"],
+    }
+    by_id = {**of(id={"type": "integer"}, limit={"type": "string"}), "required": ["id", "limit"]}
+    tool = normal({"anyOf": [by_name, by_id, {"type": "null"}]})
+
+    assert tool.spec.input_schema == {
+        **of(
+            name={"type": "string"},
+            limit={"anyOf": [{"type": "integer"}, {"type": "string"}]},
+            id={"type": "integer"},
+        ),
+        "required": ["limit"],
+    }
+
+
+def test_all_parts_of_a_root_are_asked_together() -> None:
+    closed = {**of(b={"type": "string"}), "required": ["b"], "additionalProperties": False}
+    tool = normal({**of(a={"type": "string"}), "required": ["a"], "allOf": [closed, True]})
+
+    assert tool.spec.input_schema == {
+        **of(a={"type": "string"}, b={"type": "string"}),
+        "required": ["a", "b"],
+        "additionalProperties": False,
+    }
+
+
+def test_conditions_at_the_root_keep_the_names_that_they_mention() -> None:
+    tool = normal(
+        {
+            **of(kind={"enum": ["x", "y"]}),
+            "if": {"properties": {"kind": {"const": "x"}, "mode": {"const": 1}}},
+            "then": {**of(size={"type": "integer"}), "required": ["size"]},
+            "enum": [{}],
+        }
+    )
+
+    assert tool.spec.input_schema == of(
+        kind={"enum": ["x", "y"]}, size={"type": "integer"}, mode={}
+    )
+    assert {note.split(":")[0] for note in tool.notes} == {"input_schema.if", "input_schema.enum"}
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        {"type": "function", "function": {"name": "f", "parameters": of(a={"type": "string"})}},
+        {"name": "f", "parameters": of(a={"type": "string"})},
+        {"json": of(a={"type": "string"})},
+        {"inputSchema": {"json": of(a={"type": "string"})}},
+        {"a": {"type": "string"}},
+        {"properties": {"a": "str"}},
+        {"type": ["object", "null"], "properties": {"a": {"type": "string"}}},
+    ],
+)
+def test_a_schema_is_found_in_what_was_given_for_it(wrapped: dict[str, Any]) -> None:
+    assert normal(wrapped).spec.input_schema == of(a={"type": "string"})
+
+
+@pytest.mark.parametrize("schema", [None, True, {}, {"type": "object", "properties": None}])
+def test_a_tool_without_a_schema_takes_no_arguments(schema: Any) -> None:
+    assert normal(schema).spec.input_schema == of()
+
+
+@pytest.mark.parametrize(
+    "schema", [False, "object", 3, [], {"type": "array", "items": {}}, {"not": {}}]
+)
+def test_a_schema_of_no_object_rejects_the_tool(schema: Any) -> None:
+    assert rejected(schema).startswith("input_schema")
+
+
+# The tool as a whole
+
+
+@pytest.mark.parametrize("name", ["", "   "])
+def test_an_entry_without_a_name_is_rejected(name: str) -> None:
+    found = normalise_tool(ToolDocument(name=name, description="d", input_schema=None))
+
+    assert isinstance(found, Rejection)
+    assert found.detail.startswith("name")
+
+
+def test_a_name_that_cannot_be_written_gets_digits_that_tell_it_from_others() -> None:
+    found = [
+        normalise_tool(ToolDocument(name=name, description="d", input_schema=None))
+        for name in ("查询", "搜索", "🚆")
+    ]
+    names = [tool.spec.name for tool in found if isinstance(tool, NormalTool)]
+
+    assert len(set(names)) == 3
+    assert all(name.startswith("tool_") for name in names)
+
+
+def test_a_schema_of_results_is_kept_where_results_are_objects() -> None:
+    kept = normal(None, output_schema={"allOf": [of(a={"type": "str"}), of(b={})]})
+    dropped = normal(None, output_schema={"type": "array", "items": {}})
+
+    assert kept.spec.output_schema == of(a={"type": "string"}, b={})
+    assert dropped.spec.output_schema is None
+    assert dropped.notes == ("output_schema: left out: output_schema: must be that of an object",)
+
+
+def test_equal_tools_have_equal_hashes_whatever_the_order_of_their_members() -> None:
+    one = normal({"type": "object", "properties": {"a": {"type": "string", "title": "A"}}})
+    other = normal({"properties": {"a": {"title": "A", "type": "string"}}, "$comment": "aside"})
+    third = normal({"properties": {"a": {"title": "B", "type": "string"}}})
+
+    assert one.hash == other.hash == tool_hash(one.spec)
+    assert one.hash != third.hash
+    assert len(one.hash) == 64
+
+
+def test_the_document_is_not_changed() -> None:
+    schema = {**of(a={"type": "str", "default": None, "enum": ["x", "x"]}), "required": ["b", "b"]}
+    before = repr(schema)
+    normal(schema)
+
+    assert repr(schema) == before
