@@ -19,6 +19,7 @@ from registry.public_url import public_url
 __all__ = [
     "NAMESPACE",
     "PUBLISHER_KEY",
+    "SOURCE",
     "PublishedServer",
     "official_name",
     "official_version",

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from astra_mcp.types import JsonObject, JsonValue
 
-__all__ = ["PartError", "References"]
+__all__ = ["PartError", "References", "definition_name"]
 
 _MAX_HOPS: Final = 50
 _UNNAMED: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -48,7 +48,7 @@ class References:
             )
             raise PartError(f"{place}.$ref", message)
         part: JsonValue = self._document
-        for step in pointer_steps(reference):
+        for step in _pointer_steps(reference):
             if isinstance(part, dict) and step in part:
                 part = part[step]
             elif isinstance(part, list) and step.isdecimal() and int(step) < len(part):
@@ -72,7 +72,7 @@ class References:
         raise PartError(f"{place}.$ref", "leads in a circle")
 
 
-def pointer_steps(reference: str) -> list[str]:
+def _pointer_steps(reference: str) -> list[str]:
     """Split a reference such as ``#/components/schemas/Lease`` into its names."""
     pointer = unquote(reference.removeprefix("#")).removeprefix("/")
     return [s.replace("~1", "/").replace("~0", "~") for s in pointer.split("/")] if pointer else []
@@ -80,6 +80,6 @@ def pointer_steps(reference: str) -> list[str]:
 
 def definition_name(reference: str) -> str:
     """Suggest a name for what a reference names: that of the component, or the last two steps."""
-    steps = pointer_steps(reference)
+    steps = _pointer_steps(reference)
     is_component = len(steps) == 3 and steps[:2] == ["components", "schemas"]
     return _UNNAMED.sub("_", steps[2] if is_component else "_".join(steps[-2:])) or "root"

@@ -117,5 +117,6 @@ FORMAT = Format(
     name=SOURCE,
     summary="a server.json, a folder of them, or a saved page of /v0.1/servers",
     recognises=_recognises,
+    reads_folders=True,
     read=read,
 )

@@ -26,7 +26,7 @@ from yaml.events import (
 from astra_mcp.types import JsonValue
 from registry.documents import DocumentFault
 
-__all__ = ["YamlError", "parse_yaml"]
+__all__ = ["MAX_DEPTH", "YamlError", "parse_yaml"]
 
 MAX_VALUES: Final = 2_000_000
 """In one text, with every alias counted as what it stands for."""
