@@ -1,6 +1,6 @@
 """The API's paths as an ASGI application: draws the fault, asks the policy, accounts for both."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
@@ -54,7 +54,7 @@ class Endpoint:
         self._models = tuple(models)
         self._takes_schemas = takes_schemas
         self._turns: Counter[str] = Counter()
-        self._spoiled: defaultdict[str, list[Reply]] = defaultdict(list)
+        self._spoiled: dict[str, list[Reply]] = {}
         """Answers that a fault kept from the client, by content; the next request gets them."""
         self._paths: dict[tuple[str, str], Callable[[Request], Awaitable[ASGIApp]]] = {
             ("POST", "/v1/chat/completions"): self._complete,
@@ -104,8 +104,8 @@ class Endpoint:
 
     async def _ask(self, request: CompletionRequest, receive: Receive) -> Reply | None:
         """Take the answer that the last request with this content missed, or ask the policy for one."""
-        if self._spoiled[request.id]:
-            return self._spoiled[request.id].pop(0)
+        if missed := self._spoiled.get(request.id):
+            return missed.pop(0)
         self._turns[request.id] += 1
         reply = self._policy(request)
         if not isinstance(reply, Awaitable):
@@ -142,7 +142,7 @@ class Endpoint:
             case Answer():
                 response = answer_response(request, reply, fault)
         if fault is not None and fault is not FaultKind.SLOW:
-            self._spoiled[request.id].append(reply)
+            self._spoiled.setdefault(request.id, []).append(reply)
         self._account_for(account, fault)
         return impair(response, fault, self._faults)
 

@@ -4,11 +4,11 @@ The model layer, the runner and the database of the product, over a real socket.
 are held against the outcomes, item by item.
 """
 
+import itertools
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -19,6 +19,7 @@ from astra_mcp.completions import (
     CompletionsServer,
     FaultKind,
     FaultPlan,
+    Policy,
     open_completions,
 )
 from astra_mcp.pipeline import ItemStatus, Outcome, Progress, Settled
@@ -124,7 +125,7 @@ async def test_a_run_that_is_stopped_keeps_what_it_has_and_the_next_one_does_the
     tmp_path: Path, sign: signal.Signals, code: int
 ) -> None:
     enough = anyio.Event()
-    made = iter(range(NUM_FEW))
+    made = itertools.count()
 
     def count(request: CompletionRequest) -> Answer:
         if next(made) == NUM_FEW // 3:
@@ -160,7 +161,7 @@ def plan(seed: int) -> FaultPlan:
 
 
 @asynccontextmanager
-async def few(folder: Path, policy: Any) -> AsyncGenerator[tuple[CompletionsServer, Asked]]:
+async def few(folder: Path, policy: Policy) -> AsyncGenerator[tuple[CompletionsServer, Asked]]:
     """A server of this process, and a run of few items against it."""
     async with open_completions(policy, faults=plan(seed=1)) as server:
         yield (
