@@ -5,7 +5,7 @@ that was cut off is finished by running it again.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +16,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from astra_mcp.concurrency import map_concurrently
 from astra_mcp.types import JsonObject
 from registry.database import Database
 from registry.documents import DocumentFault, DocumentStream, ServerDocument
@@ -31,6 +32,7 @@ _BATCH_TOOLS = 2000
 """A batch is stored when it holds so many, which bounds its memory and how long others wait for it."""
 _MAX_KEY_CHARACTERS = 512
 """Databases look documents up by their keys, and bound what they can look up."""
+_JUDGED_AT_ONCE = 8
 _COUNTED_AT_ONCE = 500
 
 
@@ -77,6 +79,7 @@ async def import_documents(
     stream: DocumentStream,
     *,
     prepare: Callable[[ServerDocument], PreparedServer],
+    judge: Callable[[PreparedServer], Awaitable[PreparedServer]] | None = None,
     hear: Callable[[ImportProgress], None] = lambda _: None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> ImportReport:
@@ -89,6 +92,7 @@ async def import_documents(
         database: Where to.
         stream: Read lazily, in a thread.
         prepare: Judges a document by itself; called in a thread.
+        judge: Asked about what was prepared, some servers at once; what it raises ends the import.
         hear: Told after each batch.
         now: The time that rows are stamped with.
 
@@ -100,6 +104,8 @@ async def import_documents(
     ids: list[int] = []
     counts: Counter[str] = Counter()
     while batch := await anyio.to_thread.run_sync(reading.next_batch, limiter=limiter):
+        if judge is not None:
+            batch = await map_concurrently(judge, batch, limit=_JUDGED_AT_ONCE)
         stored = await database.write(partial(store_servers, prepared=batch, now=now()))
         ids += stored.ids
         counts.update(added=stored.added, changed=stored.changed, unchanged=stored.unchanged)

@@ -9,8 +9,16 @@ import pytest
 from sqlalchemy import select
 from sqlmodel import col
 
+from astra_mcp.errors import BudgetSpentError
 from registry.database import Database
-from registry.documents import DocumentFault, Provenance, ServerDocument, ToolDocument
+from registry.documents import (
+    DocumentFault,
+    Provenance,
+    Rejection,
+    ServerDocument,
+    ServerReason,
+    ToolDocument,
+)
 from registry.importers.toucan import read as read_toucan
 from registry.importing import ImportProgress, ImportReport, import_documents
 from registry.preparation import PreparedServer, prepare_server
@@ -317,6 +325,31 @@ async def test_more_documents_than_a_batch_holds_are_told_batch_by_batch(
     assert [(p.read, p.added) for p in heard] == [(50, 50), (100, 100), (120, 120), (120, 120)]
     assert report.servers.kept == 120
     assert report.tools.kept == 360
+
+
+async def test_a_judge_is_asked_before_anything_is_stored(database: Database) -> None:
+    async def judge(prepared: PreparedServer) -> PreparedServer:
+        if prepared.document.key == "b":
+            rejection = Rejection(ServerReason.TOO_FEW_TOOLS, "the judge finds them vague")
+            return replace(prepared, rejection=rejection)
+        return prepared
+
+    documents = [server("a"), server("b"), server("c")]
+    report = await import_documents(database, documents, prepare=prepare, judge=judge)
+    assert await _names(database) == ["a", "c"]
+    assert report.servers.rejected == {"too_few_tools": 1}
+
+
+async def test_a_judge_that_gives_up_leaves_the_batches_before(database: Database) -> None:
+    async def judge(prepared: PreparedServer) -> PreparedServer:
+        if prepared.document.key == "server060":
+            raise BudgetSpentError
+        return prepared
+
+    documents = [server(f"server{i:03}") for i in range(70)]
+    with pytest.raises(BudgetSpentError):
+        await import_documents(database, documents, prepare=prepare, judge=judge)
+    assert await _names(database) == [f"server{i:03}" for i in range(50)]
 
 
 async def test_an_empty_file_imports_nothing(database: Database) -> None:
