@@ -7,20 +7,27 @@ that others inherit from stands for any of them, and bytes are a text in Base64.
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue
+from registry.importers.openapi_inheritance import (
+    Inheritance,
+    discriminator_of,
+    is_pinned,
+    mapping_of,
+)
 from registry.importers.openapi_references import PartError, References, definition_name
 
 __all__ = ["Direction", "Schemas", "definition_of"]
 
 MAX_VALUES: Final = 50_000
 """JSON values that the schema of one tool may have, with all that it refers to."""
+MAX_ALL_VALUES: Final = 5_000_000
+"""Of all tools of a document in one direction: each carries what it refers to."""
 
 _OWN_SUFFIX: Final = ".own"
-_COMPONENTS: Final = "#/components/schemas/"
 _DEFINITIONS: Final = "#/$defs/"
 _MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
@@ -50,10 +57,11 @@ class Schemas:
     def __init__(self, document: JsonObject, references: References, direction: Direction) -> None:
         self._references = references
         self._hiding = "readOnly" if direction is Direction.REQUEST else "writeOnly"
-        self._heirs = _heirs(document)
+        self._inheritance = Inheritance(document, references)
         self._names: dict[tuple[str, bool], str] = {}
         self._sources: dict[str, tuple[str, bool, str]] = {}
         self._translated: dict[str, JsonValue] = {}
+        self._all_values = 0
         self._measured: dict[str, tuple[int, tuple[str, ...]]] = {}
 
     def translate(self, schema: JsonValue, place: str) -> JsonValue:
@@ -99,12 +107,15 @@ class Schemas:
             pending += self._measured[name][1]
             if size > MAX_VALUES:
                 raise PartError(place, f"has more than {MAX_VALUES:,} values with all it refers to")
+        self._all_values += size
+        if self._all_values > MAX_ALL_VALUES:
+            raise PartError(place, f"the document has more than {MAX_ALL_VALUES:,} values this way")
         return {**schema, "$defs": found} if found else schema
 
     def _name(self, reference: str, place: str, *, is_ancestor: bool) -> str:
         """Name what a reference means; an ancestor is meant by itself, without its heirs."""
         self._references.find(reference, place)
-        is_ancestor = is_ancestor and self._stands_for_heirs(reference, place)
+        is_ancestor = is_ancestor and self._inheritance.stands_for_heirs(reference, place)
         key = reference, is_ancestor
         if key not in self._names:
             base = definition_name(reference) + (_OWN_SUFFIX if is_ancestor else "")
@@ -119,7 +130,7 @@ class Schemas:
 
     def _define(self, reference: str, place: str, *, is_ancestor: bool) -> JsonValue:
         schema = self._references.find(reference, place)
-        if not is_ancestor and self._stands_for_heirs(reference, place):
+        if not is_ancestor and self._inheritance.stands_for_heirs(reference, place):
             return self._alternatives(reference, place)
         return self._translate(schema, reference, is_ancestor=False, hidden=frozenset())
 
@@ -216,35 +227,12 @@ class Schemas:
         except PartError:
             return None
 
-    def _stands_for_heirs(self, reference: str, place: str) -> bool:
-        schema = self._references.find(reference, place)
-        if not isinstance(schema, dict) or "oneOf" in schema or "anyOf" in schema:
-            return False
-        return _discriminator(schema) is not None and bool(self._named_heirs(reference, schema))
-
-    def _named_heirs(self, reference: str, schema: JsonObject) -> dict[str, list[str]]:
-        """List the schemas that a discriminator chooses among, with the values that choose them."""
-        heirs = _mapping(schema)
-        if heirs or not reference.startswith(_COMPONENTS):
-            return heirs
-        return {heir: [heir.removeprefix(_COMPONENTS)] for heir in self._descendants(reference)}
-
-    def _descendants(self, reference: str) -> list[str]:
-        found: dict[str, None] = {}
-        pending = deque(self._heirs.get(reference, ()))
-        while pending:
-            heir = pending.popleft()
-            if heir not in found and heir != reference:
-                found[heir] = None
-                pending += self._heirs.get(heir, ())
-        return list(found)
-
     def _alternatives(self, reference: str, place: str) -> JsonValue:
         schema = self._references.resolve(self._references.find(reference, place), place)
         texts = {name: schema[name] for name in ("title", "description") if name in schema}
-        name = _discriminator(schema)
+        name = discriminator_of(schema)
         assert name is not None  # noqa: S101 - it would not stand for its heirs otherwise
-        chosen = self._named_heirs(reference, schema).items()
+        chosen = self._inheritance.named_heirs(reference, schema).items()
         branches: list[JsonValue] = [
             self._pinned(heir, name, values, f"{reference}.discriminator")
             for heir, values in chosen
@@ -253,8 +241,8 @@ class Schemas:
 
     def _pin_branches(self, schema: JsonObject, result: JsonObject, place: str) -> None:
         """Say in each alternative which value of the discriminator chooses it."""
-        name = _discriminator(schema)
-        mapping = _mapping(schema)
+        name = discriminator_of(schema)
+        mapping = mapping_of(schema)
         for keyword in ("oneOf", "anyOf"):
             branches, translated = schema.get(keyword), result.get(keyword)
             if name is None or not isinstance(branches, list) or not isinstance(translated, list):
@@ -268,7 +256,7 @@ class Schemas:
 
     def _pinned(self, reference: str, name: str, values: list[str], place: str) -> JsonObject:
         named = self._refer(reference, place, is_ancestor=True)
-        if _is_pinned(self._references.find(reference, place), name, values):
+        if is_pinned(self._references.find(reference, place), name, values):
             return named
         chosen: JsonObject = {"const": values[0]} if len(values) == 1 else {"enum": [*values]}
         pin: JsonObject = {"type": "object", "properties": {name: chosen}, "required": [name]}
@@ -280,54 +268,6 @@ def definition_of(reference: JsonValue) -> str | None:
     if isinstance(reference, str) and reference.startswith(_DEFINITIONS):
         return reference.removeprefix(_DEFINITIONS)
     return None
-
-
-def _heirs(document: JsonObject) -> Mapping[str, list[str]]:
-    """Who inherits from whom, by ``allOf``."""
-    components = document.get("components")
-    schemas = components.get("schemas") if isinstance(components, dict) else None
-    heirs: dict[str, list[str]] = {}
-    for name, schema in schemas.items() if isinstance(schemas, dict) else ():
-        branches = schema.get("allOf") if isinstance(schema, dict) else None
-        for branch in branches if isinstance(branches, list) else ():
-            reference = branch.get("$ref") if isinstance(branch, dict) else None
-            if isinstance(reference, str):
-                heirs.setdefault(reference, []).append(_COMPONENTS + name)
-    return heirs
-
-
-def _discriminator(schema: JsonObject) -> str | None:
-    discriminator = schema.get("discriminator")
-    name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
-    return name if isinstance(name, str) else None
-
-
-def _mapping(schema: JsonObject) -> dict[str, list[str]]:
-    """The values that choose each schema, by its reference; a bare name means a component."""
-    discriminator = schema.get("discriminator")
-    mapping = discriminator.get("mapping") if isinstance(discriminator, dict) else None
-    chosen: dict[str, list[str]] = {}
-    for value, target in mapping.items() if isinstance(mapping, dict) else ():
-        if isinstance(target, str):
-            is_name = "/" not in target and "#" not in target
-            chosen.setdefault(_COMPONENTS + target if is_name else target, []).append(value)
-    return chosen
-
-
-def _is_pinned(schema: JsonValue, name: str, values: list[str]) -> bool:
-    """Tell whether a schema itself allows no other value of the discriminator."""
-    if not isinstance(schema, dict):
-        return False
-    branches = schema.get("allOf")
-    parts = [schema, *(branches if isinstance(branches, list) else [])]
-    for part in parts:
-        properties = part.get("properties") if isinstance(part, dict) else None
-        own = properties.get(name) if isinstance(properties, dict) else None
-        if isinstance(own, dict):
-            allowed = own.get("enum", [own["const"]] if "const" in own else None)
-            if isinstance(allowed, list) and all(value in values for value in allowed):
-                return True
-    return False
 
 
 def _with_texts_for_bytes(schema: JsonObject) -> JsonObject:

@@ -382,6 +382,19 @@ def test_a_schema_that_reaches_too_much_is_a_fault_of_its_operation() -> None:
     assert fault == "paths./a.post: has more than 50,000 values with all it refers to"
 
 
+def test_a_document_whose_tools_are_too_much_together_is_cut() -> None:
+    wide = {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(20_000)}}
+    components = {"schemas": {"Wide": wide}}
+    operation = body({"type": "array", "items": {"$ref": "#/components/schemas/Wide"}})
+    paths = {f"/a{i}": {"post": operation} for i in range(130)}
+    *faults, server = read_document(document(paths, components=components), "ferry.json")
+    assert isinstance(server, ServerDocument)
+    assert len(server.tools) == 124
+    assert len(faults) == 6
+    assert isinstance(faults[0], DocumentFault)
+    assert faults[0].reason.endswith("the document has more than 5,000,000 values this way")
+
+
 # --- files ---------------------------------------------------------------------------------------------
 
 
