@@ -9,11 +9,12 @@ from astra_mcp.cli import registry_views as views
 from astra_mcp.cli.config import EmbedderKind, load_settings
 from astra_mcp.cli.console import ExitCode, out, print_json, run_async, say
 from astra_mcp.cli.registry_access import open_embedder, open_registry
-from astra_mcp.cli.registry_import import Source, import_source, print_imported
+from astra_mcp.cli.registry_import import LISTING, LIVE, Source, import_source, print_imported
 from astra_mcp.domains import Domain
 from registry.documents import Provenance, ServerReason
 from registry.export import Export, export_catalog
 from registry.export_files import ExportFormat
+from registry.importers import FORMATS
 from registry.scope import Scope
 from registry.search import SearchAnswer, SearchBy, SearchIndex
 from registry.servers import ServerFilter, StoredServer, count_servers, find_server, list_servers
@@ -47,8 +48,8 @@ def import_(
         str | None,
         typer.Option(
             "--format",
-            help="toucan, astra_servers, openapi, server_json or functions; for an address `live` "
-            "or `listing`. By default it is found out.",
+            help=f"{', '.join(each.name for each in FORMATS)}; of an address {LIVE} or {LISTING}. "
+            "By default it is found out.",
         ),
     ] = None,
     command: Annotated[

@@ -1,0 +1,132 @@
+"""``astra-mcp registry import`` as a person runs it: what it says, and how it exits."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from astra_mcp.cli.main import app
+
+LINES: list[dict[str, Any]] = [
+    {
+        "name": f"{service}_{what}",
+        "description": f"Tell the {what} of the {service} in whole metres",
+        "parameters": {"type": "object", "properties": {}},
+    }
+    for service in ("harbour", "river")
+    for what in ("depth", "width", "level")
+]
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["registry", *arguments])
+
+
+def told(*arguments: str) -> dict[str, Any]:
+    done = run(*arguments, "--json")
+    return json.loads(done.stdout)
+
+
+def write_lines(path: Path, *further: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(line) for line in LINES]
+    path.write_text("\n".join([*lines, *further]) + "\n")
+    return path
+
+
+def test_an_import_tells_what_was_kept_and_importing_again_changes_nothing(tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "functions.jsonl")
+    first = told("import", str(file))
+    assert first == {
+        "servers": {"imported": 2, "kept": 2, "rejected": {}},
+        "tools": {"imported": 6, "kept": 6, "rejected": {}},
+        "added": 2,
+        "changed": 0,
+        "unchanged": 0,
+        "errors": [],
+    }
+    before = told("stats")
+    again = told("import", str(file))
+    assert (again["added"], again["changed"], again["unchanged"]) == (0, 0, 2)
+    assert (again["servers"], again["tools"]) == (first["servers"], first["tools"])
+    assert told("stats") == before
+
+
+def test_a_corrupted_line_is_reported_with_its_number_and_the_rest_is_imported(
+    tmp_path: Path,
+) -> None:
+    file = write_lines(tmp_path / "functions.jsonl", '{"name": "half')
+    done = run("import", str(file), "--json")
+    assert done.exit_code == 1
+    answer = json.loads(done.stdout)
+    assert answer["servers"]["kept"] == 2
+    assert [(e["line"], set(e)) for e in answer["errors"]] == [(7, {"line", "reason"})]
+    shown = run("import", str(file))
+    assert shown.exit_code == 1
+    assert "functions.jsonl: line 7: " in shown.stderr
+
+
+def test_a_folder_is_imported_file_by_file_and_errors_name_their_file(tmp_path: Path) -> None:
+    write_lines(tmp_path / "docs" / "deep" / "functions.jsonl")
+    (tmp_path / "docs" / "letter.json").write_text('{"dear": "Ann"}')
+    (tmp_path / "docs" / "notes.txt").write_text("not looked at")
+    (tmp_path / "docs" / ".hidden.json").write_text("not looked at")
+    done = run("import", str(tmp_path / "docs"), "--json")
+    assert done.exit_code == 1
+    answer = json.loads(done.stdout)
+    assert answer["servers"]["kept"] == 2
+    [error] = answer["errors"]
+    assert error["file"] == "letter.json"
+    assert "functions" in error["reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name one source"),
+        (["x.json", "--command", "python"], "name one source"),
+        (["missing.jsonl"], "missing.jsonl"),
+        (["missing.jsonl", "--format", "tucan"], "toucan"),
+        (["missing.jsonl", "--format", "live"], "is no address"),
+        (["http://127.0.0.1:9/mcp", "--format", "openapi"], "save what is at the address"),
+        (["http://127.0.0.1:9/v0.1/servers", "--name", "x"], "not for lists"),
+        (["--command", "'"], "--command"),
+        (
+            ["http://127.0.0.1:9/mcp", "--header-from", "Authorization=NOT_SET"],
+            "NOT_SET is not set",
+        ),
+        (["http://127.0.0.1:9/mcp", "--header-from", "Authorization"], "NAME=VARIABLE"),
+    ],
+)
+def test_a_wrong_source_is_wrong_usage_and_says_why(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NOT_SET", raising=False)
+    done = run("import", *arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.output
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_folder_without_documents_is_said_to_be_one(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = run("import", str(tmp_path / "empty"))
+    assert done.exit_code == 2
+    assert "holds no file" in done.stderr
+
+
+def test_a_server_that_cannot_be_started_is_a_failure_without_a_traceback() -> None:
+    done = run("import", "--command", "no-such-program-anywhere")
+    assert done.exit_code == 1
+    assert "no-such-program-anywhere" in done.stderr
+    assert "Traceback" not in done.output
