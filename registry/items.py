@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from astra_mcp.pipeline import Outcome
@@ -48,10 +48,17 @@ class DatabaseItemStore:
 
 
 def _find(session: Session, keys: Sequence[tuple[str, str, str]]) -> list[dict[str, Any] | None]:
+    """Find outcomes, stage by stage: SQLite finds no tuples by an index."""
+    stages: dict[tuple[str, str], set[str]] = {}
+    for run, stage, item in keys:
+        stages.setdefault((run, stage), set()).add(item)
     columns = _ITEMS.c
-    key = (columns.run, columns.stage, columns.item)
-    rows = session.execute(select(*key, columns.outcome).where(tuple_(*key).in_(set(keys))))
-    found = {(run, stage, item): outcome for run, stage, item, outcome in rows}
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for (run, stage), items in stages.items():
+        rows = select(columns.item, columns.outcome).where(
+            columns.run == run, columns.stage == stage, columns.item.in_(sorted(items))
+        )
+        found |= {(run, stage, row.item): row.outcome for row in session.execute(rows)}
     return [found.get(key) for key in keys]
 
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import count
 from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from astra_mcp.types import canonical_json
@@ -127,16 +127,21 @@ def _identity(server: PreparedServer) -> tuple[str, str]:
 
 
 def _known(session: Session, prepared: Iterable[PreparedServer]) -> dict[tuple[str, str], _Known]:
+    """Find the servers that are stored, source by source: SQLite finds no pairs by an index."""
+    keys: dict[str, list[str]] = {}
+    for server in prepared:
+        keys.setdefault(server.document.source, []).append(server.document.key)
     columns = _SERVERS.c
-    found = session.execute(
-        select(
-            *(columns.source, columns.key, columns.id, columns.name, columns.document_hash),
-            *(columns.tools_hash, columns.status),
-        ).where(tuple_(columns.source, columns.key).in_([_identity(s) for s in prepared]))
+    wanted = select(
+        *(columns.key, columns.id, columns.name, columns.document_hash),
+        *(columns.tools_hash, columns.status),
     )
     return {
         (source, key): _Known(*values, is_kept=status == "kept")
-        for source, key, *values, status in found
+        for source, some in keys.items()
+        for key, *values, status in session.execute(
+            wanted.where(columns.source == source, columns.key.in_(some))
+        )
     }
 
 
