@@ -135,10 +135,10 @@ def parse_server(document: JsonObject) -> ServerDocument:
     How the server is installed or reached is kept in the origin, without the values of secrets.
 
     Raises:
-        ConfigError: It has no name; names the field.
+        ConfigError: It has no name with a namespace; names the field.
     """
     name = document.get("name")
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not re.fullmatch(r"[^/]+/[^/]+", name):
         raise ConfigError("name: must be a text such as org.example/weather")
     meta = document.get("_meta")
     published = meta.get(PUBLISHER_KEY) if isinstance(meta, dict) else None

@@ -206,6 +206,7 @@ def test_a_saved_page_names_the_entries_that_are_passed_over(tmp_path: Path) -> 
             entry("x/new", status="active", isLatest=False),
             entry("x/gone", status="deleted", isLatest=True),
             {"server": {"version": "1"}},
+            {"name": "no-namespace", "version": "1"},
             "text",
         ],
         "metadata": {"count": 5},
@@ -218,7 +219,8 @@ def test_a_saved_page_names_the_entries_that_are_passed_over(tmp_path: Path) -> 
         (2, "x/new 1.0.0: an older version of a server"),
         (3, "x/gone 1.0.0: deleted by its publisher"),
         (4, "name: must be a text such as org.example/weather"),
-        (5, "must be an object"),
+        (5, "name: must be a text such as org.example/weather"),
+        (6, "must be an object"),
     ]
 
 
