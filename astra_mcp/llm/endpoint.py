@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from time import perf_counter
-from typing import Any, cast
+from typing import cast
 from urllib.parse import quote
 
 import anyio
@@ -22,28 +22,26 @@ from pydantic import BaseModel, Field, ValidationError
 from astra_mcp.errors import ConfigError, ModelError, ModelFault
 from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import EndpointConfig, Role
+from astra_mcp.llm.connections import Connections, open_connections
 from astra_mcp.llm.usage import Usage, note_usage
 from astra_mcp.types import JsonObject
 
 __all__ = ["Endpoint", "open_endpoint"]
 
-OPENAI_URL = "https://api.openai.com/v1"
 MAX_ERROR_TEXT = 300
 """Characters of what an endpoint or a model said that are kept in a message."""
-CONNECT_SECONDS = 10.0
-"""An address that takes longer than this to connect to is taken for unreachable."""
 
 
 class Endpoint:
     """A model's endpoint; made by :func:`open_endpoint`."""
 
     def __init__(
-        self, role: Role, config: EndpointConfig, client: openai.AsyncOpenAI, budget: Budget | None
+        self, role: Role, config: EndpointConfig, connections: Connections, budget: Budget | None
     ) -> None:
         self._name = f"the {role.value} model {config.model!r}"
         self._role = role
         self._config = config
-        self._client = client
+        self._connections = connections
         self._budget = budget
         self._slots = anyio.CapacityLimiter(config.max_concurrency)
 
@@ -81,8 +79,8 @@ class Endpoint:
     async def _send(self, path: str, body: JsonObject) -> JsonObject:
         seconds = self._config.deadline_seconds
         try:
-            with anyio.fail_after(seconds):
-                response = await self._client.post(path, cast_to=httpx2.Response, body=body)
+            with anyio.fail_after(seconds), self._connections.borrow() as client:
+                response = await client.post(path, cast_to=httpx2.Response, body=body)
         except openai.OpenAIError as error:
             raise self.error(*self._describe(error)) from None
         except TimeoutError:
@@ -101,16 +99,14 @@ class Endpoint:
                 text = f"HTTP {status}: {error.message}"
                 if status == 401 and self._config.api_key is None:
                     text = f"HTTP {status}, and there is no key: set {_key_variable(self._role)}"
+                if 300 <= status < 400:
+                    text = f"HTTP {status}: it lives at another address; name that in base_url"
                 return _fault_of(status), text
             case openai.APIConnectionError():
                 cause = f" ({error.__cause__})" if error.__cause__ is not None else ""
-                return ModelFault.UNREACHABLE, f"no connection to {self._host}{cause}"
+                return ModelFault.UNREACHABLE, f"no connection to {error.request.url.host}{cause}"
             case _:
                 return ModelFault.REFUSED, str(error)
-
-    @property
-    def _host(self) -> str:
-        return self._client.base_url.host
 
     def _parse(self, content: bytes) -> JsonObject:
         try:
@@ -146,29 +142,6 @@ class _Tokens(BaseModel):
         return self.completion_tokens or 0
 
 
-class _BoundedClient(httpx2.AsyncClient):
-    """Bounds an attempt as a whole: the library's own deadlines are of single reads and writes."""
-
-    def __init__(self, config: EndpointConfig) -> None:
-        seconds = config.timeout_seconds
-        # As many as may be in use are kept: others would be opened anew for call after call.
-        limits = httpx2.Limits(
-            max_connections=None, max_keepalive_connections=config.max_concurrency
-        )
-        timeout = httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
-        super().__init__(timeout=timeout, limits=limits)
-        self._seconds = seconds
-
-    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request and receive the whole answer."""
-        try:
-            with anyio.fail_after(self._seconds):
-                return await super().send(request, **options)
-        except TimeoutError:
-            msg = "the attempt took too long"
-            raise httpx2.ReadTimeout(msg, request=request) from None
-
-
 @asynccontextmanager
 async def open_endpoint(
     role: Role, config: EndpointConfig, budget: Budget | None = None
@@ -180,19 +153,8 @@ async def open_endpoint(
             budget cannot be known.
     """
     _check(role, config, budget)
-    key = config.api_key.get_secret_value() if config.api_key is not None else "none"
-    try:
-        client = openai.AsyncOpenAI(
-            api_key=key,
-            base_url=config.base_url or OPENAI_URL,
-            max_retries=config.max_retries,
-            http_client=_BoundedClient(config),
-        )
-    except httpx2.InvalidURL as error:
-        msg = f"models.{role.value}.base_url is no URL: {error}"
-        raise ConfigError(msg) from None
-    async with client:
-        yield Endpoint(role, config, client, budget)
+    async with open_connections(config) as connections:
+        yield Endpoint(role, config, connections, budget)
 
 
 def _check(role: Role, config: EndpointConfig, budget: Budget | None) -> None:

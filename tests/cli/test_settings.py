@@ -8,8 +8,8 @@ import pytest
 
 from astra_mcp.cli.compose import load_published
 from astra_mcp.cli.config import DEFAULT_PORT, ServeSettings, load_serving, load_settings
-from astra_mcp.errors import ConfigError
-from astra_mcp.llm.config import Role
+from astra_mcp.errors import ConfigError, ModelFault
+from astra_mcp.llm.config import EmbeddingConfig, ModelConfig, Role
 from astra_mcp.sandbox import SandboxLimits
 from servers.bundled import bundled_folder
 
@@ -84,6 +84,22 @@ def test_the_documented_file_is_accepted_and_holds_the_defaults(folder: Path) ->
     settings = load_settings()
     assert settings.serve == ServeSettings()
     assert settings.sandbox == SandboxLimits()
+
+
+def test_the_documented_models_are_accepted(folder: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "models.md"
+    [block] = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    (folder / "astra.toml").write_text(block)
+    models = load_settings().models
+    assert all((models.generator.model, models.judge.prices, models.embedding.model))
+
+
+def test_every_setting_of_a_model_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
+    for name in {**ModelConfig.model_fields, **EmbeddingConfig.model_fields}:
+        assert f"`{name}`" in page, name
+    for fault in ModelFault:
+        assert f"| `{fault.value}` |" in page
 
 
 def test_a_list_that_is_no_json_is_refused_by_its_variable(

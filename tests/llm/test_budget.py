@@ -1,5 +1,7 @@
 """A budget refuses calls before they begin, and lets those under way come to their end."""
 
+from typing import Any
+
 import anyio
 import pytest
 
@@ -52,7 +54,7 @@ async def test_calls_under_way_end_when_the_budget_is_spent(completions: Complet
         else:
             outcomes.append("answered")
 
-    prices = {"prompt_price": 1000.0, "completion_price": 0.0}
+    prices: dict[str, Any] = {"prompt_price": 1000.0, "completion_price": 0.0}
     with anyio.fail_after(20):
         async with (
             a_model(completions, budget=budget, max_concurrency=3, **prices) as model,
@@ -97,7 +99,7 @@ async def test_an_endpoint_that_counts_no_tokens_cannot_be_limited_by_cost(
 ) -> None:
     message = {"message": {"content": '{"score": 3}'}, "finish_reason": "stop"}
     completions.always = lambda _: sends({"choices": [message]})
-    prices = {"prompt_price": 1.0, "completion_price": 1.0}
+    prices: dict[str, Any] = {"prompt_price": 1.0, "completion_price": 1.0}
 
     async with a_model(completions, budget=Budget(max_cost=1.0), **prices) as model:
         assert await judge(model) == 3

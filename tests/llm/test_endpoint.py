@@ -170,7 +170,7 @@ async def test_a_missing_key_is_named_by_its_variable(completions: CompletionsSe
     [
         (ModelConfig(base_url="http://127.0.0.1:9/v1"), r"set models\.emulator\.model"),
         (ModelConfig(model="m"), "set ASTRA_MCP_MODELS__EMULATOR__API_KEY or OPENAI_API_KEY"),
-        (ModelConfig(model="m", base_url="http://a:b/v1"), r"models\.emulator\.base_url is no URL"),
+        (ModelConfig(model="m", base_url="http://a:b/v1"), "base_url of the model 'm' is no URL"),
     ],
 )
 async def test_what_is_not_configured_is_refused_before_any_request(

@@ -29,7 +29,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "package_of_prompts"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     yield folder
     sys.modules.pop(folder.name, None)
     load_prompt.cache_clear()

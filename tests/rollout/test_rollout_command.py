@@ -259,7 +259,7 @@ async def test_a_model_with_parallel_calls_earns_its_reward(
 async def test_a_configured_model_plays_where_no_agent_is_named(
     served: Cli, gold_model: Callable[[], CompletionsServer]
 ) -> None:
-    named = {
+    named: dict[str, Any] = {
         "ASTRA_MCP_MODELS__AGENT__MODEL": "configured",
         "ASTRA_MCP_MODELS__AGENT__BASE_URL": gold_model().base_url,
         "ASTRA_MCP_MODELS__AGENT__API_KEY": "sk-own",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import anyio
 from pydantic import BaseModel, ConfigDict
@@ -51,7 +52,7 @@ def a_model(
     *,
     cache: CacheInMemory | None = None,
     budget: Budget | None = None,
-    **settings: object,
+    **settings: Any,
 ) -> AbstractAsyncContextManager[Model]:
     """Open a judge at a server."""
     named: Mapping[str, object] = {
