@@ -14,7 +14,9 @@ from registry.importers.opening import PACKING_FAULTS, open_documents
 __all__ = ["detect_among", "format_among"]
 
 _TEXT_BYTES = 64 * 2**10
-_MAX_PARTS = 1024
+_PART_BYTES = 1024
+"""Of a packed file that ends too early, no more than the last part is lost."""
+_MAX_PARTS = 64 * 2**10
 """64 MiB are read to see what a file is; a larger one is known by its first lines."""
 _MAX_LINES = 100
 """So many lines may be damaged before the first that is not."""
@@ -67,7 +69,7 @@ def _beginning(path: Path) -> bytes:
     parts: list[bytes] = []
     with open_documents(path) as file:
         try:
-            while len(parts) < _MAX_PARTS and (part := file.read(_TEXT_BYTES)):
+            while len(parts) < _MAX_PARTS and (part := file.read(_PART_BYTES)):
                 parts.append(part)
         except PACKING_FAULTS:
             pass
