@@ -19,7 +19,7 @@ from registry.public_url import public_url
 
 __all__ = ["FORMAT", "read"]
 
-_SOURCE = "astra"
+_SOURCE = "astra_servers"
 
 
 class _Group(BaseModel):

@@ -44,7 +44,7 @@ def test_a_server_keeps_its_names_domain_and_tools(tmp_path: Path) -> None:
         ),
     )
 
-    assert document.source == "astra"
+    assert document.source == "astra_servers"
     assert (document.key, document.name) == ("7", "World Clock")
     assert document.description == "Times everywhere"
     assert document.labels == ("Daily Productivity",)

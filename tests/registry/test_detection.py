@@ -24,8 +24,8 @@ ASTRA_LINE = json.dumps({"base_info": {"group_info": {"server_name": "x"}, "tool
         (b"\xef\xbb\xbf" + TOUCAN_LINE.encode(), "toucan"),
         (gzip.compress(TOUCAN_LINE.encode()), "toucan"),
         (gzip.compress(f"{TOUCAN_LINE}\n".encode() * 90, compresslevel=0)[:-60], "toucan"),
-        (ASTRA_LINE.encode(), "astra"),
-        (json.dumps({"mcp_info": {}}).encode(), "astra"),
+        (ASTRA_LINE.encode(), "astra_servers"),
+        (json.dumps({"mcp_info": {}}).encode(), "astra_servers"),
     ],
 )
 def test_a_format_is_recognised_by_what_stands_in_the_file(
@@ -44,7 +44,7 @@ def test_a_file_of_no_format_is_a_mistake_that_names_the_remedy(
     path = tmp_path / "documents"
     path.write_bytes(content)
 
-    with pytest.raises(ConfigError, match=r"documents: .*--format \(toucan, astra"):
+    with pytest.raises(ConfigError, match=r"documents: .*--format \(toucan, astra_servers"):
         detect(path)
 
 
