@@ -53,8 +53,7 @@ class LocalEmbedder:
                     self._encode, encode, batch, limiter=self._limiter, abandon_on_cancel=True
                 )
             )
-        size = self._loaded.get_sentence_embedding_dimension() or 0
-        return np.concatenate(parts) if parts else np.empty((0, size), dtype=np.float32)
+        return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
     def _encode(self, encode: Any, batch: list[str]) -> Vectors:
         try:
