@@ -28,6 +28,7 @@ from astra_mcp.trajectory import TrajectoryWriter
 from gateway.client import GatewayClient
 from gateway.protocol import EnvironmentInfo
 from training.rollout.agent import Agent
+from training.rollout.model import ModelAgent
 from training.rollout.noop import NoopAgent
 from training.rollout.oracle import OracleAgent
 from training.rollout.probe import ProbeAgent
@@ -200,7 +201,6 @@ async def _open_model_agent(
     settings: Settings, options: _Options, model: str
 ) -> AsyncGenerator[Agent]:
     from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to import
-    from training.rollout.model import ModelAgent  # noqa: PLC0415 - needed for the same alone
 
     async with open_model(Role.AGENT, _model_config(settings, options)) as chat:
         yield ModelAgent(model, chat, max_turns=settings.rollout.max_turns)

@@ -115,7 +115,7 @@ class Endpoint:
             try:  # some endpoints send lone surrogates, which only this parser takes
                 document = json.loads(content)
             except (ValueError, RecursionError):
-                text = f"its answer is not JSON ({content[:80].decode('utf-8', 'replace')!r})"
+                text = f"its answer is not JSON: {content.decode('utf-8', 'replace')}"
                 raise self.error(ModelFault.MALFORMED, text) from None
         if not isinstance(document, dict):
             raise self.error(ModelFault.MALFORMED, "its answer is no JSON object")
@@ -124,7 +124,9 @@ class Endpoint:
     def _account(self, document: JsonObject, seconds: float) -> None:
         tokens, prices = _read_tokens(document), self._config.prices
         cost = prices.cost(tokens.prompt_tokens, tokens.completion) if prices and tokens else None
-        if self._budget is not None:
+        # An answer without anything in it says nothing of tokens either; one of use has to.
+        is_of_use = bool(document.get("choices") or document.get("data"))
+        if self._budget is not None and (tokens is not None or is_of_use):
             self._budget.charge(cost)
         usage = Usage(calls=1, seconds=seconds, cost=cost or 0.0)
         if tokens is not None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import anyio
 from pydantic import BaseModel, ValidationError
 
+from astra_mcp.concurrency import completed
 from astra_mcp.errors import ModelError, ModelFault, PipelineError
 from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.cache import CompletionCache, completion_key
@@ -118,7 +119,7 @@ class Model:
             return None
         # What an earlier version took for an answer and this one does not is asked for again.
         with suppress(ValidationError, UnreadableAnswerError):
-            return read_answer(ChatReply.model_validate(kept), answer)
+            return await _read(ChatReply.model_validate(kept), answer)
         return None
 
     async def _answer(
@@ -133,7 +134,8 @@ class Model:
                 body["seed"] = derive_seed(self._config.seed, *names) >> (64 - _SEED_BITS)
             try:
                 reply = await self._reply_of_form(body, answer)
-                return reply, await self._read(reply, answer)
+                with self._attributing():
+                    return reply, await _read(reply, answer)
             except ModelError as error:
                 if error.fault not in _ASKED_AGAIN or number >= self._config.max_answers:
                     raise
@@ -158,17 +160,17 @@ class Model:
 
     async def _reply(self, body: JsonObject) -> ChatReply:
         document = await self._endpoint.post(_PATH, body)
-        try:
+        with self._attributing():
             return read_completion(document)
+
+    @contextmanager
+    def _attributing(self) -> Generator[None]:
+        """Make a failure to read what the model sent one of this model."""
+        try:
+            yield
         except MalformedCompletionError as error:
             text = f"its answer is no chat message ({error})"
             raise self._endpoint.error(ModelFault.MALFORMED, text) from None
-
-    async def _read(self, reply: ChatReply, answer: type[AnswerT]) -> AnswerT:
-        try:
-            if len(reply.content or "") > MAX_CHARS_AT_ONCE:
-                return await anyio.to_thread.run_sync(read_answer, reply, answer)
-            return read_answer(reply, answer)
         except UnreadableAnswerError as error:
             raise self._endpoint.error(error.fault, error.message) from None
 
@@ -194,6 +196,14 @@ class Model:
                 "sample": sample,
             }
         )
+
+
+async def _read(reply: ChatReply, answer: type[AnswerT]) -> AnswerT:
+    """Read an answer, and keep the others going meanwhile."""
+    if len(reply.content or "") <= MAX_CHARS_AT_ONCE:
+        return read_answer(reply, answer)
+    # To the end also where it is cancelled: the answer is paid for.
+    return await completed(anyio.to_thread.run_sync(read_answer, reply, answer))
 
 
 @contextmanager

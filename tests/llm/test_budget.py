@@ -105,3 +105,13 @@ async def test_an_endpoint_that_counts_no_tokens_cannot_be_limited_by_cost(
         assert await judge(model) == 3
         with pytest.raises(BudgetSpentError, match="limit the number of calls"):
             await judge(model, "another")
+
+
+async def test_a_faulty_answer_without_tokens_stops_no_budget(
+    completions: CompletionsServer,
+) -> None:
+    completions.script.extend([sends({"choices": []}), costing(1)])
+    prices: dict[str, Any] = {"prompt_price": 1.0, "completion_price": 1.0}
+
+    async with a_model(completions, budget=Budget(max_cost=1.0), **prices) as model:
+        assert await judge(model) == 3

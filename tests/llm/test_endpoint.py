@@ -137,6 +137,8 @@ async def test_no_more_calls_than_allowed_are_under_way(completions: Completions
         refuses(400, f"{KEY!r} is odd, and so is {KEY}"),
         refuses(400, "x" * 290 + KEY),
         breaks_off(f"<html>{KEY}"),
+        breaks_off("x" * 70 + KEY),
+        breaks_off("x" * 260 + KEY),
         says(f'{{"{KEY}": 1}}'),
         says(f"{KEY}"),
     ],
