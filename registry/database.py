@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from astra_mcp.concurrency import completed
-from registry.engines import READING, WRITING, Deadlines, fault_of, make_engine
+from registry.engines import WRITING, Deadlines, fault_of, make_engine
 from registry.opening import is_current, migrate
 
 __all__ = ["Database", "Deadlines", "open_database"]
@@ -26,7 +26,7 @@ _WRITERS = 4
 """Threads of each kind; SQLite has one writer, which the others would only wait for."""
 
 _OPTIONS: dict[tuple[str, bool], dict[str, Any]] = {
-    ("sqlite", False): {READING: True},
+    ("sqlite", False): {},
     ("sqlite", True): {WRITING: True},
     ("postgresql", False): {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
     ("postgresql", True): {},

@@ -16,11 +16,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from astra_mcp.errors import ConfigError, RegistryError
 
-__all__ = ["READING", "WRITING", "Deadlines", "fault_of", "make_engine"]
+__all__ = ["WRITING", "Deadlines", "fault_of", "make_engine"]
 
-READING: Final = "astra_mcp_reading"
 WRITING: Final = "astra_mcp_writing"
-"""Execution options of a SQLite connection whose transactions read, or write."""
+"""Execution option of a SQLite connection whose transactions write."""
 
 _POSTGRES_SCHEMES = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
 _CONNECT_SECONDS = 10
@@ -74,8 +73,10 @@ def fault_of(error: DBAPIError, engine: Engine, deadlines: Deadlines) -> Registr
             said = "the file is no database; move it away or name another one"
         case _:
             said = " ".join(str(error.orig).split())
-    password = engine.url.password
-    return RegistryError(f"{where}: {said.replace(password, '***') if password else said}")
+    for password in (engine.url.password, engine.url.query.get("password")):
+        if isinstance(password, str) and password:
+            said = said.replace(password, "***")
+    return RegistryError(f"{where}: {said}")
 
 
 def _url_fault(what: str) -> str:

@@ -28,7 +28,7 @@ _SERVERS = table_of(ServerRow)
 _PLACES = table_of(ServerToolRow)
 _TOOLS = table_of(ToolRow)
 
-MAX_NAME_CHARACTERS = 64
+_MAX_NAME_CHARACTERS = 64
 _SUFFIX_DIGITS = 6
 
 
@@ -96,11 +96,10 @@ def store_servers(
     if fresh:
         _store(session, fresh, now)
     added = sum(row.known is None for row in fresh)
-    ids = {_identity(row.prepared): row.id for row in fresh}
+    ids = {identity: row.id for identity, row in known.items()}
+    ids |= {_identity(row.prepared): row.id for row in fresh}
     return StoredBatch(
-        ids=tuple(
-            ids[i] if i in ids else known[i].id for i in (_identity(server) for server in prepared)
-        ),
+        ids=tuple(ids[_identity(server)] for server in prepared),
         added=added,
         changed=len(fresh) - added,
         unchanged=len(prepared) - len(fresh),
@@ -221,17 +220,17 @@ def _names(session: Session, fresh: Iterable[_Fresh]) -> dict[int, str]:
 
 
 def _free_name(session: Session, server: PreparedServer, given: set[str]) -> str:
-    for name in _possible_names(server):
-        is_stored = select(_SERVERS.c.id).where(_SERVERS.c.name == name)
-        if name not in given and session.execute(is_stored).first() is None:
-            return name
-    raise AssertionError  # the possible names never end
+    def is_free(name: str) -> bool:
+        stored = select(_SERVERS.c.id).where(_SERVERS.c.name == name)
+        return name not in given and session.execute(stored).first() is None
+
+    return next(name for name in _possible_names(server) if is_free(name))
 
 
 def _possible_names(server: PreparedServer) -> Iterator[str]:
     if server.rejection is None:
         yield server.name
-    plain = server.name[: MAX_NAME_CHARACTERS - _SUFFIX_DIGITS - 1]
+    plain = server.name[: _MAX_NAME_CHARACTERS - _SUFFIX_DIGITS - 1]
     yield f"{plain}-{sha256(canonical_json(_identity(server))).hexdigest()[:_SUFFIX_DIGITS]}"
     for attempt in count(2):
         digest = sha256(canonical_json([*_identity(server), attempt])).hexdigest()
