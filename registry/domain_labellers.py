@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -37,9 +37,8 @@ class _Answer(BaseModel):
 class ModelLabeller:
     """Asks a model."""
 
-    by: Final = "model"
-
     def __init__(self, model: Model) -> None:
+        self.by: Literal["model"] = "model"
         self._model = model
 
     async def label(self, server: DescribedServer) -> Domain | None:
@@ -66,10 +65,9 @@ class ModelLabeller:
 class SimilarityLabeller:
     """Compares vectors; made by :func:`open_similarity_labeller`."""
 
-    by: Final = "embedding"
-
     def __init__(self, embedder: Embedder, domains: Sequence[Domain], vectors: Vectors) -> None:
         """Use vectors of the domains, made by the embedder."""
+        self.by: Literal["embedding"] = "embedding"
         self._embedder = embedder
         self._domains = domains
         self._vectors = vectors

@@ -1,0 +1,65 @@
+"""What is searched for among the tools of real documents is found: by words, by vectors and by both."""
+
+import re
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from astra_mcp.embedding.lexical import LexicalEmbedder
+from registry.database import open_database
+from registry.importers import detect
+from registry.importing import import_documents
+from registry.preparation import prepare_server
+from registry.scope import Scope
+from registry.search import SearchBy, SearchIndex
+from registry.vectors import update_vectors
+
+from real_documents import TOUCAN, real_data
+
+pytestmark = pytest.mark.timeout(300)
+"""The import of all documents counts as part of the first test."""
+
+TOPICS = {
+    "currency conversion": r"currenc|exchange.?rate|forex",
+    "weather forecast": r"weather|forecast",
+    "查询天气": r"weather|forecast|天气",
+    "stock price": r"stock|quote|share",
+    "汇率": r"currenc|exchange|forex|汇率",
+    "bitcoin price": r"bitcoin|btc|crypto|coin",
+    "take a screenshot": r"screenshot",
+    "search academic papers": r"paper|arxiv|pubmed|scholar",
+}
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """For the fixture below, which all tests of this module share."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def index(
+    tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+) -> AsyncGenerator[SearchIndex]:
+    """An index of all tools of the real documents, crawled ones included."""
+    documents = real_data(TOUCAN)
+    path: Path = tmp_path_factory.mktemp("real") / "registry.db"
+    async with open_database(f"sqlite:///{path}") as database:
+        await import_documents(database, detect(documents).read(documents), prepare=prepare_server)
+        await update_vectors(database, LexicalEmbedder(), Scope(provenance=None))
+        yield SearchIndex(database, LexicalEmbedder())
+
+
+@pytest.mark.parametrize("by", SearchBy)
+@pytest.mark.parametrize("scope", [Scope(), Scope(provenance=None)], ids=["live", "all"])
+async def test_half_of_the_first_hits_concern_what_was_searched_for(
+    index: SearchIndex, scope: Scope, by: SearchBy
+) -> None:
+    found: dict[str, int] = {}
+    for query, words in TOPICS.items():
+        answer = await index.search(query, by=by, scope=scope, limit=10)
+        texts = [f"{hit.tool.name} {hit.tool.description}".lower() for hit in answer.hits]
+        found[query] = sum(re.search(words, text) is not None for text in texts)
+        assert answer.embedded == answer.searched
+    assert {query: count for query, count in found.items() if count < 5} == {}
