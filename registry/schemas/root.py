@@ -147,7 +147,8 @@ def _disjoin(root: Schema, options: Sequence[Schema]) -> None:
 def _declare_required(root: Schema, place: str, notes: Notes) -> None:
     """Declare what is required and not declared: it could not be given otherwise."""
     rest: bool | Schema = root.get("additionalProperties", True)
+    form = {} if isinstance(rest, bool) or "patternProperties" in root else rest
     for name in root["required"]:
         if name not in root["properties"]:
-            root["properties"][name] = {} if isinstance(rest, bool) else dict(rest)
+            root["properties"][name] = dict(form)
             notes.widened(f"{place}.required", f"{name!r} is no property; taken as one of any form")
