@@ -24,6 +24,7 @@ from registry.preparation import PreparedServer
 from registry.stats import Funnel
 from registry.storing import store_servers
 from registry.tables import ServerRow, ServerToolRow
+from registry.texts import storable_text
 
 __all__ = ["ImportProgress", "ImportReport", "import_documents"]
 

@@ -209,7 +209,7 @@ def _repeated(candidates: Iterable[_Candidate]) -> dict[int, str]:
 def _names(session: Session, fresh: Iterable[_Fresh]) -> dict[int, str]:
     """Give every new server a name of its own; a stored one keeps it for ever.
 
-    The plain name is for a server that is not rejected.
+    The plain name is for a server that has no fault of its own.
     """
     names: dict[int, str] = {}
     given: set[str] = set()

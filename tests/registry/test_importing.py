@@ -277,12 +277,22 @@ async def test_of_documents_with_one_key_the_first_counts(database: Database) ->
     assert (report.added, report.servers.imported) == (1, 1)
 
 
-async def test_a_key_that_is_too_long_to_be_found_again_is_an_error(database: Database) -> None:
-    report = await _import(database, [server("a" * 513, "one", "two", "three")])
-    assert [(f.line, f.reason[:39]) for f in report.errors] == [
-        (1, "its key is longer than 512 characters: ")
-    ]
-    assert report.servers.imported == 0
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("a" * 513, "its key is longer than 512 characters: 'aaa"),
+        ("nul\x00", "its key holds characters that no database keeps: 'nul"),
+        ("half \ud83d", "its key holds characters that no database keeps: 'half"),
+    ],
+)
+async def test_a_key_that_cannot_be_found_again_is_an_error(
+    database: Database, key: str, said: str
+) -> None:
+    report = await _import(database, [server("a"), server(key)])
+    (fault,) = report.errors
+    assert fault.line == 2
+    assert fault.reason.startswith(said)
+    assert report.servers.imported == 1
 
 
 @pytest.mark.parametrize("text", ["nul \x00 inside", "half \ud83d a character", "\U0001f324 天气"])
