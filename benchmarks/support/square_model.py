@@ -6,7 +6,7 @@ from astra_mcp.completions import Answer, CompletionRequest
 
 __all__ = ["answer", "answer_in_time", "name_asked"]
 
-_SECONDS = 0.5
+_SECONDS = 1.0
 
 
 def name_asked(text: str) -> str:
