@@ -153,10 +153,11 @@ class _Reading:
 
     def _accepted(self, document: ServerDocument) -> ServerDocument | DocumentFault:
         identity = (document.source, document.key)
+        shown = repr(document.key[:40])
         if len(document.key) > _MAX_KEY_CHARACTERS:
-            reason = (
-                f"its key is longer than {_MAX_KEY_CHARACTERS} characters: {document.key[:40]!r}..."
-            )
+            reason = f"its key is longer than {_MAX_KEY_CHARACTERS} characters: {shown}"
+        elif storable_text(document.key) != document.key:
+            reason = f"its key holds characters that no database keeps: {shown}"
         elif identity in self._seen:
             reason = f"its key {document.key!r} stands in the file twice: the first document counts"
         else:
