@@ -57,8 +57,8 @@ class Trickle:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        head = {"content-type": self.media_type, "transfer-encoding": "chunked"}
-        await _send_head(Response(None, headers=head), send)
+        headers = [(b"content-type", self.media_type.encode())]  # and no length
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
         while not await wait_until_gone(receive, self.pause_seconds):
             await _send_piece(b"\n", send)
 

@@ -80,6 +80,7 @@ async def test_a_trickle_outlasts_the_deadline_of_every_read() -> None:
         body = {"model": "m", "messages": [{"role": "user", "content": "Hello."}]}
         async with client.stream("POST", url, json=body) as answer:
             assert answer.status_code == 200
+            assert "content-length" not in answer.headers
             pieces = answer.aiter_raw()
             first = [await anext(pieces) for _ in range(3)]
 
