@@ -1,8 +1,8 @@
 """Vectors of texts: one Protocol, and the embedders that need no endpoint.
 
-Knows texts and numbers; knows neither tools nor where vectors are kept. The embedder over an endpoint is
-in :mod:`astra_mcp.llm`, since it is a model like the others. ``registry`` and the composition root may
-import it.
+Knows texts and numbers, and which text of a tool is embedded; not where vectors are kept. The embedder over
+an endpoint is in :mod:`astra_mcp.llm`, since it is a model like the others. ``registry`` and the composition
+root may import it.
 """
 
 from collections.abc import Sequence

@@ -21,7 +21,8 @@ from astra_mcp.embedding.words import STOP_WORDS, is_unspaced, split_words
 __all__ = ["DIMENSIONS", "LexicalEmbedder"]
 
 DIMENSIONS = 2048
-"""With 1,024 chance likeness outweighs single shared words; 4,096 are hardly better (docs/search.md)."""
+"""Two texts that share nothing come to a likeness of about 1 / sqrt(DIMENSIONS) by chance, here 0.02; what
+more and fewer dimensions find is measured in docs/search.md."""
 
 _WORD_PLACES = 8
 """A word is spread over so many dimensions, so that two that share one are still told apart."""
