@@ -5,6 +5,8 @@ of each word times its rarity. The two orders are alike and not the same.
 """
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from math import log
 from typing import Any
 
 from sqlalchemy import (
@@ -26,7 +28,7 @@ from sqlalchemy.orm import Session
 __all__ = ["rank_by_words"]
 
 _WEIGHTS = {"name": 4.0, "description": 2.0, "parameters": 0.5}
-"""What a word weighs by the line of ``tool.words`` that it stands in; measured in docs/search.md."""
+"""What a word weighs by the line of ``tool.words`` that it stands in."""
 
 _TEXT = table("tool_text", column("hash", String))
 _VECTOR = table("tool", column("hash", String), column("text_vector", TSVECTOR))
@@ -48,12 +50,12 @@ def rank_by_words(
     """
     if not words:
         return []
-    statement = _BY_DIALECT[session.get_bind().dialect.name](words, tools)
+    statement = _BY_DIALECT[session.get_bind().dialect.name](session, words, tools)
     rows = session.execute(statement.limit(limit))
     return [(tool, float(score)) for tool, score in rows]
 
 
-def _on_sqlite(words: Sequence[str], tools: Select[Any]) -> Select[str, float]:
+def _on_sqlite(session: Session, words: Sequence[str], tools: Select[Any]) -> Select[str, float]:
     found: ColumnElement[str] = literal_column("tool_text")
     score = -func.bm25(found, 0.0, *_WEIGHTS.values())
     # A word has no quotation mark, since it consists of letters and digits.
@@ -65,20 +67,17 @@ def _on_sqlite(words: Sequence[str], tools: Select[Any]) -> Select[str, float]:
     )
 
 
-def _on_postgres(words: Sequence[str], tools: Select[Any]) -> Select[str, float]:
+def _on_postgres(session: Session, words: Sequence[str], tools: Select[Any]) -> Select[str, float]:
     queries = [func.plainto_tsquery("simple", word, type_=TSQUERY) for word in words]
     vector = _VECTOR.c.text_vector
     # PostgreSQL's weights stand in the order D, C, B, A and lie within 0 and 1.
     heaviest = max(_WEIGHTS.values())
     weights = [0.0, *(weight / heaviest for weight in reversed(_WEIGHTS.values()))]
     lines = literal("{" + ",".join(map(str, weights)) + "}").op("::")(literal_column("float4[]"))
-    score: ColumnElement[float] = sum(
-        (_rarity(query) * func.ts_rank(lines, vector, query, _BY_LENGTH) for query in queries[1:]),
-        _rarity(queries[0]) * func.ts_rank(lines, vector, queries[0], _BY_LENGTH),
-    )
-    has_any = queries[0]
-    for query in queries[1:]:
-        has_any = has_any.op("||", return_type=TSQUERY())(query)
+    score: ColumnElement[float] = literal(0.0)
+    for query, rarity in zip(queries, _rarities(session, queries), strict=True):
+        score += rarity * func.ts_rank(lines, vector, query, _BY_LENGTH)
+    has_any = reduce(lambda one, other: one.op("||", return_type=TSQUERY())(other), queries)
     return (
         select(_VECTOR.c.hash, score)
         .where(vector.op("@@")(has_any), _among(_VECTOR.c.hash, tools))
@@ -95,16 +94,21 @@ _BY_LENGTH = cast(1, Integer)
 """Has ``ts_rank`` divide by the logarithm of how long the text is."""
 
 
-def _rarity(query: ColumnElement[Any]) -> ColumnElement[float]:
-    """How telling a word is: ln(1 + tools / tools that have it)."""
-    having = (
-        select(func.count()).select_from(_VECTOR).where(_VECTOR.c.text_vector.op("@@")(query))
-    ).scalar_subquery()
+def _rarities(session: Session, queries: Sequence[ColumnElement[Any]]) -> list[float]:
+    """How telling each word is: ln(1 + tools / tools that have it)."""
+    counts = [
+        select(func.count())
+        .select_from(_VECTOR)
+        .where(_VECTOR.c.text_vector.op("@@")(query))
+        .scalar_subquery()
+        for query in queries
+    ]
     total = select(func.count()).select_from(_VECTOR).scalar_subquery()
-    return func.ln(1.0 + total / func.greatest(having, 1.0))
+    every, *having = session.execute(select(total, *counts)).one()
+    return [log(1 + every / max(count, 1)) for count in having]
 
 
-_BY_DIALECT: dict[str, Callable[[Sequence[str], Select[Any]], Select[str, float]]] = {
+_BY_DIALECT: dict[str, Callable[[Session, Sequence[str], Select[Any]], Select[str, float]]] = {
     "sqlite": _on_sqlite,
     "postgresql": _on_postgres,
 }
