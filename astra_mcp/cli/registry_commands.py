@@ -1,16 +1,29 @@
 """The commands of ``astra-mcp registry``."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from astra_mcp.cli import registry_views as views
-from astra_mcp.cli.config import EmbedderKind, load_settings
+from astra_mcp.cli.config import EmbedderKind, Settings, load_settings
 from astra_mcp.cli.console import ExitCode, out, print_json, run_async, say
 from astra_mcp.cli.registry_access import open_embedder, open_registry
-from astra_mcp.cli.registry_import import LISTING, LIVE, Source, import_source, print_imported
+from astra_mcp.cli.registry_import import (
+    LISTING,
+    LIVE,
+    Judge,
+    Source,
+    import_source,
+    print_imported,
+    without_judge,
+)
 from astra_mcp.domains import Domain
+from registry.database import Database
 from registry.documents import Provenance, ServerReason
 from registry.export import Export, export_catalog
 from registry.export_files import ExportFormat
@@ -20,6 +33,9 @@ from registry.search import SearchAnswer, SearchBy, SearchIndex
 from registry.servers import ServerFilter, StoredServer, count_servers, find_server, list_servers
 from registry.stats import RegistryStats, read_stats
 from registry.vectors import update_vectors
+
+if TYPE_CHECKING:  # loaded where a model is asked alone
+    from astra_mcp.cli.registry_models import Labelled
 
 __all__ = ["app"]
 
@@ -37,8 +53,14 @@ ByEmbedder = Annotated[
 _STATUSES = {"kept": "kept", "rejected": "rejected", "any": None}
 
 
+MaxCalls = Annotated[int | None, typer.Option(min=0, help="Of the model, at most so many.")]
+MaxCost = Annotated[
+    float | None, typer.Option(min=0, help="Of its calls, in the currency of its prices.")
+]
+
+
 @app.command("import")
-def import_(
+def import_(  # noqa: PLR0913 - one for each option
     place: Annotated[
         str | None,
         typer.Argument(metavar="[FILE|FOLDER|URL]", help="Where the documents are."),
@@ -62,6 +84,12 @@ def import_(
             metavar="NAME=VARIABLE", help="Send a header whose value is in this variable."
         ),
     ] = None,
+    judge: Annotated[
+        bool,
+        typer.Option("--judge", help="Ask models.judge where a description may be too vague."),
+    ] = False,
+    max_calls: MaxCalls = None,
+    max_cost: MaxCost = None,
     as_json: Json = False,
 ) -> None:
     """Import tool documents: of a file, of all files of a folder, of a registry or of a server.
@@ -72,13 +100,27 @@ def import_(
     """
     headers = dict(_pair(each) for each in header_from or ())
     source = Source(place=place, command=command, form=form, name=name, headers_from=headers)
-    imported = run_async(import_source, source)
+    if not judge and (max_calls is not None or max_cost is not None):
+        raise typer.BadParameter("only --judge asks a model", param_hint="--max-calls, --max-cost")
+    open_judge = partial(_open_judge, max_calls, max_cost) if judge else without_judge
+    imported = run_async(import_source, source, open_judge)
     if as_json:
         print_json(imported.as_json())
     else:
         print_imported(imported)
     if imported.has_errors:
         raise typer.Exit(ExitCode.FAILED)
+
+
+@asynccontextmanager
+async def _open_judge(
+    max_calls: int | None, max_cost: float | None, settings: Settings, database: Database
+) -> AsyncGenerator[Judge]:
+    from astra_mcp.cli import registry_models as models  # noqa: PLC0415 - a second to load
+
+    spending = models.Spending(max_calls=max_calls, max_cost=max_cost)
+    async with models.open_judge(settings, database, spending) as judge:
+        yield judge
 
 
 @app.command("list")
@@ -213,6 +255,58 @@ async def _embed(scope: Scope, kind: EmbedderKind | None) -> tuple[str, int]:
     ):
         with views.progress("embedding") as advance:
             return embedder.model, await update_vectors(database, embedder, scope, hear=advance)
+
+
+class LabelBy(StrEnum):
+    """What says what a server is about."""
+
+    MODEL = "model"
+    """The model of the role judge."""
+    EMBEDDING = "embedding"
+    """The likeness of its tools with descriptions of the domains."""
+
+
+@app.command("label")
+def label(
+    *,
+    by: Annotated[
+        LabelBy | None,
+        typer.Option(help="By default a model where models.judge names one, else vectors."),
+    ] = None,
+    embedder: ByEmbedder = None,
+    max_calls: MaxCalls = None,
+    max_cost: MaxCost = None,
+    as_json: Json = False,
+) -> None:
+    """Give domains to the kept servers whose labels say none; what is found stays when it ends early.
+
+    The exit code is 1 where the model failed about a server; the next run asks again.
+    """
+    limits = (max_calls, max_cost)
+    labelled = run_async(_label, by, embedder, limits)
+    if as_json:
+        print_json(views.labels(labelled))
+    else:
+        views.print_labels(labelled)
+    if labelled.report.failed:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+async def _label(
+    by: LabelBy | None, embedder: EmbedderKind | None, limits: tuple[int | None, float | None]
+) -> "Labelled":
+    from astra_mcp.cli import registry_models as models  # noqa: PLC0415 - a second to load
+
+    settings = load_settings()
+    chosen = by or (LabelBy.MODEL if settings.models.judge.model else LabelBy.EMBEDDING)
+    with views.progress("servers") as advance:
+        return await models.label_registry(
+            settings,
+            by_model=chosen is LabelBy.MODEL,
+            embedder=embedder,
+            spending=models.Spending(max_calls=limits[0], max_cost=limits[1]),
+            hear=lambda done: advance(done, None),
+        )
 
 
 @app.command("stats")

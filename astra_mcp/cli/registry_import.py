@@ -4,7 +4,15 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +20,7 @@ from typing import Any
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from astra_mcp.cli.config import load_settings
+from astra_mcp.cli.config import Settings, load_settings
 from astra_mcp.cli.console import out, say
 from astra_mcp.cli.live_servers import list_live_tools
 from astra_mcp.cli.registry_access import open_registry
@@ -23,7 +31,7 @@ from registry.importers import FORMATS, detect, format_named
 from registry.importers.listing import fetch_listing
 from registry.importers.live import LiveTarget, fetch_live
 from registry.importing import ImportProgress, ImportReport, import_documents
-from registry.preparation import prepare_server
+from registry.preparation import PreparedServer, prepare_server
 from registry.stats import Funnel
 
 __all__ = ["LISTING", "LIVE", "Imported", "Source", "import_source", "print_imported"]
@@ -50,6 +58,17 @@ class Source:
     """For a running server."""
     headers_from: Mapping[str, str]
     """Names of headers, each with the environment variable that holds its value."""
+
+
+Judge = Callable[[PreparedServer], Awaitable[PreparedServer]]
+OpenJudge = Callable[[Settings, Database], AbstractAsyncContextManager[Judge | None]]
+
+
+@asynccontextmanager
+async def without_judge(settings: Settings, database: Database) -> AsyncGenerator[None]:
+    """Leave it to the rule which descriptions are clear."""
+    del settings, database
+    yield None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,19 +100,25 @@ class Imported:
         }
 
 
-async def import_source(source: Source) -> Imported:
+async def import_source(source: Source, open_judge: OpenJudge = without_judge) -> Imported:
     """Import what was named into the registry of the settings.
 
+    Args:
+        source: What was named.
+        open_judge: Opens what is asked about descriptions that the rule leaves open.
+
     Raises:
+        BudgetSpentError: The judge may not be asked any more; what was stored before stays.
         ConfigError: What was named is not there, or in no format that is known.
         SourceError: A server or a list could not be reached.
         RegistryError: The database failed; what was stored before stays.
     """
+    settings = load_settings()
     streams = await _streams(source)
     reports: list[tuple[str, ImportReport]] = []
-    async with open_registry(load_settings()) as database:
+    async with open_registry(settings) as database, open_judge(settings, database) as judge:
         for name, stream in streams:
-            reports.append((name, await _import(database, name, stream)))
+            reports.append((name, await _import(database, name, stream, judge)))
     return Imported(reports=tuple(reports))
 
 
@@ -187,7 +212,9 @@ def _headers(headers_from: Mapping[str, str]) -> dict[str, str]:
     return {name: os.environ[variable] for name, variable in headers_from.items()}
 
 
-async def _import(database: Database, name: str, stream: DocumentStream) -> ImportReport:
+async def _import(
+    database: Database, name: str, stream: DocumentStream, judge: Judge | None
+) -> ImportReport:
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
     with Progress(*columns, TimeElapsedColumn(), console=say, transient=True) as progress:
         task = progress.add_task(name, total=None)
@@ -196,7 +223,9 @@ async def _import(database: Database, name: str, stream: DocumentStream) -> Impo
             errors = f", {made.errors} unreadable" if made.errors else ""
             progress.update(task, description=f"{name}: {made.read} documents{errors}")
 
-        return await import_documents(database, stream, prepare=prepare_server, hear=hear)
+        return await import_documents(
+            database, stream, prepare=prepare_server, judge=judge, hear=hear
+        )
 
 
 def _joined(funnels: Iterable[Funnel]) -> Funnel:

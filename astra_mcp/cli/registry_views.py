@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -15,9 +15,14 @@ from registry.search import SearchAnswer, SearchBy
 from registry.servers import StoredServer, StoredTool
 from registry.stats import Funnel, RegistryStats
 
+if TYPE_CHECKING:  # loaded where a model is asked alone
+    from astra_mcp.cli.registry_models import Labelled
+
 __all__ = [
+    "labels",
     "print_export",
     "print_hits",
+    "print_labels",
     "print_server",
     "print_servers",
     "print_stats",
@@ -31,8 +36,8 @@ _SHOWN_TEXT = 100
 
 
 @contextmanager
-def progress(what: str) -> Generator[Callable[[int, int], None]]:
-    """Show a bar while the block runs; it is told how much is done, and of how much."""
+def progress(what: str) -> Generator[Callable[[int, int | None], None]]:
+    """Show a bar while the block runs; it is told how much is done, and of how much where that is known."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=say, transient=True) as bars:
         task = bars.add_task(what, total=None)
@@ -208,6 +213,34 @@ def _print_counts(what: str, counts: Mapping[str, int]) -> None:
     if counts:
         shown = ", ".join(f"{name or 'none'} {num}" for name, num in counts.items())
         out.print(f"{what}: {shown}", markup=False, highlight=False)
+
+
+def labels(labelled: "Labelled") -> JsonObject:
+    """Render what a labelling found for programs."""
+    report, usage = labelled.report, labelled.usage
+    return {
+        "by": labelled.by,
+        "labelled": {domain.value: num for domain, num in report.labelled.items()},
+        "unlabelled": report.unlabelled,
+        "failed": dict(report.failed),
+        "model_calls": usage.calls,
+        "cached_calls": usage.cached,
+        "tokens": usage.prompt_tokens + usage.completion_tokens,
+        "cost": usage.cost,
+    }
+
+
+def print_labels(labelled: "Labelled") -> None:
+    """Show what a labelling found."""
+    report, usage = labelled.report, labelled.usage
+    num_labelled = sum(report.labelled.values())
+    found = f"{num_labelled} servers labelled by {labelled.by}, {report.unlabelled} fit no domain"
+    out.print(found, highlight=False)
+    _print_counts("domains", {domain.value: num for domain, num in report.labelled.items()})
+    if usage.calls or usage.cached:
+        out.print(f"{usage.calls} calls of the model, {usage.cached} answered by the cache")
+    for fault, num in report.failed.items():
+        say.print(f"the model failed about {num} servers: {fault}", style="red", markup=False)
 
 
 def print_export(done: Export) -> None:

@@ -159,7 +159,7 @@ def test_the_group_tells_its_commands_without_a_registry(
 ) -> None:
     monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "none"))
     shown = run("--help").stdout
-    named = ("import", "list", "show", "search", "embed", "stats", "export")
+    named = ("import", "list", "show", "search", "embed", "label", "stats", "export")
     assert all(name in shown for name in named)
     assert run("wrong").exit_code == 2
     assert not (tmp_path / "none").exists()

@@ -104,6 +104,7 @@ def test_a_folder_is_imported_file_by_file_and_errors_name_their_file(tmp_path: 
             "NOT_SET is not set",
         ),
         (["http://127.0.0.1:9/mcp", "--header-from", "Authorization"], "NAME=VARIABLE"),
+        (["missing.jsonl", "--max-calls", "1"], "only --judge asks a model"),
     ],
 )
 def test_a_wrong_source_is_wrong_usage_and_says_why(

@@ -1,0 +1,108 @@
+"""``registry import --judge`` and ``registry label`` with a model behind a real endpoint."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from astra_mcp.completions import Answer, CompletionRequest, Refusal, Reply, open_completions
+
+SENTENCES = ("Tell the height of the tide at an hour", "Tell the width of the river at a mile")
+SHORT = "Water roses"
+"""So little that the rule leaves it to a judge."""
+
+
+def answer(request: CompletionRequest) -> Reply:
+    """Find whatever is asked about vague, and say that everything is about the weather."""
+    if "is_clear" in json.dumps(request.messages):
+        return Answer(content={"reason": "two words", "is_clear": False})
+    return Answer(content={"reason": "tides", "domain": "weather"})
+
+
+def refuse(request: CompletionRequest) -> Reply:
+    """Fail."""
+    del request
+    return Refusal(400, "no")
+
+
+async def registry(home: Path, url: str, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """Run a command, its model behind an endpoint; returns how it exits and what it tells."""
+    environment = {
+        **os.environ,
+        "ASTRA_MCP_HOME": str(home),
+        "ASTRA_MCP_MODELS__JUDGE__MODEL": "scripted",
+        "ASTRA_MCP_MODELS__JUDGE__BASE_URL": url,
+    }
+    command = [sys.executable, "-P", "-m", "astra_mcp", "registry", *arguments, "--json"]
+    with anyio.fail_after(100):
+        done = await anyio.run_process(command, env=environment, check=False)
+    assert b"Traceback" not in done.stderr
+    return done.returncode, json.loads(done.stdout or "{}")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Two services whose labels say no domain; a tool of the first one is described in two words."""
+    texts = {
+        "alpha": (*SENTENCES, "List the tides of all harbours", SHORT),
+        "beta": (*SENTENCES, "List the rivers of all valleys"),
+    }
+    functions: list[dict[str, Any]] = [
+        {"name": f"{service}.tool_{n}", "description": text, "parameters": {}}
+        for service, described in texts.items()
+        for n, text in enumerate(described)
+    ]
+    path = tmp_path / "functions.json"
+    path.write_text(json.dumps(functions))
+    return path
+
+
+async def test_a_judge_decides_what_the_rule_leaves_open(file: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with open_completions(answer) as server:
+        code, told = await registry(home, server.base_url, "import", str(file), "--judge")
+    assert code == 0
+    assert told["tools"]["rejected"] == {"vague_description": 1}
+    assert told["servers"]["kept"] == 2
+
+
+async def test_a_budget_that_is_spent_ends_an_import_and_says_so(
+    file: Path, tmp_path: Path
+) -> None:
+    async with open_completions(answer) as server:
+        options = ("--judge", "--max-calls", "0")
+        code, told = await registry(
+            tmp_path / "home", server.base_url, "import", str(file), *options
+        )
+    assert (code, told) == (1, {})
+
+
+async def test_servers_without_a_domain_get_one_by_a_model_and_no_answer_is_paid_twice(
+    file: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    async with open_completions(answer) as server:
+        await registry(home, server.base_url, "import", str(file))
+        code, told = await registry(home, server.base_url, "label")
+        assert (code, told["by"], told["labelled"]) == (0, "model", {"weather": 2})
+        assert (told["model_calls"], told["failed"]) == (2, {})
+        _, again = await registry(home, server.base_url, "label")
+        assert (again["model_calls"], again["labelled"]) == (0, {})
+        _, listed = await registry(home, server.base_url, "list", "--domain", "weather")
+    assert listed["total"] == 2
+
+
+async def test_a_model_that_fails_leaves_servers_without_a_domain_and_says_why(
+    file: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    async with open_completions(refuse) as server:
+        await registry(home, server.base_url, "import", str(file))
+        code, told = await registry(home, server.base_url, "label", "--by", "model")
+    assert code == 1
+    assert sum(told["failed"].values()) == 2
+    assert told["labelled"] == {}
