@@ -3,16 +3,24 @@
 import json
 from collections.abc import AsyncGenerator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from stored_rows import BROKEN, RAIN, WIND, hash_of, store_rows
 
 from astra_mcp.errors import ConfigError, RegistryError
+from astra_mcp.types import JsonObject
 from registry.database import Database, open_database
 from registry.export import Export, export_catalog
 from registry.export_files import ExportFormat
 from registry.frozen import MANIFEST, read_catalog
+from registry.importers import toucan
+from registry.importing import import_documents
+from registry.preparation import prepare_server
+from registry.servers import ServerFilter, list_servers
+
+from real_documents import TOUCAN, real_data
 
 FORMATS = list(ExportFormat)
 
@@ -150,3 +158,31 @@ async def test_a_folder_that_is_no_export_is_named(tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text("{}")
     with pytest.raises(RegistryError, match="format"):
         read_catalog(tmp_path)
+
+
+@pytest.mark.parametrize("written_as", FORMATS)
+async def test_real_documents_come_back_as_they_are_stored(
+    tmp_path: Path, written_as: ExportFormat
+) -> None:
+    documents = islice(toucan.read(real_data(TOUCAN)), 200)
+    async with open_database(f"sqlite:///{tmp_path / 'registry.db'}") as database:
+        await import_documents(database, documents, prepare=prepare_server)
+        stored = await database.read(lambda s: list_servers(s, ServerFilter(status=None)))
+        await export(database, tmp_path / "frozen", written_as)
+    catalog = read_catalog(tmp_path / "frozen")
+    tools = {tool.hash: tool.model_dump(exclude={"hash"}) for tool in catalog.tools}
+    assert [s.name for s in catalog.servers] == [s.name for s in stored]
+    for read, kept in zip(catalog.servers, stored, strict=True):
+        for name in ServerFilter.__dataclass_fields__.keys() - {"changed_since"}:
+            assert getattr(read, name) == getattr(kept, name)
+        assert (read.origin, read.labels, read.title) == (kept.origin, kept.labels, kept.title)
+        for place, tool in zip(read.tools, kept.tools, strict=True):
+            assert (place.document, place.notes) == (tool.document, tool.notes)
+            assert (place.status, place.detail) == (tool.status, tool.detail)
+            if tool.spec is not None:
+                assert canonical(tools[place.tool_hash or ""]) == canonical(tool.spec.model_dump())
+
+
+def canonical(tool: JsonObject) -> str:
+    """Write down a tool with its members in their order."""
+    return json.dumps({"output_schema": None, "extra": {}, **tool})
