@@ -106,6 +106,10 @@ _ERRORS: dict[int | str, dict[str, object]] = {
         "description": "As many episodes as allowed are open, or a worker does not answer.",
     },
 }
+_LISTING_ERRORS: dict[int | str, dict[str, object]] = {
+    401: {"model": ErrorBody, "description": "An API key is needed, and missing or wrong."},
+    422: {"model": ErrorBody, "description": "A parameter is wrong."},
+}
 
 
 class ControlPlane:
@@ -347,7 +351,7 @@ def build_control_plane(
         redirect_slashes=False,
     )
     app.include_router(plane.routes(), tags=["control"])
-    app.include_router(subregistry, tags=["servers"])
+    app.include_router(subregistry, tags=["servers"], responses=_LISTING_ERRORS)
 
     async def healthz() -> Health:
         """Tell that the process answers."""

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from astra_mcp.types import JsonObject
 from gateway.protocol import Catalog, ListedServer, ServerDirectory
@@ -32,6 +32,17 @@ OFFICIAL_META = "io.modelcontextprotocol.registry/official"
 _SEMANTIC = re.compile(
     r"([0-9]{1,18})\.([0-9]{1,18})\.([0-9]{1,18})(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?"
 )
+_TIME = re.compile(r"[0-9-]{10}[Tt ][0-9:.]{8,}([Zz]|[+-][0-9:]{5})")
+
+
+def _written_time(value: object) -> object:
+    """Refuse what other programs do not take for a time, such as seconds since 1970."""
+    if isinstance(value, str) and not _TIME.fullmatch(value):
+        raise ValueError("write a time as 2026-01-31T12:00:00Z")
+    return value
+
+
+Time = Annotated[AwareDatetime, BeforeValidator(_written_time)]
 
 
 class RegistryEntry(BaseModel):
@@ -165,7 +176,7 @@ class Subregistry:
         cursor: Annotated[str, Query(description="From the page before.")] = "",
         limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
         search: Annotated[str, Query(description="Part of a name.")] = "",
-        updated_since: Annotated[AwareDatetime | None, Query()] = None,
+        updated_since: Annotated[Time | None, Query(description="Changed then or later.")] = None,
         version: Annotated[str | None, Query(description="`latest`, or an exact one.")] = None,
         crawled: Annotated[
             bool, Query(description="Also servers whose tools were read off a page.")

@@ -74,6 +74,6 @@ def test_the_control_plane_does_what_its_openapi_document_says(tmp_path: Path) -
     assert report.exists(), done.stdout + done.stderr
     told = json.loads(report.read_text())
     assert told["complete"]
-    assert told["failures"] == []
+    assert told["failures"] == [], json.dumps(told["failures"])
     assert told["test_cases"]["generated"] > told["operations"]["tested"]
     assert "Traceback" not in log.read_text(encoding="utf-8", errors="replace")

@@ -217,6 +217,7 @@ async def test_what_is_not_listed_answers_404_in_the_official_form(
         ({"limit": 101}, 422),
         ({"updated_since": "yesterday"}, 422),
         ({"updated_since": "2026-01-01T00:00:00"}, 422),
+        ({"updated_since": "0"}, 422),
     ],
 )
 async def test_a_wrong_parameter_is_refused(
