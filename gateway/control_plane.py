@@ -25,6 +25,7 @@ from astra_mcp.errors import (
     CapacityError,
     GatewayError,
     NotAvailableError,
+    RegistryError,
     UnknownNameError,
     UpstreamError,
     WorkerError,
@@ -109,6 +110,7 @@ _ERRORS: dict[int | str, dict[str, object]] = {
 _LISTING_ERRORS: dict[int | str, dict[str, object]] = {
     401: {"model": ErrorBody, "description": "An API key is needed, and missing or wrong."},
     422: {"model": ErrorBody, "description": "A parameter is wrong."},
+    503: {"model": ErrorBody, "description": "The registry does not answer."},
 }
 
 
@@ -413,6 +415,11 @@ def _answer_errors(app: FastAPI) -> None:
             answer.headers["Allow"] = ", ".join(sorted(methods))
         return answer
 
+    async def on_unread(_: Request, error: Exception) -> JSONResponse:
+        _log.warning("the list of servers cannot be read: %s", error)
+        message = "the registry does not answer: try again, and see the gateway's log"
+        return _error(503, "registry_unreachable", message)
+
     async def on_bug(_: Request, error: Exception) -> JSONResponse:
         _log.error("the control plane broke", exc_info=error)
         return _error(500, "gateway_error", "the gateway failed; its log says more")
@@ -420,6 +427,7 @@ def _answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(GatewayError, on_known)
     app.add_exception_handler(UpstreamError, on_known)
     app.add_exception_handler(RefusedError, on_refused)
+    app.add_exception_handler(RegistryError, on_unread)
     app.add_exception_handler(Exception, on_bug)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)

@@ -320,6 +320,9 @@ class ServerDirectory(Protocol):
         """Read documents in the official registry's format, by key; what is not there is left out.
 
         None holds a secret, or how a server behind this gateway is started or reached.
+
+        Raises:
+            RegistryError: They cannot be read now.
         """
         ...
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from astra_mcp.cli.config import EmbedderKind, Settings
 from astra_mcp.embedding import Embedder
@@ -9,7 +10,15 @@ from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.errors import ConfigError
 from registry.database import Database, open_database
 
-__all__ = ["open_embedder", "open_registry"]
+__all__ = ["Spending", "open_embedder", "open_registry"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """How much may be spent on a model; None is without limit."""
+
+    max_calls: int | None
+    max_cost: float | None
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ import typer
 from astra_mcp.cli import registry_views as views
 from astra_mcp.cli.config import EmbedderKind, Settings, load_settings
 from astra_mcp.cli.console import ExitCode, out, print_json, run_async, say
-from astra_mcp.cli.registry_access import open_embedder, open_registry
+from astra_mcp.cli.registry_access import Spending, open_embedder, open_registry
 from astra_mcp.cli.registry_import import (
     LISTING,
     LIVE,
@@ -102,7 +102,8 @@ def import_(  # noqa: PLR0913 - one for each option
     source = Source(place=place, command=command, form=form, name=name, headers_from=headers)
     if not judge and (max_calls is not None or max_cost is not None):
         raise typer.BadParameter("only --judge asks a model", param_hint="--max-calls, --max-cost")
-    open_judge = partial(_open_judge, max_calls, max_cost) if judge else without_judge
+    spending = Spending(max_calls=max_calls, max_cost=max_cost)
+    open_judge = partial(_open_judge, spending) if judge else without_judge
     imported = run_async(import_source, source, open_judge)
     if as_json:
         print_json(imported.as_json())
@@ -114,11 +115,10 @@ def import_(  # noqa: PLR0913 - one for each option
 
 @asynccontextmanager
 async def _open_judge(
-    max_calls: int | None, max_cost: float | None, settings: Settings, database: Database
+    spending: Spending, settings: Settings, database: Database
 ) -> AsyncGenerator[Judge]:
     from astra_mcp.cli import registry_models as models  # noqa: PLC0415 - a second to load
 
-    spending = models.Spending(max_calls=max_calls, max_cost=max_cost)
     async with models.open_judge(settings, database, spending) as judge:
         yield judge
 
@@ -282,8 +282,8 @@ def label(
 
     The exit code is 1 where the model failed about a server; the next run asks again.
     """
-    limits = (max_calls, max_cost)
-    labelled = run_async(_label, by, embedder, limits)
+    spending = Spending(max_calls=max_calls, max_cost=max_cost)
+    labelled = run_async(_label, by, embedder, spending)
     if as_json:
         print_json(views.labels(labelled))
     else:
@@ -293,7 +293,7 @@ def label(
 
 
 async def _label(
-    by: LabelBy | None, embedder: EmbedderKind | None, limits: tuple[int | None, float | None]
+    by: LabelBy | None, embedder: EmbedderKind | None, spending: Spending
 ) -> "Labelled":
     from astra_mcp.cli import registry_models as models  # noqa: PLC0415 - a second to load
 
@@ -304,7 +304,7 @@ async def _label(
             settings,
             by_model=chosen is LabelBy.MODEL,
             embedder=embedder,
-            spending=models.Spending(max_calls=limits[0], max_cost=limits[1]),
+            spending=spending,
             hear=lambda done: advance(done, None),
         )
 

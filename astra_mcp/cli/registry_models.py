@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from astra_mcp.cli.config import EmbedderKind, Settings
-from astra_mcp.cli.registry_access import open_embedder, open_registry
+from astra_mcp.cli.registry_access import Spending, open_embedder, open_registry
 from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import Model, open_model
@@ -22,15 +22,7 @@ from registry.judging import judge_server
 from registry.model_judge import ModelJudge
 from registry.preparation import PreparedServer
 
-__all__ = ["Labelled", "Spending", "label_registry", "open_judge"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
-    """How much may be spent on a model; None is without limit."""
-
-    max_calls: int | None
-    max_cost: float | None
+__all__ = ["Labelled", "label_registry", "open_judge"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from astra_mcp.errors import RegistryError
 from astra_mcp.types import JsonObject
 from gateway.subregistry import OFFICIAL_META
 
@@ -255,6 +256,25 @@ async def test_a_server_that_vanishes_while_it_is_read_is_left_out(open_gateway:
     directory.gone.add("dev.example/tides 1.0.0")
     async with open_gateway(directories=[directory]) as gateway:
         assert names(await gateway.stranger.get("/v0.1/servers")) == ["dev.example/winds 1.0.0"]
+
+
+class SilentDirectory(FakeDirectory):
+    """Its documents cannot be read."""
+
+    async def documents(self, keys: Sequence[str]) -> Mapping[str, JsonObject]:
+        raise RegistryError("the registry tools at db.internal: gone")
+
+
+async def test_a_registry_that_does_not_answer_is_said_to_without_saying_where_it_is(
+    open_gateway: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_gateway(directories=[SilentDirectory(Listed(name="dev.example/tides"))]) as it:
+        answer = await it.stranger.get("/v0.1/servers")
+        assert (await it.stranger.get("/healthz")).status_code == 200
+    assert answer.status_code == 503
+    assert answer.json()["error"]["code"] == "registry_unreachable"
+    assert "db.internal" not in answer.text
+    assert "db.internal" in caplog.text
 
 
 async def test_where_two_directories_list_a_version_the_first_one_counts(open_gateway: Any) -> None:
