@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from astra_mcp.types import ToolSpec, canonical_json, tools_hash
 from registry.tables import ServerRow, ServerToolRow, ToolRow
+from registry.version import next_version
 from registry.words import search_words
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -51,7 +52,7 @@ def server(id_: int, name: str, **members: Any) -> ServerRow:
         "origin": {"url": "https://harbour.example", "license": "MIT"},
         "document_hash": canonical_json([name, members]).hex()[:64],
         "tools_hash": tools_hash([RAIN, WIND]),
-        "revision": id_,
+        "revision": 1,
         "imported_at": NEW_YEAR,
         "changed_at": NEW_YEAR,
     }
@@ -94,6 +95,7 @@ def store_rows(session: Session, ids: tuple[int, ...] = (1, 2, 3, 4)) -> None:
         session: Of a writing transaction.
         ids: Of the servers, which are stored in this order.
     """
+    assert next_version(session) == 1, "the registry is empty"
     session.add_all(tool_row(tool) for tool in (RAIN, WIND))
     refused = {"status": "rejected", "reason": "too_few_tools", "detail": "1 is left"}
     crawled = {"provenance": "crawled", "domain": None, "domain_by": None, "language": None}
