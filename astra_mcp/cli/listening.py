@@ -15,6 +15,7 @@ import uvicorn
 from anyio.abc import TaskStatus
 from starlette.types import ASGIApp
 
+from astra_mcp.cli.allocator import give_back_forever, share_arenas
 from astra_mcp.cli.connections import HEAD_SECONDS, MAX_HEAD_BYTES, Connection, Server
 from astra_mcp.cli.draining import Door, IsStream, is_listening
 from astra_mcp.errors import ConfigError, PortInUseError
@@ -158,8 +159,9 @@ async def listen(
         finally:
             stopped.set()
 
+    share_arenas()
     with _collecting_seldom():
-        async with anyio.create_task_group() as group:
+        async with _giving_back(), anyio.create_task_group() as group:
             group.start_soon(serve)
             try:
                 yield Listener(server, door)
@@ -192,6 +194,17 @@ async def run_until_stopped(serve: Callable[[], Awaitable[None]]) -> signal.Sign
         await serve()
         group.cancel_scope.cancel()
     return stopped_by
+
+
+@asynccontextmanager
+async def _giving_back() -> AsyncGenerator[None]:
+    """Give freed memory back to the system every now and then."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(give_back_forever)
+        try:
+            yield
+        finally:
+            group.cancel_scope.cancel()
 
 
 @contextmanager
