@@ -55,7 +55,7 @@ def solved_by(
         result: What the call returned.
         origin: Who is the author of the result.
     """
-    if result.is_error or origin is not Origin.TOOL:
+    if not job or result.is_error or origin is not Origin.TOOL:
         return frozenset()
     text = result.text
     return frozenset(i.id for i in job if tool in i.tools and contains_answer(text, i.answer))

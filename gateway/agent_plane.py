@@ -35,7 +35,7 @@ from gateway.hot_path import HotPath
 from gateway.news import News
 from gateway.protocol import Catalog, Upstream
 from gateway.relay import TARGET, Introduction, Relay
-from gateway.security import send_json
+from gateway.security import HeldBody, send_json
 from gateway.sessions import Session, Sessions
 from gateway.suspended import SuspendedCalls
 from gateway.targets import EpisodeTarget, InteractiveTarget, Target, is_agent_path, target_at
@@ -170,7 +170,8 @@ class AgentPlane:
         """Answer one HTTP request at one of the three paths."""
         body: bytes | None = None
         if scope["method"] == "POST":
-            body, receive = await _take_body(receive)
+            receive = held = await _take_body(receive)
+            body = held.body
             if self._hot is not None and is_agent_path(scope["path"]):
                 target = target_at(scope["path"])
                 if await self._hot.answer(target, scope, body, send):
@@ -400,19 +401,16 @@ def _mark_ended(request: McpRequest) -> None:
         cast("_Arrival", request.http.scope[_ARRIVAL_KEY]).has_ended = True
 
 
-async def _take_body(receive: Receive) -> tuple[bytes, Receive]:
-    """Take the body, which the gate holds in memory, and give it to whoever reads next."""
+async def _take_body(receive: Receive) -> HeldBody:
+    """Take the body in, where the gate has not done so."""
+    if isinstance(receive, HeldBody):
+        return receive
     body, goes_on = b"", True
     while goes_on:
         message = await receive()
         body += message.get("body", b"")
         goes_on = message.get("more_body", False)
-    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replayed() -> Message:
-        return first.pop() if first else await receive()
-
-    return body, replayed
+    return HeldBody(body, receive)
 
 
 async def _send_error(

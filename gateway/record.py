@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
@@ -448,7 +449,15 @@ def _assemble(path: Path, events: Sequence[Event]) -> Record:
 
 
 def _written(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat()
+    """Write a time in ISO 8601 with microseconds."""
+    seconds, microseconds = divmod(round(at * 1_000_000), 1_000_000)
+    return f"{_second(seconds)}.{microseconds:06d}+00:00"
+
+
+@lru_cache(maxsize=4)
+def _second(seconds: int) -> str:
+    """Write a second, in which many lines are written."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _drop_torn_line(path: Path, descriptor: int) -> int:

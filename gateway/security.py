@@ -27,6 +27,7 @@ from gateway.keys import MIN_KEY_LENGTH, is_known
 __all__ = [
     "AccessRules",
     "Gate",
+    "HeldBody",
     "Plane",
     "Refusal",
     "access_rules",
@@ -300,7 +301,31 @@ class Gate:
         except TimeoutError:
             msg = f"the request did not arrive within {BODY_SECONDS:g} s"
             raise Refusal(408, "too_slow", msg) from None
-        return None if body is None else _replay(body, receive)
+        return None if body is None else HeldBody(body, receive)
+
+
+class HeldBody:
+    """What a request is received by once its whole body is in memory."""
+
+    __slots__ = ("_is_given", "_receive", "body")
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        """Hold a body.
+
+        Args:
+            body: Given first, in one piece, to whoever asks for the request's messages.
+            receive: Says what follows.
+        """
+        self.body = body
+        self._receive = receive
+        self._is_given = False
+
+    async def __call__(self) -> Message:
+        """Give the next message of the request."""
+        if self._is_given:
+            return await self._receive()
+        self._is_given = True
+        return {"type": "http.request", "body": self.body, "more_body": False}
 
 
 async def _whole_body(receive: Receive, limit: int) -> bytes | None:
@@ -365,15 +390,6 @@ def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
         name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
         for name, value in headers
     )
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replayed() -> Message:
-        return first.pop() if first else await receive()
-
-    return replayed
 
 
 def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:

@@ -141,7 +141,7 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _is_answering(self) -> bool:
-        return any(not cycle.response_complete for cycle in self._unanswered)
+        return bool(self._unanswered) and not self._unanswered[-1].response_complete
 
     def _give_up(self, status: bytes) -> None:
         """Close the connection; say why where that cannot be taken for the answer to another request."""

@@ -12,6 +12,7 @@ import anyio
 import uvicorn
 from starlette.types import ASGIApp
 
+from astra_mcp.cli.allocator import give_back_forever, share_arenas
 from astra_mcp.cli.connections import HEAD_SECONDS, MAX_HEAD_BYTES, Connection, Server
 from astra_mcp.cli.draining import Door, IsStream, is_listening
 from astra_mcp.listening import BACKLOG, bind, run_until_stopped, url_of
@@ -121,8 +122,9 @@ async def listen(
         finally:
             stopped.set()
 
+    share_arenas()
     with _collecting_seldom():
-        async with anyio.create_task_group() as group:
+        async with _giving_back(), anyio.create_task_group() as group:
             group.start_soon(serve)
             try:
                 yield Listener(server, door)
@@ -131,6 +133,17 @@ async def listen(
                 server.should_exit = True
                 with anyio.move_on_after(GRACE_SECONDS + 2, shield=True):
                     await stopped.wait()
+
+
+@asynccontextmanager
+async def _giving_back() -> AsyncGenerator[None]:
+    """Give freed memory back to the system every now and then."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(give_back_forever)
+        try:
+            yield
+        finally:
+            group.cancel_scope.cancel()
 
 
 @contextmanager

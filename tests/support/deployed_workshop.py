@@ -1,6 +1,7 @@
 """Opens deployed servers for tests: files that name them, a channel that remembers, servers over HTTP."""
 
 import json
+import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -15,6 +16,8 @@ from starlette.types import ASGIApp
 from astra_mcp.errors import RelayedError
 from astra_mcp.types import JsonObject, JsonValue, PastCall, UpstreamReply
 from servers.deployed import DeployedServers, DeployedSession, open_deployed
+
+from processes import table
 
 RAW_SERVER = Path(__file__).with_name("raw_stdio_server.py")
 
@@ -103,6 +106,19 @@ async def until(holds: Callable[[], bool], seconds: float = 20) -> None:
     with anyio.fail_after(seconds):
         while not holds():  # noqa: ASYNC110 - there is nothing to be told by
             await anyio.sleep(0.01)
+
+
+def raw_processes() -> list[int]:
+    """The raw servers that this process has started itself, and not a gateway that it has started."""
+    children = [process.pid for process in table() if process.parent == os.getpid()]
+    return [pid for pid in children if _is_raw(pid)]
+
+
+def _is_raw(pid: int) -> bool:
+    try:
+        return RAW_SERVER.name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def calls_of(file: Path) -> list[str]:

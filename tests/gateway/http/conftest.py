@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -309,9 +309,9 @@ def environment_of(home: Path, **variables: str) -> dict[str, str]:
     return {**os.environ, "ASTRA_MCP_HOME": str(home), **variables}
 
 
-@pytest.fixture(scope="session")
-def start_serve() -> Generator[StartServe]:
-    """Starts ``astra-mcp serve --port 0 --json``; stops all at the end."""
+@contextmanager
+def serve_processes() -> Generator[StartServe]:
+    """Start ``astra-mcp serve --port 0 --json`` any number of times; all are stopped at the end."""
     started: list[ServeProcess] = []
 
     def start(home: Path, *options: str) -> ServeProcess:
@@ -332,20 +332,30 @@ def start_serve() -> Generator[StartServe]:
         started.append(found)
         return found
 
-    yield start
-    for running in started:
-        if running.process.poll() is None:
-            running.stop(signal.SIGKILL)
-        running.process.communicate()
+    try:
+        yield start
+    finally:
+        for running in started:
+            if running.process.poll() is None:
+                running.stop(signal.SIGKILL)
+            running.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def start_serve() -> Generator[StartServe]:
+    """Starts gateway processes, which end with the module."""
+    with serve_processes() as start:
+        yield start
 
 
 @pytest.fixture(scope="session")
 def served(
-    start_serve: StartServe, counter_bundle: Path, tmp_path_factory: pytest.TempPathFactory
-) -> ServeProcess:
+    counter_bundle: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[ServeProcess]:
     """One gateway process with the bundled environments and the purse; tests do not stop it."""
     home = tmp_path_factory.mktemp("serve") / "home"
-    return start_serve(home, "--environments", str(counter_bundle))
+    with serve_processes() as start:
+        yield start(home, "--environments", str(counter_bundle))
 
 
 RunServe = Callable[..., subprocess.CompletedProcess[str]]

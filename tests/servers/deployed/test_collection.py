@@ -28,6 +28,7 @@ from deployed_workshop import (
     deployed,
     over_http,
     raw_entry,
+    raw_processes,
     session,
     structured,
     until,
@@ -84,7 +85,7 @@ async def test_after_a_restart_tools_are_known_without_starting_anything(tmp_pat
         await again.prepare()
         assert (again.tools, again.version) == (tools, version)
         assert again.status == (ServerStatus.UNKNOWN, "")
-        assert not _raw_processes()
+        assert not raw_processes()
     [card] = (tmp_path / "home" / "cards").iterdir()
     card.write_text("{")
     async with deployed(tmp_path, raw=raw_entry()) as servers:
@@ -230,7 +231,7 @@ async def test_a_running_call_of_a_removed_server_ends_first(tmp_path: Path) -> 
             await until(lambda: not servers.upstreams())
             assert texts == []
         assert texts == ["slept"]
-        await until(lambda: not _raw_processes())
+        await until(lambda: not raw_processes())
 
 
 async def test_a_running_call_of_a_removed_server_is_told_that_the_gateway_stops(
@@ -256,7 +257,7 @@ async def test_a_running_call_of_a_removed_server_is_told_that_the_gateway_stops
         with anyio.fail_after(20):
             await is_over.wait()
     assert ["was closed by the gateway" in fault for fault in faults] == [True]
-    assert not _raw_processes()
+    assert not raw_processes()
 
 
 async def test_a_broken_file_leaves_the_servers_as_they_are(
@@ -459,15 +460,3 @@ async def test_a_server_that_ignores_the_end_of_its_input_and_sigterm_is_killed(
         handle = os.pidfd_open(pid)
         await one.aclose()
         assert await anyio.to_thread.run_sync(wait_until_gone, [handle], 10) == 0
-
-
-def _raw_processes() -> list[int]:
-    found: list[int] = []
-    for process in below(os.getpid()):
-        try:
-            line = Path(f"/proc/{process.pid}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"raw_stdio_server" in line:
-            found.append(process.pid)
-    return found

@@ -18,11 +18,12 @@ from deployed_workshop import (
     calls_of,
     deployed,
     raw_entry,
+    raw_processes,
     session,
     structured,
     until,
 )
-from processes import below, wait_until_gone
+from processes import wait_until_gone
 
 ERAS = list(Era)
 
@@ -50,11 +51,10 @@ async def test_sessions_of_a_shared_server_share_its_state(tmp_path: Path, era: 
 
 
 async def test_nothing_starts_before_the_first_use(tmp_path: Path) -> None:
-    before = len(below(os.getpid()))
     async with deployed(tmp_path, raw=raw_entry()) as servers:
         session(servers)
         assert servers.find("raw").status == (ServerStatus.UNKNOWN, "")  # type: ignore[union-attr]
-        assert len(below(os.getpid())) == before
+        assert raw_processes() == []
 
 
 async def test_the_servers_own_error_keeps_its_code_message_and_data(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ async def test_a_session_without_calls_takes_a_new_process_for_one_that_died(
         await one.request("logging/setLevel", {"level": "info"}, Exchange())
         connection = one.connection
         assert connection is not None
-        [pid] = [p.pid for p in below(os.getpid()) if _is_raw(p.pid)]
+        [pid] = raw_processes()
         os.kill(pid, signal.SIGKILL)
         await until(lambda: connection.peer.fault is not None)
         assert (await one.call("count", {})).result.text == "1"
@@ -266,7 +266,7 @@ async def test_two_hundred_sessions_wait_for_a_few_processes(tmp_path: Path) -> 
         nonlocal most
         one = session(servers, key=str(number))
         assert (await one.call("count", {})).result.text == "1"
-        most = max(most, sum(_is_raw(p.pid) for p in below(os.getpid())))
+        most = max(most, len(raw_processes()))
         await one.aclose()
 
     entry = raw_entry("modern", max_processes=8, queue_seconds=100)
@@ -415,10 +415,3 @@ async def test_what_belongs_to_no_request_is_heard_by_the_session(tmp_path: Path
         one.watch(lambda method, _: heard.append(method))
         await one.call("grow", {})
     assert heard == ["notifications/resources/updated"]
-
-
-def _is_raw(pid: int) -> bool:
-    try:
-        return b"raw_stdio_server" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
