@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["TOUCAN", "real_data"]
+__all__ = ["NOT_PRESENT", "TOUCAN", "real_data"]
 
+NOT_PRESENT = "real MCP documents not present"
 TOUCAN = "toucan-mcp-servers.dev.jsonl.gz"
 
 _FOLDER = Path(__file__).parents[3] / "shared" / "data"
@@ -15,5 +16,5 @@ def real_data(name: str) -> Path:
     """The path of a file of real documents; skips the test where it is not there."""
     path = _FOLDER / name
     if not path.exists():
-        pytest.skip(f"real MCP documents not present: ../shared/data/{name}")
+        pytest.skip(f"{NOT_PRESENT}: ../shared/data/{name}")
     return path
