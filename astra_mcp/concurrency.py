@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import anyio
 
+from astra_mcp.errors import BudgetSpentError
+
 __all__ = ["Alarm", "Baton", "completed", "map_concurrently", "shielded", "within"]
 
 Item = TypeVar("Item")
@@ -20,17 +22,24 @@ async def map_concurrently(
 ) -> list[Result]:
     """Await ``function`` for every item, at most ``limit`` at once; results in the items' order.
 
-    The first exception cancels the rest and propagates as it is raised, not as a group.
+    The first exception cancels the rest and propagates as it is raised, not as a group. A budget that is
+    spent cancels nothing: no further item is begun, and what is under way, which is paid for, comes to its
+    end before the error propagates.
     """
     rows = list(items)
     results: dict[int, Result] = {}
     failure: list[Exception] = []
+    spent: list[BudgetSpentError] = []
     limiter = anyio.CapacityLimiter(limit)
 
     async def run(index: int, item: Item) -> None:
         async with limiter:
+            if spent:
+                return
             try:
                 results[index] = await function(item)
+            except BudgetSpentError as error:
+                spent.append(error)
             except Exception as error:  # noqa: BLE001 - re-raised below, outside of the group
                 failure.append(error)
                 group.cancel_scope.cancel()
@@ -38,8 +47,8 @@ async def map_concurrently(
     async with anyio.create_task_group() as group:
         for index, item in enumerate(rows):
             group.start_soon(run, index, item)
-    if failure:
-        raise failure[0]
+    if failure or spent:
+        raise (failure or spent)[0]
     return [results[i] for i in range(len(rows))]
 
 

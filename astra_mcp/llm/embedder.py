@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import ModelError, ModelFault, fault_words
@@ -91,15 +91,16 @@ class EndpointEmbedder:
         return self._normalised(rows)
 
     def _normalised(self, rows: Sequence[Sequence[float]]) -> Vectors:
-        self._dimensions = self._dimensions or len(rows[0])
+        wanted = self._dimensions or len(rows[0])
         sizes = {len(row) for row in rows}
-        if sizes != {self._dimensions}:
+        if sizes != {wanted}:
             got = ", ".join(map(str, sorted(sizes)))
-            raise self._malformed(f"vectors of {got} dimensions in place of {self._dimensions}")
+            raise self._malformed(f"vectors of {got} dimensions in place of {wanted}")
         vectors = np.asarray(rows, dtype=np.float64)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(lengths).all():
             raise self._malformed("a vector holds what is no number")
+        self._dimensions = wanted
         return np.divide(vectors, lengths, where=lengths > 0, out=np.zeros_like(vectors)).astype(
             np.float32
         )
@@ -110,7 +111,7 @@ class EndpointEmbedder:
 
 class _Row(BaseModel):
     index: int
-    embedding: list[float]
+    embedding: list[float] = Field(min_length=1)
 
 
 class _Embeddings(BaseModel):

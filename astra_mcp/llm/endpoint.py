@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from astra_mcp.errors import ConfigError, ModelError, ModelFault
 from astra_mcp.llm.budget import Budget
-from astra_mcp.llm.config import EndpointConfig, Role
+from astra_mcp.llm.config import EndpointConfig, Prices, Role
 from astra_mcp.llm.connections import Connections, open_connections
 from astra_mcp.llm.usage import Usage, note_usage
 from astra_mcp.types import JsonObject
@@ -46,7 +46,7 @@ class Endpoint:
         self._slots = anyio.CapacityLimiter(config.max_concurrency)
 
     async def post(self, path: str, body: JsonObject) -> JsonObject:
-        """Make one call, and count what it took whether it succeeds or fails.
+        """Make one call, and count what it took whether it succeeds, fails or is cancelled.
 
         Args:
             path: Such as ``/chat/completions``.
@@ -62,7 +62,7 @@ class Endpoint:
             begun = perf_counter()
             try:
                 document = await self._send(path, {**body, **self._config.extra_body})
-            except ModelError:
+            except BaseException:  # a cancelled call was begun too, and the budget has counted it
                 note_usage(Usage(calls=1, seconds=perf_counter() - begun))
                 raise
             self._account(document, perf_counter() - begun)
@@ -123,14 +123,17 @@ class Endpoint:
 
     def _account(self, document: JsonObject, seconds: float) -> None:
         tokens, prices = _read_tokens(document), self._config.prices
-        cost = prices.cost(tokens.prompt_tokens, tokens.completion) if prices and tokens else None
+        cost = tokens.cost(prices) if prices and tokens else None
         # An answer without anything in it says nothing of tokens either; one of use has to.
         is_of_use = bool(document.get("choices") or document.get("data"))
         if self._budget is not None and (tokens is not None or is_of_use):
             self._budget.charge(cost)
         usage = Usage(calls=1, seconds=seconds, cost=cost or 0.0)
         if tokens is not None:
-            spent = {"prompt_tokens": tokens.prompt_tokens, "completion_tokens": tokens.completion}
+            spent = {
+                "prompt_tokens": tokens.prompt_tokens,
+                "completion_tokens": tokens.completion_tokens or 0,
+            }
             usage = usage.model_copy(update=spent)
         note_usage(usage)
 
@@ -139,9 +142,11 @@ class _Tokens(BaseModel):
     prompt_tokens: int = Field(ge=0)
     completion_tokens: int | None = Field(default=None, ge=0)
 
-    @property
-    def completion(self) -> int:
-        return self.completion_tokens or 0
+    def cost(self, prices: Prices) -> float | None:
+        """Add up what they cost; None where those that have a price were not counted."""
+        if self.completion_tokens is None and prices.completion:
+            return None
+        return prices.cost(self.prompt_tokens, self.completion_tokens or 0)
 
 
 @asynccontextmanager

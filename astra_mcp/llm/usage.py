@@ -15,7 +15,7 @@ class Usage(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     calls: int = 0
-    """Answered or failed by an endpoint; a retried call is one."""
+    """Begun, whether answered, failed or cancelled; a retried call is one."""
     cached: int = 0
     """Calls that the cache answered; they cost nothing and count in nothing else."""
     prompt_tokens: int = 0

@@ -8,6 +8,7 @@ import pytest
 from astra_mcp.completions import Reply
 from astra_mcp.errors import BudgetSpentError, ConfigError
 from astra_mcp.llm.budget import Budget
+from astra_mcp.llm.usage import metered
 
 from asked_models import CacheInMemory, a_model, judge
 from completions_server import Body, CompletionsServer, says, sends
@@ -105,6 +106,38 @@ async def test_an_endpoint_that_counts_no_tokens_cannot_be_limited_by_cost(
         assert await judge(model) == 3
         with pytest.raises(BudgetSpentError, match="limit the number of calls"):
             await judge(model, "another")
+
+
+async def test_an_endpoint_that_counts_questions_alone_cannot_be_limited_by_cost(
+    completions: CompletionsServer,
+) -> None:
+    message = {"message": {"content": '{"score": 3}'}, "finish_reason": "stop"}
+    completions.always = lambda _: sends({"choices": [message], "usage": {"prompt_tokens": 9}})
+    prices: dict[str, Any] = {"prompt_price": 1.0, "completion_price": 1.0}
+
+    async with a_model(completions, budget=Budget(max_cost=1.0), **prices) as model:
+        await judge(model)
+        with pytest.raises(BudgetSpentError, match="limit the number of calls"):
+            await judge(model, "another")
+
+
+async def test_a_call_that_is_cancelled_counts_in_the_usage_as_in_the_budget(
+    completions: CompletionsServer,
+) -> None:
+    async def reply(_: Body) -> Reply:
+        scope.cancel()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    completions.later = reply
+    budget, scope = Budget(), anyio.CancelScope()
+
+    async with a_model(completions, budget=budget) as model:
+        with metered() as meter, scope:
+            await judge(model)
+
+    assert scope.cancelled_caught
+    assert meter.usage.calls == budget.calls == 1
 
 
 async def test_a_faulty_answer_without_tokens_stops_no_budget(

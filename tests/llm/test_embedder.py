@@ -146,6 +146,38 @@ async def test_a_batch_is_a_call_of_the_budget_and_of_the_account(anyio_backend:
     assert budget.cost == meter.usage.cost == pytest.approx(10 * 2 / 1e6)
 
 
+async def test_batches_under_way_end_when_the_budget_is_spent(anyio_backend: str) -> None:
+    budget = Budget(max_calls=2)
+
+    async with an_embedder(lengths, budget=budget, batch_size=1) as (embedder, requests):
+        with metered() as meter, pytest.raises(BudgetSpentError):
+            await embedder.embed(["a", "b", "c", "d"])
+
+    assert len(requests) == meter.usage.calls == budget.calls == 2
+    assert meter.usage.prompt_tokens == 2 * 5
+
+
+async def test_a_refused_answer_does_not_say_how_large_vectors_are(anyio_backend: str) -> None:
+    answers = [[[1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]]
+
+    def answer(_: Body) -> Body:
+        rows = answers.pop(0)
+        return {"data": [{"index": i, "embedding": row} for i, row in enumerate(rows)]}
+
+    async with an_embedder(answer) as (embedder, _):
+        with pytest.raises(ModelError, match="vectors of 1, 2 dimensions"):
+            await embedder.embed(["a", "b"])
+        assert (await embedder.embed(["a", "b"])).shape == (2, 2)
+
+
+async def test_vectors_without_numbers_are_refused(anyio_backend: str) -> None:
+    async with an_embedder(lambda _: {"data": [{"index": 0, "embedding": []}]}) as (embedder, _):
+        with pytest.raises(ModelError, match=r"data\.0\.embedding") as caught:
+            await embedder.embed(["a"])
+
+    assert caught.value.fault is ModelFault.MALFORMED
+
+
 async def test_a_faulty_endpoint_is_asked_until_every_text_has_its_vector(
     anyio_backend: str,
 ) -> None:
