@@ -23,6 +23,7 @@ from astra_mcp.cli.registry_import import (
     without_judge,
 )
 from astra_mcp.domains import Domain
+from astra_mcp.errors import ConfigError
 from registry.database import Database
 from registry.documents import Provenance, ServerReason
 from registry.export import Export, export_catalog
@@ -50,13 +51,11 @@ ByEmbedder = Annotated[
     EmbedderKind | None,
     typer.Option("--embedder", help="What makes the vectors; by default registry.embedder."),
 ]
-_STATUSES = {"kept": "kept", "rejected": "rejected", "any": None}
-
-
 MaxCalls = Annotated[int | None, typer.Option(min=0, help="Of the model, at most so many.")]
 MaxCost = Annotated[
     float | None, typer.Option(min=0, help="Of its calls, in the currency of its prices.")
 ]
+_STATUSES = {"kept": "kept", "rejected": "rejected", "any": None}
 
 
 @app.command("import")
@@ -203,6 +202,8 @@ def search(
     as_json: Json = False,
 ) -> None:
     """Search the tools of kept servers by their words, by their vectors, or by both."""
+    if by is SearchBy.WORDS and embedder is not None:
+        raise typer.BadParameter("--by words needs no vectors", param_hint="--embedder")
     provenance = None if crawled else Provenance.LIVE
     scope = Scope(domain=domain, language=language, provenance=provenance)
     model, answer = run_async(_search, query, by, scope, limit, embedder)
@@ -299,6 +300,7 @@ async def _label(
 
     settings = load_settings()
     chosen = by or (LabelBy.MODEL if settings.models.judge.model else LabelBy.EMBEDDING)
+    _check_label_options(chosen, embedder, spending)
     with views.progress("servers") as advance:
         return await models.label_registry(
             settings,
@@ -307,6 +309,14 @@ async def _label(
             spending=spending,
             hear=lambda done: advance(done, None),
         )
+
+
+def _check_label_options(by: LabelBy, embedder: EmbedderKind | None, spending: Spending) -> None:
+    """Refuse options that would do nothing."""
+    if by is LabelBy.MODEL and embedder is not None:
+        raise ConfigError("--embedder makes vectors, and a model needs none: add --by embedding")
+    if by is LabelBy.EMBEDDING and spending != Spending(max_calls=None, max_cost=None):
+        raise ConfigError("--max-calls and --max-cost bound what a model is asked: add --by model")
 
 
 @app.command("stats")

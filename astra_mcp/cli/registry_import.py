@@ -150,6 +150,9 @@ async def _streams(source: Source) -> Sequence[tuple[str, DocumentStream]]:
     if (source.place is None) == (source.command is None):
         raise ConfigError("name one source: a file, a folder, an address, or --command")
     if source.command is not None:
+        if source.headers_from or source.form not in (None, LIVE):
+            msg = "--header-from and --format are not for --command, which starts a running server"
+            raise ConfigError(msg)
         target = LiveTarget.of_command(_split(source.command), name=source.name)
         return [(target.shown, [await fetch_live(target, list_live_tools)])]
     place = source.place or ""

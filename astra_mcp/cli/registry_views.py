@@ -225,7 +225,7 @@ def labels(labelled: "Labelled") -> JsonObject:
         "failed": dict(report.failed),
         "model_calls": usage.calls,
         "cached_calls": usage.cached,
-        "tokens": usage.prompt_tokens + usage.completion_tokens,
+        "tokens": usage.tokens,
         "cost": usage.cost,
     }
 

@@ -77,14 +77,18 @@ def check_models(settings: Settings) -> Iterator[Check]:
         place = (config.base_url, config.api_key)
         if place not in faults:
             faults[place] = anyio.run(_fault_of_endpoint, config)
-        fault = faults[place]
-        shown = f"{config.model or 'any model'} at {config.base_url or 'OpenAI'}"
-        yield Check(
-            name=f"model endpoint: {role.value}",
-            state=State.WARNING if fault else State.OK,
-            detail=f"{shown}: {fault}" if fault else f"{shown} answers",
-            remedy=f"start it, or correct models.{role.value} in astra.toml" if fault else "",
-        )
+        yield _check_of(role, config, faults[place])
+
+
+def _check_of(role: Role, config: EndpointConfig, fault: str) -> Check:
+    shown = f"{config.model or 'any model'} at {config.base_url or 'OpenAI'}"
+    found = "answers" if config.base_url is not None else "has a key, and was not asked"
+    return Check(
+        name=f"model endpoint: {role.value}",
+        state=State.WARNING if fault else State.OK,
+        detail=f"{shown}: {fault}" if fault else f"{shown} {found}",
+        remedy=f"start it, or correct models.{role.value} in astra.toml" if fault else "",
+    )
 
 
 def _configured(settings: Settings) -> Mapping[Role, EndpointConfig]:
@@ -95,7 +99,10 @@ def _configured(settings: Settings) -> Mapping[Role, EndpointConfig]:
 
 
 async def _fault_of_endpoint(config: EndpointConfig) -> str:
-    """Ask an endpoint for its models, which costs nothing; says what is wrong, or nothing."""
+    """Ask an endpoint for its models, which costs nothing; says what is wrong, or nothing.
+
+    OpenAI's own is not asked: a doctor talks to no address that nobody named.
+    """
     if config.base_url is None:
         return "" if config.api_key else "no key is configured"
     key = config.api_key.get_secret_value() if config.api_key else None

@@ -103,6 +103,21 @@ def test_tools_are_found_by_words_by_vectors_and_by_both(by: str) -> None:
     assert "garden_1" in run("search", "ripe apples", "--by", by).stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["search", "apples", "--by", "words", "--embedder", "lexical"], "needs no vectors"),
+        (["label", "--by", "model", "--embedder", "lexical"], "add --by embedding"),
+        (["label", "--by", "embedding", "--max-calls", "1"], "add --by model"),
+        (["label", "--max-cost", "1"], "add --by model"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_wrong_usage(arguments: list[str], said: str) -> None:
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
 def test_a_search_that_finds_nothing_says_in_how_much() -> None:
     assert told("search", "apples", "--domain", "finance")["hits"] == []
     assert "0 tools searched" in run("search", "apples", "--language", "zh").stdout

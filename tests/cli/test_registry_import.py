@@ -99,6 +99,8 @@ def test_a_folder_is_imported_file_by_file_and_errors_name_their_file(tmp_path: 
         (["http://127.0.0.1:9/mcp", "--format", "openapi"], "save what is at the address"),
         (["http://127.0.0.1:9/v0.1/servers", "--name", "x"], "not for lists"),
         (["--command", "'"], "--command"),
+        (["--command", "x", "--format", "openapi"], "not for --command"),
+        (["--command", "x", "--header-from", "A=B"], "not for --command"),
         (
             ["http://127.0.0.1:9/mcp", "--header-from", "Authorization=NOT_SET"],
             "NOT_SET is not set",

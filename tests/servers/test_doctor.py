@@ -213,6 +213,15 @@ def test_an_endpoint_that_answers_is_said_to(environment: dict[str, str]) -> Non
     assert checks["registry"]["detail"].endswith("(made at the first import)")
 
 
+def test_of_an_endpoint_that_was_not_asked_it_is_not_said_that_it_answers(
+    environment: dict[str, str],
+) -> None:
+    environment |= {"ASTRA_MCP_MODELS__JUDGE__MODEL": "small", "OPENAI_API_KEY": "secret-key"}
+    _, checks = examined(environment)
+    detail = checks["model endpoint: judge"]["detail"]
+    assert detail == "small at OpenAI has a key, and was not asked"
+
+
 @contextmanager
 def running_endpoint() -> Generator[str]:
     """Answer requests for models, like any compatible endpoint."""
