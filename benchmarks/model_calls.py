@@ -27,28 +27,18 @@ sys.path[:] = [
 
 import anyio  # noqa: E402 - after the search path is right
 import openai  # noqa: E402
-from pydantic import BaseModel, ConfigDict  # noqa: E402
 
 from astra_mcp.llm.config import ModelConfig, Role  # noqa: E402
 from astra_mcp.llm.model import open_model  # noqa: E402
-from astra_mcp.llm.prompt import Prompt  # noqa: E402
 from astra_mcp.types import JsonObject  # noqa: E402
 
 from circumstances import conditions  # noqa: E402
 from completions_process import open_completions_process  # noqa: E402
 from figures_report import table  # noqa: E402
+from square_model import Square, question  # noqa: E402
 
 Ask = Callable[[str], Awaitable[int]]
 """Asks about an item, and takes the number in the answer."""
-
-
-class Square(BaseModel):
-    """What the model is asked for."""
-
-    model_config = ConfigDict(frozen=True)
-
-    item: str
-    square: int
 
 
 class Memory:
@@ -102,18 +92,16 @@ async def _open_ways(base_url: str, at_once: int) -> AsyncGenerator[Mapping[str,
     ):
 
         async def bare(item: str) -> int:
-            message = {"role": "user", "content": _question(item)}
-            completion = await client.chat.completions.create(model="scripted", messages=[message])  # pyright: ignore[reportArgumentType] - a message all the same
+            messages: Any = question(item).messages
+            completion = await client.chat.completions.create(model="scripted", messages=messages)
             return json.loads(completion.choices[0].message.content or "")["square"]
 
         async def complete(item: str) -> int:
-            reply = await model.complete([{"role": "user", "content": _question(item)}], [])
+            reply = await model.complete(question(item).messages, [])
             return json.loads(reply.content or "")["square"]
 
         async def ask(item: str) -> int:
-            messages: tuple[JsonObject, ...] = ({"role": "user", "content": _question(item)},)
-            prompt = Prompt(messages=messages, template_hash="1")
-            return (await model.ask(prompt, Square)).square
+            return (await model.ask(question(item), Square)).square
 
         yield {"baseline": bare, "complete": complete, "ask": ask, "cached": ask}
 
@@ -145,10 +133,6 @@ async def _ask_in_turn(ask: Ask, items: Iterator[int]) -> None:
         if answer != number * number:
             msg = f"item {number} got the answer {answer}"
             raise ValueError(msg)
-
-
-def _question(item: str) -> str:
-    return f"{item}: answer with its name and the square of its number, as JSON."
 
 
 def _summary(cells: Mapping[str, list[float]]) -> dict[str, float]:

@@ -95,7 +95,7 @@ def load_recordings(path: Path) -> Recordings:
         ConfigError: It cannot be read, or a line is no recording; names the line.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")  # other ends of lines stand in texts
     except (OSError, UnicodeDecodeError) as error:
         msg = f"cannot read the recordings {path}: {error}"
         raise ConfigError(msg) from None

@@ -67,7 +67,10 @@ class StageYield:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YieldTable:
-    """What a run made of its items; all of it but the times is the same for every concurrency."""
+    """What a run made of its items.
+
+    All of it but the times is the same for every concurrency, unless something ended work early.
+    """
 
     stages: tuple[StageYield, ...]
     """In their order."""

@@ -22,7 +22,6 @@ from astra_mcp.listening import run_until_stopped
 from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import Model, open_model
-from astra_mcp.llm.prompt import Prompt
 from astra_mcp.pipeline import (
     Item,
     Made,
@@ -39,20 +38,12 @@ from registry.items import DatabaseItemStore
 from registry.tables import CompletionRow, table_of
 
 from completions_process import variables
+from square_model import Square, question
 
-__all__ = ["STAGE", "Asked", "AskingStage", "Square", "items", "open_program", "read_table"]
+__all__ = ["STAGE", "Asked", "AskingStage", "items", "open_program", "read_table"]
 
 STAGE = "ask"
 _STOPPED = 130
-
-
-class Square(BaseModel):
-    """What the model is asked for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    item: str
-    square: int
 
 
 class AskingStage:
@@ -66,7 +57,7 @@ class AskingStage:
 
     async def run(self, item: Item) -> Made:
         """Ask, and see that the answer is this item's."""
-        answer = await self._model.ask(_question(item), Square)
+        answer = await self._model.ask(question(item.id), Square)
         if answer != Square(item=item.id, square=int(str(item.value["number"])) ** 2):
             msg = f"{item.id} got the answer of another question: {answer}"
             raise ValueError(msg)
@@ -158,11 +149,6 @@ async def read_table(process: Process) -> dict[str, Any]:
     """What the process prints in the end."""
     printed = cast("ByteReceiveStream", process.stdout)
     return json.loads(b"".join([piece async for piece in printed]))
-
-
-def _question(item: Item) -> Prompt:
-    text = f"{item.id}: answer with its name and the square of its number, as JSON."
-    return Prompt(messages=({"role": "user", "content": text},), template_hash="1")
 
 
 async def _main() -> int:

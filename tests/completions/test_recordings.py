@@ -115,6 +115,14 @@ def test_a_line_that_is_no_recording_is_named(tmp_path: Path, row: object, said:
     assert said in str(caught.value)
 
 
+async def test_texts_may_hold_what_unicode_takes_for_the_end_of_a_line(tmp_path: Path) -> None:
+    row = {"match": {"messages": asking("A?")}, "response": {"content": "a\u2028b\x85c"}}
+    file = tmp_path / "answers.jsonl"
+    file.write_text(json.dumps(row, ensure_ascii=False) + "\r\n", encoding="utf-8", newline="")
+    async with open_endpoint(load_recordings(file)) as endpoint:
+        assert await texts(endpoint, "A?") == ["a\u2028b\x85c"]
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot read the recordings .*none\.jsonl"):
         load_recordings(tmp_path / "none.jsonl")
