@@ -11,16 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import groupby, islice
+from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import TypeVar
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from astra_mcp.errors import ConfigError, RegistryError
+from registry.batches import batches
 from registry.export_files import BATCH_ROWS, ExportFormat, TableKind, json_line, open_table
 from registry.frozen import (
     MANIFEST,
@@ -29,8 +29,8 @@ from registry.frozen import (
     ExportedFile,
     Manifest,
     ToolPlace,
+    check_catalog,
     file_hash,
-    read_catalog,
     read_manifest,
     table_name,
 )
@@ -79,7 +79,7 @@ def export_catalog(
         writing.write(TableKind.SERVERS, _servers(session))
         writing.write(TableKind.TOOLS, _tools(session))
         manifest = writing.finish(catalog_version(session))
-        read_catalog(draft)
+        check_catalog(draft)
         is_new = _put_in_place(draft, folder, manifest)
     except OSError as error:
         msg = f"{folder} cannot be written ({error.strerror}): choose another folder"
@@ -104,13 +104,13 @@ class _Draft:
         self._places: Counter[str] = Counter()
 
     def write(
-        self, kind: TableKind, batches: Iterable[Sequence[CatalogServer | CatalogTool]]
+        self, kind: TableKind, items: Iterable[Sequence[CatalogServer | CatalogTool]]
     ) -> None:
         """Write a table, and count it."""
         path = self._folder / table_name(kind, self._written_as)
         num_rows = 0
         with open_table(path, kind, self._written_as) as table:
-            for batch in batches:
+            for batch in items:
                 rows = [item.model_dump(mode="json") for item in batch]
                 table.write(rows)
                 for row in rows:
@@ -146,7 +146,7 @@ class _Draft:
 def _servers(session: Session) -> Iterator[Sequence[CatalogServer]]:
     named = session.execute(select(col(ServerRow.name), col(ServerRow.id)))
     # Sorted here: databases differ in how they compare texts.
-    for batch in _batches(sorted((name, id_) for name, id_ in named)):
+    for batch in batches(sorted((name, id_) for name, id_ in named), BATCH_ROWS):
         ids = [id_ for _, id_ in batch]
         rows = session.scalars(select(ServerRow).where(col(ServerRow.id).in_(ids)))
         found = {row.id: row for row in rows}
@@ -169,7 +169,7 @@ def _server(row: ServerRow, places: Sequence[ToolPlace]) -> CatalogServer:
 
 
 def _tools(session: Session) -> Iterator[Sequence[CatalogTool]]:
-    for batch in _batches(sorted(session.scalars(select(col(ToolRow.hash))))):
+    for batch in batches(sorted(session.scalars(select(col(ToolRow.hash)))), BATCH_ROWS):
         rows = session.scalars(select(ToolRow).where(col(ToolRow.hash).in_(batch)))
         found = {row.hash: row for row in rows}
         yield [
@@ -177,15 +177,6 @@ def _tools(session: Session) -> Iterator[Sequence[CatalogTool]]:
             for hash_ in batch
         ]
         session.expunge_all()
-
-
-Value = TypeVar("Value")
-
-
-def _batches(values: Iterable[Value]) -> Iterator[list[Value]]:
-    remaining = iter(values)
-    while batch := list(islice(remaining, BATCH_ROWS)):
-        yield batch
 
 
 def _put_in_place(draft: Path, folder: Path, manifest: Manifest) -> bool:
@@ -199,7 +190,7 @@ def _put_in_place(draft: Path, folder: Path, manifest: Manifest) -> bool:
         os.rename(draft, folder)
         return True
     try:
-        found = read_catalog(folder).manifest
+        found = check_catalog(folder)
     except RegistryError as error:
         raise ConfigError(f"{folder} is taken ({error}): choose another folder") from None
     if (found.content_hash, found.format) != (manifest.content_hash, manifest.format):

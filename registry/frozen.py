@@ -4,7 +4,7 @@ A folder with ``servers`` and ``tools`` as Parquet or JSON lines, and ``manifest
 both. Knows files alone: programs that train or synthesise on a catalog need no database.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +24,7 @@ __all__ = [
     "FrozenCatalog",
     "Manifest",
     "ToolPlace",
+    "check_catalog",
     "content_hash",
     "file_hash",
     "read_catalog",
@@ -128,6 +129,27 @@ def read_catalog(folder: Path) -> FrozenCatalog:
     Raises:
         RegistryError: A file is missing, changed, or holds something else; names it.
     """
+    servers: list[CatalogServer] = []
+    tools: list[CatalogTool] = []
+    manifest = _read(folder, servers.append, tools.append)
+    return FrozenCatalog(manifest=manifest, servers=tuple(servers), tools=tuple(tools))
+
+
+def check_catalog(folder: Path) -> Manifest:
+    """Read an export as :func:`read_catalog` does, and keep no row of it.
+
+    Raises:
+        RegistryError: A file is missing, changed, or holds something else; names it.
+    """
+    return _read(folder, lambda _: None, lambda _: None)
+
+
+def _read(
+    folder: Path,
+    take_server: Callable[[CatalogServer], None],
+    take_tool: Callable[[CatalogTool], None],
+) -> Manifest:
+    """Read an export row by row, and check it against its manifest."""
     manifest = read_manifest(folder)
     for name, expected in manifest.files.items():
         if file_hash(folder / name) != expected.sha256:
@@ -135,18 +157,28 @@ def read_catalog(folder: Path) -> FrozenCatalog:
                 f"{folder / name} is not the file that {MANIFEST} names: it was changed or cut off"
             )
             raise RegistryError(msg)
-    rows = {
-        kind: read_table(folder / table_name(kind, manifest.format), kind, manifest.format)
-        for kind in TableKind
-    }
+
+    def rows() -> Iterator[CatalogServer | CatalogTool]:
+        for row in _rows(folder, manifest, TableKind.SERVERS):
+            server = CatalogServer.model_validate(row)
+            take_server(server)
+            yield server
+        for row in _rows(folder, manifest, TableKind.TOOLS):
+            tool = CatalogTool.model_validate(row)
+            take_tool(tool)
+            yield tool
+
     try:
-        servers = tuple(map(CatalogServer.model_validate, rows[TableKind.SERVERS]))
-        tools = tuple(map(CatalogTool.model_validate, rows[TableKind.TOOLS]))
+        found = content_hash(rows())
     except ValidationError as error:
         raise RegistryError(f"{folder}: {_fault(error)}") from None
-    if content_hash([*servers, *tools]) != manifest.content_hash:
+    if found != manifest.content_hash:
         raise RegistryError(f"{folder} holds other content than {MANIFEST} names")
-    return FrozenCatalog(manifest=manifest, servers=servers, tools=tools)
+    return manifest
+
+
+def _rows(folder: Path, manifest: Manifest, kind: TableKind) -> Iterator[JsonObject]:
+    return read_table(folder / table_name(kind, manifest.format), kind, manifest.format)
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -5,7 +5,7 @@ that was cut off is finished by running it again.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -18,6 +18,7 @@ from sqlmodel import col
 
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.types import JsonObject
+from registry.batches import batches
 from registry.database import Database
 from registry.documents import DocumentFault, DocumentStream, ServerDocument
 from registry.preparation import PreparedServer
@@ -180,7 +181,7 @@ def _funnels(session: Session, ids: list[int]) -> tuple[Funnel, Funnel]:
     """Count what became of servers and their tools, as it stands after the last of them."""
     servers: Counter[tuple[str, str | None]] = Counter()
     tools: Counter[tuple[str, str | None]] = Counter()
-    for some in _batches(ids):
+    for some in batches(ids, _COUNTED_AT_ONCE):
         verdict = (col(ServerRow.status), col(ServerRow.reason))
         of_servers = select(*verdict, func.count()).where(col(ServerRow.id).in_(some))
         for status, reason, num in session.execute(of_servers.group_by(*verdict)):
@@ -198,8 +199,3 @@ def _funnel(counts: Counter[tuple[str, str | None]]) -> Funnel:
         kept=counts["kept", None],
         rejected=dict(sorted(rejected.items(), key=lambda item: (-item[1], item[0]))),
     )
-
-
-def _batches(ids: list[int]) -> Iterator[list[int]]:
-    for start in range(0, len(ids), _COUNTED_AT_ONCE):
-        yield ids[start : start + _COUNTED_AT_ONCE]

@@ -7,11 +7,13 @@ here.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 from sqlalchemy import select
@@ -19,8 +21,11 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from astra_mcp.errors import AstraError
+from registry.batches import batches
 from registry.database import Database
-from registry.tables import EpisodeRow
+from registry.inserting import insert_or_replace
+from registry.tables import EpisodeRow, table_of
+from registry.texts import storable_text
 
 __all__ = [
     "EpisodeDigest",
@@ -34,6 +39,7 @@ __all__ = [
 OPEN = "open"
 """The one status that changes by itself: its record is read again although it has not grown."""
 _BATCH = 200
+_ROWS_AT_ONCE = 1000
 _SUFFIX = ".jsonl"
 
 
@@ -103,10 +109,10 @@ async def index_records(database: Database, folder: Path, read: ReadRecord) -> I
     indexed = await database.read(_indexed)
     stale = [id_ for id_, size in sizes.items() if indexed.get(id_) != size]
     faults: list[RecordFault] = []
-    for batch in _batches(stale):
+    for batch in batches(stale, _BATCH):
         rows, broken = await anyio.to_thread.run_sync(_read_all, folder, batch, sizes, read)
         faults += broken
-        await database.write(lambda session, rows=rows: _store(session, rows))
+        await database.write(partial(_store, rows))
     return IndexReport(
         present=frozenset(sizes) - {fault.path.stem for fault in faults},
         num_read=len(stale) - len(faults),
@@ -141,7 +147,8 @@ def find_episodes(
     if wanted.max_reward is not None:
         query = query.where(col(EpisodeRow.reward) <= wanted.max_reward)
     known = frozenset(present)
-    return list(islice((id_ for id_ in session.scalars(query) if id_ in known), limit))
+    with session.scalars(query, execution_options={"yield_per": _ROWS_AT_ONCE}) as ids:
+        return list(islice((id_ for id_ in ids if id_ in known), limit))
 
 
 def _sizes(folder: Path) -> dict[str, int]:
@@ -165,8 +172,8 @@ def _indexed(session: Session) -> dict[str, int]:
 
 def _read_all(
     folder: Path, ids: Sequence[str], sizes: Mapping[str, int], read: ReadRecord
-) -> tuple[list[EpisodeRow], list[RecordFault]]:
-    rows: list[EpisodeRow] = []
+) -> tuple[list[Mapping[str, Any]], list[RecordFault]]:
+    rows: list[Mapping[str, Any]] = []
     faults: list[RecordFault] = []
     for id_ in ids:
         path = folder / f"{id_}{_SUFFIX}"
@@ -179,25 +186,11 @@ def _read_all(
     return rows, faults
 
 
-def _row(id_: str, digest: EpisodeDigest, size: int) -> EpisodeRow:
-    return EpisodeRow(
-        id=id_,
-        opened_at=digest.opened_at,
-        source=digest.source,
-        endpoint=digest.endpoint,
-        status=digest.status,
-        calls=digest.calls,
-        reward=digest.reward,
-        failure=digest.failure,
-        record_bytes=size,
-    )
+def _row(id_: str, digest: EpisodeDigest, size: int) -> Mapping[str, Any]:
+    failure = None if digest.failure is None else storable_text(digest.failure)
+    texts = {"source": storable_text(digest.source), "failure": failure}
+    return {"id": id_, "record_bytes": size, **asdict(digest), **texts}
 
 
-def _store(session: Session, rows: Iterable[EpisodeRow]) -> None:
-    for row in rows:
-        session.merge(row)
-
-
-def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    for begin in range(0, len(ids), _BATCH):
-        yield ids[begin : begin + _BATCH]
+def _store(rows: Sequence[Mapping[str, Any]], session: Session) -> None:
+    insert_or_replace(session, table_of(EpisodeRow), rows)

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
-from typing import TypeVar
 
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
@@ -12,6 +10,7 @@ from sqlmodel import col
 
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.types import JsonObject, ToolSpec
+from registry.batches import batches
 from registry.specs import spec_of
 from registry.tables import ServerRow, ServerToolRow, ToolRow
 from registry.version import find_published
@@ -148,7 +147,7 @@ def load_servers(session: Session, names: Iterable[str]) -> tuple[StoredServer, 
     """Load servers in the order of the names; a name that there is not is left out."""
     wanted = tuple(names)
     found: dict[str, StoredServer] = {}
-    for batch in _batches(wanted):
+    for batch in batches(wanted, _BATCH_ROWS):
         rows = session.scalars(select(ServerRow).where(col(ServerRow.name).in_(batch))).all()
         tools = _tools_of(session, [row.id for row in rows])
         found |= {row.name: _stored(row, tools.get(row.id, ())) for row in rows}
@@ -207,12 +206,3 @@ def _stored_tool(place: ServerToolRow, tool: ToolRow | None) -> StoredTool:
 def _stored(row: ServerRow, tools: Sequence[StoredTool]) -> StoredServer:
     fields = row.model_dump(exclude={"id", "labels", "document_hash", "tools_hash"})
     return StoredServer(**fields, labels=tuple(row.labels), tools=tuple(tools))
-
-
-Value = TypeVar("Value")
-
-
-def _batches(values: Iterable[Value]) -> Iterator[list[Value]]:
-    remaining = iter(values)
-    while batch := list(islice(remaining, _BATCH_ROWS)):
-        yield batch

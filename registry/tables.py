@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     Column,
     DateTime,
     Dialect,
@@ -189,12 +190,12 @@ class EpisodeRow(SQLModel, table=True):
     opened_at: datetime = Field(sa_type=UtcDateTime, index=True)
     endpoint: str | None = None
     """The interactive endpoint that it belongs to; None for an episode proper."""
-    source: str = Field(index=True)
+    source: str = Field(sa_type=Text)
     status: str = Field(index=True)
     calls: int
     reward: float | None = None
     failure: str | None = Field(default=None, sa_type=Text)
-    record_bytes: int
+    record_bytes: int = Field(sa_type=BigInteger)
     """Length of the record when it was read: a longer one is read again."""
 
 

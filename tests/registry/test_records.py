@@ -1,8 +1,11 @@
 """The index of the episode records follows the files, and never takes their place."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 
+import anyio
 import pytest
 
 from astra_mcp.errors import RecordError
@@ -127,3 +130,31 @@ async def test_a_record_that_is_gone_is_found_no_more(database: Database, folder
 async def test_a_home_without_records_has_none(database: Database, tmp_path: Path) -> None:
     report = await index_records(database, tmp_path / "none", FakeRecords())
     assert await found(database, report) == []
+
+
+async def test_two_programs_that_index_the_same_records_at_once_both_succeed(
+    database: Database, folder: Path
+) -> None:
+    async with anyio.create_task_group() as group:
+        for _ in range(4):
+            group.start_soon(index_records, database, folder, FakeRecords())
+    report = await index_records(database, folder, FakeRecords())
+    assert await found(database, report) == ["a3", "a2", "a1"]
+
+
+async def test_texts_that_no_database_holds_are_indexed_without_them(
+    database: Database, tmp_path: Path
+) -> None:
+    def read(path: Path) -> EpisodeDigest:
+        return replace(FakeRecords()(path), source="a\0b", failure="half \ud800")
+
+    (tmp_path / "a1.jsonl").write_text("x closed 1.0")
+    report = await index_records(database, tmp_path, read)
+    assert await found(database, report, source="a\ufffdb") == ["a1"]
+
+
+async def test_a_long_list_of_servers_is_a_source(database: Database, tmp_path: Path) -> None:
+    names = ",".join(sha256(str(number).encode()).hexdigest() for number in range(200))
+    (tmp_path / "a1.jsonl").write_text(f"{names} closed 1.0")
+    report = await index_records(database, tmp_path, FakeRecords())
+    assert await found(database, report, source=names[-20:]) == ["a1"]

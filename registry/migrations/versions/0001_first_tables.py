@@ -125,12 +125,12 @@ def _make_episodes() -> None:
         sa.Column("id", sa.String(), primary_key=True),
         sa.Column("opened_at", sa.DateTime(timezone=True), nullable=False, index=True),
         sa.Column("endpoint", sa.String()),
-        sa.Column("source", sa.String(), nullable=False, index=True),
+        sa.Column("source", sa.Text(), nullable=False),
         sa.Column("status", sa.String(), nullable=False, index=True),
         sa.Column("calls", sa.Integer(), nullable=False),
         sa.Column("reward", sa.Float()),
         sa.Column("failure", sa.Text()),
-        sa.Column("record_bytes", sa.Integer(), nullable=False),
+        sa.Column("record_bytes", sa.BigInteger(), nullable=False),
     )
 
 
