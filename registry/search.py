@@ -17,12 +17,19 @@ from sqlmodel import col
 
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.types import ToolSpec
+from registry.batches import batches
 from registry.database import Database
 from registry.full_text import rank_by_words
 from registry.scope import LIVE_TOOLS, Scope, tools_in
 from registry.specs import spec_of
 from registry.tables import ServerRow, ServerToolRow, ToolRow
-from registry.vectors import EMPTY_TABLE, VectorTable, count_vectors, load_vectors
+from registry.vectors import (
+    EMPTY_TABLE,
+    VectorTable,
+    check_length,
+    count_vectors,
+    load_vectors,
+)
 from registry.version import catalog_version
 from registry.words import query_words
 
@@ -33,6 +40,7 @@ _POOL = 100
 _FUSION = 60
 """k of 1 / (k + rank), as Cormack et al. 2009 propose: ranks far down hardly differ."""
 
+_READ_AT_ONCE = 500
 _MAX_SCOPES = 64
 """So many are remembered until the catalog or the vectors change."""
 
@@ -108,13 +116,15 @@ class SearchIndex:
 
         Raises:
             ModelError: The embedder failed.
-            RegistryError: The database failed.
+            RegistryError: The database failed, or its vectors are not of the embedder's length.
         """
         wanted = None
-        if by is not SearchBy.WORDS:
+        if by is not SearchBy.WORDS and query.strip():
             wanted = (await self._embedder.embed([query], as_query=True))[0]
         words = () if by is SearchBy.VECTORS else query_words(query)
         held = await self._renewed()
+        if wanted is not None and held.table.hashes:
+            check_length(self._embedder.model, held.table.matrix.shape[1], len(wanted))
         search = _Search(held=held, words=words, wanted=wanted, scope=scope, limit=limit)
         return await self._database.read(search.answer)
 
@@ -209,17 +219,15 @@ def _fused(rankings: Sequence[_Ranking]) -> _Ranking:
 
 def _read_hits(session: Session, ranking: _Ranking, scope: Scope) -> tuple[Hit, ...]:
     hashes = [tool for tool, _ in ranking]
-    rows = session.scalars(select(ToolRow).where(col(ToolRow.hash).in_(hashes)))
-    tools = {row.hash: row for row in rows}
-    servers: dict[str, list[str]] = {tool: [] for tool in hashes}
-    for tool, server in session.execute(
-        tools_in(scope)
-        .add_columns(col(ServerRow.name))
-        .where(col(ServerToolRow.tool_hash).in_(hashes))
-        .order_by(col(ServerRow.name))
-    ):
-        servers[tool].append(server)
+    tools: dict[str, ToolSpec] = {}
+    servers: dict[str, set[str]] = {tool: set() for tool in hashes}
+    for some in batches(hashes, _READ_AT_ONCE):
+        rows = session.scalars(select(ToolRow).where(col(ToolRow.hash).in_(some)))
+        tools |= {row.hash: spec_of(row) for row in rows}
+        listed = tools_in(scope).add_columns(col(ServerRow.name))
+        for tool, server in session.execute(listed.where(col(ServerToolRow.tool_hash).in_(some))):
+            servers[tool].add(server)
     return tuple(
-        Hit(hash=tool, tool=spec_of(tools[tool]), servers=tuple(servers[tool]), score=score)
+        Hit(hash=tool, tool=tools[tool], servers=tuple(sorted(servers[tool])), score=score)
         for tool, score in ranking
     )

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
-from sqlmodel import SQLModel, col
+from sqlmodel import col
 
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.embedding.tool_text import tool_text
@@ -20,9 +20,16 @@ from registry.database import Database
 from registry.inserting import insert_missing
 from registry.scope import LIVE_TOOLS, Scope, tools_in
 from registry.specs import spec_of
-from registry.tables import ToolRow, VectorRow
+from registry.tables import ToolRow, VectorRow, table_of
 
-__all__ = ["EMPTY_TABLE", "VectorTable", "count_vectors", "load_vectors", "update_vectors"]
+__all__ = [
+    "EMPTY_TABLE",
+    "VectorTable",
+    "check_length",
+    "count_vectors",
+    "load_vectors",
+    "update_vectors",
+]
 
 _BATCH = 256
 """Tools that are embedded and stored at once; so many are lost at most when the process dies."""
@@ -65,6 +72,7 @@ async def update_vectors(
 
     Raises:
         ModelError: The embedder failed, or its answer does not fit the texts.
+        RegistryError: The database failed, or keeps vectors of another length under this name.
     """
     done = 0
     total = await database.read(partial(_count_missing, embedder.model, scope))
@@ -127,13 +135,37 @@ def _check(model: str, vectors: Vectors, count: int) -> None:
 
 
 def _store(model: str, hashes: Sequence[str], vectors: Vectors, session: Session) -> None:
-    """Keep vectors, unless somebody else was faster."""
+    """Keep vectors, unless somebody else was faster; none of another length than those that are kept."""
+    kept = select(func.length(col(VectorRow.vector))).where(col(VectorRow.model) == model).limit(1)
+    kept_bytes = session.scalar(kept)
+    if kept_bytes is not None:
+        check_length(model, kept_bytes // _STORED.itemsize, vectors.shape[1])
     stored = vectors.astype(_STORED)
     rows = [
         {"tool_hash": tool, "model": model, "vector": vector.tobytes()}
         for tool, vector in zip(hashes, stored, strict=True)
     ]
-    insert_missing(session, SQLModel.metadata.tables["vector"], rows)
+    insert_missing(session, table_of(VectorRow), rows)
+
+
+def check_length(model: str, kept: int, dimensions: int) -> None:
+    """Refuse vectors that cannot be compared with those that are kept.
+
+    Args:
+        model: What both are named by.
+        kept: Dimensions of those.
+        dimensions: Of the others.
+
+    Raises:
+        RegistryError: They differ: two models go by one name.
+    """
+    if kept != dimensions:
+        msg = (
+            f"the embedder {model!r} answers {dimensions} dimensions, and the vectors that are kept "
+            f"under its name have {kept}: it is another model now; "
+            "set models.embedding.revision, or name it differently"
+        )
+        raise RegistryError(msg)
 
 
 def _load(model: str, session: Session) -> VectorTable:

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from astra_mcp.domains import Domain
 from astra_mcp.embedding import Vectors
 from astra_mcp.embedding.lexical import LexicalEmbedder
+from astra_mcp.errors import RegistryError
+from registry import search
 from registry.database import Database
 from registry.documents import Provenance
 from registry.scope import Scope
@@ -200,3 +203,30 @@ async def test_queries_are_embedded_as_queries_and_only_where_vectors_are_search
     for by in SearchBy:
         await asking.search(by.value, by=by)
     assert embedder.queries == ["vectors", "both"]
+
+
+class FakeShortEmbedder:
+    """Goes by the name of the lexical one, and answers three dimensions."""
+
+    model = LexicalEmbedder.model
+
+    async def embed(self, texts: Sequence[str], *, as_query: bool = False) -> Vectors:
+        return np.ones((len(texts), 3), dtype=np.float32)
+
+
+async def test_an_embedder_that_answers_another_length_is_refused_with_the_remedy(
+    index: SearchIndex, database: Database
+) -> None:
+    asking = SearchIndex(database, FakeShortEmbedder())
+    with pytest.raises(RegistryError, match=r"answers 3 dimensions.*set models.embedding.revision"):
+        await asking.search("currency")
+    assert (await asking.search(" ")).hits == ()
+
+
+async def test_more_hits_than_a_statement_holds_values_are_read(
+    index: SearchIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = await index.search("currency weather query")
+    monkeypatch.setattr(search, "_READ_AT_ONCE", 2)
+    assert await index.search("currency weather query") == whole
+    assert len(whole.hits) > 2

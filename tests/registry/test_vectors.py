@@ -13,6 +13,7 @@ from registry import vectors
 from registry.database import Database
 from registry.documents import Provenance
 from registry.scope import Scope
+from registry.tables import VectorRow
 from registry.vectors import load_vectors, update_vectors
 
 from stored_tools import hash_of, spec, store_server
@@ -119,7 +120,18 @@ async def test_vectors_of_two_lengths_under_one_name_are_refused(database: Datab
     await store_server(database, "one", TOOLS[:2])
     await update_vectors(database, FakeEmbedder())
     await store_server(database, "two", TOOLS[2:])
-    await update_vectors(database, FakeEmbedder(dimensions=4))
+    with pytest.raises(RegistryError, match=r"'fake' answers 4 dimensions.* have 3"):
+        await update_vectors(database, FakeEmbedder(dimensions=4))
+    assert (await load_vectors(database, "fake")).matrix.shape == (2, 3)
+
+
+async def test_stored_vectors_of_two_lengths_are_refused(database: Database) -> None:
+    await store_server(database, "one", TOOLS[:2])
+    rows = [
+        VectorRow(tool_hash=hash_of(tool), model="fake", vector=b"\0" * size)
+        for tool, size in zip(TOOLS[:2], (12, 16), strict=True)
+    ]
+    await database.write(lambda session: session.add_all(rows))
     with pytest.raises(RegistryError, match="'fake' have between 3 and 4 dimensions"):
         await load_vectors(database, "fake")
 
