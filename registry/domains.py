@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, Protocol
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import ColumnElement, bindparam, or_, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -14,7 +14,7 @@ from astra_mcp.concurrency import map_concurrently
 from astra_mcp.domains import Domain
 from astra_mcp.errors import ModelError
 from registry.database import Database
-from registry.tables import ServerRow, ServerToolRow, ToolRow
+from registry.tables import ServerRow, ServerToolRow, ToolRow, table_of
 from registry.version import lock_catalog, next_version
 
 __all__ = ["DescribedServer", "DomainLabeller", "LabelReport", "label_servers"]
@@ -116,12 +116,9 @@ async def _ask(labeller: DomainLabeller, server: DescribedServer) -> Domain | Mo
 
 
 def _next_servers(by: str, after: int, session: Session) -> list[DescribedServer]:
-    is_open = col(ServerRow.domain).is_(None)
-    if by == "model":
-        is_open = or_(is_open, col(ServerRow.domain_by) == "embedding")
     rows = session.scalars(
         select(ServerRow)
-        .where(col(ServerRow.status) == "kept", col(ServerRow.id) > after, is_open)
+        .where(col(ServerRow.status) == "kept", col(ServerRow.id) > after, _is_open(by))
         .order_by(col(ServerRow.id))
         .limit(_BATCH)
     ).all()
@@ -137,6 +134,12 @@ def _next_servers(by: str, after: int, session: Session) -> list[DescribedServer
         )
         for row in rows
     ]
+
+
+def _is_open(by: str) -> ColumnElement[bool]:
+    """Select the servers that have no domain, or none from anybody who knows better."""
+    is_open = col(ServerRow.domain).is_(None)
+    return or_(is_open, col(ServerRow.domain_by) == "embedding") if by == "model" else is_open
 
 
 def _tools_of(session: Session, servers: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
@@ -155,24 +158,20 @@ def _tools_of(session: Session, servers: Sequence[int]) -> dict[int, list[tuple[
 def _store(
     by: str, found: Sequence[tuple[DescribedServer, Domain | None]], session: Session
 ) -> None:
-    """Write the domains that are new, unless the document was replaced while it was asked about."""
+    """Write what is new, unless the document was replaced or labelled while it was asked about."""
     lock_catalog(session)
+    ids = [server.id for server, _ in found]
+    rows = session.scalars(select(ServerRow).where(col(ServerRow.id).in_(ids), _is_open(by)))
+    stored = {row.id: row for row in rows}
     changed = [
-        (server.id, domain)
+        {"of_id": server.id, "domain": domain, "domain_by": domain and by}
         for server, domain in found
-        if _is_news(session.get_one(ServerRow, server.id), server, domain)
+        if (row := stored.get(server.id)) is not None
+        and row.document_hash == server.document_hash
+        and (row.domain, row.domain_by) != (domain, domain and by)
     ]
-    if not changed:
-        return
-    version = next_version(session)
-    for server, domain in changed:
-        values = {
-            "domain": domain,
-            "domain_by": None if domain is None else by,
-            "revision": version,
-        }
-        session.execute(update(ServerRow).where(col(ServerRow.id) == server).values(values))
-
-
-def _is_news(row: ServerRow, server: DescribedServer, domain: Domain | None) -> bool:
-    return row.document_hash == server.document_hash and row.domain != domain
+    if changed:
+        version = next_version(session)
+        servers = table_of(ServerRow)
+        statement = update(servers).where(servers.c.id == bindparam("of_id"))
+        session.execute(statement.values(revision=version), changed)

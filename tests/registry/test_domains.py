@@ -137,6 +137,28 @@ async def test_a_model_knows_better_than_likeness_and_likeness_not_than_a_model(
     assert labeller.asked == []
 
 
+async def test_a_model_that_confirms_a_likeness_is_not_asked_again(database: Database) -> None:
+    await store_server(database, "one", TOOLS)
+    await label_servers(database, FakeLabeller({"One": Domain.GAMING}, by="embedding"))
+    await label_servers(database, FakeLabeller({"One": Domain.GAMING}, by="model"))
+    assert await labels(database) == {"one": ("gaming", "model")}
+    again = FakeLabeller({}, by="model")
+    await label_servers(database, again)
+    assert again.asked == []
+
+
+async def test_who_was_slower_does_not_overwrite_who_knows_better(database: Database) -> None:
+    await store_server(database, "one", TOOLS)
+
+    class SlowLikeness(FakeLabeller):
+        async def label(self, server: DescribedServer) -> Domain | None:
+            await label_servers(database, FakeLabeller({"One": Domain.LEGAL}, by="model"))
+            return await super().label(server)
+
+    await label_servers(database, SlowLikeness({"One": Domain.GAMING}, by="embedding"))
+    assert await labels(database) == {"one": ("legal", "model")}
+
+
 async def test_likeness_labels_what_is_clear_and_leaves_the_rest_open(database: Database) -> None:
     await store_server(database, "sky", FORECAST, description="Weather for your town.")
     await store_server(database, "things", TOOLS)
