@@ -53,8 +53,6 @@ class ServerReason(StrEnum):
     """Fewer than three are left after the rejection of tools (ASTRA sec. 2.1.1)."""
     DUPLICATE = "duplicate"
     """Another kept server has the same list of tools."""
-    UNREADABLE = "unreadable"
-    """It is no document of its format."""
 
 
 @dataclass(frozen=True, slots=True)

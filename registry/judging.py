@@ -7,7 +7,7 @@ from typing import Protocol
 
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import ModelError
-from astra_mcp.types import ToolSpec
+from astra_mcp.types import ToolSpec, canonical_json
 from registry.documents import Rejection, ToolReason
 from registry.filters import Clarity, clarity_of
 from registry.preparation import PreparedServer, PreparedTool, with_verdicts
@@ -33,8 +33,9 @@ class ClarityJudge(Protocol):
 async def judge_server(server: PreparedServer, judge: ClarityJudge) -> PreparedServer:
     """Ask about the tools that are kept for want of a clear verdict.
 
-    A tool about which the judge fails stays undecided, and is not kept until it is decided: the document
-    counts as another one, so that its next import asks again.
+    A tool about which the judge fails stays undecided, and is not kept until it is decided. A document of
+    which the judge leaves less than the rule counts as another one, so that an import with a judge changes
+    what one without stored, and the other way round.
 
     Raises:
         BudgetSpentError: No more calls may be made; the document is to be imported another time.
@@ -45,7 +46,7 @@ async def judge_server(server: PreparedServer, judge: ClarityJudge) -> PreparedS
         lambda tool: _judged(tool, judge), server.tools, limit=_MAX_ASKED
     )
     judged = with_verdicts(server, tuple(tools))
-    return replace(judged, document_hash=_open_hash(server.document_hash, tools))
+    return replace(judged, document_hash=_judged_hash(server, tools))
 
 
 async def _judged(tool: PreparedTool, judge: ClarityJudge) -> PreparedTool:
@@ -65,8 +66,13 @@ async def _judged(tool: PreparedTool, judge: ClarityJudge) -> PreparedTool:
     return replace(tool, rejection=vague)
 
 
-def _open_hash(document_hash: str, tools: Sequence[PreparedTool]) -> str:
-    reasons = [tool.rejection.reason for tool in tools if tool.rejection is not None]
-    if ToolReason.UNDECIDED not in reasons:
-        return document_hash
-    return sha256(f"undecided {document_hash}".encode()).hexdigest()
+def _judged_hash(server: PreparedServer, tools: Sequence[PreparedTool]) -> str:
+    """Hash the document with what the judge decided otherwise than the rule."""
+    refused = [
+        [position, tool.rejection.reason]
+        for position, (before, tool) in enumerate(zip(server.tools, tools, strict=True))
+        if tool.rejection is not None and before.rejection is None
+    ]
+    if not refused:
+        return server.document_hash
+    return sha256(canonical_json([server.document_hash, refused])).hexdigest()

@@ -6,10 +6,13 @@ import anyio
 
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.types import ToolSpec
+from registry.database import Database
 from registry.documents import Provenance, ServerDocument, ToolDocument
+from registry.importing import import_documents
 from registry.judging import judge_server
 from registry.model_judge import ModelJudge
 from registry.preparation import PreparedServer, prepare_server
+from registry.servers import list_servers
 
 from asked_models import a_model
 from completions_server import open_completions_server, refuses, says
@@ -67,8 +70,8 @@ async def test_only_what_the_rule_leaves_open_is_asked_about() -> None:
         "terse": "vague_description",
         "vague": "vague_description",
     }
-    assert judged.document_hash == server.document_hash
     assert judged.tools_hash != server.tools_hash
+    assert (await judge_server(server, FakeJudge({"short": True, "terse": True}))) == server
 
 
 async def test_a_server_that_the_judge_leaves_too_few_tools_is_rejected() -> None:
@@ -88,6 +91,26 @@ async def test_a_judge_that_fails_leaves_the_tool_undecided_until_the_next_impor
     assert "the endpoint does not answer" in failed.tools[3].rejection.detail
     assert failed.document_hash != server.document_hash
     assert decided == server
+
+
+async def test_a_judge_is_heard_on_what_was_imported_without_one(database: Database) -> None:
+    document = prepared(a=CLEAR, b=CLEAR, c=CLEAR, terse="Manage it").document
+
+    async def imported(judge: FakeJudge | None) -> tuple[int, str | None]:
+        report = await import_documents(
+            database,
+            [document],
+            prepare=prepare_server,
+            judge=None if judge is None else lambda server: judge_server(server, judge),
+        )
+        [server] = await database.read(list_servers)
+        return report.changed, server.tools[3].reason
+
+    assert await imported(None) == (0, None)
+    assert await imported(FakeJudge({"terse": False})) == (1, "vague_description")
+    assert await imported(FakeJudge({"terse": False})) == (0, "vague_description")
+    assert await imported(FakeJudge({})) == (1, "undecided")
+    assert await imported(None) == (1, None)
 
 
 async def test_a_rejected_server_costs_no_question() -> None:
