@@ -25,12 +25,15 @@ def read(path: Path) -> DocumentStream:
     """Read a file, or every ``server.json`` below a folder.
 
     Raises:
-        ConfigError: A file cannot be opened, or the folder has none.
+        ConfigError: A file cannot be opened, or the folder has none, or too many.
     """
     if not path.is_dir():
         yield from _read_file(path, 1)
         return
-    files = sorted(islice(path.rglob(_FILE), MAX_FILES))
+    files = sorted(islice(path.rglob(_FILE), MAX_FILES + 1))
+    if len(files) > MAX_FILES:
+        msg = f"{path}: more than {MAX_FILES:,} files: import folders of it one after the other"
+        raise ConfigError(msg)
     if not files:
         raise ConfigError(f"{path}: no {_FILE} in it: name a folder that has some, or a file")
     for number, file in enumerate(files, 1):

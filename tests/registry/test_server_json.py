@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject, ToolSpec
 from registry.documents import DocumentFault, Provenance, ServerDocument
-from registry.importers import detect
+from registry.importers import detect, server_json
 from registry.importers.server_json import read, read_listing
 from registry.server_json import (
     PUBLISHER_KEY,
@@ -193,6 +193,17 @@ def test_a_folder_gives_every_server_json_below_it(tmp_path: Path) -> None:
 def test_a_folder_without_any_is_the_mistake_of_who_named_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no server\.json in it"):
         list(read(tmp_path))
+
+
+def test_a_folder_of_too_many_is_refused_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_json, "MAX_FILES", 1)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "server.json").write_text('{"name": "x/y", "version": "1"}')
+    with pytest.raises(ConfigError, match="more than 1 files: import folders of it"):
+        read_all(tmp_path)
 
 
 def test_a_saved_page_names_the_entries_that_are_passed_over(tmp_path: Path) -> None:
