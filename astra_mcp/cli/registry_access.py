@@ -8,7 +8,7 @@ from astra_mcp.cli.config import EmbedderKind, Settings
 from astra_mcp.embedding import Embedder
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.errors import ConfigError
-from registry.database import Database, open_database
+from registry.database import Database, Deadlines, open_database
 
 __all__ = ["Spending", "open_embedder", "open_registry"]
 
@@ -22,14 +22,20 @@ class Spending:
 
 
 @asynccontextmanager
-async def open_registry(settings: Settings) -> AsyncGenerator[Database]:
+async def open_registry(
+    settings: Settings, *, deadlines: Deadlines | None = None
+) -> AsyncGenerator[Database]:
     """Open the database of the settings.
+
+    Args:
+        settings: Name it.
+        deadlines: Of its transactions.
 
     Raises:
         ConfigError: ``registry.url`` is wrong.
         RegistryError: The database cannot be opened.
     """
-    async with open_database(settings.registry_url) as database:
+    async with open_database(settings.registry_url, deadlines=deadlines) as database:
         yield database
 
 

@@ -24,7 +24,7 @@ from astra_mcp.cli.registry_import import (
 )
 from astra_mcp.domains import Domain
 from astra_mcp.errors import ConfigError
-from registry.database import Database
+from registry.database import Database, Deadlines
 from registry.documents import Provenance, ServerReason
 from registry.export import Export, export_catalog
 from registry.export_files import ExportFormat
@@ -55,6 +55,8 @@ MaxCalls = Annotated[int | None, typer.Option(min=0, help="Of the model, at most
 MaxCost = Annotated[
     float | None, typer.Option(min=0, help="Of its calls, in the currency of its prices.")
 ]
+_EXPORT_SECONDS = 3600.0
+"""All rows are read in one transaction, so that they are of one state."""
 _STATUSES = {"kept": "kept", "rejected": "rejected", "any": None}
 
 
@@ -357,7 +359,8 @@ def export(
 
 
 async def _export(folder: Path, form: ExportFormat) -> Export:
-    async with open_registry(load_settings()) as database:
+    deadlines = Deadlines(transaction_seconds=_EXPORT_SECONDS)
+    async with open_registry(load_settings(), deadlines=deadlines) as database:
         with say.status("writing"):
             return await database.read(lambda session: export_catalog(session, folder, form))
 
