@@ -6,7 +6,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from astra_mcp.concurrency import Alarm, Baton
+from astra_mcp.concurrency import Alarm, Baton, map_concurrently
+from astra_mcp.errors import BudgetSpentError
 
 
 @pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
@@ -134,3 +135,40 @@ async def test_an_alarm_rings_whatever_part_of_a_millisecond_its_time_has() -> N
     with anyio.fail_after(30):
         await heard.wait()
     assert sorted(rung) == list(range(50))
+
+
+async def test_a_spent_budget_lets_what_is_under_way_end_and_nothing_further_begin() -> None:
+    begun: list[int] = []
+    ended: list[int] = []
+    refused = anyio.Event()
+
+    async def work(number: int) -> None:
+        begun.append(number)
+        if number == 2:
+            refused.set()
+            raise BudgetSpentError("spent")
+        await refused.wait()
+        await anyio.lowlevel.checkpoint()
+        ended.append(number)
+
+    with anyio.fail_after(10), pytest.raises(BudgetSpentError):
+        await map_concurrently(work, range(6), limit=3)
+
+    assert sorted(begun) == [0, 1, 2]
+    assert sorted(ended) == [0, 1]
+
+
+async def test_a_mistake_cancels_what_is_under_way_also_after_the_budget_is_spent() -> None:
+    refused = anyio.Event()
+
+    async def work(number: int) -> None:
+        if number == 2:
+            refused.set()
+            raise BudgetSpentError("spent")
+        await refused.wait()
+        if number == 1:
+            raise ValueError("a mistake")
+        await anyio.sleep_forever()
+
+    with anyio.fail_after(10), pytest.raises(ValueError, match="a mistake"):
+        await map_concurrently(work, range(3), limit=3)

@@ -171,7 +171,10 @@ async def test_a_refused_answer_does_not_say_how_large_vectors_are(anyio_backend
 
 
 async def test_vectors_without_numbers_are_refused(anyio_backend: str) -> None:
-    async with an_embedder(lambda _: {"data": [{"index": 0, "embedding": []}]}) as (embedder, _):
+    def answer(_: Body) -> Body:
+        return {"data": [{"index": 0, "embedding": []}]}
+
+    async with an_embedder(answer) as (embedder, _):
         with pytest.raises(ModelError, match=r"data\.0\.embedding") as caught:
             await embedder.embed(["a"])
 
