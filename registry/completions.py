@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from astra_mcp.types import JsonObject
 from registry.database import Database
 from registry.inserting import insert_or_replace
+from registry.keys import storable_key
 from registry.shared_transactions import SharedTransactions
 from registry.tables import CompletionRow, table_of
 
@@ -37,7 +38,7 @@ class DatabaseCompletionCache:
 
     async def get(self, key: str) -> JsonObject | None:
         """Find what was put last, or None."""
-        return await self._finding.ask(key)
+        return await self._finding.ask(storable_key(key))
 
     async def put(self, key: str, value: JsonObject) -> None:
         """Keep a value, in place of an earlier one; of values that are put at once the first is kept.
@@ -51,7 +52,7 @@ class DatabaseCompletionCache:
                 return
         mine = self._under_way[key] = _Put()
         try:
-            await self._putting.ask({"key": key, "value": value})
+            await self._putting.ask({"key": storable_key(key), "value": value})
             mine.is_kept = True
         finally:
             del self._under_way[key]

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from astra_mcp.pipeline import Outcome
 from registry.database import Database
 from registry.inserting import insert_or_replace
+from registry.keys import storable_key
 from registry.shared_transactions import SharedTransactions
 from registry.tables import ItemRow, table_of
 
@@ -27,7 +28,9 @@ class DatabaseItemStore:
 
     async def find(self, run: str, stage: str, item: str) -> Outcome | None:
         """The outcome that was saved last, whatever its input was."""
-        found = await self._finding.ask((run, stage, item))
+        found = await self._finding.ask(
+            (storable_key(run), storable_key(stage), storable_key(item))
+        )
         return None if found is None else Outcome.model_validate(found)
 
     async def save(self, run: str, stage: str, outcome: Outcome) -> None:
@@ -38,9 +41,9 @@ class DatabaseItemStore:
         """
         await self._saving.ask(
             {
-                "run": run,
-                "stage": stage,
-                "item": outcome.item,
+                "run": storable_key(run),
+                "stage": storable_key(stage),
+                "item": storable_key(outcome.item),
                 "status": outcome.status,
                 "outcome": outcome.model_dump(mode="json"),
             }

@@ -1,5 +1,7 @@
 """The cache of completions: what is put is found, at once and in order."""
 
+from hashlib import sha256
+
 import anyio
 import pytest
 
@@ -8,6 +10,7 @@ from astra_mcp.types import JsonObject
 from registry.completions import DatabaseCompletionCache
 from registry.database import Database, open_database
 
+INCOMPRESSIBLE = "".join(sha256(str(n).encode()).hexdigest() for n in range(150))
 VALUE: JsonObject = {"text": "天气", "numbers": [1, 2.5, None], "is_final": True}
 
 
@@ -57,8 +60,8 @@ async def test_a_put_that_is_cancelled_leaves_the_next_one_its_turn(database: Da
     assert await cache.get("key") == {"number": 2}
 
 
-@pytest.mark.parametrize("key", ["", "a" * 5000])
-async def test_keys_of_any_length_are_found(database: Database, key: str) -> None:
+@pytest.mark.parametrize("key", ["", "a" * 5000, INCOMPRESSIBLE, "nul \0", "half \ud800"])
+async def test_keys_of_any_length_and_characters_are_found(database: Database, key: str) -> None:
     cache = DatabaseCompletionCache(database)
     await cache.put(key, VALUE)
     assert await cache.get(key) == VALUE

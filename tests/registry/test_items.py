@@ -1,5 +1,7 @@
 """The store of items: what a pipeline saves it finds again, whole."""
 
+from hashlib import sha256
+
 import anyio
 
 from astra_mcp.llm.usage import Usage
@@ -67,3 +69,13 @@ async def test_hundreds_of_items_at_once_are_all_kept(database: Database) -> Non
             for number in range(512):
                 group.start_soon(save_and_find, number)
     assert found == {number: _failed(f"item {number}", "some") for number in range(512)}
+
+
+async def test_ids_of_any_length_and_characters_are_told_apart(database: Database) -> None:
+    store = DatabaseItemStore(database)
+    long = "".join(sha256(str(number).encode()).hexdigest() for number in range(150))
+    ids = [long, long + "x", "nul \0", "nul \0\0", "数" * 200]
+    for id_ in ids:
+        await store.save(long, long, _failed(id_, id_[-2:]))
+    found = [await store.find(long, long, id_) for id_ in ids]
+    assert found == [_failed(id_, id_[-2:]) for id_ in ids]
