@@ -7,6 +7,7 @@ repeats another one is judged where it is stored.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
+from itertools import count
 
 from astra_mcp.domains import Domain
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json, json_fault
@@ -46,7 +47,7 @@ class PreparedServer:
 
     document: ServerDocument
     document_hash: str
-    """Of the document: 64 hex digits; an import of an equal one changes nothing."""
+    """Of the document: 64 hex digits."""
     name: str
     """Provider-safe and made from the document's name; who stores it makes it unique."""
     tools: tuple[PreparedTool, ...]
@@ -127,12 +128,15 @@ def _distinct(tools: Sequence[PreparedTool]) -> tuple[PreparedTool, ...]:
         else:
             seen.add(original)
             is_free = taken.setdefault(tool.spec.name, original) == original
-            distinct.append(tool if is_free else _renamed(tool, tool.spec))
+            distinct.append(tool if is_free else _renamed(tool, tool.spec, taken))
     return tuple(distinct)
 
 
-def _renamed(tool: PreparedTool, spec: ToolSpec) -> PreparedTool:
-    renamed = spec.renamed(distinct_name(spec.name, tool.document.name))
+def _renamed(tool: PreparedTool, spec: ToolSpec, taken: dict[str, str]) -> PreparedTool:
+    original = tool.document.name
+    names = (distinct_name(spec.name, f"{original}{' ' * number}") for number in count())
+    renamed = spec.renamed(next(name for name in names if name not in taken))
+    taken[renamed.name] = original
     note = f"name: {spec.name!r} is taken, written as {renamed.name!r}"
     return replace(
         tool,

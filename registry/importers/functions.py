@@ -42,6 +42,8 @@ _SCHEMAS: Final = ("parameters", "input_schema", "inputSchema")
 _OUTPUTS: Final = ("output_schema", "outputSchema", "response", "returns")
 _LABELS: Final = ("category_name", "category", "domain", "tags")
 _MAX_FIRST_LINE: Final = 16 * 2**20
+_MAX_LISTS: Final = 200
+"""So many places of a system message are tried, each of which may take its whole length to read."""
 
 
 class _Line(RootModel[dict[str, JsonValue]]):
@@ -154,7 +156,9 @@ def _listed(text: str) -> list[JsonValue]:
     """Find the list of functions in a system message; it may stand anywhere in it."""
     decoder = json.JSONDecoder()
     begin = text.find("[{")
-    while begin >= 0:
+    for _ in range(_MAX_LISTS):
+        if begin < 0:
+            break
         try:
             value: JsonValue = decoder.raw_decode(text, begin)[0]
         except (ValueError, RecursionError):

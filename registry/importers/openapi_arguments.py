@@ -64,6 +64,8 @@ class _Members:
     required: dict[str, None] = field(default_factory=dict[str, None])
     additional: JsonValue = None
     num_schemas: int = 0
+    named: set[str] = field(default_factory=set[str])
+    """Definitions that are in it already: in a diamond, an ancestor is met once for each way to it."""
 
     @property
     def allowed(self) -> JsonValue:
@@ -169,9 +171,7 @@ def _collect(schema: JsonValue, schemas: Schemas, members: _Members, above: froz
         return False
     members.num_schemas += "properties" in schema or "additionalProperties" in schema
     name = definition_of(schema.get("$ref"))
-    if name is not None and (
-        name in above or not _collect(schemas.definition(name), schemas, members, above | {name})
-    ):
+    if name is not None and not _collect_named(name, schemas, members, above):
         return False
     branches = schema.get("allOf", [])
     if not isinstance(branches, list):
@@ -179,6 +179,15 @@ def _collect(schema: JsonValue, schemas: Schemas, members: _Members, above: froz
     if not all(_collect(branch, schemas, members, above) for branch in branches):
         return False
     return _collect_own(schema, members)
+
+
+def _collect_named(name: str, schemas: Schemas, members: _Members, above: frozenset[str]) -> bool:
+    if name in above:
+        return False
+    if name in members.named:
+        return True
+    members.named.add(name)
+    return _collect(schemas.definition(name), schemas, members, above | {name})
 
 
 def _collect_own(schema: JsonObject, members: _Members) -> bool:

@@ -9,6 +9,7 @@ from astra_mcp.types import JsonObject, JsonValue
 __all__ = ["PartError", "References", "definition_name"]
 
 _MAX_HOPS: Final = 50
+_INDEX: Final = re.compile(r"[0-9]{1,9}")
 _UNNAMED: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -51,7 +52,7 @@ class References:
         for step in _pointer_steps(reference):
             if isinstance(part, dict) and step in part:
                 part = part[step]
-            elif isinstance(part, list) and step.isdecimal() and int(step) < len(part):
+            elif isinstance(part, list) and _INDEX.fullmatch(step) and int(step) < len(part):
                 part = part[int(step)]
             else:
                 raise PartError(f"{place}.$ref", f"{reference!r} names nothing in the document")

@@ -191,21 +191,23 @@ class Schemas:
             for i, part in enumerate(parts)
         ]
 
-    def _hidden(self, schema: JsonValue, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+    def _hidden(self, schema: JsonObject) -> frozenset[str]:
         """Name the members that do not go this way, inherited ones included."""
-        if not isinstance(schema, dict):
-            return frozenset()
         names: set[str] = set()
-        properties = schema.get("properties")
-        if isinstance(properties, dict):
-            names |= {name for name, part in properties.items() if self._is_hidden(part)}
-        branches = schema.get("allOf")
-        for branch in branches if isinstance(branches, list) else []:
-            reference = branch.get("$ref") if isinstance(branch, dict) else None
-            if not isinstance(reference, str):
-                names |= self._hidden(branch, seen)
-            elif reference not in seen:
-                names |= self._hidden(self._look(reference), seen | {reference})
+        seen: set[str] = set()
+        pending: list[JsonValue] = [schema]
+        while pending:
+            part = pending.pop()
+            if not isinstance(part, dict):
+                continue
+            reference, branches = part.get("$ref"), part.get("allOf")
+            if isinstance(reference, str) and reference not in seen:
+                seen.add(reference)
+                pending.append(self._look(reference))
+            properties = part.get("properties")
+            if isinstance(properties, dict):
+                names |= {name for name, member in properties.items() if self._is_hidden(member)}
+            pending += branches if isinstance(branches, list) else []
         return frozenset(names)
 
     def _is_hidden(self, part: JsonValue) -> bool:

@@ -20,6 +20,7 @@ from registry.public_url import public_url
 __all__ = ["FORMAT", "read"]
 
 _SOURCE = "toucan"
+_MAX_DIGITS = 18
 
 
 class _Answer(BaseModel):
@@ -157,7 +158,8 @@ def _origin(document: _Document) -> JsonObject:
 def _count(text: str | int | None) -> int | None:
     """Read a number with or without commas; None for words such as ``Not available``."""
     digits = str(text).replace(",", "")
-    return int(digits) if digits.isascii() and digits.isdecimal() else None
+    is_count = digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS
+    return int(digits) if is_count else None
 
 
 def _recognises(sample: Sample) -> bool:

@@ -1,6 +1,7 @@
 """Reading a file that is one value, written as JSON or YAML; bounded in size and depth."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -79,11 +80,11 @@ def _parse_json(text: str) -> tuple[JsonValue, tuple[DocumentFault, ...]]:
         members = dict(reversed(pairs))
         if len(members) == len(pairs):
             return dict(pairs)
-        names = [name for name, _ in pairs]
-        for name in sorted({n for n in names if names.count(n) > 1}):
+        times = Counter(name for name, _ in pairs)
+        for name in sorted(name for name, number in times.items() if number > 1):
             message = f"the key {name!r} stands twice in one object; the first one counts"
             faults.append(DocumentFault(line=1, reason=message))
-        return {name: members[name] for name in dict.fromkeys(names)}
+        return {name: members[name] for name in times}
 
     try:
         value = json.loads(text, object_pairs_hook=keep_first, parse_constant=_refuse)

@@ -1,5 +1,6 @@
 """What ``$ref`` points to, within one document; nothing is ever fetched."""
 
+import re
 from urllib.parse import unquote, urldefrag, urljoin
 
 from astra_mcp.types import JsonObject, JsonValue
@@ -9,6 +10,7 @@ from registry.schemas.faults import NotConvertibleError
 __all__ = ["References"]
 
 _MAX_SHOWN = 80
+_INDEX = re.compile(r"[0-9]{1,9}")
 
 
 class References:
@@ -66,7 +68,7 @@ class References:
         for number, step in enumerate(map(unquote, steps)):
             if isinstance(value, dict) and step in value:
                 value = value[step]
-            elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            elif isinstance(value, list) and _INDEX.fullmatch(step) and int(step) < len(value):
                 value = value[int(step)]
             else:
                 raise _unresolved(reference, place)

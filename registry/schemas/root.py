@@ -139,7 +139,8 @@ def _disjoin(root: Schema, options: Sequence[Schema]) -> None:
     root["required"] = list(dict.fromkeys([*root["required"], *shared]))
     root.pop("unevaluatedProperties", None)
     if "additionalProperties" not in root and all(
-        option.get("additionalProperties") is False for option in options
+        option.get("additionalProperties") is False and not option.get("patternProperties")
+        for option in options
     ):
         root["additionalProperties"] = False
 

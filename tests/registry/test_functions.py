@@ -108,6 +108,12 @@ def test_what_is_no_function_is_kept_for_the_reason_of_its_rejection(tmp_path: P
 # --- types -----------------------------------------------------------------------------------------------
 
 
+def test_a_system_message_of_openings_alone_is_given_up(tmp_path: Path) -> None:
+    rows = [{"system": '[{"a":' * 100_000}, {"system": "[{" * 100_000}]
+    faults = list(read(written(tmp_path, rows)))
+    assert [each.line for each in faults if isinstance(each, DocumentFault)] == [1, 2]
+
+
 def test_types_of_data_sets_become_json_schema(tmp_path: Path) -> None:
     properties: Any = {
         "filters": {"type": "dict", "properties": {"min": {"type": "float"}}},

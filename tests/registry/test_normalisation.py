@@ -110,6 +110,11 @@ def test_a_reference_out_of_the_document_rejects_the_tool(reference: str) -> Non
     assert rejected(of(a={"$ref": reference})).startswith("input_schema.properties.a.$ref")
 
 
+def test_an_index_of_any_length_names_nothing() -> None:
+    pointer = "#/anyOf/" + "9" * 5000
+    assert "names no schema" in rejected({"anyOf": [{}], "properties": {"a": {"$ref": pointer}}})
+
+
 def test_references_that_name_nothing_but_each_other_reject_the_tool() -> None:
     defs = {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}
 
@@ -296,6 +301,13 @@ def test_alternatives_at_the_root_are_merged_into_what_any_of_them_takes() -> No
         ),
         "required": ["limit"],
     }
+
+
+def test_alternatives_that_take_names_of_a_pattern_do_not_close_the_root() -> None:
+    by_pattern = {"patternProperties": {"^x": {}}, "additionalProperties": False}
+    by_name = {"properties": {"a": {}}, "additionalProperties": False}
+    tool = normal({"anyOf": [by_pattern, by_name]})
+    assert "additionalProperties" not in tool.spec.input_schema
 
 
 def test_all_parts_of_a_root_are_asked_together() -> None:

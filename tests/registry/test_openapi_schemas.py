@@ -52,6 +52,27 @@ def test_a_tool_carries_the_definitions_that_it_reaches_and_no_others() -> None:
     assert not accepts(schema, {"body": [{"cabins": [{"number": "seven"}]}]})
 
 
+def test_an_index_of_any_length_is_a_reference_to_nothing() -> None:
+    value: Any = {
+        "openapi": "3.1.0",
+        "info": {"title": "t", "version": "1"},
+        "paths": {"/a": {"get": {"parameters": [{"$ref": "#/tags/" + "9" * 5000}]}}},
+        "tags": [{"name": "a"}],
+    }
+    faults = [each for each in read_document(value, "a.json") if isinstance(each, DocumentFault)]
+    assert len(faults) == 1
+
+
+def test_ancestors_that_are_reached_by_very_many_ways_are_read_once() -> None:
+    schemas: dict[str, Any] = {
+        f"S{i}": {"allOf": [ref(f"S{i + 1}"), ref(f"S{i + 1}"), ref(f"S{i + 1}")]}
+        for i in range(60)
+    }
+    schemas["S60"] = {"type": "object", "properties": {"a": {"type": "string"}}}
+    schema = tool_of(schemas, ref("S0"), ref("S0")).input_schema
+    assert schema["properties"] == {"a": {"type": "string"}}
+
+
 def test_a_schema_that_contains_itself_stays_finite() -> None:
     children = {"type": "array", "items": ref("Node")}
     members = {"name": {"type": "string"}, "children": children}

@@ -1,6 +1,7 @@
 """What is made of a server document: verdicts, names, hashes, language and domain."""
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -96,6 +97,16 @@ def test_names_are_unique_among_the_tools_that_are_kept() -> None:
     assert len(kept) == len(set(kept)) == 5
     assert prepared.tools[3].rejection is not None
     assert prepared.tools[3].rejection.reason is ToolReason.DUPLICATE
+
+
+def test_a_name_that_looks_like_a_renamed_one_is_told_apart_too() -> None:
+    digits = sha256(b"find it").hexdigest()[:8]
+    names = ("find_it", "find it", f"find_it_{digits}")
+    for order in (names, names[::-1]):
+        prepared = prepare_server(server(*(tool(name) for name in order)))
+        kept = [t.spec.name for t in prepared.tools if t.spec and t.rejection is None]
+
+        assert len(set(kept)) == 3
 
 
 def test_equal_documents_have_equal_hashes_and_others_have_not() -> None:

@@ -84,7 +84,14 @@ def test_a_document_keeps_what_is_told_of_its_server(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("count", "uses"),
-    [("722", 722), ("15,097", 15097), ("Not available", None), (7, 7), (None, None)],
+    [
+        ("722", 722),
+        ("15,097", 15097),
+        ("Not available", None),
+        ("9" * 5000, None),
+        (7, 7),
+        (None, None),
+    ],
 )
 def test_counts_of_use_are_read_with_commas_and_without(
     tmp_path: Path, count: Any, uses: int | None
