@@ -24,7 +24,9 @@ from astra_mcp.cli.config import Settings, load_settings
 from astra_mcp.cli.console import out, say
 from astra_mcp.cli.live_servers import list_live_tools
 from astra_mcp.cli.registry_access import open_registry
+from astra_mcp.cli.registry_views import print_usage
 from astra_mcp.errors import ConfigError
+from astra_mcp.llm.usage import Usage, metered
 from registry.database import Database
 from registry.documents import DocumentFault, DocumentStream
 from registry.importers import FORMATS, detect, format_named
@@ -34,7 +36,16 @@ from registry.importing import ImportProgress, ImportReport, import_documents
 from registry.preparation import PreparedServer, prepare_server
 from registry.stats import Funnel
 
-__all__ = ["LISTING", "LIVE", "Imported", "Source", "import_source", "print_imported"]
+__all__ = [
+    "LISTING",
+    "LIVE",
+    "Imported",
+    "Judge",
+    "Source",
+    "import_source",
+    "print_imported",
+    "without_judge",
+]
 
 LIVE = "live"
 LISTING = "listing"
@@ -77,6 +88,8 @@ class Imported:
 
     reports: tuple[tuple[str, ImportReport], ...]
     """By file or address."""
+    usage: Usage | None
+    """Of the judge; None where none was to be asked."""
 
     @property
     def has_errors(self) -> bool:
@@ -97,6 +110,7 @@ class Imported:
                 for name, report in self.reports
                 for e in report.errors
             ],
+            **(self.usage.as_json() if self.usage is not None else {}),
         }
 
 
@@ -116,10 +130,11 @@ async def import_source(source: Source, open_judge: OpenJudge = without_judge) -
     settings = load_settings()
     streams = await _streams(source)
     reports: list[tuple[str, ImportReport]] = []
-    async with open_registry(settings) as database, open_judge(settings, database) as judge:
-        for name, stream in streams:
-            reports.append((name, await _import(database, name, stream, judge)))
-    return Imported(reports=tuple(reports))
+    with metered() as meter:
+        async with open_registry(settings) as database, open_judge(settings, database) as judge:
+            for name, stream in streams:
+                reports.append((name, await _import(database, name, stream, judge)))
+    return Imported(reports=tuple(reports), usage=meter.usage if judge is not None else None)
 
 
 def print_imported(imported: Imported) -> None:
@@ -138,6 +153,8 @@ def print_imported(imported: Imported) -> None:
         sum(getattr(r, name) for r in reports) for name in ("added", "changed", "unchanged")
     )
     out.print(f"{added} new, {changed} changed, {unchanged} as before", highlight=False)
+    if imported.usage is not None:
+        print_usage(imported.usage)
     faults = [(name, fault) for name, report in imported.reports for fault in report.errors]
     for name, fault in faults[:_MAX_SHOWN_ERRORS]:
         say.print(f"{name}: line {fault.line}: {fault.reason}", style="red", markup=False)

@@ -9,6 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 
 from astra_mcp.cli.console import out, say
+from astra_mcp.llm.usage import Usage
 from astra_mcp.types import JsonObject
 from registry.export import Export
 from registry.search import SearchAnswer, SearchBy
@@ -26,6 +27,7 @@ __all__ = [
     "print_server",
     "print_servers",
     "print_stats",
+    "print_usage",
     "progress",
     "search_answer",
     "server_details",
@@ -217,30 +219,32 @@ def _print_counts(what: str, counts: Mapping[str, int]) -> None:
 
 def labels(labelled: "Labelled") -> JsonObject:
     """Render what a labelling found for programs."""
-    report, usage = labelled.report, labelled.usage
+    report = labelled.report
     return {
         "by": labelled.by,
         "labelled": {domain.value: num for domain, num in report.labelled.items()},
         "unlabelled": report.unlabelled,
         "failed": dict(report.failed),
-        "model_calls": usage.calls,
-        "cached_calls": usage.cached,
-        "tokens": usage.tokens,
-        "cost": usage.cost,
+        **labelled.usage.as_json(),
     }
 
 
 def print_labels(labelled: "Labelled") -> None:
     """Show what a labelling found."""
-    report, usage = labelled.report, labelled.usage
+    report = labelled.report
     num_labelled = sum(report.labelled.values())
     found = f"{num_labelled} servers labelled by {labelled.by}, {report.unlabelled} fit no domain"
     out.print(found, highlight=False)
     _print_counts("domains", {domain.value: num for domain, num in report.labelled.items()})
-    if usage.calls or usage.cached:
-        out.print(f"{usage.calls} calls of the model, {usage.cached} answered by the cache")
+    print_usage(labelled.usage)
     for fault, num in report.failed.items():
         say.print(f"the model failed about {num} servers: {fault}", style="red", markup=False)
+
+
+def print_usage(usage: Usage) -> None:
+    """Show how often a model was asked, where it was."""
+    if usage.calls or usage.cached:
+        out.print(f"{usage.calls} calls of the model, {usage.cached} answered by the cache")
 
 
 def print_export(done: Export) -> None:

@@ -6,7 +6,12 @@ from contextvars import ContextVar
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Meter", "Usage", "metered", "note_usage"]
+from astra_mcp.types import JsonObject
+
+__all__ = ["COST_DIGITS", "Meter", "Usage", "metered", "note_usage"]
+
+COST_DIGITS = 9
+"""Of a cost in JSON: below that stands what adding floats up leaves."""
 
 
 class Usage(BaseModel):
@@ -29,6 +34,15 @@ class Usage(BaseModel):
     def tokens(self) -> int:
         """Of prompts and answers."""
         return self.prompt_tokens + self.completion_tokens
+
+    def as_json(self) -> JsonObject:
+        """The fields by which every ``--json`` tells of it."""
+        return {
+            "model_calls": self.calls,
+            "cached_calls": self.cached,
+            "tokens": self.tokens,
+            "cost": round(self.cost, COST_DIGITS),
+        }
 
     def __add__(self, other: "Usage") -> "Usage":
         """Add two costs up."""

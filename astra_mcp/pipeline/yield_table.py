@@ -8,16 +8,13 @@ from functools import reduce
 from itertools import pairwise
 from operator import add
 
-from astra_mcp.llm.usage import Usage
+from astra_mcp.llm.usage import COST_DIGITS, Usage
 from astra_mcp.pipeline.attempt import BUDGET
 from astra_mcp.pipeline.item import ItemStatus, Outcome
 from astra_mcp.pipeline.progress import Begun, Given, Interrupted, Progress, Settled
 from astra_mcp.types import JsonObject
 
 __all__ = ["StageYield", "Tally", "YieldTable"]
-
-_DIGITS = 9
-"""Of a cost in JSON: below that stands what adding floats up leaves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,17 +103,13 @@ class YieldTable:
 
     def as_json(self) -> JsonObject:
         """Render the object that ``synth ... --json`` prints."""
-        usage = self.usage
         return {
             "accepted": self.accepted,
             "rejected": {r.stage: dict(r.rejected) for r in self.stages if r.rejected},
             "failed": {r.stage: dict(r.failed) for r in self.stages if r.failed},
             "not_begun": {r.stage: r.not_begun for r in self.stages if r.not_begun},
             "stopped": self.stopped or None,
-            "model_calls": usage.calls,
-            "cached_calls": usage.cached,
-            "tokens": usage.tokens,
-            "cost": round(usage.cost, _DIGITS),
+            **self.usage.as_json(),
             "seconds": self.seconds,
             "per_accepted": self._per_accepted(),
             "stages": [_stage_row(row) for row in self.stages],
@@ -131,7 +124,7 @@ class YieldTable:
             "model_calls": spent.calls / self.accepted,
             "tokens": spent.tokens / self.accepted,
             "model_seconds": spent.seconds / self.accepted,
-            "cost": round(spent.cost / self.accepted, _DIGITS),
+            "cost": round(spent.cost / self.accepted, COST_DIGITS),
         }
 
 
@@ -245,9 +238,6 @@ def _stage_row(row: StageYield) -> JsonObject:
         "not_begun": row.not_begun,
         "recalled": row.recalled,
         "out": row.outputs,
-        "model_calls": row.usage.calls,
-        "cached_calls": row.usage.cached,
-        "tokens": row.usage.tokens,
-        "cost": round(row.usage.cost, _DIGITS),
+        **row.usage.as_json(),
         "model_seconds": row.usage.seconds,
     }

@@ -68,6 +68,8 @@ async def test_a_judge_decides_what_the_rule_leaves_open(file: Path, tmp_path: P
     assert code == 0
     assert told["tools"]["rejected"] == {"vague_description": 1}
     assert told["servers"]["kept"] == 2
+    assert (told["model_calls"], told["cached_calls"]) == (1, 0)
+    assert told["tokens"] > 0
 
 
 async def test_a_budget_that_is_spent_ends_an_import_and_says_so(
