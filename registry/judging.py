@@ -1,13 +1,11 @@
 """Asking a judge about descriptions that the rule leaves open; optional, since a rule alone decides too."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import sha256
 from typing import Protocol
 
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import ModelError
-from astra_mcp.types import ToolSpec, canonical_json
+from astra_mcp.types import ToolSpec
 from registry.documents import Rejection, ToolReason
 from registry.filters import Clarity, clarity_of
 from registry.preparation import PreparedServer, PreparedTool, with_verdicts
@@ -33,9 +31,8 @@ class ClarityJudge(Protocol):
 async def judge_server(server: PreparedServer, judge: ClarityJudge) -> PreparedServer:
     """Ask about the tools that are kept for want of a clear verdict.
 
-    A tool about which the judge fails stays undecided, and is not kept until it is decided. A document of
-    which the judge leaves less than the rule counts as another one, so that an import with a judge changes
-    what one without stored, and the other way round.
+    A tool about which the judge fails stays undecided, and is not kept until the next import, which asks
+    again.
 
     Raises:
         BudgetSpentError: No more calls may be made; the document is to be imported another time.
@@ -45,8 +42,7 @@ async def judge_server(server: PreparedServer, judge: ClarityJudge) -> PreparedS
     tools = await map_concurrently(
         lambda tool: _judged(tool, judge), server.tools, limit=_MAX_ASKED
     )
-    judged = with_verdicts(server, tuple(tools))
-    return replace(judged, document_hash=_judged_hash(server, tools))
+    return with_verdicts(server, tuple(tools))
 
 
 async def _judged(tool: PreparedTool, judge: ClarityJudge) -> PreparedTool:
@@ -64,15 +60,3 @@ async def _judged(tool: PreparedTool, judge: ClarityJudge) -> PreparedTool:
         return tool
     vague = Rejection(ToolReason.VAGUE_DESCRIPTION, f"description: the judge finds {shown} vague")
     return replace(tool, rejection=vague)
-
-
-def _judged_hash(server: PreparedServer, tools: Sequence[PreparedTool]) -> str:
-    """Hash the document with what the judge decided otherwise than the rule."""
-    refused = [
-        [position, tool.rejection.reason]
-        for position, (before, tool) in enumerate(zip(server.tools, tools, strict=True))
-        if tool.rejection is not None and before.rejection is None
-    ]
-    if not refused:
-        return server.document_hash
-    return sha256(canonical_json([server.document_hash, refused])).hexdigest()

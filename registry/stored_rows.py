@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from hashlib import sha256
 from typing import Any
 
 from astra_mcp.types import JsonObject
@@ -9,7 +10,18 @@ from registry.documents import Rejection, ToolDocument, ToolReason
 from registry.preparation import PreparedServer, PreparedTool
 from registry.texts import storable_text
 
-__all__ = ["of_tools", "place_rows", "server_row", "tool_rows", "verdict"]
+__all__ = ["of_tools", "place_rows", "server_row", "stored_hash", "tool_rows", "verdict"]
+
+
+def stored_hash(server: PreparedServer) -> str:
+    """Hash a document with what was made of it: an import of an equal one changes nothing.
+
+    What a judge decides, and what other rules make of the same document, is a change.
+    """
+    tools = [[t.hash, t.rejection and t.rejection.reason, t.notes] for t in server.tools]
+    reason = server.rejection and server.rejection.reason
+    made = [server.document_hash, server.domain, server.language, reason, tools]
+    return sha256(json.dumps(made).encode()).hexdigest()
 
 
 def server_row(server: PreparedServer, rejection: Rejection | None) -> dict[str, Any]:
@@ -27,7 +39,7 @@ def server_row(server: PreparedServer, rejection: Rejection | None) -> dict[str,
         "language": server.language,
         "provenance": document.provenance,
         "origin": _storable(document.origin),
-        "document_hash": server.document_hash,
+        "document_hash": stored_hash(server),
         "tools_hash": server.tools_hash,
         **verdict(rejection),
     }

@@ -18,7 +18,7 @@ from astra_mcp.types import canonical_json
 from registry.documents import Provenance, Rejection, ServerReason, ToolReason
 from registry.inserting import insert_missing
 from registry.preparation import PreparedServer
-from registry.stored_rows import of_tools, place_rows, server_row, tool_rows, verdict
+from registry.stored_rows import of_tools, place_rows, server_row, stored_hash, tool_rows, verdict
 from registry.tables import ServerRow, ServerToolRow, ToolRow, table_of
 from registry.version import lock_catalog, next_version
 
@@ -80,7 +80,7 @@ class _Candidate(NamedTuple):
 def store_servers(
     session: Session, prepared: Sequence[PreparedServer], now: datetime
 ) -> StoredBatch:
-    """Store servers, each with all of its tools; equal documents change nothing.
+    """Store servers, each with all of its tools; equal ones change nothing.
 
     A server that repeats another kept one is rejected. Where a document changes, those that repeated it are
     judged again.
@@ -157,7 +157,7 @@ def _fresh(
         before = known.get(_identity(server))
         if before is None:
             rows.append(_Fresh(next(numbers), server, None))
-        elif before.document_hash != server.document_hash:
+        elif before.document_hash != stored_hash(server):
             rows.append(_Fresh(before.id, server, before))
     return rows
 

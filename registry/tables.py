@@ -87,7 +87,7 @@ class ServerRow(SQLModel, table=True):
     detail: str = Field(default="", sa_type=Text)
     origin: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
     document_hash: str
-    """Of the document as imported; an import of an equal one changes nothing."""
+    """Of the document as imported and of what was made of it; an import of an equal one changes nothing."""
     tools_hash: str | None = Field(default=None, index=True)
     """Of the tools that are left after the rejection of tools, in their order."""
     revision: int = Field(index=True)

@@ -18,6 +18,7 @@ from registry.documents import (
     ServerDocument,
     ServerReason,
     ToolDocument,
+    ToolReason,
 )
 from registry.importers.toucan import read as read_toucan
 from registry.importing import ImportProgress, ImportReport, import_documents
@@ -128,6 +129,22 @@ async def test_a_changed_document_replaces_its_tools_and_nothing_else(database: 
     assert (found.title, len(found.specs)) == ("Another title", 4)
     assert (found.imported_at, found.changed_at) == (NOON, NOON + timedelta(days=1))
     assert await _find(database, "b") == other
+
+
+async def test_what_other_rules_make_of_the_same_document_is_a_change(database: Database) -> None:
+    document = server("a", tool("one"), tool("two"), tool("three"), tool("four"))
+
+    def stricter(document: ServerDocument) -> PreparedServer:
+        prepared = prepare(document)
+        vague = Rejection(ToolReason.VAGUE_DESCRIPTION, "description: a new rule finds it vague")
+        return replace(
+            prepared, tools=(replace(prepared.tools[0], rejection=vague), *prepared.tools[1:])
+        )
+
+    await _import(database, [document])
+    report = await import_documents(database, [document], prepare=stricter)
+    assert (report.changed, report.tools.rejected) == (1, {"vague_description": 1})
+    assert (await import_documents(database, [document], prepare=stricter)).unchanged == 1
 
 
 async def test_what_a_file_does_not_name_stays(database: Database) -> None:
