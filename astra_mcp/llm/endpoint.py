@@ -72,7 +72,7 @@ class Endpoint:
         """Say what failed, by the name of the model and without its key."""
         key = self._config.api_key.get_secret_value() if self._config.api_key is not None else ""
         if key:
-            for form in {key, repr(key)[1:-1], json.dumps(key)[1:-1], quote(key, safe="")}:
+            for form in (key, repr(key)[1:-1], json.dumps(key)[1:-1], quote(key, safe="")):
                 text = text.replace(form, "***")
         return ModelError(f"{self._name} failed: {text[:MAX_ERROR_TEXT]}", fault)
 
