@@ -75,7 +75,7 @@ def _icon(entry: JsonValue) -> JsonObject | None:
     sizes = entry.get("sizes")
     if isinstance(sizes, list) and all(isinstance(size, str) for size in sizes):
         icon["sizes"] = sizes
-    return icon
+    return None if json_fault(icon) else icon
 
 
 def _meta(value: JsonValue) -> JsonValue:

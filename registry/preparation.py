@@ -148,7 +148,10 @@ def _renamed(tool: PreparedTool, spec: ToolSpec, taken: dict[str, str]) -> Prepa
 
 
 def _storable(document: ServerDocument) -> ServerDocument:
-    """Replace what no database can hold in the texts that are stored as they are."""
+    """Replace what no database can hold in the texts that are stored as they are.
+
+    A fact of the origin that cannot be written down everywhere is left out.
+    """
     return replace(
         document,
         key=storable_text(document.key),
@@ -157,6 +160,11 @@ def _storable(document: ServerDocument) -> ServerDocument:
         version=None if document.version is None else storable_text(document.version),
         labels=tuple(storable_text(label) for label in document.labels),
         tools=tuple(replace(tool, name=storable_text(tool.name)) for tool in document.tools),
+        origin={
+            storable_text(name): storable_text(value) if isinstance(value, str) else value
+            for name, value in document.origin.items()
+            if isinstance(value, str) or json_fault(value) is None
+        },
     )
 
 

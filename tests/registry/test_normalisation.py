@@ -304,9 +304,8 @@ def test_alternatives_at_the_root_are_merged_into_what_any_of_them_takes() -> No
 
 
 def test_alternatives_that_take_names_of_a_pattern_do_not_close_the_root() -> None:
-    by_pattern = {"patternProperties": {"^x": {}}, "additionalProperties": False}
-    by_name = {"properties": {"a": {}}, "additionalProperties": False}
-    tool = normal({"anyOf": [by_pattern, by_name]})
+    by_pattern: Any = {"patternProperties": {"^x": {}}, "additionalProperties": False}
+    tool = normal({"anyOf": [by_pattern, {**of(a={}), "additionalProperties": False}]})
     assert "additionalProperties" not in tool.spec.input_schema
 
 
