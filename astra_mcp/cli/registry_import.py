@@ -34,6 +34,7 @@ from registry.importers.listing import fetch_listing
 from registry.importers.live import LiveTarget, fetch_live
 from registry.importing import ImportProgress, ImportReport, import_documents
 from registry.preparation import PreparedServer, prepare_server
+from registry.public_url import public_url
 from registry.stats import Funnel
 
 __all__ = [
@@ -186,7 +187,7 @@ async def _at_address(url: str, source: Source) -> Sequence[tuple[str, DocumentS
     if is_listing:
         if source.headers_from or source.name:
             raise ConfigError("--name and --header-from are for running servers, not for lists")
-        return [(url, [document async for document in fetch_listing(url)])]
+        return [(public_url(url) or LISTING, [document async for document in fetch_listing(url)])]
     if source.form not in (None, LIVE):
         msg = f"--format {source.form} is for files: save what is at the address to one first"
         raise ConfigError(msg)

@@ -25,6 +25,8 @@ _PATH: Final = "/v0.1/servers"
 _PAGE_LENGTH: Final = "100"
 _TRY_AGAIN: Final = frozenset({408, 429, 500, 502, 503, 504})
 _MAX_REDIRECTS: Final = 3
+_PACKINGS: Final = frozenset({"gzip", "x-gzip", "identity"})
+"""A page that is packed twice can be a million times as large as what arrives of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +116,12 @@ class _Listing:
             follow_redirects=True,
             max_redirects=_MAX_REDIRECTS,
             timeout=limits.page_seconds,
-            headers={"accept": "application/json", "user-agent": f"astra-mcp/{__version__}"},
+            headers={
+                "accept": "application/json",
+                "accept-encoding": "gzip",
+                "user-agent": f"astra-mcp/{__version__}",
+            },
+            event_hooks={"request": [self._check_host]},
         )
         self._url = url
         self._pause = pause
@@ -160,6 +167,11 @@ class _Listing:
 
     async def _ask(self, url: httpx.URL) -> tuple[httpx.Response, bytes]:
         async with self.client.stream("GET", url) as response:
+            packing = response.headers.get("content-encoding", "identity")
+            if packing.strip().lower() not in _PACKINGS:
+                raise SourceError(
+                    f"{self._shown()}: a page is packed in a way that was not asked for"
+                )
             parts: list[bytes] = []
             size = 0
             async for part in response.aiter_bytes():
@@ -169,6 +181,14 @@ class _Listing:
                     raise SourceError(f"{self._shown()}: a page is larger than {limit:,} bytes")
                 parts.append(part)
         return response, b"".join(parts)
+
+    async def _check_host(self, request: httpx.Request) -> None:
+        """Refuse to be led to another host: a public list could name what only this machine reaches."""
+        here, there = self._url, request.url
+        is_weaker = here.scheme == "https" and there.scheme != "https"
+        if there.scheme not in ("http", "https") or there.host != here.host or is_weaker:
+            shown = public_url(str(there)) or there.scheme
+            raise SourceError(f"{self._shown()}: leads to {shown}: name that if it is meant")
 
     def _read(self, body: bytes) -> JsonObject:
         try:

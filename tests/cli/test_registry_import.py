@@ -1,6 +1,8 @@
 """``astra-mcp registry import`` as a person runs it: what it says, and how it exits."""
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +128,32 @@ def test_a_folder_without_documents_is_said_to_be_one(tmp_path: Path) -> None:
     done = run("import", str(tmp_path / "empty"))
     assert done.exit_code == 2
     assert "holds no file" in done.stderr
+
+
+class _BrokenList(BaseHTTPRequestHandler):
+    """A registry whose only entry is none."""
+
+    def do_GET(self) -> None:
+        body = b'{"servers": [5]}'
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        del format, args
+
+
+def test_the_keys_in_the_address_of_a_list_are_not_shown() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _BrokenList) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        place = f"127.0.0.1:{server.server_port}/v0.1/servers"
+        done = run("import", f"http://me:hunter2@{place}?token=hunter3")
+        server.shutdown()
+        thread.join()
+    assert f"http://{place}: line 1: must be an object" in done.output
+    assert "hunter" not in done.output
 
 
 def test_a_server_that_cannot_be_started_is_a_failure_without_a_traceback() -> None:

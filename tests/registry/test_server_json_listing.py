@@ -131,6 +131,10 @@ USELESS: list[tuple[Answer, str]] = [
     ((200, {}, b'{"servers": {}}'), "answered no list of servers"),
     ((200, {}, b"[" * 900), "answered no list of servers"),
     ((302, {"location": "/v0.1/servers"}, b""), "redirect"),
+    ((302, {"location": "http://other.example/v0.1/servers?key=secret"}, b""), "other.example"),
+    ((302, {"location": "http://me:secret@localhost/"}, b""), "leads to http://localhost/"),
+    ((302, {"location": "file:///etc/hosts"}, b""), "leads to file"),
+    ((200, {"content-encoding": "gzip, gzip"}, b"any"), "not asked for"),
     ((200, {"content-encoding": "gzip"}, b"not gzip"), "127.0.0.1"),
     ((200, {}, b" " * 2000), "a page is larger than 1,000 bytes"),
     (
@@ -146,6 +150,15 @@ async def test_a_first_page_that_cannot_be_had_is_an_error(answer: Answer, fault
         await collect(f"{url}/v0.1/servers?key=secret", page_bytes=1000)
     assert fault in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+async def test_a_redirect_on_the_same_host_is_followed() -> None:
+    def script(number: int, _query: dict[str, list[str]]) -> Answer:
+        return (302, {"location": "/moved/servers"}, b"") if number == 0 else page("x/a")
+
+    with registry(script) as (url, targets):
+        assert await collect(url) == (["x/a"], [])
+    assert targets[1] == "/moved/servers"
 
 
 async def test_what_came_before_a_page_that_fails_counts() -> None:
