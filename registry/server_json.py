@@ -42,6 +42,8 @@ _RANGE: Final = re.compile(r"[\^~<>=*|\s]|(^|\.)[xX](\.|$)|^latest$")
 """What makes a version a range of versions, which the official registry refuses."""
 _ORIGIN: Final = ("name", "packages", "remotes", "repository", "websiteUrl")
 _SECRET_NAME: Final = re.compile(r"auth|cookie|credential|key|passw|secret|token", re.IGNORECASE)
+_USER: Final = re.compile(r"//[^/]*@")
+"""Name and password in an address that is no plain one, such as a template or that of a repository."""
 _SECRET_MEMBERS: Final = ("choices", "default", "placeholder", "value")
 _WHOLE: Final = "whole"
 """Member of ours: the texts that the format has no place for or cuts short."""
@@ -216,7 +218,7 @@ def _without_secrets(value: JsonValue, member: str = "") -> JsonValue:
     if isinstance(value, list):
         return [_without_secrets(part, member) for part in value]
     if isinstance(value, str) and member in ("url", "websiteUrl"):
-        return public_url(value) or value.partition("?")[0].partition("#")[0]
+        return public_url(value) or _USER.sub("//", value.partition("?")[0].partition("#")[0])
     return value
 
 

@@ -159,6 +159,20 @@ def test_a_foreign_server_keeps_how_it_is_reached_and_no_secret() -> None:
     assert not any(secret in kept for secret in ("k-123456", "abcdef", "pw@", "key=abc"))
 
 
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://me:hunter2@{host}/mcp?key=hunter2", "https://{host}/mcp"),
+        ("git+ssh://me:hunter2@host.example/a@b", "git+ssh://host.example/a@b"),
+        ("https://me:hunter2@host.example:99999/mcp", "https://host.example:99999/mcp"),
+    ],
+)
+def test_an_address_that_is_no_plain_one_is_kept_without_its_password(url: str, kept: str) -> None:
+    remotes: list[Any] = [{"type": "streamable-http", "url": url}]
+    document = parse_server({"name": "x/y", "remotes": remotes})
+    assert document.origin["remotes"] == [{"type": "streamable-http", "url": kept}]
+
+
 def test_tools_of_any_publisher_are_read_and_odd_ones_are_kept_for_their_rejection() -> None:
     listed: list[Any] = [
         {"name": "a", "description": "d", "inputSchema": {"type": "object"}, "title": "A"},
