@@ -56,6 +56,8 @@ def make_engine(url: str, deadlines: Deadlines, *, connections: int) -> Engine:
     if parsed.drivername == "sqlite":
         return _make_sqlite(parsed, deadlines, connections)
     if parsed.drivername in _POSTGRES_SCHEMES:
+        if url.count("@") > 1:  # what follows the first one would be shown as the host
+            raise ConfigError(_url_fault("it has several @, of which a password's is written %40"))
         return _make_postgres(parsed, deadlines, connections)
     raise ConfigError(_url_fault(f"the scheme {parsed.drivername!r} is not known"))
 

@@ -176,6 +176,8 @@ async def _streams(source: Source) -> Sequence[tuple[str, DocumentStream]]:
     place = source.place or ""
     if re.match(r"https?://", place):
         return await _at_address(place, source)
+    if scheme := re.match(r"\w[\w+.-]*://", place):
+        raise ConfigError(f"{scheme[0]} is no address: one begins with http:// or https://")
     if source.headers_from or source.name or source.form in (LIVE, LISTING):
         msg = f"{place} is no address: --name, --header-from and these formats are for addresses"
         raise ConfigError(msg)
@@ -199,7 +201,7 @@ def _in_files(path: Path, form: str | None) -> Sequence[tuple[str, DocumentStrea
     named = format_named(form) if form else None
     if not path.is_dir():
         return [(path.name, (named or detect(path)).read(path))]
-    files = sorted(p for p in path.rglob("*") if p.is_file() and _is_readable(p.relative_to(path)))
+    files = _files_below(path)
     if not files:
         raise ConfigError(f"{path} holds no file that ends in {', '.join(_READABLE)} or in .gz")
     streams: list[tuple[str, DocumentStream]] = []
@@ -212,6 +214,15 @@ def _in_files(path: Path, form: str | None) -> Sequence[tuple[str, DocumentStrea
             fault = DocumentFault(line=1, reason=f"in no format that is known ({known})")
             streams.append((name, [fault]))
     return streams
+
+
+def _files_below(folder: Path) -> list[Path]:
+    try:
+        found = (p for p in folder.rglob("*") if _is_readable(p.relative_to(folder)))
+        return sorted(p for p in found if p.is_file())
+    except OSError as error:
+        where = error.filename or folder
+        raise ConfigError(f"{folder}: {where} cannot be read: {error.strerror}") from error
 
 
 def _is_readable(path: Path) -> bool:

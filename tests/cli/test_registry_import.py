@@ -130,6 +130,22 @@ def test_a_folder_without_documents_is_said_to_be_one(tmp_path: Path) -> None:
     assert "holds no file" in done.stderr
 
 
+def test_a_folder_that_cannot_be_looked_through_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "round.json").symlink_to(folder / ("long" * 100))  # fails alike for every user
+    done = run("import", str(folder))
+    assert done.exit_code == 2
+    assert "round.json cannot be read: File name too long" in " ".join(done.stderr.split())
+
+
+def test_an_address_of_another_scheme_is_refused_without_repeating_it() -> None:
+    done = run("import", "ftp://me:secret@example.com/tools.json")
+    assert done.exit_code == 2
+    assert "ftp:// is no address" in done.stderr
+    assert "secret" not in done.stderr
+
+
 class _BrokenList(BaseHTTPRequestHandler):
     """A registry whose only entry is none."""
 

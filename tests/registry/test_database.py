@@ -175,6 +175,8 @@ async def test_a_disk_that_is_full_fails_the_transaction_and_keeps_what_was_ther
         "sqlite:///:memory:",
         "sqlite:///registry.db?mode=ro",
         "postgresql://me:secret@host:port/name",
+        "postgresql://me:pass@secret@host/name",
+        "postgresql://me:pass@word/secret@host/name",
     ],
 )
 async def test_a_wrong_url_is_refused_with_what_to_write_and_no_password(url: str) -> None:
