@@ -7,7 +7,7 @@ import pytest
 
 from gateway.protocol import EpisodeId
 from gateway.sessions import OVER_SECONDS, Session, Sessions
-from gateway.targets import EpisodeTarget, InteractiveTarget
+from gateway.targets import EpisodeTarget, InteractiveTarget, Target
 
 HERE, THERE = InteractiveTarget(None), EpisodeTarget(EpisodeId("0" * 32))
 
@@ -89,7 +89,10 @@ async def test_idle_sessions_are_ended_by_whoever_opened_them() -> None:
             ended.append(session.id)
             group.cancel_scope.cancel()
 
-        group.start_soon(sessions.end_idle, end, lambda _: False)
+        def is_over(_: Target) -> bool:
+            return False
+
+        group.start_soon(sessions.end_idle, end, is_over)
     assert ended == ["a"]
     assert len(sessions) == 0
 
