@@ -3,9 +3,14 @@
 import platform
 from pathlib import Path
 
+import anyio
 import pytest
+from anyio import from_thread
+from starlette.responses import PlainTextResponse
 
+from astra_mcp.cli import allocator
 from astra_mcp.cli.allocator import give_back
+from astra_mcp.cli.listening import bind, listen
 
 MIB = 1 << 20
 
@@ -25,3 +30,23 @@ def test_memory_that_was_freed_below_what_is_still_in_use_is_given_back() -> Non
     give_back()
     assert before - _resident_bytes() > 100 * MIB
     assert len(last) == 100_000
+
+
+async def test_what_is_free_is_given_back_again_and_again_while_an_application_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = 0
+    twice = anyio.Event()
+
+    def note() -> None:
+        nonlocal times
+        times += 1
+        if times == 2:
+            from_thread.run_sync(twice.set)
+
+    monkeypatch.setattr(allocator, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(allocator, "give_back", note)
+    with bind("127.0.0.1", 0) as listener:
+        async with listen(PlainTextResponse("here"), listener):
+            with anyio.fail_after(20):
+                await twice.wait()
