@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 __all__ = [
     "CallOutcome",
     "ContentBlock",
+    "EmulatorKind",
     "Failure",
     "JsonObject",
     "JsonValue",
@@ -101,6 +102,15 @@ class ServerKind(StrEnum):
     """Documents only; the answers are emulated."""
     DEPLOYED = "deployed"
     """A real server in another process or on another host."""
+
+
+class EmulatorKind(StrEnum):
+    """Who makes up the answers of a server of which there are documents only."""
+
+    OFFLINE = "offline"
+    """A generator that follows the schemas; needs no model."""
+    MODEL = "model"
+    """The model of the role ``emulator``."""
 
 
 class ServerStatus(StrEnum):
@@ -249,6 +259,8 @@ class PastCall:
     tool: str
     arguments: Mapping[str, JsonValue]
     outcome: CallOutcome
+    result: ToolResult | None = None
+    """What was answered, for servers whose answers are part of their state."""
 
 
 def tools_hash(tools: Sequence[ToolSpec] | Sequence[Mapping[str, Any]]) -> str:

@@ -6,16 +6,17 @@ wire models below are shared by the control plane and its client.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal, NewType, Protocol, Self, runtime_checkable
+from typing import Annotated, Any, Literal, NamedTuple, NewType, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from astra_mcp.exchange import SILENT, Exchange, Hear
 from astra_mcp.reward import JobItem, Reward
 from astra_mcp.types import (
+    EmulatorKind,
     Failure,
     JsonObject,
     JsonValue,
@@ -35,7 +36,11 @@ __all__ = [
     "SEQ_KEY",
     "CallState",
     "Catalog",
+    "Distractor",
+    "DistractorIndex",
     "DistractorRequest",
+    "DistractorSample",
+    "EmulatedUpstream",
     "EnvironmentInfo",
     "EpisodeCreated",
     "EpisodeId",
@@ -51,6 +56,7 @@ __all__ = [
     "PastCall",
     "RecordSink",
     "RelaySession",
+    "ScopedTool",
     "ServerDirectory",
     "ServerInfo",
     "ServerStatus",
@@ -198,6 +204,91 @@ class MeteredUpstream(Protocol):
 
         So far ``opened``, ``failed`` to open, ``lost`` (ended by themselves) and ``closed``; ``open`` now,
         and ``processes`` that run now where each session is one.
+        """
+        ...
+
+
+@runtime_checkable
+class EmulatedUpstream(Upstream, Protocol):
+    """A server whose answers are made up from its documents."""
+
+    @property
+    def emulator(self) -> EmulatorKind:
+        """Who makes them up at interactive endpoints and in episodes of this server."""
+        ...
+
+    def open_emulation(
+        self,
+        *,
+        emulator: EmulatorKind,
+        key: str,
+        seed: int,
+        past: Sequence[PastCall] = (),
+        prompt: str | None = None,
+    ) -> UpstreamSession:
+        """Make a session like :meth:`Upstream.open_session`, of a chosen emulator.
+
+        Args:
+            emulator: Who answers.
+            key: As there.
+            seed: As there.
+            past: As there; their results are part of the state.
+            prompt: What the user asked for, which an emulator may take a hint from.
+        """
+        ...
+
+
+class ScopedTool(NamedTuple):
+    """A tool that an episode needs."""
+
+    server: str
+    tool: ToolSpec
+    """Under its own name."""
+
+
+class Distractor(NamedTuple):
+    """A task-irrelevant tool, chosen for an episode."""
+
+    server: str
+    tool: str
+    """Its own name."""
+    band: str | None
+    """``high``, ``medium`` or ``low``; None where it was chosen at random."""
+
+
+class DistractorSample(NamedTuple):
+    """The distractors of an episode."""
+
+    distractors: tuple[Distractor, ...]
+    """In the order of their choice."""
+    shortfall: Mapping[str, int]
+    """How many fewer than K each band had; only bands that had fewer."""
+
+
+class DistractorIndex(Protocol):
+    """Chooses task-irrelevant tools by their similarity to those of an episode (ASTRA Eq. 24-28)."""
+
+    async def sample(
+        self,
+        scope: Sequence[ScopedTool],
+        *,
+        mode: Literal["random", "banded"],
+        k: int,
+        seed: int,
+        taken: Collection[str],
+    ) -> DistractorSample:
+        """Choose.
+
+        Args:
+            scope: The tools of the episode's own servers.
+            mode: By bands of similarity, or from other domains at random.
+            k: From each band at most; not used at random, where it is 5 to 9 tools.
+            seed: Decides.
+            taken: Names that no distractor may have.
+
+        Raises:
+            ModelError: A tool could not be embedded.
+            RegistryError: The registry did not answer.
         """
         ...
 

@@ -213,7 +213,12 @@ class Record:
     def past_calls(self, server: str) -> tuple[PastCall, ...]:
         """The finished calls of a server's tools, in the order of their effects."""
         return tuple(
-            PastCall(tool=c.started.tool, arguments=c.started.arguments, outcome=c.finished.outcome)
+            PastCall(
+                tool=c.started.tool,
+                arguments=c.started.arguments,
+                outcome=c.finished.outcome,
+                result=c.finished.result,
+            )
             for c in self.finished_calls
             if c.started.server == server and c.started.tool is not None
         )

@@ -1,8 +1,8 @@
 """Servers: what stands behind a tool, as real MCP servers.
 
 Each kind satisfies the gateway's ``Upstream`` structurally and also runs alone over stdio and HTTP, from
-the same object. Knows bundles, the sandbox and, in :mod:`servers.deployed`, servers
-that run elsewhere; never imports ``gateway`` or ``registry``.
+the same object. Knows bundles, the sandbox, in :mod:`servers.deployed` servers that run elsewhere, and in
+:mod:`servers.emulated` those of which there are documents only; never imports ``gateway`` or ``registry``.
 Only :mod:`astra_mcp.cli` imports it. The bundled environments lie in ``servers/bundled``.
 """
 

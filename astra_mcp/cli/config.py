@@ -33,12 +33,16 @@ from pydantic_settings import (
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import EmbeddingConfig, EndpointConfig, ModelConfig, Role
 from astra_mcp.sandbox import SandboxLimits
+from astra_mcp.types import EmulatorKind
 from gateway.workers import public_url_fault
 
 __all__ = [
+    "DistractorSettings",
     "EmbedderKind",
+    "EmulatorSettings",
     "LogFormat",
     "ModelsSettings",
+    "PoolKind",
     "RegistrySettings",
     "RolloutSettings",
     "ServeSettings",
@@ -196,6 +200,42 @@ class RegistrySettings(BaseModel):
     embedder: EmbedderKind = EmbedderKind.LEXICAL
 
 
+class EmulatorSettings(BaseModel):
+    """The servers of which the registry has documents only."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    publish: bool = True
+    """Serve every kept one."""
+    crawled: bool = False
+    """Also those whose tools were read off a page."""
+    kind: EmulatorKind = EmulatorKind.OFFLINE
+    """Who answers in their name: ``offline``, or the ``model`` of ``models.emulator``."""
+    distractors: EmulatorKind = EmulatorKind.OFFLINE
+    """Who answers in the name of their tools where these are distractors."""
+    hint_share: float = Field(default=0.0, ge=0, le=1)
+    """In this share of the episodes with a prompt, the model is shown it."""
+
+
+class PoolKind(StrEnum):
+    """Where distractors are chosen from."""
+
+    ENVIRONMENTS = "environments"
+    """The tools of all environments, as in the paper."""
+    REGISTRY = "registry"
+    """Those of the registry's live servers."""
+    ALL = "all"
+    """Both."""
+
+
+class DistractorSettings(BaseModel):
+    """Task-irrelevant tools."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pool: PoolKind = PoolKind.ENVIRONMENTS
+
+
 class Settings(BaseSettings):
     """Everything that a file or the environment may set; unknown keys are errors."""
 
@@ -211,6 +251,8 @@ class Settings(BaseSettings):
     models: ModelsSettings = ModelsSettings()
     rollout: RolloutSettings = RolloutSettings()
     registry: RegistrySettings = RegistrySettings()
+    emulators: EmulatorSettings = EmulatorSettings()
+    distractors: DistractorSettings = DistractorSettings()
 
     @property
     def registry_url(self) -> str:
