@@ -583,6 +583,8 @@ class CallState(_Wire):
     solved: tuple[int, ...]
     """Ids of the sub-tasks that this call solved."""
     latency_ms: float | None
+    emulator: EmulatorKind | None = None
+    """Who made the answer up; None for a server that answers itself."""
 
 
 class EpisodeRecord(_Wire):
