@@ -31,6 +31,7 @@ from astra_mcp.reward import JobItem
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import Failure, JsonObject, JsonValue, Origin, tools_hash
 from gateway.calls import Turn
+from gateway.emulation import shown_together
 from gateway.episode import Episode
 from gateway.naming import Route, routes_of
 from gateway.placement import new_episode_id, owner_of
@@ -217,15 +218,14 @@ class Episodes:
         """Name the servers that an interactive endpoint shows now.
 
         Args:
-            server: The one that the endpoint is about; None for all servers, of which those are left out
-                that cannot be started or reached, or take long to.
+            server: The one of the endpoint; None for all shown together that can be reached soon.
 
         Raises:
             UnknownNameError: There is no such server.
             UpstreamError: The one server could not be started or reached.
         """
         if server is None:
-            return await self._preparation.all_known(self._catalog.upstreams())
+            return await self._preparation.all_known(shown_together(self._catalog.upstreams()))
         upstream = self._catalog.upstream(server)
         await prepare_all((upstream,))
         return (upstream,)
