@@ -28,7 +28,7 @@ from pydantic import (
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.reward import Reward
-from astra_mcp.types import JsonObject, Origin
+from astra_mcp.types import EmulatorKind, JsonObject, Origin
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -52,7 +52,8 @@ __all__ = [
     "read_trajectories",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Version 1 is read too: it lacks what version 2 added, all of which may be None."""
 
 
 class _Model(BaseModel):
@@ -128,18 +129,24 @@ Message = Annotated[
 class CallNote(_Model):
     """What is known of one answered call, beside its text.
 
-    ``origin``, ``solved`` and ``is_distractor`` come from the episode's record; they are None where it
-    could not be read, and for a call that it does not hold because the episode had ended.
+    From ``server`` on, it comes from the episode's record; it is None where that could not be read, and
+    for a call that it does not hold because the episode had ended.
     """
 
     tool_call_id: str
     seq: int | None
     """Place among the episode's calls, from 0; None where they were not numbered."""
     is_error: bool
+    server: str | None = None
+    """None, like the next, also for a tool that the episode does not list. Since version 2."""
+    tool: str | None = None
+    """The tool's own name at its server; the message has the shown one. Since version 2."""
     origin: Origin | None = None
     solved: tuple[int, ...] | None = None
     """Ids of the sub-tasks that the call solved."""
     is_distractor: bool | None = None
+    emulator: EmulatorKind | None = None
+    """Who made the server's answers up; None also where nobody did. Since version 2."""
 
 
 class TrajectoryStatus(StrEnum):
@@ -225,12 +232,16 @@ class Versions(_Model):
 class Trajectory(_Model):
     """One agent in one episode. Source: ASTRA sec. 2.1, eq. (2): tau = {m_0 ... m_{k-1}}."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[2] = SCHEMA_VERSION
     episode_id: str | None
     """None where no episode could be opened."""
     created_at: datetime
     source: JsonObject
     """As in ``POST /v1/episodes``, such as ``{"kind": "environment", "name": ...}``."""
+    distractors: JsonObject | None = None
+    """As there; None, like the next, where the gateway decided. Since version 2."""
+    failures: JsonObject | None = None
+    """As there. Since version 2."""
     agent: AgentInfo
     seeds: Seeds
     versions: Versions
@@ -255,13 +266,16 @@ class Trajectory(_Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _no_newer_schema(cls, data: Any) -> Any:
-        if isinstance(data, Mapping):
-            version = cast("Mapping[str, Any]", data).get("schema_version")
-            if isinstance(version, int) and version > SCHEMA_VERSION:
-                msg = f"schema_version {version} is newer than {SCHEMA_VERSION}: update astra-mcp"
-                raise ValueError(msg)
-        return cast("Any", data)
+    def _of_this_schema(cls, data: Any) -> Any:
+        """Take an older one for what it is in this version, and refuse a newer one."""
+        if not isinstance(data, Mapping):
+            return data
+        fields = cast("Mapping[str, Any]", data)
+        version = fields.get("schema_version")
+        if isinstance(version, int) and version > SCHEMA_VERSION:
+            msg = f"schema_version {version} is newer than {SCHEMA_VERSION}: update astra-mcp"
+            raise ValueError(msg)
+        return {**fields, "schema_version": SCHEMA_VERSION} if version == 1 else fields
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
@@ -319,7 +333,10 @@ def _check_messages(messages: Sequence[Message], *, is_complete: bool) -> None:
 
 
 class TrajectoryWriter:
-    """Writes a new JSONL file, one whole line or none per trajectory; a context manager."""
+    """Writes a new JSONL file, one whole line or none per trajectory.
+
+    A context manager: what fails before the first line leaves no file behind.
+    """
 
     def __init__(self, path: Path) -> None:
         """Create the file, and its folder where it is missing.
@@ -351,6 +368,8 @@ class TrajectoryWriter:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+        if error is not None and self._size == 0:
+            self.path.unlink(missing_ok=True)
 
     def write(self, trajectory: Trajectory) -> None:
         """Append one line; a line that does not fit on the disk is taken back as a whole.

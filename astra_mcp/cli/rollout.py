@@ -1,4 +1,4 @@
-"""``astra-mcp rollout``: let an agent play environments through the gateway, and keep the trajectories."""
+"""``astra-mcp rollout``: let an agent play episodes through the gateway, and keep the trajectories."""
 
 import difflib
 import os
@@ -6,27 +6,27 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
 from pydantic import ValidationError
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from astra_mcp.cli import rollout_options
 from astra_mcp.cli.config import Settings, load_settings
 from astra_mcp.cli.console import ExitCode, report_errors, run_async, say
 from astra_mcp.cli.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.cli.listening import run_until_stopped
+from astra_mcp.cli.rollout_difficulty import Difficulty, ask_difficulty, naming_options
 from astra_mcp.cli.rollout_report import RolloutReport
-from astra_mcp.errors import ConfigError, UnknownNameError
+from astra_mcp.cli.rollout_sources import AskedSources, ask_sources, find_sources
+from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.tracing import open_tracing
 from astra_mcp.trajectory import TrajectoryWriter
 from gateway.client import GatewayClient
-from gateway.protocol import EnvironmentInfo
 from training.rollout.agent import Agent
 from training.rollout.model import ModelAgent
 from training.rollout.noop import NoopAgent
@@ -36,7 +36,8 @@ from training.rollout.run import Rollout, plan_rollouts, run_rollouts
 
 __all__ = ["BUILT_IN_AGENTS", "rollout"]
 
-BUILT_IN_AGENTS = ("oracle", "noop", "random", "probe")
+GOLD_AGENT = "oracle"
+BUILT_IN_AGENTS = (GOLD_AGENT, "noop", "random", "probe")
 TRAJECTORY_FOLDER = "trajectories"
 _TYPO_SIMILARITY = 0.75
 
@@ -44,9 +45,10 @@ _TYPO_SIMILARITY = 0.75
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
     agent: str
-    names: tuple[str, ...]
+    sources: AskedSources
     num_episodes: int
     seed: int
+    difficulty: Difficulty
     concurrency: int
     out: Path | None
     gateway: str | None
@@ -55,56 +57,49 @@ class _Options:
 
 
 def rollout(  # noqa: PLR0913 - each is an option of the command
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Environments to play. [default: all]"),
-    ] = None,
+    names: rollout_options.Names = None,
     *,
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            help="oracle, noop, random, probe, or the name of a chat model. [default: models.agent.model]"
-        ),
-    ] = None,
-    episodes: Annotated[
-        int, typer.Option("--episodes", "--seeds", min=1, help="Episodes of each environment.")
-    ] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Root seed; every episode derives its own.")] = 0,
-    concurrency: Annotated[int, typer.Option(min=1, help="Episodes open at once.")] = 8,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="New JSONL file for the trajectories. [default: one in the home]"),
-    ] = None,
-    gateway: Annotated[
-        str | None,
-        typer.Option(help="URL of a gateway. [default: the one that runs, else an own one]"),
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(help="Chat endpoint of the model, such as http://127.0.0.1:8000/v1."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    agent: rollout_options.AgentName = None,
+    server: rollout_options.Servers = None,
+    prompt: rollout_options.Prompt = None,
+    prompt_file: rollout_options.PromptFile = None,
+    episodes: rollout_options.Episodes = 1,
+    seed: rollout_options.Seed = 0,
+    distractors: rollout_options.Distractors = None,
+    k: rollout_options.K = None,
+    failure_rate: rollout_options.FailureRate = None,
+    failure_kinds: rollout_options.FailureKinds = None,
+    failure_delay: rollout_options.FailureDelay = False,
+    concurrency: rollout_options.Concurrency = 8,
+    out: rollout_options.Out = None,
+    gateway: rollout_options.Gateway = None,
+    base_url: rollout_options.BaseUrl = None,
+    as_json: rollout_options.AsJson = False,
 ) -> None:
-    """Let an agent play environments over HTTP and MCP, and print what it earned."""
+    """Let an agent play environments or servers over HTTP and MCP, and print what it earned."""
     with report_errors():
         settings = load_settings()
+        player = agent or settings.models.agent.model
         options = _Options(
-            agent=agent or settings.models.agent.model,
-            names=tuple(dict.fromkeys(names or ())),
+            agent=player,
+            sources=ask_sources(names, server, prompt, prompt_file),
             num_episodes=episodes,
             seed=seed,
+            difficulty=ask_difficulty(
+                mode=distractors,
+                k=k,
+                rate=failure_rate,
+                kinds=failure_kinds,
+                delay=failure_delay,
+                is_gold=player == GOLD_AGENT,
+            ),
             concurrency=concurrency,
             out=out,
             gateway=gateway,
             base_url=base_url,
             as_json=as_json,
         )
-        _check_address("--gateway", options.gateway)
-        _check_address("--base-url", options.base_url)
-        _check_agent(options, settings)
-        if options.out is not None and options.out.exists():
-            msg = f"--out {options.out} exists already: name a new file"
-            raise ConfigError(msg)
+        _check(options, settings)
         with open_tracing():
             code = run_async(_rollout, settings, options)
     if code is not ExitCode.DONE:
@@ -118,11 +113,12 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
         _open_agent(settings, options, gateway) as agent,
     ):
         _say_gateway(access)
-        chosen = _choose(await gateway.environments(), options.names)
         rollouts = plan_rollouts(
-            [(e.name, e.version) for e in chosen],
+            await find_sources(gateway, options.sources),
             num_episodes=options.num_episodes,
             root_seed=options.seed,
+            distractors=options.difficulty.distractors,
+            failures=options.difficulty.failures,
         )
         path = options.out or _default_file(settings.home, options.agent)
         with TrajectoryWriter(path) as writer:
@@ -156,15 +152,20 @@ async def _play(
     )
     with Progress(*columns, console=say, disable=not say.is_terminal) as progress:
         bar = progress.add_task(f"{options.agent} plays", total=len(rollouts))
-        report = RolloutReport(writer.write, lambda: progress.advance(bar))
-        play = partial(
-            run_rollouts,
-            gateway,
-            agent,
-            rollouts,
-            concurrency=options.concurrency,
-            on_finished=report.add,
+        report = RolloutReport(
+            writer.write, lambda: progress.advance(bar), servers=options.sources.servers
         )
+
+        async def play() -> None:
+            with naming_options():
+                await run_rollouts(
+                    gateway,
+                    agent,
+                    rollouts,
+                    concurrency=options.concurrency,
+                    on_finished=report.add,
+                )
+
         stopped_by = await run_until_stopped(play)
     return report, stopped_by is not None
 
@@ -216,8 +217,31 @@ def _model_config(settings: Settings, options: _Options) -> ModelConfig:
         raise ConfigError(f"--base-url {fault['msg'].removeprefix('Value error, ')}") from None
 
 
+def _check(options: _Options, settings: Settings) -> None:
+    """Refuse what cannot be meant before anything starts."""
+    _check_address("--gateway", options.gateway)
+    _check_address("--base-url", options.base_url)
+    _check_agent(options, settings)
+    _check_task(options)
+    if options.out is not None and options.out.exists():
+        msg = f"--out {options.out} exists already: name a new file"
+        raise ConfigError(msg)
+
+
+def _check_task(options: _Options) -> None:
+    """Refuse an agent that would have nothing to go by at servers."""
+    if not options.sources.servers:
+        return
+    if options.agent == GOLD_AGENT:
+        msg = "the oracle plays the gold calls of environments, and servers have none: see --agent"
+        raise ConfigError(msg)
+    if options.agent not in BUILT_IN_AGENTS and not options.sources.prompts:
+        msg = "a model at servers needs something to do: give --prompt or --prompt-file"
+        raise ConfigError(msg)
+
+
 def _check_agent(options: _Options, settings: Settings) -> None:
-    """Refuse what is probably a typing error before anything starts."""
+    """Refuse what is probably a typing error."""
     built_in = ", ".join(BUILT_IN_AGENTS)
     if not options.agent:
         msg = f"--agent is missing: name {built_in} or a chat model, or set models.agent.model"
@@ -241,21 +265,6 @@ def _check_agent(options: _Options, settings: Settings) -> None:
             " --base-url"
         )
         raise ConfigError(msg)
-
-
-def _choose(environments: Sequence[EnvironmentInfo], names: Sequence[str]) -> list[EnvironmentInfo]:
-    """Pick the environments that are named, in that order; all where none is.
-
-    Raises:
-        UnknownNameError: One does not exist; names the closest ones.
-    """
-    known = {e.name: e for e in environments}
-    for name in names:
-        if name not in known:
-            raise UnknownNameError.among(
-                "environment", name, known, f"there are: {', '.join(known)}"
-            )
-    return [known[name] for name in names] if names else list(environments)
 
 
 def _check_address(option: str, address: str | None) -> None:

@@ -1,7 +1,7 @@
 """What a rollout earned: hands trajectories on as they finish, and prints a table or one JSON object."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -36,15 +36,23 @@ class _Row:
 class RolloutReport:
     """Takes trajectories as they finish, and reports them in the order of the plan."""
 
-    def __init__(self, write: Callable[[Trajectory], None], advance: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        write: Callable[[Trajectory], None],
+        advance: Callable[[], None],
+        *,
+        servers: Sequence[str] = (),
+    ) -> None:
         """Take the ways out.
 
         Args:
             write: Keeps one trajectory; nothing else does.
             advance: Hears of each one that is finished.
+            servers: Names of those that are played, where they are no environments.
         """
         self._write = write
         self._advance = advance
+        self._servers = tuple(servers)
         self._rows: list[_Row] = []
 
     @property
@@ -83,15 +91,16 @@ class RolloutReport:
                 "seed": seed,
                 "gateway": url,
                 "trajectories": str(file),
+                "servers": list(self._servers) or None,
                 "episodes": [_episode_row(row) for row in self._planned],
                 "environments": [_mean_row(n, rows) for n, rows in self._by_environment()],
             }
         )
 
     def print_table(self, *, file: Path) -> None:
-        """Print one line per environment for people, and what failed."""
+        """Print one line per environment for people, or one for the servers, and what failed."""
         table = Table(box=SIMPLE)
-        table.add_column("environment", no_wrap=True)
+        table.add_column("servers" if self._servers else "environment", no_wrap=True)
         table.add_column("status")
         for name in ("reward", "recall", "precision", "calls"):
             table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
@@ -99,7 +108,7 @@ class RolloutReport:
             means = _mean_row(name, rows)
             figures = [_show(means[key]) for key in ("reward", "recall", "precision")]
             table.add_row(
-                name,
+                name or ", ".join(self._servers),
                 _show_statuses(rows),
                 *figures,
                 _show(means["calls"], digits=min(1, len(rows) - 1)),
@@ -120,10 +129,10 @@ class RolloutReport:
         if len(found) > _MAX_FAILURES_SHOWN:
             say.print(f"and {len(found) - _MAX_FAILURES_SHOWN} other failures", style="red")
 
-    def _by_environment(self) -> Iterable[tuple[str, list[_Row]]]:
-        groups: dict[str, list[_Row]] = {}
+    def _by_environment(self) -> Iterable[tuple[str | None, list[_Row]]]:
+        groups: dict[str | None, list[_Row]] = {}
         for row in self._planned:
-            groups.setdefault(row.environment or "", []).append(row)
+            groups.setdefault(row.environment, []).append(row)
         return groups.items()
 
 
@@ -156,17 +165,18 @@ def _episode_row(row: _Row) -> dict[str, Any]:
     }
 
 
-def _mean_row(name: str, rows: list[_Row]) -> dict[str, Any]:
-    """Average over the episodes that have a reward; failed ones are counted and not averaged."""
-    rewards = [row.reward for row in rows if row.reward is not None]
+def _mean_row(name: str | None, rows: list[_Row]) -> dict[str, Any]:
+    """Average over the episodes that did not fail, rewards over those that have one."""
+    played = [row for row in rows if row.status is not TrajectoryStatus.FAILED]
+    rewards = [row.reward for row in played if row.reward is not None]
     return {
         "environment": name,
         "episodes": len(rows),
-        "failed": sum(row.status is TrajectoryStatus.FAILED for row in rows),
+        "failed": len(rows) - len(played),
         "reward": fmean(r.reward for r in rewards) if rewards else None,
         "recall": fmean(r.recall for r in rewards) if rewards else None,
         "precision": fmean(r.precision for r in rewards) if rewards else None,
-        "calls": fmean(r.calls for r in rewards) if rewards else None,
+        "calls": fmean(row.calls for row in played) if played else None,
     }
 
 

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ import pytest
 
 from astra_mcp.completions import Reply
 from astra_mcp.trajectory import StopReason, Trajectory, read_trajectories
-from gateway.client import GatewayClient
 from servers.bundled import bundled_folder
 
 from completions_server import (
@@ -25,46 +22,19 @@ from completions_server import (
     says,
     tool_texts,
 )
+from rollout_command import (
+    SECONDS,
+    Cli,
+    Run,
+    client_of,
+    command,
+    run_model,
+    served_home,
+    variables,
+)
 
 BUNDLED = {folder.parent.name for folder in bundled_folder().glob("*/environment.json")}
 NAMES = sorted(BUNDLED)[:3]
-SECONDS = 100.0
-Run = subprocess.CompletedProcess[str]
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-P", "-m", "astra_mcp", *arguments]
-
-
-def variables(home: Path, **more: str) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "ASTRA_MCP_"))}
-    return {**kept, "ASTRA_MCP_HOME": str(home), **more}
-
-
-class Cli:
-    """Runs the command in one home."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-
-    def run(self, *arguments: str, seconds: float = SECONDS, **more: str) -> Run:
-        """Run ``astra-mcp rollout`` to its end."""
-        return subprocess.run(
-            command("rollout", *arguments),
-            env=variables(self.home, **more),
-            cwd=self.home.parent,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-
-    def play(self, *arguments: str, seconds: float = SECONDS) -> dict[str, Any]:
-        """Run it with ``--json`` and success."""
-        done = self.run(*arguments, "--json", seconds=seconds)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.count("\n") == 1
-        return json.loads(done.stdout)
 
 
 @pytest.fixture
@@ -75,20 +45,9 @@ def own(tmp_path: Path) -> Cli:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cli]:
-    """A home that ``astra-mcp serve`` serves, in another process."""
-    home = tmp_path_factory.mktemp("served") / "home"
-    with subprocess.Popen(
-        command("serve", "--port", "0", "--json"),
-        env=variables(home),
-        cwd=home.parent,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline(), "serve did not start"
-        yield Cli(home)
-        process.terminate()
+    """A home that is served."""
+    with served_home(tmp_path_factory.mktemp("served") / "home") as cli:
+        yield cli
 
 
 def by_environment(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -236,12 +195,6 @@ async def gold_model(
     return start
 
 
-async def run_model(cli: Cli, server: CompletionsServer, *more: str) -> Run:
-    """Run with a model in a thread, since its endpoint is served by this one."""
-    options = ("--agent", "scripted", "--base-url", server.base_url, *more)
-    return await anyio.to_thread.run_sync(lambda: cli.run(*options, "--json"))
-
-
 async def test_a_model_with_parallel_calls_earns_its_reward(
     served: Cli, gold_model: Callable[[], CompletionsServer]
 ) -> None:
@@ -283,12 +236,6 @@ async def test_a_model_that_is_down_fails_the_run_without_a_score(
     assert episode["reward"] is None
     assert episode["failure"]["boundary"] == "model"
     assert "overloaded" in episode["failure"]["message"]
-
-
-def client_of(cli: Cli) -> GatewayClient:
-    """A client of the gateway that serves the home."""
-    url = json.loads((cli.home / "gateway.json").read_text(encoding="utf-8"))["url"]
-    return GatewayClient(url, (cli.home / "control.key").read_text(encoding="utf-8").strip())
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -18,9 +19,11 @@ from astra_mcp.trajectory import (
     ToolMessage,
     Trajectory,
     TrajectoryStatus,
+    UserMessage,
 )
 from astra_mcp.types import Origin
-from gateway.client import CallRefusedError, EpisodeClient, GatewayClient
+from gateway.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
+from gateway.protocol import FailureRequest, SourceEnvironment, SourceServers
 from training.rollout.agent import CallRequest, EpisodeView
 from training.rollout.episode import LiveEpisode
 from training.rollout.model import ModelAgent
@@ -31,7 +34,17 @@ from training.rollout.run import Rollout, plan_rollouts, run_rollout, run_rollou
 from completions_server import CompletionsServer, asks, says, tool_texts
 from small_gateway import KEY, NAME, SmallGateway, open_small_gateway
 
-ROLLOUT = Rollout(environment=NAME, version="v1", root_seed=7, index=0, labels={"run": "a"})
+
+def environment(name: str) -> SourceEnvironment:
+    return SourceEnvironment(kind="environment", name=name)
+
+
+def servers(*names: str, prompt: str | None = None) -> SourceServers:
+    return SourceServers(kind="servers", names=names, prompt=prompt)
+
+
+HARBOUR = environment(NAME)
+ROLLOUT = Rollout(source=HARBOUR, version="v1", root_seed=7, index=0, labels={"run": "a"})
 
 
 @pytest.fixture
@@ -178,7 +191,7 @@ async def test_an_episode_at_its_call_limit_keeps_its_reward(gateway: SmallGatew
 async def test_an_episode_that_cannot_be_opened_is_a_failed_trajectory(
     gateway: SmallGateway,
 ) -> None:
-    nowhere = Rollout(environment="nowhere", version=None, root_seed=0, index=0)
+    nowhere = Rollout(source=environment("nowhere"), root_seed=0, index=0)
 
     trajectory = await run_rollout(gateway.client, NoopAgent(), nowhere)
 
@@ -217,7 +230,7 @@ async def test_a_cancelled_run_closes_its_episodes_and_keeps_what_is_finished(
                 await anyio.sleep_forever()
             return await super().play(episode)
 
-    rollouts = plan_rollouts([(NAME, "v1")], num_episodes=3, root_seed=0)
+    rollouts = plan_rollouts([(HARBOUR, "v1")], num_episodes=3, root_seed=0)
 
     async def run() -> None:
         await run_rollouts(
@@ -315,7 +328,7 @@ async def test_no_more_episodes_are_open_than_allowed(gateway: SmallGateway) -> 
             open_counts.append(gateway.episodes.count_open())
             return await super().play(episode)
 
-    rollouts = plan_rollouts([(NAME, "v1")], num_episodes=12, root_seed=0)
+    rollouts = plan_rollouts([(HARBOUR, "v1")], num_episodes=12, root_seed=0)
     trajectories: list[Trajectory] = []
     keep: Callable[[int, Trajectory], None] = lambda _, t: trajectories.append(t)  # noqa: E731
     await run_rollouts(gateway.client, Count(["look"]), rollouts, concurrency=3, on_finished=keep)
@@ -325,10 +338,84 @@ async def test_no_more_episodes_are_open_than_allowed(gateway: SmallGateway) -> 
 
 
 def test_the_seed_of_an_episode_depends_on_root_environment_and_number_alone() -> None:
-    alone = plan_rollouts([("b", "1")], num_episodes=1, root_seed=5)
-    among = plan_rollouts([("a", "1"), ("b", "2")], num_episodes=3, root_seed=5)
-    other = plan_rollouts([("b", "1")], num_episodes=1, root_seed=6)
+    a, b = (environment(name) for name in "ab")
+    alone = plan_rollouts([(b, "1")], num_episodes=1, root_seed=5)
+    among = plan_rollouts([(a, "1"), (b, "2")], num_episodes=3, root_seed=5)
+    other = plan_rollouts([(b, "1")], num_episodes=1, root_seed=6)
 
-    assert alone[0].seed == next(r.seed for r in among if (r.environment, r.index) == ("b", 0))
+    assert alone[0].seed == next(r.seed for r in among if (r.source, r.index) == (b, 0))
     assert len({r.seed for r in [*among, *other]}) == 7
     assert all(0 <= r.seed < 2**63 for r in among)
+
+
+def test_the_seed_of_an_episode_of_servers_depends_on_their_names_and_the_prompt() -> None:
+    sources = [
+        environment("servers"),
+        servers("servers"),
+        servers("a"),
+        servers("a", "b"),
+        servers("b", "a"),
+        servers("a", prompt="b"),
+        servers("a", prompt="c"),
+    ]
+    planned = plan_rollouts([(s, None) for s in sources], num_episodes=2, root_seed=5)
+
+    assert len({r.seed for r in planned}) == len(planned)
+
+
+def test_difficulty_does_not_change_the_seed_of_an_episode() -> None:
+    plain = Rollout(source=HARBOUR, root_seed=5, index=0)
+    hard = replace(plain, failures=FailureRequest(rate=0.5))
+
+    assert hard.seed == plain.seed
+    assert hard.request == plain.request.model_copy(update={"failures": hard.failures})
+
+
+# --- servers, and what makes episodes hard --------------------------------------------------------
+
+
+async def test_an_episode_of_servers_has_no_reward_and_no_failure(gateway: SmallGateway) -> None:
+    source = servers(NAME, prompt="Look around.")
+    rollout = Rollout(source=source, root_seed=0, index=0, failures=FailureRequest(rate=0))
+
+    trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"]), rollout)
+
+    assert trajectory.status is TrajectoryStatus.CLOSED
+    assert trajectory.reward is None
+    assert trajectory.failure is None
+    assert trajectory.environment is None
+    assert trajectory.source == {"kind": "servers", "names": [NAME], "prompt": "Look around."}
+    assert trajectory.messages[0] == UserMessage(content="Look around.")
+    assert trajectory.distractors is None
+    assert trajectory.failures == {"rate": 0.0, "kinds": None, "delay": False}
+
+
+async def test_each_call_says_which_tool_of_which_server_it_reached(gateway: SmallGateway) -> None:
+    trajectory = await run_rollout(gateway.client, ScriptedAgent(["look", "fly"]), ROLLOUT)
+
+    notes = [(n.server, n.tool, n.origin, n.is_distractor, n.emulator) for n in trajectory.calls]
+    assert notes == [
+        (NAME, "look", Origin.TOOL, False, None),
+        (None, None, Origin.TOOL, False, None),
+    ]
+
+
+async def test_a_request_that_the_gateway_does_not_take_stops_the_whole_run(
+    gateway: SmallGateway,
+) -> None:
+    finished: list[int] = []
+    impossible = Rollout(
+        source=HARBOUR, root_seed=0, index=0, failures=FailureRequest(rate=1, kinds={"boredom": 1})
+    )
+
+    with pytest.raises(RefusedError) as refused:
+        await run_rollouts(
+            gateway.client,
+            NoopAgent(),
+            [impossible, ROLLOUT],
+            concurrency=1,
+            on_finished=lambda index, _: finished.append(index),
+        )
+
+    assert refused.value.status == 422
+    assert finished == []

@@ -168,7 +168,18 @@ def test_messages_are_rendered_as_chat_endpoints_take_them() -> None:
         },
         {"role": "tool", "tool_call_id": "a", "content": ""},
     ]
-    assert document["schema_version"] == 1
+    assert document["schema_version"] == 2
+
+
+def test_a_trajectory_of_the_first_version_is_read_as_one_of_this_one() -> None:
+    whole = build([USER, calls("a"), answer("a")])
+    old = whole.model_dump(mode="json", exclude={"distractors", "failures"})
+    old["schema_version"] = 1
+    for note in old["calls"]:
+        for added in ("server", "tool", "emulator"):
+            del note[added]
+
+    assert Trajectory.model_validate_json(json.dumps(old)) == whole
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -184,6 +195,28 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
             assert path.read_bytes().endswith(b"}\n")
 
     assert list(read_trajectories(path)) == rows
+
+
+def test_what_fails_before_the_first_line_leaves_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+
+    with pytest.raises(ZeroDivisionError), TrajectoryWriter(path):
+        raise ZeroDivisionError
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_fails_later_leaves_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+
+    def fail_later() -> None:
+        with TrajectoryWriter(path) as writer:
+            writer.write(build([USER]))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_later()
+    assert len(list(read_trajectories(path))) == 1
 
 
 def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
@@ -223,9 +256,9 @@ def test_a_line_that_does_not_fit_is_taken_back_as_a_whole(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ('{"schema_version": 1', "line 2: .*cut off"),
-        ('{"schema_version": 2}\n', "line 2: .*newer than 1: update astra-mcp"),
-        ('{"schema_version": 1, "colour": "red"}\n', "line 2: "),
+        ('{"schema_version": 2', "line 2: .*cut off"),
+        ('{"schema_version": 3}\n', "line 2: .*newer than 2: update astra-mcp"),
+        ('{"schema_version": 2, "colour": "red"}\n', "line 2: "),
         ("\n", "line 2: "),
     ],
 )

@@ -108,9 +108,12 @@ class LiveEpisode:
         self._notes = [
             note.model_copy(
                 update={
+                    "server": call.server,
+                    "tool": call.tool,
                     "origin": call.origin,
                     "solved": call.solved,
                     "is_distractor": call.is_distractor,
+                    "emulator": call.emulator,
                 }
             )
             if note.seq is not None and (call := recorded.get(note.seq))

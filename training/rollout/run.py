@@ -27,16 +27,22 @@ from astra_mcp.trajectory import (
 )
 from gateway.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
 from gateway.protocol import (
+    DistractorRequest,
     EpisodeCreated,
     EpisodeRecord,
     EpisodeRequest,
     EpisodeState,
+    FailureRequest,
     SourceEnvironment,
+    SourceServers,
 )
 from training.rollout.agent import Agent, AgentError
 from training.rollout.episode import LiveEpisode
 
-__all__ = ["Rollout", "plan_rollouts", "run_rollout", "run_rollouts"]
+__all__ = ["Rollout", "Source", "plan_rollouts", "run_rollout", "run_rollouts"]
+
+Source = SourceEnvironment | SourceServers
+"""What episodes are opened of."""
 
 CLOSE_SECONDS = 10.0
 """How long a cancelled run waits for an episode to close. Otherwise the deadline of the client holds,
@@ -44,45 +50,82 @@ which is above the time that the gateway itself gives to calls that still run.
 """
 
 
+_UNPROCESSABLE = 422
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollout:
     """One episode to play."""
 
-    environment: str
-    version: str | None
-    """Version of the environment, for the record."""
+    source: Source
+    version: str | None = None
+    """Version of the environment, for the record; None for another kind of source."""
     root_seed: int
     index: int
-    """Number of the episode among those of its environment."""
+    """Number of the episode among those of its source."""
+    distractors: DistractorRequest | None = None
+    """None, like the next: the gateway decides."""
+    failures: FailureRequest | None = None
     labels: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def environment(self) -> str | None:
+        """Name of the environment that is played, where it is one."""
+        return self.source.name if isinstance(self.source, SourceEnvironment) else None
 
     @property
     def seed(self) -> int:
         """The episode's own seed, in [0, 2**63)."""
-        return derive_seed(self.root_seed, self.environment, self.index) >> 1
+        return derive_seed(self.root_seed, *_names_of(self.source), self.index) >> 1
 
     @property
     def request(self) -> EpisodeRequest:
         """What the gateway is asked for."""
-        source = SourceEnvironment(kind="environment", name=self.environment)
-        return EpisodeRequest(source=source, seed=self.seed, labels=self.labels)
+        return EpisodeRequest(
+            source=self.source,
+            seed=self.seed,
+            distractors=self.distractors,
+            failures=self.failures,
+            labels=self.labels,
+        )
 
 
 def plan_rollouts(
-    environments: Iterable[tuple[str, str]], *, num_episodes: int, root_seed: int
+    sources: Iterable[tuple[Source, str | None]],
+    *,
+    num_episodes: int,
+    root_seed: int,
+    distractors: DistractorRequest | None = None,
+    failures: FailureRequest | None = None,
 ) -> list[Rollout]:
-    """Plan the episodes of several environments, those of one environment together.
+    """Plan the episodes of several sources, those of one source together.
 
     Args:
-        environments: Name and version of each.
-        num_episodes: Episodes of each environment.
-        root_seed: Seed of the run; each episode has its own, derived by environment and number.
+        sources: Each with the version of its environment, where it is one.
+        num_episodes: Episodes of each source.
+        root_seed: Seed of the run; each episode has its own, derived by source and number.
+        distractors: Mixed into each episode.
+        failures: Injected into each episode.
     """
     return [
-        Rollout(environment=name, version=version, root_seed=root_seed, index=index)
-        for name, version in environments
+        Rollout(
+            source=source,
+            version=version,
+            root_seed=root_seed,
+            index=index,
+            distractors=distractors,
+            failures=failures,
+        )
+        for source, version in sources
         for index in range(num_episodes)
     ]
+
+
+def _names_of(source: Source) -> tuple[str, ...]:
+    """Name a source for its seeds; two sources never have the same names."""
+    if isinstance(source, SourceEnvironment):
+        return (source.name,)
+    return ("servers", *source.names, source.prompt or "")
 
 
 async def run_rollouts(
@@ -103,6 +146,9 @@ async def run_rollouts(
         concurrency: Open episodes at once.
         on_finished: Takes each trajectory with its place in ``rollouts``, as soon as it is there.
         close_seconds: How long a cancelled run waits for its episodes to close.
+
+    Raises:
+        RefusedError: The gateway does not take what the rollouts ask for (422), whichever is played.
     """
 
     async def play(item: tuple[int, Rollout]) -> None:
@@ -133,6 +179,8 @@ async def _play_and_close(
     try:
         created = await gateway.create_episode(rollout.request)
     except TransportError as error:
+        if isinstance(error, RefusedError) and error.status == _UNPROCESSABLE:
+            raise  # no episode's failure: the request is wrong
         failure = _transport_failure(error)
         keep(_build(agent, rollout, began, _Played(StopReason.FAILURE, failure)))
         return
@@ -227,7 +275,9 @@ def _build(agent: Agent, rollout: Rollout, began: datetime, played: _Played) -> 
     return Trajectory(
         episode_id=created.id if created else None,
         created_at=began,
-        source=rollout.request.source.model_dump(mode="json"),
+        source=rollout.source.model_dump(mode="json"),
+        distractors=rollout.distractors.model_dump(mode="json") if rollout.distractors else None,
+        failures=rollout.failures.model_dump(mode="json") if rollout.failures else None,
         agent=agent.info,
         seeds=Seeds(root=rollout.root_seed, index=rollout.index, episode=rollout.seed),
         versions=Versions(astra_mcp=__version__, source=rollout.version),

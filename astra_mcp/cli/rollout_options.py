@@ -1,0 +1,106 @@
+"""The options of ``astra-mcp rollout``, as its help shows them."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+__all__ = [
+    "AgentName",
+    "AsJson",
+    "BaseUrl",
+    "Concurrency",
+    "DistractorMode",
+    "Distractors",
+    "Episodes",
+    "FailureDelay",
+    "FailureKinds",
+    "FailureRate",
+    "Gateway",
+    "K",
+    "Names",
+    "Out",
+    "Prompt",
+    "PromptFile",
+    "Seed",
+    "Servers",
+]
+
+DistractorMode = Literal["none", "random", "banded"]
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME]...", help="Environments to play. [default: all]"),
+]
+AgentName = Annotated[
+    str | None,
+    typer.Option(
+        help="oracle, noop, random, probe, or the name of a chat model. [default: models.agent.model]"
+    ),
+]
+Servers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--server", metavar="NAME", help="Play this server and no environment. Repeatable."
+    ),
+]
+Prompt = Annotated[str | None, typer.Option(help="With --server: what the agent is asked to do.")]
+PromptFile = Annotated[
+    Path | None,
+    typer.Option(
+        help='With --server: a prompt on each line; of a .jsonl file, {"prompt": ...} on each.'
+    ),
+]
+Episodes = Annotated[
+    int,
+    typer.Option(
+        "--episodes", "--seeds", min=1, help="Episodes of each environment, or each prompt."
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Root seed; every episode derives its own.")]
+Distractors = Annotated[
+    DistractorMode | None,
+    typer.Option(
+        help="Mix in tools that do not belong to the task: by bands of similarity, or from other "
+        "domains at random. [default: none]"
+    ),
+]
+K = Annotated[
+    int | None,
+    typer.Option(
+        "--k", min=1, help="With --distractors banded: from each band at most. [default: 3]"
+    ),
+]
+FailureRate = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        help="Share of calls that fail on purpose. [default: the gateway's, for the oracle 0]",
+    ),
+]
+FailureKinds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND=WEIGHT,...",
+        help="With --failure-rate: how they fail, such as timeout=0.5,unreachable=0.5.",
+    ),
+]
+FailureDelay = Annotated[
+    bool,
+    typer.Option("--failure-delay", help="With --failure-rate: they take as long as real ones do."),
+]
+Concurrency = Annotated[int, typer.Option(min=1, help="Episodes open at once.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="New JSONL file for the trajectories. [default: one in the home]"),
+]
+Gateway = Annotated[
+    str | None,
+    typer.Option(help="URL of a gateway. [default: the one that runs, else an own one]"),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(help="Chat endpoint of the model, such as http://127.0.0.1:8000/v1."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
