@@ -6,10 +6,10 @@ from typing import Protocol
 
 from astra_mcp.types import ToolSpec
 
-__all__ = ["DocumentSource", "EmulatedDocument"]
+__all__ = ["DocumentSource", "EmulatedDocument", "Outline"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class EmulatedDocument:
     """All that is known of a server."""
 
@@ -26,11 +26,24 @@ class EmulatedDocument:
     tools: tuple[ToolSpec, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """What is known of a server before its documents are read."""
+
+    version: str
+    num_tools: int
+    domain: str | None
+
+
 class DocumentSource(Protocol):
     """Has the documents; satisfied by an adapter of the registry. Its contents may change."""
 
     def versions(self) -> Mapping[str, str]:
         """Name to version of every server that is to be published, from memory."""
+        ...
+
+    def outline(self, name: str) -> Outline:
+        """What is known of one of these, from memory."""
         ...
 
     async def load(self, name: str) -> EmulatedDocument | None:
