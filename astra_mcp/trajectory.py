@@ -147,6 +147,8 @@ class CallNote(_Model):
     is_distractor: bool | None = None
     emulator: EmulatorKind | None = None
     """Who made the server's answers up; None also where nobody did. Since version 2."""
+    injected: str | None = None
+    """How it failed on purpose, such as ``timeout``; None also where it did not. Since version 2."""
 
 
 class TrajectoryStatus(StrEnum):
@@ -239,9 +241,10 @@ class Trajectory(_Model):
     source: JsonObject
     """As in ``POST /v1/episodes``, such as ``{"kind": "environment", "name": ...}``."""
     distractors: JsonObject | None = None
-    """As there; None, like the next, where the gateway decided. Since version 2."""
+    """How tools that do not belong to the task came into the list (``mode``, ``k`` and what fell short);
+    None where none did. Like the next, from the episode's record, and since version 2."""
     failures: JsonObject | None = None
-    """As there. Since version 2."""
+    """Which calls failed on purpose (``rate``, ``kinds``, ``delay``); None where none could."""
     agent: AgentInfo
     seeds: Seeds
     versions: Versions

@@ -23,7 +23,7 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import Origin
 from gateway.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
-from gateway.protocol import FailureRequest, SourceEnvironment, SourceServers
+from gateway.protocol import DistractorRequest, FailureRequest, SourceEnvironment, SourceServers
 from training.rollout.agent import CallRequest, EpisodeView
 from training.rollout.episode import LiveEpisode
 from training.rollout.model import ModelAgent
@@ -376,7 +376,7 @@ def test_difficulty_does_not_change_the_seed_of_an_episode() -> None:
 
 async def test_an_episode_of_servers_has_no_reward_and_no_failure(gateway: SmallGateway) -> None:
     source = servers(NAME, prompt="Look around.")
-    rollout = Rollout(source=source, root_seed=0, index=0, failures=FailureRequest(rate=0))
+    rollout = Rollout(source=source, root_seed=0, index=0)
 
     trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"]), rollout)
 
@@ -386,8 +386,22 @@ async def test_an_episode_of_servers_has_no_reward_and_no_failure(gateway: Small
     assert trajectory.environment is None
     assert trajectory.source == {"kind": "servers", "names": [NAME], "prompt": "Look around."}
     assert trajectory.messages[0] == UserMessage(content="Look around.")
+
+
+async def test_a_trajectory_says_which_calls_failed_on_purpose_and_by_which_law(
+    gateway: SmallGateway,
+) -> None:
+    failures = FailureRequest(rate=1, kinds={"timeout": 1})
+    rollout = Rollout(source=HARBOUR, root_seed=0, index=0, failures=failures)
+
+    trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"]), rollout)
+
     assert trajectory.distractors is None
-    assert trajectory.failures == {"rate": 0.0, "kinds": None, "delay": False}
+    assert trajectory.failures is not None
+    assert trajectory.failures["rate"] == 1
+    (note,) = trajectory.calls
+    assert (note.server, note.tool, note.origin) == (NAME, "look", Origin.INJECTED)
+    assert (note.injected, note.is_error, note.solved) == ("timeout", True, ())
 
 
 async def test_each_call_says_which_tool_of_which_server_it_reached(gateway: SmallGateway) -> None:
@@ -404,9 +418,8 @@ async def test_a_request_that_the_gateway_does_not_take_stops_the_whole_run(
     gateway: SmallGateway,
 ) -> None:
     finished: list[int] = []
-    impossible = Rollout(
-        source=HARBOUR, root_seed=0, index=0, failures=FailureRequest(rate=1, kinds={"boredom": 1})
-    )
+    distractors = DistractorRequest(mode="banded")  # of which this gateway knows none
+    impossible = Rollout(source=HARBOUR, root_seed=0, index=0, distractors=distractors)
 
     with pytest.raises(RefusedError) as refused:
         await run_rollouts(

@@ -176,7 +176,7 @@ def test_a_trajectory_of_the_first_version_is_read_as_one_of_this_one() -> None:
     old = whole.model_dump(mode="json", exclude={"distractors", "failures"})
     old["schema_version"] = 1
     for note in old["calls"]:
-        for added in ("server", "tool", "emulator"):
+        for added in ("server", "tool", "emulator", "injected"):
             del note[added]
 
     assert Trajectory.model_validate_json(json.dumps(old)) == whole

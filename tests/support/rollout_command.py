@@ -61,16 +61,20 @@ class Cli:
 @contextmanager
 def served_home(home: Path, *options: str) -> Generator[Cli]:
     """A home that ``astra-mcp serve`` serves, in another process."""
-    with subprocess.Popen(
-        command("serve", "--port", "0", "--json", *options),
-        env=variables(home),
-        cwd=home.parent,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
+    log = home.parent / "serve.log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            command("serve", "--port", "0", "--json", *options),
+            env=variables(home),
+            cwd=home.parent,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
         assert process.stdout is not None
-        assert process.stdout.readline(), "serve did not start"
+        assert process.stdout.readline(), log.read_text()
         yield Cli(home)
         process.terminate()
 

@@ -114,6 +114,7 @@ class LiveEpisode:
                     "solved": call.solved,
                     "is_distractor": call.is_distractor,
                     "emulator": call.emulator,
+                    "injected": call.injected.value if call.injected else None,
                 }
             )
             if note.seq is not None and (call := recorded.get(note.seq))

@@ -104,8 +104,8 @@ def plan_rollouts(
         sources: Each with the version of its environment, where it is one.
         num_episodes: Episodes of each source.
         root_seed: Seed of the run; each episode has its own, derived by source and number.
-        distractors: Mixed into each episode.
-        failures: Injected into each episode.
+        distractors: Asked for with each episode, like the next.
+        failures: Asked for.
     """
     return [
         Rollout(
@@ -220,9 +220,14 @@ class _Played:
     record: EpisodeRecord | TrajectoryFailure | None = None
 
     @property
+    def known(self) -> EpisodeRecord | None:
+        """What the gateway recorded; None where it did not answer."""
+        return self.record if isinstance(self.record, EpisodeRecord) else None
+
+    @property
     def state(self) -> EpisodeState | None:
         """Where the gateway says that the episode stands; None where it did not answer."""
-        return self.record.state if isinstance(self.record, EpisodeRecord) else None
+        return self.known.state if self.known else None
 
 
 async def _play(agent: Agent, episode: LiveEpisode) -> tuple[StopReason, TrajectoryFailure | None]:
@@ -272,12 +277,14 @@ def _build(agent: Agent, rollout: Rollout, began: datetime, played: _Played) -> 
     failure = _first_failure(played)
     state = played.state
     created, episode = played.created, played.episode
+    mix = played.known.distractors if played.known else None
+    law = state.failures if state and state.failures.rate else None
     return Trajectory(
         episode_id=created.id if created else None,
         created_at=began,
         source=rollout.source.model_dump(mode="json"),
-        distractors=rollout.distractors.model_dump(mode="json") if rollout.distractors else None,
-        failures=rollout.failures.model_dump(mode="json") if rollout.failures else None,
+        distractors=mix.model_dump(mode="json") if mix else None,
+        failures=law.model_dump(mode="json") if law else None,
         agent=agent.info,
         seeds=Seeds(root=rollout.root_seed, index=rollout.index, episode=rollout.seed),
         versions=Versions(astra_mcp=__version__, source=rollout.version),

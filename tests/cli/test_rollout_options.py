@@ -1,0 +1,178 @@
+"""What ``astra-mcp rollout`` makes of its options before a gateway is asked."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from astra_mcp.cli.main import app
+from astra_mcp.cli.rollout_difficulty import ask_difficulty, naming_options
+from astra_mcp.cli.rollout_sources import ask_sources
+from astra_mcp.errors import ConfigError
+from gateway.client import RefusedError
+from gateway.protocol import DistractorRequest, FailureRequest
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["rollout", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--agent", "noop", "harbour", "--server", "docks"], "in runs of their own"),
+        (["--agent", "noop", "harbour", "--prompt", "Go."], "--prompt goes with --server"),
+        (["--agent", "noop", "--prompt-file", "x"], "--prompt-file goes with --server"),
+        (["--agent", "noop", "--server", "a", "--prompt", " "], "--prompt is"),
+        (
+            ["--agent", "noop", "--server", "a", "--prompt", "b", "--prompt-file", "c"],
+            "one of them",
+        ),
+        (["--agent", "noop", "--server", "a", "--prompt-file", "none.txt"], "none.txt cannot be"),
+        (["--agent", "oracle", "--server", "a"], "servers have none"),
+        (["--agent", "m", "--base-url", "http://127.0.0.1:9/v1", "--server", "a"], "give --prompt"),
+        (["--agent", "noop", "--k", "2"], "--k goes with --distractors banded"),
+        (["--agent", "noop", "--k", "2", "--distractors", "random"], "--k goes with"),
+        (["--agent", "noop", "--distractors", "some"], "--distractors"),
+        (["--agent", "noop", "--failure-rate", "2"], "--failure-rate"),
+        (["--agent", "noop", "--failure-rate", "nan"], "--failure-rate"),
+        (["--agent", "noop", "--failure-kinds", "timeout=1"], "--failure-kinds goes with"),
+        (
+            ["--agent", "noop", "--failure-rate", "0", "--failure-delay"],
+            "--failure-delay goes with",
+        ),
+        (["--agent", "oracle", "--failure-rate", "0.2"], "gold calls never do"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused_by_name(arguments: list[str], words: str) -> None:
+    done = run(*arguments)
+
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [
+        ("timeout", "write each kind once"),
+        ("timeout=", "write each kind once"),
+        ("=1", "write each kind once"),
+        ("timeout=much", "write each kind once"),
+        ("timeout=inf", "write each kind once"),
+        ("timeout=1,timeout=2", "write each kind once"),
+        ("timeout=1,", "write each kind once"),
+        ("boredom=1", "there is no kind 'boredom'"),
+        ("timeout=-1", "weights"),
+        ("timeout=0", "weights"),
+    ],
+)
+def test_kinds_of_failures_that_cannot_be_drawn_are_refused(kinds: str, words: str) -> None:
+    done = run("--agent", "noop", "--failure-rate", "0.5", "--failure-kinds", kinds)
+
+    assert done.exit_code == 2
+    assert "--failure-kinds" in done.stderr
+    assert words in done.stderr
+
+
+# --- what is asked for ----------------------------------------------------------------------------
+
+
+def test_without_options_the_gateway_decides() -> None:
+    asked = ask_difficulty(mode=None, k=None, rate=None, kinds=None, delay=False, is_gold=False)
+
+    assert (asked.distractors, asked.failures) == (None, None)
+
+
+def test_gold_calls_are_asked_for_without_failures_whatever_the_gateway_would_do() -> None:
+    asked = ask_difficulty(mode="banded", k=None, rate=None, kinds=None, delay=False, is_gold=True)
+
+    assert asked.distractors == DistractorRequest(mode="banded", k=3)
+    assert asked.failures == FailureRequest(rate=0)
+
+
+def test_all_that_is_asked_for_is_passed_on() -> None:
+    asked = ask_difficulty(
+        mode="banded",
+        k=5,
+        rate=0.5,
+        kinds=" timeout = 0.5, unreachable=2 ",
+        delay=True,
+        is_gold=False,
+    )
+
+    assert asked.distractors == DistractorRequest(mode="banded", k=5)
+    kinds = {"timeout": 0.5, "unreachable": 2.0}
+    assert asked.failures == FailureRequest(rate=0.5, kinds=kinds, delay=True)
+
+
+@pytest.mark.parametrize(
+    ("message", "option"),
+    [
+        ("body.distractors.k: Input should be less than 9", "--k"),
+        ("distractors are not available here", "--distractors"),
+        ("body.failures.kinds: there is no kind 'x'", "--failure-kinds"),
+        ("failures.delay is not available", "--failure-delay"),
+        ("failures.rate: not above 0.5", "--failure-rate"),
+        ("body.source.servers.names: too many", "--server"),
+    ],
+)
+def test_what_the_gateway_does_not_take_is_named_by_its_option(message: str, option: str) -> None:
+    with pytest.raises(ConfigError) as error, naming_options():
+        raise RefusedError(422, "not_available", message)
+
+    assert str(error.value) == f"{option}: the gateway refused: {message}"
+
+
+def test_any_other_refusal_stays_what_it_is() -> None:
+    with pytest.raises(RefusedError), naming_options():
+        raise RefusedError(503, "too_many_episodes", "as many as allowed are open")
+
+
+# --- prompts --------------------------------------------------------------------------------------
+
+
+def test_a_file_has_a_prompt_on_each_line_and_each_is_played_once(tmp_path: Path) -> None:
+    file = tmp_path / "prompts.txt"
+    file.write_text("Find a berth.\r\n\n  停泊在哪里  \nFind a berth.\n", encoding="utf-8")
+
+    asked = ask_sources(None, ["docks", "docks"], None, file)
+
+    assert asked.servers == ("docks",)
+    assert asked.prompts == ("Find a berth.", "停泊在哪里")
+
+
+def test_prompts_of_several_lines_stand_in_json_lines(tmp_path: Path) -> None:
+    file = tmp_path / "prompts.jsonl"
+    prompts = ["Find a berth.\nThen book it.", "Go."]
+    file.write_text("\n".join(json.dumps({"prompt": p}) for p in prompts), encoding="utf-8")
+
+    assert ask_sources(None, ["docks"], None, file).prompts == tuple(prompts)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['"Go."', '{"prompt": ""}', '{"prompt": 1}', '{"question": "?"}', "Go.", "{", '"\\ud800"'],
+)
+def test_a_line_that_is_no_prompt_is_named(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "prompts.jsonl"
+    file.write_text(f'{{"prompt": "Go."}}\n\n{line}\n', encoding="utf-8")
+
+    with pytest.raises(ConfigError, match=r"prompts\.jsonl, line 3: "):
+        ask_sources(None, ["docks"], None, file)
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\n", b"\xff\xfe"])
+def test_a_file_without_prompts_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "prompts.txt"
+    file.write_bytes(content)
+
+    with pytest.raises(ConfigError, match=r"--prompt-file .*prompts\.txt"):
+        ask_sources(None, ["docks"], None, file)

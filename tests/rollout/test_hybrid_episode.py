@@ -1,0 +1,335 @@
+"""``astra-mcp rollout`` over named servers: one deployed, one emulated, distractors and failures on purpose.
+
+Everything is real: ``astra-mcp serve`` as a process, a server over stdio that writes down what reaches it,
+documents in the registry, and a model behind an endpoint, which follows a script.
+"""
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+import pytest
+
+from astra_mcp.completions import Reply
+from astra_mcp.guesses import guess_arguments
+from astra_mcp.trajectory import CallNote, ToolMessage, Trajectory, read_trajectories
+from astra_mcp.types import EmulatorKind, Origin
+from gateway.protocol import CallState, EpisodeRecord
+from gateway.record import Record, read_record, record_path
+from servers.bundled import bundled_folder
+
+from completions_server import Body, CompletionsServer, asks, says
+from deployed_workshop import calls_of, raw_entry, write_config
+from rollout_command import Cli, client_of, run_model, served_home
+
+DESK = "desk"
+BERTHS = "berths"
+PROMPT = "Find a berth for the Alma, and count the ships."
+OWN = {
+    "count": (DESK, None),
+    "show": (DESK, None),
+    "list_berths": (BERTHS, EmulatorKind.OFFLINE),
+    "book_berth": (BERTHS, EmulatorKind.OFFLINE),
+    "get_berth": (BERTHS, EmulatorKind.OFFLINE),
+}
+"""The tools that the script calls of its own servers, and who makes their answers up."""
+TURNS: Sequence[Sequence[tuple[str, dict[str, Any]]]] = (
+    [("count", {}), ("list_berths", {}), ("count", {}), ("count", {})],
+    [("book_berth", {"ship": ship, "length_metres": 90}) for ship in ("Alma", "Bella", "Clio")],
+    [("count", {}), ("get_berth", {"berth_id": "nowhere"}), ("fly", {}), ("count", {})],
+    [("show", {"round": n}) for n in range(4)],
+)
+"""What the model calls before it turns to the tools that are none of its servers'."""
+HARD = ("--distractors", "banded", "--failure-rate", "0.4", "--seed", "3")
+
+
+class Docks(NamedTuple):
+    """A served home, and what reached its deployed server."""
+
+    cli: Cli
+    calls: Path
+
+
+def document(name: str, description: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"name": name, "description": description, "parameters": parameters}
+
+
+def berths() -> dict[str, Any]:
+    """The documents of the emulated server, one row of a file."""
+    text, number = {"type": "string"}, {"type": "integer", "minimum": 1, "maximum": 400}
+    tools = [
+        document("list_berths", "List the berths of the harbour, with length and whether free."),
+        document("book_berth", "Book a berth for a ship.", ship=text, length_metres=number),
+        document("get_berth", "Tell everything that is known of one berth.", berth_id=text),
+    ]
+    about = {
+        "server_title": BERTHS,
+        "server_name": BERTHS,
+        "server_description": "The berths of a harbour: which are free, and bookings of them.",
+        "domain": "logistics",
+    }
+    return {"base_info": {"group_info": about, "tool_list": tools}, "features": {}}
+
+
+@pytest.fixture(scope="module")
+def docks(tmp_path_factory: pytest.TempPathFactory) -> Generator[Docks]:
+    """Both servers and the bundled environments, behind one gateway."""
+    folder = tmp_path_factory.mktemp("docks")
+    calls = folder / "calls.txt"
+    documents = folder / "documents.jsonl"
+    documents.write_text(json.dumps(berths()), encoding="utf-8")
+    home = folder / "home"
+    imported = Cli(home).run_command("registry", "import", str(documents), "--json")
+    assert imported.returncode == 0, imported.stderr
+    config = write_config(folder, **{DESK: raw_entry(env={"CALLS": str(calls)})})
+    with served_home(home, "--mcp-config", str(config)) as cli:
+        yield Docks(cli, calls)
+
+
+def follow_script(body: Body) -> Reply:
+    """Play the turns, then each tool that is not of the two servers once, then stop."""
+    done = sum(message["role"] == "assistant" for message in body["messages"])
+    if done < len(TURNS):
+        return asks(*((f"t{done}-{i}", *call) for i, call in enumerate(TURNS[done])))
+    if done > len(TURNS):
+        return says("The Alma has a berth.")
+    functions = [tool["function"] for tool in body["tools"]]
+    foreign = [f for f in functions if f["name"] not in LISTED]
+    return asks(*((f"f{f['name']}", f["name"], guess_arguments(f["parameters"])) for f in foreign))
+
+
+LISTED = {tool["name"] for tool in berths()["base_info"]["tool_list"]} | {
+    "count", "die", "hang", "garbage", "progress", "sample", "need", "spawn", "grow", "sleep", "show",
+    "refuse",
+}  # fmt: skip
+"""The tools of the two servers."""
+
+
+class Played(NamedTuple):
+    """One hybrid episode, as everything that keeps it tells of it."""
+
+    trajectory: Trajectory
+    record: Record
+    state: EpisodeRecord
+    """The record, as the control plane answers it."""
+    reached: list[str]
+    """What the deployed server wrote down."""
+    requests: list[Body]
+    """What the model was sent."""
+
+
+async def play(docks: Docks, model: CompletionsServer, file: Path) -> Played:
+    model.always = follow_script
+    model.requests.clear()
+    before = len(calls_of(docks.calls))
+    named = ("--server", DESK, "--server", BERTHS, "--prompt", PROMPT)
+    done = await run_model(docks.cli, model, *named, *HARD, "--out", str(file))
+    assert done.returncode == 0, done.stderr
+    (trajectory,) = read_trajectories(file)
+    async with client_of(docks.cli) as client:
+        found = next(path for path in records_of(docks.cli) if path.stem == trajectory.episode_id)
+        state = await client.record(read_record(found).opened.id)
+    reached = calls_of(docks.calls)[before:]
+    return Played(trajectory, read_record(found), state, reached, list(model.requests))
+
+
+def records_of(cli: Cli) -> list[Path]:
+    return sorted(record_path(cli.home / "records", "x").parent.glob("*.jsonl"))
+
+
+# --- the hybrid episode ---------------------------------------------------------------------------
+
+
+async def test_a_hybrid_episode_is_recorded_with_every_origin_right(
+    docks: Docks, completions: CompletionsServer, tmp_path: Path
+) -> None:
+    played = await play(docks, completions, tmp_path / "t.jsonl")
+
+    check_calls(played)
+    check_what_reached_the_deployed_server(played)
+    check_the_trajectory(played)
+    check_what_the_agent_saw(played)
+
+
+def check_calls(played: Played) -> None:
+    """Each call has its server, tool, origin, mark of a distractor, and emulator; some of each kind."""
+    record = played.record
+    assert record.opened.emulators == {BERTHS: EmulatorKind.OFFLINE}
+    listed = {tool.shown: tool for tool in record.opened.tools}
+    strange = {name for name, tool in listed.items() if tool.distractor}
+    assert strange == listed.keys() - LISTED
+    assert {listed[name].server for name in strange} <= bundled()
+    asked = [name for turn in TURNS for name, _ in turn]
+    calls = record.calls
+    assert [call.started.shown for call in calls[: len(asked)]] == asked
+    assert {call.started.shown for call in calls[len(asked) :]} == strange
+    for call in calls:
+        name, finished = call.started.shown, call.finished
+        assert finished is not None
+        server, emulator = OWN.get(name, (listed[name].server if name in listed else None, None))
+        tool = listed[name].tool if name in listed else None
+        assert (call.started.server, call.started.tool) == (server, tool)
+        assert call.started.distractor == (name in strange)
+        assert finished.emulator == emulator
+        assert finished.origin in (
+            {Origin.TOOL} if server is None else {Origin.TOOL, Origin.INJECTED}
+        )
+        assert finished.result.is_error or finished.origin is Origin.TOOL
+    drawn = {
+        (kind_of(call.started.server, is_distractor=call.started.distractor), call.finished.origin)
+        for call in calls
+        if call.started.server and call.finished
+    }
+    kinds = (DESK, BERTHS, "distractor")
+    assert drawn == {(kind, origin) for kind in kinds for origin in (Origin.TOOL, Origin.INJECTED)}
+
+
+def kind_of(server: str | None, *, is_distractor: bool) -> str | None:
+    return "distractor" if is_distractor else server
+
+
+def bundled() -> set[str]:
+    return {folder.parent.name for folder in bundled_folder().glob("*/environment.json")}
+
+
+def check_what_reached_the_deployed_server(played: Played) -> None:
+    """It wrote down the calls that did not fail on purpose, and it counted no other."""
+    answered = [
+        (call.started.tool, call.finished.result.text)
+        for call in played.record.calls
+        if call.started.server == DESK and call.finished and call.finished.origin is Origin.TOOL
+    ]
+    assert played.reached == [tool for tool, _ in answered]
+    counted = [text for tool, text in answered if tool == "count"]
+    assert counted == [str(n) for n in range(1, len(counted) + 1)]
+
+
+def check_the_trajectory(played: Played) -> None:
+    """It says of each call what the record says, in the same order."""
+    trajectory, calls = played.trajectory, played.state.calls
+    assert [told(note) for note in trajectory.calls] == [recorded(call) for call in calls]
+    for note, call in zip(trajectory.calls, played.record.calls, strict=True):
+        assert call.finished is not None
+        assert (note.origin, note.emulator) == (call.finished.origin, call.finished.emulator)
+        assert (note.injected is not None) == (note.origin is Origin.INJECTED)
+    texts = [m.content for m in trajectory.messages if isinstance(m, ToolMessage)]
+    assert texts == [call.result.text for call in calls if call.result]
+    assert trajectory.source == {"kind": "servers", "names": [DESK, BERTHS], "prompt": PROMPT}
+    assert trajectory.reward is None
+    assert trajectory.failure is None
+    assert trajectory.failures is not None
+    assert trajectory.failures["rate"] == 0.4
+    assert trajectory.distractors is not None
+    assert (trajectory.distractors["mode"], trajectory.distractors["k"]) == ("banded", 3)
+
+
+def told(note: CallNote) -> tuple[Any, ...]:
+    fields = (note.seq, note.server, note.tool, note.origin, note.is_distractor)
+    return (*fields, note.emulator, note.injected, note.is_error)
+
+
+def recorded(call: CallState) -> tuple[Any, ...]:
+    assert call.result is not None
+    injected = call.injected.value if call.injected else None
+    fields = (call.seq, call.server, call.tool, call.origin, call.is_distractor)
+    return (*fields, call.emulator, injected, call.result.is_error)
+
+
+def check_what_the_agent_saw(played: Played) -> None:
+    """Nothing gives away what is made up, out of place or failed on purpose."""
+    sent = json.dumps(played.requests, ensure_ascii=False)
+    for word in ("dev.astra-mcp", "emulat", "distractor", "inject"):
+        assert word not in sent
+    shown = [tool["function"]["name"] for tool in played.requests[0]["tools"]]
+    assert shown == [tool.shown for tool in played.record.opened.tools]
+
+
+async def test_a_hybrid_episode_is_the_same_for_the_same_seed(
+    docks: Docks, completions: CompletionsServer, tmp_path: Path
+) -> None:
+    first = await play(docks, completions, tmp_path / "a.jsonl")
+    again = await play(docks, completions, tmp_path / "b.jsonl")
+
+    changed = {"episode_id", "created_at"}
+    dumps = [p.trajectory.model_dump(exclude=changed) for p in (first, again)]
+    assert dumps[0] == dumps[1]
+
+
+# --- named servers --------------------------------------------------------------------------------
+
+
+def test_servers_have_no_reward_and_that_is_no_failure(docks: Docks) -> None:
+    report = docks.cli.play("--agent", "noop", "--server", DESK, "--episodes", "2")
+
+    assert report["servers"] == [DESK]
+    nothing = {"environment": None, "reward": None, "recall": None, "precision": None}
+    for row in report["episodes"]:
+        assert row | nothing == row
+        assert (row["status"], row["calls"], row["failure"]) == ("closed", 0, None)
+    (mean,) = report["environments"]
+    assert mean == {**nothing, "episodes": 2, "failed": 0, "calls": 0}
+
+
+def test_people_are_told_which_servers_were_played(docks: Docks) -> None:
+    done = docks.cli.run("--agent", "noop", "--server", DESK, "--server", BERTHS)
+
+    assert done.returncode == 0, done.stderr
+    assert f"{DESK}, {BERTHS}" in done.stdout
+    assert "closed" in done.stdout
+
+
+def test_a_server_that_does_not_exist_is_named_with_the_closest_one(docks: Docks) -> None:
+    done = docks.cli.run("--agent", "noop", "--server", "dusk")
+
+    assert done.returncode == 1
+    assert "no server is named 'dusk'; did you mean desk?" in done.stderr
+
+
+def test_each_prompt_of_a_file_is_an_episode_of_its_own(docks: Docks, tmp_path: Path) -> None:
+    prompts, file = tmp_path / "prompts.txt", tmp_path / "t.jsonl"
+    prompts.write_text("Count the ships.\nCount the gulls.\n", encoding="utf-8")
+
+    named = ("--server", DESK, "--prompt-file", str(prompts))
+    docks.cli.play("--agent", "noop", *named, "--seeds", "2", "--out", str(file))
+
+    rows = list(read_trajectories(file))
+    asked = [(row.source["prompt"], row.seeds.index) for row in rows]
+    ships, gulls = "Count the ships.", "Count the gulls."
+    assert asked == [(ships, 0), (ships, 1), (gulls, 0), (gulls, 1)]
+    assert [row.messages[0].content for row in rows] == [ships, ships, gulls, gulls]
+    assert len({row.seeds.episode for row in rows}) == 4
+
+
+def test_only_an_emulated_server_fails_on_purpose_where_nothing_is_asked_for(
+    docks: Docks, tmp_path: Path
+) -> None:
+    laws: list[Any] = []
+    for server in (DESK, BERTHS):
+        file = tmp_path / f"{server}.jsonl"
+        docks.cli.play("--agent", "noop", "--server", server, "--out", str(file))
+        (trajectory,) = read_trajectories(file)
+        laws.append(trajectory.failures)
+
+    assert laws[0] is None
+    assert laws[1]["rate"] == 0.2
+
+
+async def test_the_oracle_earns_the_full_reward_among_distractors(
+    docks: Docks, tmp_path: Path
+) -> None:
+    file = tmp_path / "t.jsonl"
+    options = ("--agent", "oracle", "--distractors", "banded", "--out", str(file))
+    report = await anyio.to_thread.run_sync(lambda: docks.cli.play(*options))
+
+    assert {row["environment"] for row in report["episodes"]} == bundled()
+    assert min(row["reward"] for row in report["episodes"]) >= 0.999
+    async with client_of(docks.cli) as client:
+        own = {e.name: len(e.tools) for e in await client.environments()}
+    for row in read_trajectories(file):
+        assert row.distractors is not None
+        assert row.failures is None
+        assert len(row.tools) > own[row.environment or ""]
+        assert {note.is_distractor for note in row.calls} == {False}
