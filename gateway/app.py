@@ -7,10 +7,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.agent_plane import AgentPlane
 from gateway.control_plane import build_control_plane
+from gateway.directory import ServerDirectory
 from gateway.episodes import Episodes
 from gateway.fleet import open_fleet
 from gateway.metrics import Metrics
-from gateway.protocol import Catalog, ServerDirectory
+from gateway.protocol import Catalog
 from gateway.security import AccessRules, Gate
 from gateway.subregistry import Subregistry
 from gateway.targets import is_agent_path

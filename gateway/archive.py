@@ -12,8 +12,8 @@ from pathlib import Path
 import anyio
 
 from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
-from astra_mcp.seeds import derive_seed
 from astra_mcp.types import CallOutcome, ToolResult, UpstreamReply
+from gateway.opening import open_session
 from gateway.outcomes import within_limit
 from gateway.protocol import Catalog, EpisodeStatus, UpstreamSession
 from gateway.record import CallStarted, Record, read_record
@@ -98,9 +98,8 @@ async def replay_record(record: Record, catalog: Catalog) -> Replay:
         if upstream.version != version:
             msg = f"{name} changed since the episode was recorded: results cannot be compared"
             raise GatewayError(msg)
-        seed = derive_seed(record.opened.seed, name)
         key = sha256(f"replay {record.opened.id}".encode()).hexdigest()
-        sessions[name] = upstream.open_session(key=key, seed=seed)
+        sessions[name] = open_session(record.opened, upstream, key)
     try:
         return await _replay(record, sessions)
     finally:

@@ -13,7 +13,6 @@ import anyio
 from astra_mcp.concurrency import Alarm, Baton, shielded
 from astra_mcp.errors import (
     AstraError,
-    NotAvailableError,
     SandboxError,
     UnknownNameError,
     UpstreamError,
@@ -22,8 +21,8 @@ from astra_mcp.exchange import Exchange
 from astra_mcp.tracing import tracer
 from astra_mcp.types import (
     CallOutcome,
+    EmulatorKind,
     Failure,
-    JsonObject,
     JsonValue,
     Origin,
     ServerKind,
@@ -31,8 +30,9 @@ from astra_mcp.types import (
     UpstreamReply,
     canonical_json,
 )
-from gateway.protocol import RelaySession, Upstream, UpstreamSession
-from gateway.record import CallStarted, Encoded
+from gateway.failures import FailurePlan, InjectedFailure
+from gateway.protocol import Upstream, UpstreamSession
+from gateway.record import CallStarted, Encoded, StartedMembers
 from gateway.tracing import upstream_span
 
 __all__ = [
@@ -44,8 +44,6 @@ __all__ = [
     "close_sessions",
     "digest_of",
     "failure_of",
-    "relay_request",
-    "relay_session",
     "was_sent_for_good",
 ]
 
@@ -59,6 +57,8 @@ class Turn:
 
     upstream: Upstream
     session: UpstreamSession
+    emulator: EmulatorKind | None = None
+    """Who makes up its answers; None for a server that answers itself."""
     lock: Baton = field(default_factory=Baton)
     deadline: Alarm = field(init=False)
     """Of the call that holds the lock; it cancels its scope."""
@@ -84,6 +84,9 @@ class Call:
     is_over_limit: bool
     seq: int | None
     fault: str | None
+    is_distractor: bool = False
+    injected: InjectedFailure | None = None
+    """How it fails on purpose; None where it does not."""
     is_unfinished: bool = False
     """True where an earlier life of the gateway started it only."""
     done: anyio.Event | None = None
@@ -101,8 +104,35 @@ class Call:
             is_over_limit=started.is_over_limit,
             seq=started.seq,
             fault=started.fault,
+            is_distractor=started.distractor,
             is_unfinished=is_unfinished,
         )
+
+    def as_started(self, call_id: str) -> StartedMembers:
+        """Say what is recorded of its beginning."""
+        return {
+            "n": self.n,
+            "call_id": call_id,
+            "seq": self.seq,
+            "server": self.server,
+            "tool": self.tool,
+            "shown": self.shown,
+            "arguments": self.arguments,
+            "is_over_limit": self.is_over_limit,
+            "fault": self.fault,
+            "distractor": self.is_distractor,
+        }
+
+    def draw(self, plan: FailurePlan, arguments: Mapping[str, JsonValue]) -> InjectedFailure | None:
+        """Count it in a plan, and find out how it fails; what reaches no tool anyway does not count.
+
+        Args:
+            plan: Of the episode.
+            arguments: As they were recorded.
+        """
+        if self.server is None or self.tool is None or self.is_over_limit or self.fault is not None:
+            return None
+        return plan.draw(self.server, self.tool, arguments)
 
 
 def digest_of(shown: str, arguments: Mapping[str, JsonValue], fault: str | None) -> bytes:
@@ -167,38 +197,6 @@ _CANCELLED = UpstreamReply(
 )
 
 
-def relay_session(turns: Mapping[str, Turn], server: str) -> RelaySession:
-    """Find the session of a server that speaks MCP itself.
-
-    Raises:
-        UnknownNameError: There is no such server.
-        NotAvailableError: It has tools and nothing else.
-    """
-    turn = turns.get(server)
-    if turn is None:
-        msg = f"this episode has no server named {server!r}"
-        raise UnknownNameError(msg)
-    if not turn.upstream.relays or not isinstance(turn.session, RelaySession):
-        msg = f"{server} has tools and nothing else"
-        raise NotAvailableError(msg)
-    return turn.session
-
-
-async def relay_request(
-    session: RelaySession, method: str, params: JsonObject, exchange: Exchange, seconds: float
-) -> JsonObject:
-    """Pass a request other than a call on, for at most ``seconds``.
-
-    Raises:
-        RelayedError: The server answered with a JSON-RPC error.
-        UpstreamError: It could not answer, or not in time.
-    """
-    with anyio.move_on_after(seconds):
-        return await session.request(method, params, exchange)
-    msg = f"no answer within {seconds:g} s"
-    raise UpstreamError(msg)
-
-
 def failure_of(error: SandboxError | UpstreamError) -> Failure:
     """Render an exception of a server's session; its message is never empty."""
     boundary = Origin.SANDBOX if isinstance(error, SandboxError) else Origin.UPSTREAM
@@ -208,7 +206,7 @@ def failure_of(error: SandboxError | UpstreamError) -> Failure:
 def was_sent_for_good(call: Call, turns: Mapping[str, Turn]) -> bool:
     """True where an earlier life may have sent a call to a deployed server, whose state is not ours."""
     turn = turns.get(call.server) if call.server else None
-    if not call.is_unfinished or turn is None or call.is_over_limit or call.fault:
+    if not call.is_unfinished or turn is None or call.is_over_limit or call.fault or call.injected:
         return False
     return turn.upstream.kind is ServerKind.DEPLOYED
 

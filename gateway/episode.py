@@ -30,7 +30,6 @@ from astra_mcp.types import (
     ServerKind,
     ToolResult,
     ToolSpec,
-    UpstreamReply,
     json_fault,
 )
 from gateway.call_order import CallOrder
@@ -39,26 +38,15 @@ from gateway.calls import (
     Call,
     Turn,
     answered,
-    ask_server,
     close_sessions,
     digest_of,
     failure_of,
-    relay_request,
-    relay_session,
     was_sent_for_good,
 )
+from gateway.execution import Execution
+from gateway.failures import FailurePlan
 from gateway.naming import Route
-from gateway.outcomes import (
-    Settled,
-    limit_text,
-    refusal_of,
-    rejected,
-    settle,
-    settle_failure,
-    unknown_delivery,
-    unknown_text,
-    unrecorded,
-)
+from gateway.outcomes import Settled, refusal_of, unknown_delivery, unrecorded
 from gateway.protocol import (
     EpisodeId,
     EpisodeState,
@@ -69,11 +57,13 @@ from gateway.record import (
     Encoded,
     EpisodeEnded,
     EpisodeOpened,
+    FinishedMembers,
     Record,
     RecordFile,
     encode_result,
     read_record,
 )
+from gateway.relaying import Relaying
 from gateway.shown import Shown
 from gateway.tracing import call_span, note_result
 
@@ -100,14 +90,18 @@ class Episode:
         self._opened_at = opened.at.timestamp()
         self._shown = Shown(routes, opened.servers)
         self._turns = turns
+        self._plan = FailurePlan(opened.failures, opened.seed) if opened.failures.rate else None
+        self._execution = Execution(
+            turns, self._shown, self._plan, opened.limits, goes_on=opened.endpoint is not None
+        )
+        self._own = tuple(n for n in opened.servers if n not in opened.distractor_servers)
         self._file = file
         self._now = now
         self._calls: dict[str, Call] = {}
         self._num_started = 0
         self._num_agent_calls = 0
         self._running: dict[int, Call] = {}
-        self._num_relayed = 0
-        """Requests other than calls that run now."""
+        self._relaying = Relaying(turns, opened.limits.call_seconds)
         self._own_ids = token_hex(4)
         """Begins the ids of calls whose callers gave none."""
         self._solved: set[int] = set()
@@ -151,7 +145,7 @@ class Episode:
     @property
     def is_busy(self) -> bool:
         """True while a call or another request runs."""
-        return bool(self._running) or self._num_relayed > 0
+        return bool(self._running) or self._relaying.is_busy
 
     @property
     def keeps_processes(self) -> bool:
@@ -165,8 +159,8 @@ class Episode:
 
     @property
     def relays(self) -> bool:
-        """True where more than tools can be reached at one of its servers."""
-        return any(turn.upstream.relays for turn in self._turns.values())
+        """True where more than tools can be reached at one of its own servers."""
+        return any(self._turns[n].upstream.relays for n in self._own if n in self._turns)
 
     def upstream_of(self, shown: str) -> Upstream | None:
         """The server of a listed tool; None for a tool that is not listed."""
@@ -183,6 +177,11 @@ class Episode:
     def servers(self) -> Mapping[str, str]:
         """Name to version of every server of the episode."""
         return self._shown.servers
+
+    @property
+    def own_servers(self) -> tuple[str, ...]:
+        """Names of the servers of its source; of a distractor's server one tool is shown, and no more."""
+        return self._own
 
     @property
     def expires_at(self) -> datetime:
@@ -210,6 +209,7 @@ class Episode:
             failure=ended.failure if ended else None,
             labels=self._opened.labels,
             marks=self._opened.marks,
+            failures=self._opened.failures,
             created_at=self._opened.at,
             expires_at=self.expires_at,
         )
@@ -368,22 +368,12 @@ class Episode:
             is_over_limit=limit is not None and self._num_agent_calls >= limit,
             seq=seq,
             fault=fault,
+            is_distractor=route is not None and route.is_distractor,
         )
         self._last_activity = now = self._now()
-        self._file.append_started(
-            now,
-            {
-                "n": n,
-                "call_id": call_id or f"{self._own_ids}-{n}",
-                "seq": seq,
-                "server": call.server,
-                "tool": call.tool,
-                "shown": shown,
-                "arguments": arguments,
-                "is_over_limit": call.is_over_limit,
-                "fault": fault,
-            },
-        )
+        self._file.append_started(now, call.as_started(call_id or f"{self._own_ids}-{n}"))
+        if self._plan is not None:
+            call.injected = call.draw(self._plan, arguments)
         self._num_started = n + 1
         self._num_agent_calls += not call.is_over_limit
         if seq is not None:
@@ -396,60 +386,39 @@ class Episode:
         began = time.perf_counter()
         try:
             with call_span(self.id, call.shown, call.arguments, exchange):
-                settled = await self._execute(call, exchange)
+                if call.is_over_limit:
+                    with shielded():
+                        await self.wait_idle(before=call.n)
+                settled = await self._execution.answer(call, exchange, self._failure)
                 self._record(call, settled, time.perf_counter() - began)
         except RecordError as error:
             return self._fail_unrecorded(error)
         finally:
             self._last_activity = self._now()
             del self._running[call.n]
-            call.arguments = NO_ARGUMENTS
+            call.arguments, call.injected = NO_ARGUMENTS, None
             if call.done is not None:
                 call.done.set()
         return answered(call, settled.answer)
 
-    async def _execute(self, call: Call, exchange: Exchange) -> Settled:
-        """Run a call; whoever cancels it waits for its end, which has a deadline."""
-        if call.is_over_limit:
-            with shielded():
-                await self.wait_idle(before=call.n)
-            return self._settle(rejected(limit_text(self._opened.limits.calls), Origin.LIMIT))
-        if call.server is None or call.tool is None:
-            return self._settle(rejected(unknown_text(call.shown, self._shown.routes)))
-        if call.fault is not None:
-            return self._settle(rejected(call.fault))
-        turn = self._turns[call.server]
-        if not turn.lock.take_at_once():
-            with shielded():
-                await turn.lock.take()
-        try:
-            if self._ended is not None and self._ended.failure is not None:
-                return self._settle(self._ended.failure)
-            seconds = self._opened.limits.call_seconds
-            return self._settle(await ask_server(turn, call, exchange, seconds))
-        finally:
-            turn.lock.give_back()
-
-    def _settle(self, reply: UpstreamReply | Failure) -> Settled:
-        goes_on = self.endpoint is not None
-        if isinstance(reply, Failure):
-            return settle_failure(reply, goes_on=goes_on)
-        return settle(reply, limit_bytes=self._opened.limits.result_bytes, goes_on=goes_on)
-
     def _record(self, call: Call, settled: Settled, seconds: float) -> None:
         answer, origin = settled.answer, settled.origin
-        solved = solved_by(self._opened.job, call.tool or "", answer.result, origin)
-        self._file.append_finished(
-            self._now(),
-            answer,
-            {
-                "n": call.n,
-                "origin": origin.value,
-                "outcome": settled.outcome.value,
-                "solved": sorted(solved),
-                "latency_ms": round(seconds * 1000, 3),
-            },
-        )
+        # A tool that has nothing to do with the job solves nothing, whatever it is named and says.
+        job = () if call.is_distractor else self._opened.job
+        solved = solved_by(job, call.tool or "", answer.result, origin)
+        members: FinishedMembers = {
+            "n": call.n,
+            "origin": origin.value,
+            "outcome": settled.outcome.value,
+            "solved": sorted(solved),
+            "latency_ms": round(seconds * 1000, 3),
+        }
+        turn = self._turns.get(call.server) if call.server else None
+        if turn is not None and turn.emulator is not None:
+            members["emulator"] = turn.emulator.value
+        if call.injected is not None and origin is Origin.INJECTED:
+            members["injected"] = call.injected.kind.value
+        self._file.append_finished(self._now(), answer, members)
         note_result(call.server, origin, answer.result)
         self._solved |= solved
         if answer.result.asks and not call.is_over_limit:
@@ -462,47 +431,29 @@ class Episode:
     async def relay(
         self, server: str, method: str, params: JsonObject, exchange: Exchange
     ) -> JsonObject:
-        """Pass a request other than a call on to a server; it is not recorded, but keeps from expiring.
-
-        Args:
-            server: By its name in the catalog.
-            method: Such as ``resources/read``.
-            params: Without ``_meta``, which comes from the exchange.
-            exchange: Who asks.
+        """Pass a request other than a call on; it is not recorded, but keeps from expiring.
 
         Raises:
-            UnknownNameError: The episode has no such server.
-            NotAvailableError: The server has tools and nothing else.
             EpisodeEndedError: The episode takes no more requests.
-            RelayedError: The server answered with a JSON-RPC error.
-            UpstreamError: It could not answer; at an interactive endpoint its state ends with that.
+            UpstreamError: At an interactive endpoint its state ends with that; what else may be raised, and
+                the arguments: see :meth:`gateway.relaying.Relaying.request`.
         """
         self.expire_if_due()
         if self._ended is not None or self._is_closing:
             msg = "this episode has ended: create a new one"
             raise EpisodeEndedError(msg)
-        session = relay_session(self._turns, server)
-        self._num_relayed += 1
         try:
-            return await relay_request(
-                session, method, params, exchange, self._opened.limits.call_seconds
-            )
+            return await self._relaying.request(server, method, params, exchange)
         except UpstreamError as error:
             if self.endpoint is not None and not isinstance(error, RelayedError):
                 self.end(EpisodeStatus.FAILED, failure_of(error))
             raise
         finally:
-            self._num_relayed -= 1
             self._last_activity = self._now()
 
     def watch(self, server: str, hear: Hear) -> None:
-        """Hear the notifications of a server that belong to no request.
-
-        Raises:
-            UnknownNameError: The episode has no such server.
-            NotAvailableError: The server has tools and nothing else.
-        """
-        relay_session(self._turns, server).watch(hear)
+        """Hear the notifications of a server; see :meth:`gateway.relaying.Relaying.watch`."""
+        self._relaying.watch(server, hear)
 
     # --- ending ----------------------------------------------------------------------------------
 
@@ -517,13 +468,7 @@ class Episode:
         """Write the end of the record; an episode ends once, and the first end holds."""
         if self._ended is not None:
             return
-        reward = None if failure else self._score()
-        ended = EpisodeEnded(
-            at=datetime.fromtimestamp(self._now(), UTC),
-            status=status,
-            reward=reward,
-            failure=failure,
-        )
+        ended = self._end_now(status, failure)
         try:
             self._file.append(ended)
         except RecordError as error:
@@ -532,6 +477,11 @@ class Episode:
         self._ended = ended
         self._order.close()
 
+    def _end_now(self, status: EpisodeStatus, failure: Failure | None) -> EpisodeEnded:
+        reward = None if failure else self._score()
+        at = datetime.fromtimestamp(self._now(), UTC)
+        return EpisodeEnded(at=at, status=status, reward=reward, failure=failure)
+
     def _fail_unrecorded(self, error: RecordError) -> Encoded:
         """Fail in memory where the record itself cannot be written; nothing unrecorded is answered."""
         if self._is_released:  # the stop broke the call off; whoever has the record next goes on
@@ -539,18 +489,18 @@ class Episode:
         _log.error("episode %s: %s", self.id[:6], error)
         if self._ended is None:
             failure = Failure(boundary=Origin.GATEWAY, message=str(error))
-            self._ended = EpisodeEnded(
-                at=datetime.fromtimestamp(self._now(), UTC),
-                status=EpisodeStatus.FAILED,
-                reward=None,
-                failure=failure,
-            )
+            self._ended = self._end_now(EpisodeStatus.FAILED, failure)
             self._order.close()
         return unrecorded()
+
+    def _failure(self) -> Failure | None:
+        return self._ended.failure if self._ended is not None else None
 
     def begin_closing(self) -> None:
         """Take no further calls, while those that run come to their end."""
         self._is_closing = True
+        if self._plan is not None:
+            self._plan.hurry()
         self._order.close()
 
     async def wait_idle(self, *, before: int | None = None) -> None:
@@ -562,6 +512,8 @@ class Episode:
     async def release(self) -> None:
         """Close the record file and the sessions; the episode can be restored from its record."""
         self._is_released = True
+        if self._plan is not None:
+            self._plan.hurry()
         self._file.close()  # first: a call that this breaks off stays unfinished, and can be sent again
         await close_sessions(self._turns.values(), self.id[:6])
 
@@ -571,7 +523,11 @@ class Episode:
         """Take over the calls of an earlier life; the sessions were opened with them."""
         for recorded in record.calls:
             started, is_unfinished = recorded.started, recorded.finished is None
-            self._calls[started.call_id] = Call.of(started, is_unfinished=is_unfinished)
+            call = Call.of(started, is_unfinished=is_unfinished)
+            self._calls[started.call_id] = call
+            if self._plan is not None:
+                injected = call.draw(self._plan, started.arguments)
+                call.injected = injected if is_unfinished else None
             if started.seq is not None:
                 (self._order.reopen if is_unfinished else self._order.take)(started.seq)
         self._num_started = len(record.calls)
@@ -593,7 +549,7 @@ class Episode:
                 continue
             call.is_unfinished = False
             try:
-                self._record(call, self._settle(unknown_delivery(call.server or "")), 0.0)
+                self._record(call, self._execution.settle(unknown_delivery(call.server or "")), 0.0)
             except RecordError as error:
                 self._fail_unrecorded(error)
             if call.seq is not None:

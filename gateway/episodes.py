@@ -10,15 +10,14 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import anyio
 
-from astra_mcp import __version__
 from astra_mcp.errors import (
     CapacityError,
     GatewayError,
@@ -27,38 +26,41 @@ from astra_mcp.errors import (
     UnknownNameError,
     UpstreamError,
 )
-from astra_mcp.reward import JobItem
-from astra_mcp.seeds import derive_seed
-from astra_mcp.types import Failure, JsonObject, JsonValue, Origin, tools_hash
+from astra_mcp.types import EmulatorKind, Failure, Origin
 from gateway.calls import Turn
 from gateway.emulation import shown_together
 from gateway.episode import Episode
+from gateway.failures import FailureDefaults
+from gateway.mixing import Mixing, ToolList
 from gateway.naming import Route, routes_of
+from gateway.opening import (
+    changed_servers,
+    describe,
+    describe_state,
+    find_source,
+    open_turns,
+    recorded_routes,
+)
 from gateway.placement import new_episode_id, owner_of
 from gateway.preparation import Preparation, is_held, prepare_all
 from gateway.protocol import (
     Catalog,
+    DistractorIndex,
     EpisodeId,
-    EpisodeLimits,
     EpisodeRecord,
     EpisodeRequest,
     EpisodeState,
     EpisodeStatus,
     RecordSink,
-    SourceEnvironment,
-    SourceServers,
     Upstream,
 )
-from gateway.record import EpisodeOpened, Record, RecordFile, ShownTool, read_record, record_path
+from gateway.record import EpisodeOpened, Record, RecordFile, read_record, record_path
 
 __all__ = ["ALL_SERVERS", "Episodes", "open_episodes"]
 
 ALL_SERVERS = "*"
 """Endpoint of the interactive states that show every server's tools."""
 
-INTERACTIVE_LIMITS = EpisodeLimits(
-    calls=None, call_seconds=600.0, idle_seconds=86400.0, life_seconds=30 * 86400.0
-)
 _SWEEP_SECONDS = 1.0
 _RESTORE_SECONDS = 10.0
 """So long a caller waits for the servers of the state that it had."""
@@ -68,6 +70,7 @@ _CLOSE_SECONDS = 30.0
 _MAX_ENDED_IN_MEMORY = 256
 _MAX_INTERACTIVE = 1024
 """Live states of interactive endpoints; beyond, one that was long left alone is parked."""
+FAILURE_DEFAULTS = FailureDefaults()
 _NO_EPISODE = "there is no such episode: create one with POST /v1/episodes"
 _ID_PATTERN = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger("astra_mcp.gateway")
@@ -76,7 +79,7 @@ _log = logging.getLogger("astra_mcp.gateway")
 class Episodes:
     """The episodes of one gateway process. Opened by :func:`open_episodes`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as :func:`open_episodes`
         self,
         catalog: Catalog,
         folder: Path,
@@ -84,6 +87,9 @@ class Episodes:
         secret: bytes,
         max_open: int,
         preparation: Preparation,
+        mixing: Mixing,
+        failures: FailureDefaults,
+        emulator: EmulatorKind,
         sinks: Sequence[RecordSink] = (),
         now: Callable[[], float] = time.time,
         seat: tuple[int, int] = (0, 1),
@@ -93,6 +99,9 @@ class Episodes:
         self._secret = secret
         self._max_open = max_open
         self._preparation = preparation
+        self._mixing = mixing
+        self._failures = failures
+        self._emulator = emulator
         self._worker, self._workers = seat
         self._sinks = tuple(sinks)
         self._now = now
@@ -111,36 +120,25 @@ class Episodes:
 
         Raises:
             UnknownNameError: There is no such environment or server.
-            NotAvailableError: The request asks for what this version does not do.
+            NotAvailableError: The request asks for what this version or this gateway does not do.
             CapacityError: As many episodes as allowed are open.
-            UpstreamError: A server could not be started or reached.
+            UpstreamError: A server could not be started or reached, or no distractors can be chosen now.
         """
-        _refuse_unavailable(request)
         self._require_room()
-        source = request.source
-        job: tuple[JobItem, ...] = ()
-        match source:
-            case SourceEnvironment(name=name):
-                prompt = self._catalog.question(name)
-                upstreams = (self._catalog.upstream(name),)
-                job = self._catalog.job(name)
-            case SourceServers(names=names, prompt=prompt):
-                upstreams = tuple(self._catalog.upstream(n) for n in dict.fromkeys(names))
-            case _:
-                msg = "source.kind 'task' is not available: use 'environment' or 'servers'"
-                raise NotAvailableError(msg)
-        await prepare_all(upstreams)
+        source = find_source(self._catalog, request.source)
+        await prepare_all(source.upstreams)
+        listed = await self._mixing.list_tools(source.upstreams, request.distractors, request.seed)
         self._require_room()  # others may have come meanwhile
-        opened = self._describe(
+        opened = describe(
             new_episode_id(self._worker, self._workers),
-            routes=routes_of(upstreams),
-            upstreams=upstreams,
-            source=source.model_dump(mode="json"),
-            request=request,
-            prompt=prompt,
-            job=job,
+            self._now(),
+            request,
+            source,
+            listed,
+            law=self._failures.law(request.failures, [u.kind for u in source.upstreams]),
+            distractors=self._emulator,
         )
-        return self._open(opened, upstreams)
+        return self._open(opened, listed)
 
     async def get(self, episode: str) -> Episode:
         """Find an episode, in memory or in its record; ended ones are found too.
@@ -191,6 +189,9 @@ class Episodes:
             prompt=record.opened.prompt,
             tools_hash=record.opened.tools_hash,
             servers=record.opened.servers,
+            tools=record.opened.tools,
+            distractors=record.opened.distractors,
+            emulators=record.opened.emulators,
             calls=tuple(call.as_state() for call in record.calls),
         )
 
@@ -332,21 +333,9 @@ class Episodes:
     def _open_interactive(
         self, episode: EpisodeId, endpoint: str, upstreams: Sequence[Upstream]
     ) -> Episode:
-        names: list[JsonValue] = [u.name for u in upstreams]
-        source: JsonObject = {"kind": "servers", "names": names, "prompt": None}
-        request = EpisodeRequest.model_validate(
-            {"source": source, "limits": INTERACTIVE_LIMITS.model_dump()}
-        )
         routes = routes_of(upstreams, qualify_all=endpoint == ALL_SERVERS)
-        opened = self._describe(
-            episode,
-            routes=routes,
-            upstreams=upstreams,
-            source=source,
-            request=request,
-            endpoint=endpoint,
-        )
-        return self._open(opened, upstreams)
+        listed = ToolList(routes=routes, upstreams=tuple(upstreams))
+        return self._open(describe_state(episode, self._now(), endpoint, listed), listed)
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -407,45 +396,15 @@ class Episodes:
 
     # --- making and restoring --------------------------------------------------------------------
 
-    def _describe(
-        self,
-        episode: EpisodeId,
-        *,
-        routes: dict[str, Route],
-        upstreams: Sequence[Upstream],
-        source: JsonObject,
-        request: EpisodeRequest,
-        prompt: str | None = None,
-        job: tuple[JobItem, ...] = (),
-        endpoint: str | None = None,
-    ) -> EpisodeOpened:
-        return EpisodeOpened(
-            at=datetime.fromtimestamp(self._now(), UTC),
-            id=episode,
-            endpoint=endpoint,
-            source=source,
-            seed=request.seed,
-            limits=request.limits,
-            labels=request.labels,
-            prompt=prompt,
-            job=job,
-            tools=tuple(
-                ShownTool(server=r.server, tool=r.tool, shown=name) for name, r in routes.items()
-            ),
-            tools_hash=tools_hash([r.shown for r in routes.values()]),
-            servers={u.name: u.version for u in upstreams},
-            marks=tuple(sorted({mark for u in upstreams for mark in u.marks})),
-            version=__version__,
-        )
-
-    def _open(self, opened: EpisodeOpened, upstreams: Sequence[Upstream]) -> Episode:
+    def _open(self, opened: EpisodeOpened, listed: ToolList) -> Episode:
+        turns = open_turns(opened, listed.upstreams, partial(self._key, opened.id))
         file = RecordFile(self._folder, opened.id, self._sinks)
-        episode = self._assemble(opened, upstreams, file)
         try:
             file.append(opened)
         except RecordError:
             file.discard()
             raise
+        episode = self._assemble(opened, listed.routes, turns, file)
         self._live[opened.id] = episode
         self._last_asked[opened.id] = self._now()
         return episode
@@ -453,24 +412,12 @@ class Episodes:
     def _assemble(
         self,
         opened: EpisodeOpened,
-        upstreams: Sequence[Upstream],
+        routes: Mapping[str, Route],
+        turns: Mapping[str, Turn],
         file: RecordFile,
-        record: Record | None = None,
     ) -> Episode:
-        turns = {
-            u.name: Turn(
-                upstream=u,
-                session=u.open_session(
-                    key=self._key(opened.id, u.name),
-                    seed=derive_seed(opened.seed, u.name),
-                    past=record.past_calls(u.name) if record else (),
-                ),
-            )
-            for u in upstreams
-        }
-        routes = routes_of(upstreams, qualify_all=opened.endpoint == ALL_SERVERS)
         episode = Episode(opened=opened, routes=routes, turns=turns, file=file, now=self._now)
-        self._held[episode] = tuple(upstreams)
+        self._held[episode] = tuple(turn.upstream for turn in turns.values())
         return episode
 
     def _key(self, episode: EpisodeId, server: str) -> str:
@@ -511,14 +458,19 @@ class Episodes:
     def _take_over(self, record: Record, upstreams: Sequence[Upstream] | None) -> Episode:
         """Make an episode of its record; no await may lie in here, since one is enough."""
         opened = record.opened
-        changed = list(opened.servers)
-        if upstreams is not None:
-            changed = [u.name for u in upstreams if opened.servers[u.name] != u.version]
-            if opened.endpoint is not None:  # what a server lists by now matters where it was used
-                changed = [name for name in changed if record.past_calls(name)]
+        changed = changed_servers(record, upstreams)
+        held = () if changed else upstreams or ()
+        if opened.endpoint is None:
+            routes = recorded_routes(opened, held)
+        else:
+            routes = routes_of(held, qualify_all=opened.endpoint == ALL_SERVERS)
+        try:
+            turns = open_turns(opened, held, partial(self._key, opened.id), record)
+        except NotAvailableError as error:
+            raise UpstreamError(str(error)) from error
         file = RecordFile(self._folder, opened.id, self._sinks)
         self._parked.pop(opened.id, None)
-        restored = self._assemble(opened, () if changed else upstreams or (), file, record)
+        restored = self._assemble(opened, routes, turns, file)
         restored.resume(record)
         if changed and restored.is_open:
             message = f"{', '.join(changed)} changed since the episode was opened"
@@ -533,7 +485,7 @@ class Episodes:
 
 
 @asynccontextmanager
-async def open_episodes(
+async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it is made of
     catalog: Catalog,
     home: Path,
     *,
@@ -543,6 +495,9 @@ async def open_episodes(
     now: Callable[[], float] = time.time,
     worker: int = 0,
     workers: int = 1,
+    distractors: DistractorIndex | None = None,
+    failures: FailureDefaults = FAILURE_DEFAULTS,
+    emulator: EmulatorKind = EmulatorKind.OFFLINE,
 ) -> AsyncGenerator[Episodes]:
     """Own the episodes of one gateway, expire them in time and release them at the end.
 
@@ -555,6 +510,9 @@ async def open_episodes(
         now: Seconds since the epoch.
         worker: Which of the workers this process is, from 0; it touches its own episodes only.
         workers: How many share the records.
+        distractors: Chooses task-irrelevant tools; without it no episode has any.
+        failures: Which episodes fail on purpose where their requests do not say.
+        emulator: Who answers for distractors of which there are documents only.
 
     Raises:
         GatewayError: The records folder cannot be made.
@@ -572,6 +530,9 @@ async def open_episodes(
             secret=secret,
             max_open=max_open,
             preparation=Preparation(group),
+            mixing=Mixing(catalog, distractors),
+            failures=failures,
+            emulator=emulator,
             sinks=sinks,
             now=now,
             seat=(worker, workers),
@@ -589,12 +550,3 @@ async def open_episodes(
             group.cancel_scope.cancel()
             with anyio.CancelScope(shield=True):
                 await episodes.release_all()
-
-
-def _refuse_unavailable(request: EpisodeRequest) -> None:
-    if request.distractors is not None and request.distractors.mode != "none":
-        msg = "distractors are not available: leave them out or use mode 'none'"
-        raise NotAvailableError(msg)
-    if request.failures is not None and request.failures.rate > 0:
-        msg = "failures are not available: leave them out or use rate 0"
-        raise NotAvailableError(msg)

@@ -30,6 +30,9 @@ class Route:
     server: str
     tool: str
     """The tool's own name at its server."""
+    is_distractor: bool = False
+    band: str | None = None
+    """Of a distractor; see :class:`gateway.protocol.Distractor`."""
 
 
 def qualified_name(server: str, tool: str, *, hashed: bool = False) -> str:

@@ -29,6 +29,13 @@ from astra_mcp.types import (
     UpstreamReply,
     json_fault,
 )
+from gateway.difficulty import (
+    DistractorMix,
+    DistractorRequest,
+    FailureKind,
+    FailureLaw,
+    FailureRequest,
+)
 
 __all__ = [
     "CALL_ID_KEY",
@@ -38,6 +45,7 @@ __all__ = [
     "Catalog",
     "Distractor",
     "DistractorIndex",
+    "DistractorMix",
     "DistractorRequest",
     "DistractorSample",
     "EmulatedUpstream",
@@ -49,17 +57,18 @@ __all__ = [
     "EpisodeRequest",
     "EpisodeState",
     "EpisodeStatus",
+    "FailureKind",
+    "FailureLaw",
     "FailureRequest",
     "GoldCall",
-    "ListedServer",
     "MeteredUpstream",
     "PastCall",
     "RecordSink",
     "RelaySession",
     "ScopedTool",
-    "ServerDirectory",
     "ServerInfo",
     "ServerStatus",
+    "ShownTool",
     "SourceEnvironment",
     "SourceServers",
     "SourceTask",
@@ -217,6 +226,11 @@ class EmulatedUpstream(Upstream, Protocol):
         """Who makes them up at interactive endpoints and in episodes of this server."""
         ...
 
+    @property
+    def num_tools(self) -> int:
+        """How many it has, known before :meth:`Upstream.prepare`."""
+        ...
+
     def open_emulation(
         self,
         *,
@@ -361,63 +375,6 @@ class Catalog(Protocol):
         ...
 
 
-class ListedServer(Protocol):
-    """One version of a server, as a directory lists it."""
-
-    @property
-    def key(self) -> str:
-        """Finds its document in its directory."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """Of its document: ``namespace/name``."""
-        ...
-
-    @property
-    def version(self) -> str:
-        """Of its document."""
-        ...
-
-    @property
-    def published_at(self) -> datetime:
-        """Since when the directory has it."""
-        ...
-
-    @property
-    def updated_at(self) -> datetime:
-        """When it became what it is."""
-        ...
-
-    @property
-    def is_crawled(self) -> bool:
-        """True where its tools were read off a page; such a server is listed on request alone."""
-        ...
-
-    @property
-    def served_as(self) -> str | None:
-        """Its name in the catalog, if it is what stands behind it there."""
-        ...
-
-
-class ServerDirectory(Protocol):
-    """Describes servers to clients that look for some. Its contents may change while the gateway runs."""
-
-    def listing(self) -> Sequence[ListedServer]:
-        """Everything that it describes, from memory; the same object as long as nothing changes."""
-        ...
-
-    async def documents(self, keys: Sequence[str]) -> Mapping[str, JsonObject]:
-        """Read documents in the official registry's format, by key; what is not there is left out.
-
-        None holds a secret, or how a server behind this gateway is started or reached.
-
-        Raises:
-            RegistryError: They cannot be read now.
-        """
-        ...
-
-
 class RecordSink(Protocol):
     """Hears of every record event after it is on disk (an index, a live view)."""
 
@@ -461,21 +418,6 @@ class SourceServers(_Wire):
         if repeated:
             raise ValueError(f"name each server once: {', '.join(repeated)} stands here repeatedly")
         return names
-
-
-class DistractorRequest(_Wire):
-    """Which task-irrelevant tools to mix in."""
-
-    mode: Literal["none", "random", "banded"]
-    k: int = Field(default=3, ge=1)
-
-
-class FailureRequest(_Wire):
-    """Which failures to inject."""
-
-    rate: float = Field(ge=0, le=1)
-    kinds: dict[str, float] | None = None
-    delay: bool = False
 
 
 class EpisodeLimits(_Wire):
@@ -541,6 +483,19 @@ class EpisodeStatus(StrEnum):
     """A server, the sandbox or the gateway failed; has a failure and no reward."""
 
 
+class ShownTool(_Wire):
+    """One entry of an episode's tool list."""
+
+    server: str
+    tool: str
+    """Its own name at its server."""
+    shown: str
+    """The name that the agent sees."""
+    distractor: bool = False
+    band: str | None = None
+    """Of a distractor's likeness to the episode's own tools; None where it was chosen at random."""
+
+
 class EpisodeState(_Wire):
     """Answer to ``GET`` and ``DELETE /v1/episodes/{id}``."""
 
@@ -558,6 +513,8 @@ class EpisodeState(_Wire):
     labels: dict[str, str]
     marks: tuple[str, ...] = ()
     """What weakens the record, such as ``no landlock``."""
+    failures: FailureLaw
+    """Which calls fail on purpose."""
     created_at: datetime
     expires_at: datetime
 
@@ -584,7 +541,9 @@ class CallState(_Wire):
     """Ids of the sub-tasks that this call solved."""
     latency_ms: float | None
     emulator: EmulatorKind | None = None
-    """Who made the answer up; None for a server that answers itself."""
+    """Who makes up the answers of its server; None for one that answers itself."""
+    injected: FailureKind | None = None
+    """How it failed on purpose; None where it did not."""
 
 
 class EpisodeRecord(_Wire):
@@ -595,6 +554,12 @@ class EpisodeRecord(_Wire):
     tools_hash: str
     servers: dict[str, str]
     """Name to version (content hash) of every server of the episode."""
+    tools: tuple[ShownTool, ...]
+    """In the order in which the agent sees them."""
+    distractors: DistractorMix | None
+    """None where none were asked for."""
+    emulators: dict[str, EmulatorKind]
+    """Who makes up the answers of a server, for those of which there are documents only."""
     calls: tuple[CallState, ...]
 
 
@@ -605,11 +570,13 @@ class ServerInfo(_Wire):
     kind: ServerKind
     version: str
     tools: int
-    """How many are known; 0 before its first use."""
+    """How many are known; of a deployed server 0 before its first use."""
     mcp_url: str
     status: ServerStatus
     detail: str
     """Why it failed; else empty."""
+    emulator: EmulatorKind | None = None
+    """Who makes up its answers; None where they are real."""
 
 
 class WorkerInfo(_Wire):

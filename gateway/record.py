@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -22,6 +22,7 @@ from astra_mcp.errors import CapacityError, RecordError
 from astra_mcp.reward import JobItem, Reward
 from astra_mcp.types import (
     CallOutcome,
+    EmulatorKind,
     Failure,
     JsonObject,
     JsonValue,
@@ -29,7 +30,15 @@ from astra_mcp.types import (
     PastCall,
     ToolResult,
 )
-from gateway.protocol import CallState, EpisodeId, EpisodeLimits, EpisodeStatus, RecordSink
+from gateway.difficulty import NO_FAILURES, DistractorMix, FailureKind, FailureLaw
+from gateway.protocol import (
+    CallState,
+    EpisodeId,
+    EpisodeLimits,
+    EpisodeStatus,
+    RecordSink,
+    ShownTool,
+)
 
 __all__ = [
     "RECORD_VERSION",
@@ -43,7 +52,6 @@ __all__ = [
     "Record",
     "RecordFile",
     "RecordedCall",
-    "ShownTool",
     "StartedMembers",
     "encode_result",
     "read_record",
@@ -58,17 +66,6 @@ class _Event(BaseModel):
 
     at: datetime
     """When it was written, in UTC."""
-
-
-class ShownTool(BaseModel):
-    """One entry of an episode's tool list."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    server: str
-    tool: str
-    shown: str
-    distractor: bool = False
 
 
 class EpisodeOpened(_Event):
@@ -90,8 +87,19 @@ class EpisodeOpened(_Event):
     servers: dict[str, str]
     """Name to version (content hash) of every server of the episode."""
     marks: tuple[str, ...]
+    failures: FailureLaw = NO_FAILURES
+    """Which calls fail on purpose."""
+    distractors: DistractorMix | None = None
+    """How the distractors among the tools were chosen; None where none were asked for."""
+    emulators: dict[str, EmulatorKind] = Field(default_factory=dict[str, EmulatorKind])
+    """Who makes up the answers of a server, for those of which there are documents only."""
     version: str
     """Of astra-mcp."""
+
+    @property
+    def distractor_servers(self) -> frozenset[str]:
+        """Names of the servers of which nothing but distractors is shown."""
+        return frozenset(tool.server for tool in self.tools if tool.distractor)
 
 
 class CallStarted(_Event):
@@ -125,6 +133,10 @@ class CallFinished(_Event):
     solved: tuple[int, ...]
     """Ids of the sub-tasks that this result solves."""
     latency_ms: float
+    emulator: EmulatorKind | None = None
+    """Who makes up the answers of the call's server; None for one that answers itself."""
+    injected: FailureKind | None = None
+    """How the call failed on purpose; None where it did not."""
 
 
 class EpisodeEnded(_Event):
@@ -163,6 +175,8 @@ class RecordedCall:
             origin=finished.origin if finished else None,
             solved=finished.solved if finished else (),
             latency_ms=finished.latency_ms if finished else None,
+            emulator=finished.emulator if finished else None,
+            injected=finished.injected if finished else None,
         )
 
 
@@ -236,6 +250,7 @@ class StartedMembers(TypedDict):
     arguments: Mapping[str, JsonValue]
     is_over_limit: bool
     fault: str | None
+    distractor: bool
 
 
 class FinishedMembers(TypedDict):
@@ -246,6 +261,8 @@ class FinishedMembers(TypedDict):
     outcome: str
     solved: list[int]
     latency_ms: float
+    emulator: NotRequired[str]
+    injected: NotRequired[str]
 
 
 def record_path(folder: Path, episode: str) -> Path:
@@ -332,7 +349,7 @@ class RecordFile:
         Raises:
             RecordError: As :meth:`append`.
         """
-        data = {"at": _written(at), "event": "call_started", **call, "distractor": False}
+        data = {"at": _written(at), "event": "call_started", **call}
         self._write(data, data)
 
     def append_finished(self, at: float, answer: Encoded, call: "FinishedMembers") -> None:

@@ -20,7 +20,8 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from astra_mcp.types import JsonObject
-from gateway.protocol import Catalog, ListedServer, ServerDirectory
+from gateway.directory import ListedServer, ServerDirectory
+from gateway.protocol import Catalog
 from gateway.workers import FIRST, Seat
 
 __all__ = ["Subregistry"]

@@ -5,15 +5,16 @@ Loaded by a gateway alone: what talks to databases takes a second.
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.types import JsonObject, tools_hash
-from gateway.protocol import ServerDirectory, Upstream
-from registry.database import open_database
-from registry.directory import DirectoryEntry, open_directory
+from gateway.directory import ServerDirectory
+from gateway.protocol import Upstream
+from registry.database import Database
+from registry.directory import DirectoryEntry, RegistryDirectory, open_directory
 from registry.server_json import (
     NAMESPACE,
     PUBLISHER_KEY,
@@ -22,8 +23,9 @@ from registry.server_json import (
     render_tools,
 )
 from servers.deployed import DeployedServers
+from servers.emulated.fleet import EmulatedServers
 
-__all__ = ["PublishedDirectory", "open_directories"]
+__all__ = ["EmulatedDirectory", "PublishedDirectory", "open_directories"]
 
 DEPLOYED_NAMESPACE = f"{NAMESPACE}.deployed"
 """A server of a file must not pass for the registry's server of its name."""
@@ -85,23 +87,73 @@ class PublishedDirectory:
         return _Told(document=document, since=self._now())
 
 
+class EmulatedDirectory:
+    """The registry's list, with the names under which this gateway serves what is on it."""
+
+    def __init__(self, registered: RegistryDirectory, emulated: EmulatedServers) -> None:
+        """Join the two; both may change."""
+        self._registered = registered
+        self._emulated = emulated
+        self._known: Sequence[DirectoryEntry] = ()
+        self._listing: tuple[DirectoryEntry, ...] | None = None
+
+    def hear(self, name: str) -> None:
+        """Look again at what is served: one server is another than before."""
+        del name
+        self._listing = None
+
+    def listing(self) -> Sequence[DirectoryEntry]:
+        """All that the registry lists; the same object as long as nothing changes."""
+        known = self._registered.listing()
+        if self._listing is None or known is not self._known:
+            served = {server.name for server in self._emulated.upstreams()}
+            self._known = known
+            self._listing = tuple(
+                replace(entry, served_as=entry.key) if entry.key in served else entry
+                for entry in known
+            )
+        return self._listing
+
+    async def documents(self, keys: Sequence[str]) -> Mapping[str, JsonObject]:
+        """Read documents of the registry.
+
+        Raises:
+            RegistryError: The database failed.
+        """
+        return await self._registered.documents(keys)
+
+
 @asynccontextmanager
 async def open_directories(
-    database_url: str, bundles: Iterable[Bundle], deployed: DeployedServers
+    database: Database,
+    bundles: Iterable[Bundle],
+    deployed: DeployedServers,
+    emulated: EmulatedServers,
 ) -> AsyncGenerator[Sequence[ServerDirectory]]:
     """Open what a gateway lists: what it serves first, then the registry, which is followed.
 
+    Args:
+        database: The registry.
+        bundles: The environments.
+        deployed: The real servers of the file.
+        emulated: What of the registry is served.
+
     Raises:
-        ConfigError: The database's URL is wrong.
-        RegistryError: The database cannot be opened.
+        RegistryError: The database failed.
     """
-    published = PublishedDirectory(bundles, deployed)
-    end = deployed.watch(published.hear)
-    try:
-        async with open_database(database_url) as database, open_directory(database) as registered:
-            yield published, registered
-    finally:
-        end()
+    async with open_directory(database) as registered:
+        published = PublishedDirectory(bundles, deployed)
+        listed = EmulatedDirectory(registered, emulated)
+        ends = [
+            deployed.watch(published.hear),
+            deployed.watch(listed.hear),  # one that comes or goes hides or shows an emulated one
+            emulated.watch(listed.hear),
+        ]
+        try:
+            yield published, listed
+        finally:
+            for end in ends:
+                end()
 
 
 def _entry(name: str, told: _Told) -> DirectoryEntry:

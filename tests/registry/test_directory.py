@@ -7,7 +7,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 from stored_rows import NEW_YEAR, RAIN, WIND, store_rows
 
-from gateway.protocol import ServerDirectory
+from gateway.directory import ServerDirectory
 from registry.database import Database
 from registry.directory import RegistryDirectory, open_directory
 from registry.server_json import parse_server

@@ -23,7 +23,8 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.episodes import INTERACTIVE_LIMITS, Episodes, open_episodes
+from gateway.episodes import Episodes, open_episodes
+from gateway.opening import INTERACTIVE_LIMITS
 from gateway.placement import owner_of
 from gateway.protocol import EpisodeRequest, EpisodeStatus
 from gateway.record import read_record, record_path

@@ -346,7 +346,6 @@ async def test_a_retried_unknown_tool_is_refused_as_it_was(episode: Episode) -> 
     [
         {"distractors": {"mode": "banded"}},
         {"distractors": {"mode": "random", "k": 5}},
-        {"failures": {"rate": 0.2}},
         {"source": {"kind": "task", "id": "1"}},
     ],
 )

@@ -33,10 +33,11 @@ from astra_mcp.types import (
     UpstreamReply,
 )
 from gateway.app import open_app
+from gateway.directory import ServerDirectory
 from gateway.episodes import Episodes, open_episodes
 from gateway.keys import derive_secret
 from gateway.metrics import Metrics
-from gateway.protocol import EnvironmentInfo, GoldCall, ServerDirectory, Upstream
+from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.security import access_rules
 
 from tools_only import ToolsOnly, Unchanging
