@@ -1,0 +1,354 @@
+"""What a tool does to what: read off its name, its parameters and the first words of its description.
+
+``get_order``, ``orders.get`` and ``fetchOrder`` read alike. Names are read as English; descriptions as
+English or Chinese. A guess, and the same for the same documents; knows nothing of what exists.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from astra_mcp.types import ToolSpec
+from servers.emulated.nouns import MASS, is_plural, key_of, singular, words_of
+from servers.emulated.parameters import Parameter, Role, key_suffix, parameters_of
+
+__all__ = ["ToolReading", "Verb", "read_tool", "read_tools"]
+
+
+class Verb(StrEnum):
+    """What a tool does to the entities of its noun."""
+
+    LIST = "list"
+    """Gives many of them, all or those that fit some fields."""
+    SEARCH = "search"
+    """Gives those that fit words."""
+    GET = "get"
+    """Gives one, or one fact."""
+    CREATE = "create"
+    """Makes one that was not there."""
+    UPDATE = "update"
+    """Changes one; also what sets a state, such as ``close``."""
+    DELETE = "delete"
+    """Takes one away."""
+    OTHER = "other"
+    """Anything else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolReading:
+    """What a tool is taken for."""
+
+    verb: Verb
+    word: str
+    """The verb as it stands in the name, such as ``fetch``; empty where there is none."""
+    noun: str | None
+    """Singular, in lower case, words joined by ``_``; None where it is unclear."""
+    is_many: bool
+    """The name speaks of several."""
+    id_parameter: str | None
+    """The argument that names one entity of the noun, or several in a list."""
+    state: str | None = None
+    """What an update sets that has no argument for it, such as ``closed``."""
+    parameters: tuple[Parameter, ...] = ()
+    references: Mapping[str, str]
+    """Parameter to the noun of the same server whose entities it names; the own one is not among them."""
+
+    def parameter(self, role: Role) -> Parameter | None:
+        """The first parameter of a role."""
+        return next((p for p in self.parameters if p.role is role), None)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_WORDS: Final[Mapping[Verb, str]] = {
+    Verb.LIST: "list ls browse enumerate",
+    Verb.SEARCH: "search find query filter discover",
+    Verb.GET: "get fetch read show retrieve view describe load display inspect lookup",
+    Verb.CREATE: "create add new insert register append make post",
+    Verb.UPDATE: "update edit modify set patch change put rename replace adjust move assign mark"
+    " toggle upsert save store write configure",
+    Verb.DELETE: "delete remove destroy drop erase del rm purge unregister clear trash discard",
+}
+_VERBS: Final = {word: verb for verb, words in _WORDS.items() for word in words.split()}
+_STATES: Final = {
+    "cancel": "cancelled", "close": "closed", "reopen": "open", "archive": "archived",
+    "unarchive": "active", "restore": "active", "complete": "completed", "finish": "completed",
+    "approve": "approved", "reject": "rejected", "enable": "enabled", "disable": "disabled",
+    "activate": "active", "deactivate": "inactive", "pause": "paused", "resume": "active",
+    "start": "running", "stop": "stopped", "lock": "locked", "unlock": "unlocked",
+    "suspend": "suspended", "publish": "published", "unpublish": "draft", "resolve": "resolved",
+}  # fmt: skip
+_MAKERS: Final = _words(
+    "send submit book schedule upload import generate clone copy duplicate fork invite log reply place start launch open record buy order reserve draft publish deploy"
+)
+"""Make an entity where the server shows or deletes such ones too."""
+_AMBIGUOUS: Final = _words("post log show list set query search order file store record view")
+"""Also nouns: the last word is the verb where it can only be one."""
+_STRONG: Final = _words(
+    "get list create update delete add remove fetch edit insert search find retrieve"
+)
+_SURROUNDINGS: Final = _words(
+    "region workspace org organization tenant account team user session chain network"
+)
+"""Where an entity is, rather than which one it is."""
+_CUTS: Final = _words("by in from for to of with on at via using into as and per within")
+_FILLERS: Final = _words(
+    "the a an all my our your single new multiple batch bulk current existing available one every"
+)
+_SUFFIXES: Final = _words("list details detail info information data all items results")
+_DONE: Final = {
+    "complete": "completed",
+    "completed": "completed",
+    "done": "completed",
+    "read": "read",
+}
+_CHINESE: Final = (
+    ("列出", Verb.LIST), ("搜索", Verb.SEARCH), ("查找", Verb.SEARCH), ("检索", Verb.SEARCH),
+    ("查询", Verb.GET), ("获取", Verb.GET), ("读取", Verb.GET), ("查看", Verb.GET), ("返回", Verb.GET),
+    ("创建", Verb.CREATE), ("新建", Verb.CREATE), ("新增", Verb.CREATE), ("添加", Verb.CREATE),
+    ("更新", Verb.UPDATE), ("修改", Verb.UPDATE), ("编辑", Verb.UPDATE), ("设置", Verb.UPDATE),
+    ("删除", Verb.DELETE), ("移除", Verb.DELETE),
+)  # fmt: skip
+_CRAWLED = re.compile(r"^Deploy Server .*? Try in Playground\s*", re.DOTALL)
+_NATURAL_KEYS: Final = (
+    "id", "identifier", "uuid", "guid", "key", "slug", "name", "number", "path", "symbol", "ticker",
+    "username", "email", "code", "hash", "handle", "title", "url", "login", "file_path", "filename",
+)  # fmt: skip
+
+
+def read_tool(tool: ToolSpec) -> ToolReading:
+    """Read one tool alone; :func:`read_tools` knows more."""
+    return read_tools((tool,))[tool.name]
+
+
+def read_tools(tools: Sequence[ToolSpec]) -> Mapping[str, ToolReading]:
+    """Read the tools of one server together: by name.
+
+    A word that most names begin with is no noun; what one tool calls ``command_task`` and another one
+    ``task`` is one noun; and parameters refer to nouns that other tools are about.
+    """
+    prefix = _shared_prefix([tool.name for tool in tools])
+    keys = frozenset(key_of(tool.name) for tool in tools)
+    drafts = {tool.name: _draft(tool, prefix, keys) for tool in tools}
+    nouns = _Nouns(drafts.values())
+    return {name: _settle(draft, nouns) for name, draft in drafts.items()}
+
+
+class _Nouns:
+    """The nouns that the tools of one server are about."""
+
+    def __init__(self, drafts: Iterable[ToolReading]) -> None:
+        named = [d for d in drafts if d.noun and d.verb is not Verb.OTHER]
+        self.all = {d.noun for d in named}
+        self.created = {d.noun for d in named if d.verb is Verb.CREATE}
+
+    def head(self, noun: str | None) -> str | None:
+        """``command_task`` is a ``task`` where the server has such ones."""
+        words = (noun or "").split("_")
+        tails = ("_".join(words[at:]) for at in range(1, len(words)))
+        return next((tail for tail in tails if tail in self.all and tail not in MASS), noun)
+
+    def target(self, key: str) -> str | None:
+        """The noun that a key such as ``from_account_id`` refers to."""
+        of, how = key_suffix(key)
+        words = of.split("_") if how else []
+        tails = ("_".join(words[at:]) for at in range(len(words)))
+        return next((tail for tail in tails if tail in self.all), None)
+
+
+def _shared_prefix(names: Sequence[str]) -> str | None:
+    """The first word of most names, where it says whose tools they are and not what they do."""
+    firsts = Counter(words[0] for words in map(words_of, names) if len(words) > 1)
+    word, number = max(firsts.items(), key=lambda item: item[1], default=("", 0))
+    is_verb = word in _VERBS or word in _STATES
+    return word if number >= 3 and number > 0.6 * len(names) and not is_verb else None
+
+
+def _draft(tool: ToolSpec, prefix: str | None, keys: frozenset[str]) -> ToolReading:
+    """Read a tool without what the others say."""
+    words = words_of(tool.name)
+    if prefix is not None and len(words) > 1 and words[0] == prefix:
+        words = words[1:]
+    at = _verb_at(words)
+    word = "" if at is None else words[at]
+    verb = _VERBS.get(word, Verb.OTHER)
+    if at is None:
+        verb, noun_words = _told_verb(words, tool.description), words
+    else:
+        noun_words = _noun_after(words[at + 1 :]) or words[:at]
+    noun, is_many = _noun(noun_words)
+    return ToolReading(
+        verb=verb,
+        word=word,
+        noun=noun,
+        is_many=is_many,
+        id_parameter=None,
+        state=_STATES.get(word),
+        parameters=parameters_of(tool, keys),
+        references={},
+    )
+
+
+def _verb_at(words: Sequence[str]) -> int | None:
+    """Where the verb stands: first or last, else the first that may be one."""
+    if not words:
+        return None
+    last = len(words) - 1
+    if _is_verb(words[0]) and not (words[0] in _AMBIGUOUS and words[last] in _STRONG and last > 0):
+        return 0
+    if _is_verb(words[last]) and last > 0 and words[last] not in _AMBIGUOUS - _STRONG:
+        return last
+    middle = (at for at, word in enumerate(words[:last]) if word in _VERBS)
+    return next(middle, None)
+
+
+def _is_verb(word: str) -> bool:
+    return word in _VERBS or word in _STATES or word in _MAKERS
+
+
+def _told_verb(words: Sequence[str], description: str) -> Verb:
+    """What a description begins with, for names that have no verb."""
+    told = _CRAWLED.sub("", description).lstrip()
+    for name in (*words[:1], told):
+        for start, verb in _CHINESE:
+            if name.startswith(start):
+                return verb
+    first = words_of(told[:40])[:1]
+    return _VERBS.get(singular(first[0]), Verb.OTHER) if first else Verb.OTHER
+
+
+def _noun_after(words: Sequence[str]) -> tuple[str, ...]:
+    """The words of the object: up to a preposition."""
+    end = next((at for at, word in enumerate(words) if word in _CUTS), len(words))
+    return tuple(words[:end])
+
+
+def _noun(words: Sequence[str]) -> tuple[str | None, bool]:
+    """The noun of some words, and whether they speak of many."""
+    kept = [word for word in words if word not in _FILLERS]
+    is_many = "all" in words
+    while len(kept) > 1 and kept[-1] in _SUFFIXES:
+        is_many |= kept.pop() in ("list", "items", "results")
+    for start, _ in _CHINESE:
+        if len(kept) == 1 and kept[0].startswith(start):
+            kept = [kept[0].removeprefix(start)]
+    noun = "_".join(kept)
+    return singular(noun) or None, is_many or is_plural(noun)
+
+
+def _settle(draft: ToolReading, nouns: _Nouns) -> ToolReading:
+    """Decide what needs to know the nouns of the server."""
+    if draft.verb is Verb.OTHER and draft.noun is None:
+        return replace(draft, references=_references(draft, None, nouns))
+    draft = replace(draft, noun=nouns.head(draft.noun))
+    draft = replace(draft, id_parameter=_own_id(draft, nouns))
+    draft = replace(draft, references=_references(draft, draft.id_parameter, nouns))
+    return _of_part(replace(draft, verb=_settled_verb(draft, nouns)))
+
+
+def _settled_verb(draft: ToolReading, nouns: _Nouns) -> Verb:
+    verb, noun, own = draft.verb, draft.noun, draft.id_parameter
+    has_query = draft.parameter(Role.QUERY) is not None
+    if verb is Verb.GET and draft.is_many and own is None:
+        return Verb.SEARCH if has_query else Verb.LIST
+    if verb is Verb.SEARCH and not has_query and not _takes_words(draft):
+        return Verb.LIST if draft.is_many or own is None else Verb.GET
+    if verb is Verb.CREATE and noun is None and _is_sum(draft.parameters):
+        return Verb.OTHER
+    if verb is Verb.OTHER and noun in nouns.all:
+        if draft.state is not None and own is not None:
+            return Verb.UPDATE
+        if draft.word in _MAKERS and own is None and noun not in nouns.created:
+            return Verb.CREATE
+    return verb
+
+
+def _of_part(reading: ToolReading) -> ToolReading:
+    """``update_task_status(task_id)`` changes a task."""
+    if reading.verb is not Verb.UPDATE or reading.id_parameter is not None or not reading.noun:
+        return reading
+    for name, noun in reading.references.items():
+        if reading.noun.startswith(f"{noun}_"):
+            state = _DONE.get(reading.noun.removeprefix(f"{noun}_"))
+            left = {key: of for key, of in reading.references.items() if key != name}
+            return replace(reading, noun=noun, id_parameter=name, state=state, references=left)
+    return reading
+
+
+def _takes_words(draft: ToolReading) -> bool:
+    return any(
+        p.role is Role.FIELD and p.is_required and "string" in p.types and not key_suffix(p.key)[1]
+        for p in draft.parameters
+    )
+
+
+def _is_sum(parameters: Sequence[Parameter]) -> bool:
+    """``add(a, b)`` makes nothing."""
+    fields = [p for p in parameters if p.role is Role.FIELD]
+    return bool(fields) and all(p.types and p.types <= {"number", "integer"} for p in fields)
+
+
+def _own_id(draft: ToolReading, nouns: _Nouns) -> str | None:
+    """The argument that names the entity itself."""
+    if draft.verb in (Verb.LIST, Verb.SEARCH):
+        return None
+    candidates = [p for p in draft.parameters if p.role is Role.FIELD and "object" not in p.types]
+    ranked = [
+        (rank + (0 if p.is_required else _OPTIONAL), p)
+        for p in candidates
+        if (rank := _rank(p.key, draft.noun)) is not None
+    ]
+    rank, best = min(ranked, key=lambda item: item[0], default=(None, None))
+    if best is not None and rank in _OWN_RANKS[draft.verb]:
+        return best.name
+    if draft.verb in (Verb.OTHER, Verb.CREATE) or draft.is_many:
+        return None
+    foreign = [
+        p
+        for p in candidates
+        if p.is_required and key_suffix(p.key)[1] and key_suffix(p.key)[0] not in _SURROUNDINGS
+    ]
+    is_own = len(foreign) == 1 and nouns.target(foreign[0].key) is None
+    return foreign[0].name if is_own else None
+
+
+def _rank(key: str, noun: str | None) -> int | None:
+    """How well a key names an entity of the noun, from 0; None where it does not."""
+    if key in ("id", "ids"):
+        return 0
+    of, how = key_suffix(key)
+    if how and of and noun and (of == noun or noun.endswith(f"_{of}")):
+        return 1
+    heads = (noun, noun.rpartition("_")[2]) if noun else ()
+    one = singular(key)
+    if one in heads:
+        return 2
+    names = {one, *(one.removeprefix(f"{head}_") for head in heads)}
+    return next((3 + at for at, name in enumerate(_NATURAL_KEYS) if name in names), None)
+
+
+_OPTIONAL: Final = 100
+"""Is added to the rank of what need not be given."""
+_BY_ANY_NAME: Final = frozenset((*range(_OPTIONAL), _OPTIONAL, _OPTIONAL + 1))
+_OWN_RANKS: Final[Mapping[Verb, frozenset[int]]] = {
+    Verb.GET: _BY_ANY_NAME,
+    Verb.UPDATE: _BY_ANY_NAME,
+    Verb.DELETE: _BY_ANY_NAME,
+    Verb.CREATE: frozenset((0, 1, _OPTIONAL)),
+    Verb.OTHER: frozenset((0, 1)),
+}
+"""Which arguments name the entity; a new one is rarely named by who makes it."""
+
+
+def _references(draft: ToolReading, own: str | None, nouns: _Nouns) -> Mapping[str, str]:
+    found = {
+        p.name: nouns.target(p.key)
+        for p in draft.parameters
+        if p.role is Role.FIELD and p.name != own and p.types.isdisjoint(("object", "boolean"))
+    }
+    return {name: noun for name, noun in found.items() if noun is not None}
