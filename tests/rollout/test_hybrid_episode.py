@@ -5,6 +5,9 @@ documents in the registry, and a model behind an endpoint, which follows a scrip
 """
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +17,13 @@ import pytest
 
 from astra_mcp.completions import Reply
 from astra_mcp.guesses import guess_arguments
-from astra_mcp.trajectory import CallNote, ToolMessage, Trajectory, read_trajectories
+from astra_mcp.trajectory import (
+    AssistantMessage,
+    CallNote,
+    ToolMessage,
+    Trajectory,
+    read_trajectories,
+)
 from astra_mcp.types import EmulatorKind, Origin
 from gateway.protocol import CallState, EpisodeRecord
 from gateway.record import Record, read_record, record_path
@@ -24,6 +33,7 @@ from completions_server import Body, CompletionsServer, asks, says
 from deployed_workshop import calls_of, raw_entry, write_config
 from rollout_command import Cli, client_of, run_model, served_home
 
+PAGE = Path(__file__).parents[2] / "docs" / "rollouts.md"
 DESK = "desk"
 BERTHS = "berths"
 PROMPT = "Find a berth for the Alma, and count the ships."
@@ -301,6 +311,23 @@ def test_each_prompt_of_a_file_is_an_episode_of_its_own(docks: Docks, tmp_path: 
     assert asked == [(ships, 0), (ships, 1), (gulls, 0), (gulls, 1)]
     assert [row.messages[0].content for row in rows] == [ships, ships, gulls, gulls]
     assert len({row.seeds.episode for row in rows}) == 4
+
+
+def test_a_model_may_follow_a_file_as_the_page_says(docks: Docks, tmp_path: Path) -> None:
+    turns, file = tmp_path / "turns.jsonl", tmp_path / "t.jsonl"
+    (script,) = re.findall(r"```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    turns.write_text(script, encoding="utf-8")
+    serve = [sys.executable, "-P", "-m", "astra_mcp.completions", "--recordings", str(turns)]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as endpoint:
+        assert endpoint.stdout is not None
+        base_url = json.loads(endpoint.stdout.readline())["base_url"]
+        named = ("--server", DESK, "--prompt", PROMPT, "--base-url", base_url)
+        docks.cli.play("--agent", "scripted", *named, "--out", str(file))
+        endpoint.terminate()
+
+    (trajectory,) = read_trajectories(file)
+    assert [m.content for m in trajectory.messages if isinstance(m, ToolMessage)] == ["1", "2"]
+    assert trajectory.messages[-1] == AssistantMessage(content="There are two.")
 
 
 def test_only_an_emulated_server_fails_on_purpose_where_nothing_is_asked_for(
