@@ -32,6 +32,7 @@ from rollout_command import (
     served_home,
     variables,
 )
+from small_gateway import KEY, open_small_gateway
 
 BUNDLED = {folder.parent.name for folder in bundled_folder().glob("*/environment.json")}
 NAMES = sorted(BUNDLED)[:3]
@@ -389,6 +390,26 @@ def test_a_mistake_is_named_with_a_remedy(
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+async def test_an_option_that_the_gateway_does_not_take_is_one_line_that_names_it(
+    own: Cli, tmp_path: Path
+) -> None:
+    file = tmp_path / "t.jsonl"
+    async with open_small_gateway(tmp_path / "gateway") as gateway:  # it has no pool
+        options = ("--agent", "noop", "--distractors", "banded", "--seeds", "3", "--out", str(file))
+
+        def play() -> Run:
+            return own.run(*options, "--gateway", gateway.url, ASTRA_MCP_CONTROL_KEY=KEY)
+
+        done = await anyio.to_thread.run_sync(play)
+
+    assert done.returncode == 2
+    (line,) = [line for line in done.stderr.splitlines() if "error" in line]
+    assert line.startswith("error: --distractors: the gateway refused: ")
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert not file.exists()
 
 
 def test_a_wrong_control_key_is_refused(served: Cli) -> None:

@@ -127,6 +127,7 @@ class HarbourCatalog(Unchanging):
 class SmallGateway:
     """The gateway, its server, and a client of its control plane."""
 
+    url: str
     server: HarbourServer
     episodes: Episodes
     client: GatewayClient
@@ -146,4 +147,5 @@ async def open_small_gateway(home: Path) -> AsyncGenerator[SmallGateway]:
             listen(app, listener),
             GatewayClient(url_of(listener), KEY) as client,
         ):
-            yield SmallGateway(server=server, episodes=episodes, client=client)
+            url = url_of(listener)
+            yield SmallGateway(url=url, server=server, episodes=episodes, client=client)
