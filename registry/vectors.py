@@ -4,7 +4,7 @@ What is embedded is the document of ASTRA eq. (24), see :mod:`astra_mcp.embeddin
 their vectors are never changed: a changed tool is another one and gets a vector of its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +16,7 @@ from sqlmodel import col
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.errors import ModelError, ModelFault, RegistryError
+from registry.batches import batches
 from registry.database import Database
 from registry.inserting import insert_missing
 from registry.scope import LIVE_TOOLS, Scope, tools_in
@@ -28,12 +29,15 @@ __all__ = [
     "check_length",
     "count_vectors",
     "load_vectors",
+    "read_vectors",
     "update_vectors",
 ]
 
 _BATCH = 256
 """Tools that are embedded and stored at once; so many are lost at most when the process dies."""
 _ROWS_AT_ONCE = 1024
+_READ_AT_ONCE = 500
+"""So many values stand in one statement; databases bound it."""
 _STORED = np.dtype("<f4")
 
 
@@ -95,6 +99,26 @@ async def load_vectors(database: Database, model: str) -> VectorTable:
         RegistryError: They differ in length: two models have been stored under one name.
     """
     return await database.read(partial(_load, model))
+
+
+def read_vectors(
+    session: Session, model: str, hashes: Iterable[str]
+) -> Iterator[tuple[str, Vectors]]:
+    """Read the vectors of some tools, one after the other and in no order.
+
+    Args:
+        session: Sees one state of the database.
+        model: Made the vectors.
+        hashes: Of the tools; those without a vector are left out.
+    """
+    for some in batches(hashes, _READ_AT_ONCE):
+        rows = session.execute(
+            select(col(VectorRow.tool_hash), col(VectorRow.vector)).where(
+                col(VectorRow.model) == model, col(VectorRow.tool_hash).in_(some)
+            )
+        )
+        for tool, vector in rows:
+            yield tool, np.frombuffer(vector, dtype=_STORED)
 
 
 def count_vectors(session: Session, model: str) -> int:

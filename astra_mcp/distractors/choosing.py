@@ -65,7 +65,7 @@ def choose_banded(
         places = np.flatnonzero(bits & BITS[band])
         number = min(k, len(places))
         if number < k:
-            shortfall[band] = k - number
+            shortfall[band.value] = k - number
         drawn = generator(seed, _SEED_NAME, band).sample(range(len(places)), number)
         taken = places[drawn] if drawn else places[:0]
         bits[taken] = 0

@@ -85,6 +85,18 @@ class BandIndex:
         self._running: dict[str, _Computation] = {}
         self._limiter = CapacityLimiter(1)
 
+    def vector(self, name: str, document: str) -> Vectors | None:
+        """Give the vector of a tool of the pool; None where none of this name has this document.
+
+        Args:
+            name: Of the tool.
+            document: The hash of its document.
+        """
+        place = self.pool.places.get(name)
+        if place is None or self.pool.tools[place].hash != document:
+            return None
+        return self._vectors[place]
+
     async def choose(
         self, scope: Sequence[InScopeTool], *, eligible: Mask, k: int, seed: int
     ) -> Selection:
@@ -168,14 +180,14 @@ class BandIndex:
 
     async def _vectors_of(self, tools: Sequence[InScopeTool]) -> Vectors:
         """Take vectors from the pool, and embed the tools that are not in it or stand there otherwise."""
-        places = [self.pool.places.get(tool.name) for tool in tools]
         vectors = np.empty((len(tools), self._vectors.shape[1]), dtype=np.float32)
         foreign: list[int] = []
-        for row, (tool, place) in enumerate(zip(tools, places, strict=True)):
-            if place is not None and self.pool.tools[place].hash == tool.hash:
-                vectors[row] = self._vectors[place]
-            else:
+        for row, tool in enumerate(tools):
+            known = self.vector(tool.name, tool.hash)
+            if known is None:
                 foreign.append(row)
+            else:
+                vectors[row] = known
         if foreign and len(self.pool):
             embedded = await self._embedder.embed([tools[row].document for row in foreign])
             _check(self._embedder.model, embedded, (len(foreign), vectors.shape[1]))
