@@ -140,9 +140,14 @@ class FailurePlan:
         self._made[call] = made + 1
         digest = sha256(self._root + call + made.to_bytes(8, "big")).digest()
         chance = (int.from_bytes(digest[:8], "big") >> (64 - _CHANCE_BITS)) / 2**_CHANCE_BITS
-        return self._failure_at(chance)
+        return self.failure_at(chance)
 
-    def _failure_at(self, chance: float) -> InjectedFailure | None:
+    def failure_at(self, chance: float) -> InjectedFailure | None:
+        """Tell how a call of this number fails; None where it does not.
+
+        Args:
+            chance: In [0, 1).
+        """
         if chance >= self._law.rate:
             return None
         kinds = [kind for kind in FailureKind if self._law.kinds[kind] > 0]
