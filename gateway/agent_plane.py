@@ -29,6 +29,7 @@ from astra_mcp.errors import (
 from astra_mcp.mcp_bridge import STDIO, McpRequest, session_caller
 from astra_mcp.mcp_http import open_http
 from astra_mcp.mcp_lines import serve_stdio
+from gateway.emulation import emulated, shown_together
 from gateway.endpoints import Endpoints
 from gateway.episodes import Episodes
 from gateway.hot_path import HotPath
@@ -90,6 +91,8 @@ class AgentPlane:
         self._stdio_caller = f"{STDIO}-{token_hex(8)}"
         self._sessions = Sessions() if sessions is None else sessions
         self._apps: dict[str, ASGIApp] = {}
+        self._together: set[str] = set()
+        """Names of the servers that the endpoint of all shows."""
         self._news: News | None = None
         self._suspended: SuspendedCalls | None = None
         self.num_hot = 0
@@ -109,6 +112,7 @@ class AgentPlane:
             SuspendedCalls.open() as self._suspended,
             News.open(self._endpoints) as self._news,
         ):
+            self._together = {u.name for u in shown_together(self._catalog.upstreams())}
             stop = self._catalog.watch(self._hear_of_server)
             try:
                 yield Relay(
@@ -129,9 +133,12 @@ class AgentPlane:
             upstream = self._catalog.upstream(name)
         except UnknownNameError:
             _log.info("%s is not published any more", name)
+        was_together = name in self._together
+        is_together = upstream is not None and emulated(upstream) is None
+        (self._together.add if is_together else self._together.discard)(name)
         self._endpoints.forget()
         if self._news is not None:
-            self._news.tell_of(name, upstream)
+            self._news.tell_of(name, upstream, together=was_together or is_together)
 
     def _locate(self, request: McpRequest) -> tuple[Target, str]:
         """Find where a request leads, and the caller whose state it uses."""

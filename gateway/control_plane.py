@@ -32,6 +32,7 @@ from astra_mcp.errors import (
     fault_words,
 )
 from gateway.client import RefusedError
+from gateway.emulation import emulated
 from gateway.episode import Episode
 from gateway.episodes import Episodes
 from gateway.fleet import Fleet, Slice
@@ -46,6 +47,7 @@ from gateway.protocol import (
     EpisodeState,
     GoldCall,
     ServerInfo,
+    Upstream,
     WorkerInfo,
 )
 from gateway.workers import ALONE, FIRST
@@ -280,18 +282,7 @@ class ControlPlane:
     async def servers(self, request: Request) -> list[ServerInfo]:
         """List all servers, by name."""
         base = self._seat.base_url(request.scope, FIRST)
-        return [
-            ServerInfo(
-                name=u.name,
-                kind=u.kind,
-                version=u.version,
-                tools=len(u.tools),
-                mcp_url=f"{base}/servers/{u.name}/mcp",
-                status=u.status[0],
-                detail=u.status[1],
-            )
-            for u in self._catalog.upstreams()
-        ]
+        return [_described(upstream, base) for upstream in self._catalog.upstreams()]
 
     async def workers(self, request: Request) -> list[WorkerInfo]:
         """List the processes that share the episodes; at the first one all, else the asked one."""
@@ -320,6 +311,20 @@ class ControlPlane:
             return own  # enough to say no, and at once: the others may be stopping too
         others = await self._fleet.describe_others()
         return tuple(f"worker {info.index}: {fault}" for info in others for fault in info.missing)
+
+
+def _described(upstream: Upstream, base: str) -> ServerInfo:
+    made_up = emulated(upstream)
+    return ServerInfo(
+        name=upstream.name,
+        kind=upstream.kind,
+        version=upstream.version,
+        tools=len(upstream.tools) if made_up is None else made_up.num_tools,
+        mcp_url=f"{base}/servers/{upstream.name}/mcp",
+        status=upstream.status[0],
+        detail=upstream.status[1],
+        emulator=None if made_up is None else made_up.emulator,
+    )
 
 
 def build_control_plane(

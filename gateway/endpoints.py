@@ -10,8 +10,10 @@ from functools import cached_property
 from typing import cast
 
 from astra_mcp import __version__
+from astra_mcp.emulator_mark import mark_tool
 from astra_mcp.errors import EpisodeEndedError
-from astra_mcp.types import JsonObject, JsonValue, ToolSpec
+from astra_mcp.types import EmulatorKind, JsonObject, JsonValue, ToolSpec
+from gateway.emulation import emulated, shown_together
 from gateway.episode import Episode
 from gateway.episodes import Episodes
 from gateway.naming import routes_of
@@ -45,6 +47,14 @@ class EndpointView:
         if isinstance(self.target, InteractiveTarget) and self.target.server is None:
             return None
         return self.relaying[0] if len(self.relaying) == 1 else None
+
+    @property
+    def emulator(self) -> EmulatorKind | None:
+        """Who makes up what an interactive endpoint answers; None where it is real, and in an episode."""
+        if isinstance(self.target, EpisodeTarget) or len(self.upstreams) != 1:
+            return None
+        made_up = emulated(self.upstreams[0])
+        return made_up.emulator if made_up is not None else None
 
     def having(self, capability: str) -> tuple[Upstream, ...]:
         """The relaying servers that have a capability."""
@@ -131,12 +141,12 @@ class Endpoints:
         """
         match target:
             case EpisodeTarget(id=name):
-                names = self._episodes.at_hand(name).servers
+                names = self._episodes.at_hand(name).own_servers
                 return EndpointView(target, tuple(self._catalog.upstream(n) for n in names))
             case InteractiveTarget(server=str(server)):
                 return EndpointView(target, (self._catalog.upstream(server),))
             case InteractiveTarget():
-                return EndpointView(target, tuple(self._catalog.upstreams()))
+                return EndpointView(target, shown_together(self._catalog.upstreams()))
 
     async def prepared(self, target: Target) -> EndpointView:
         """Look at a target once what it shows is known.
@@ -162,9 +172,10 @@ class Endpoints:
             case EpisodeTarget(id=name):
                 return self.open_episode(name).tools
             case InteractiveTarget(server=str(server)):
-                return self._catalog.upstream(server).tools
+                emulator = self.view(target).emulator
+                return tuple(mark_tool(t, emulator) for t in self._catalog.upstream(server).tools)
             case InteractiveTarget():
-                routes = routes_of(self._catalog.upstreams(), qualify_all=True)
+                routes = routes_of(self.view(target).upstreams, qualify_all=True)
                 return tuple(route.shown for route in routes.values())
 
     async def state(self, target: Target, caller: str, *, call_id: str | None = None) -> Episode:

@@ -22,11 +22,12 @@ from starlette.requests import Request
 from starlette.types import Scope, Send
 
 from astra_mcp import __version__
+from astra_mcp.emulator_mark import EMULATOR_KEY, mark_result
 from astra_mcp.errors import AstraError, EpisodeEndedError
 from astra_mcp.exchange import Cancellation, Era, Exchange
 from astra_mcp.mcp_bridge import McpRequest, answered, result_to_wire, tool_to_wire
 from astra_mcp.tracing import tracer
-from astra_mcp.types import JsonObject, JsonValue, ToolSpec
+from astra_mcp.types import EmulatorKind, JsonObject, JsonValue, ServerKind, ToolSpec
 from gateway.call_meta import CallMeta
 from gateway.endpoints import EndpointView
 from gateway.episode import Episode
@@ -44,9 +45,7 @@ __all__ = ["HotPath", "States", "Views"]
 _MARK = "x-mcp-header"
 _ASKING = ("sampling", "elicitation", "roots")
 _SERVER_INFO: Final[JsonObject] = {"name": "astra-mcp", "version": __version__}
-_STAMP = orjson.dumps({mcp_types.SERVER_INFO_META_KEY: _SERVER_INFO})
-_MODERN_RESULT = b'{"_meta":' + _STAMP + b',"resultType":"complete","content":'
-_HANDSHAKE_RESULT = b'{"content":'
+_STAMP: Final[JsonObject] = {mcp_types.SERVER_INFO_META_KEY: _SERVER_INFO}
 _REPEATED = "another request with this id is under way"
 _MAX_REMEMBERED = 1024
 _MAX_KEY_BYTES = 1024
@@ -93,6 +92,8 @@ class _Call:
     arguments: Mapping[str, JsonValue]
     told: CallMeta
     exchange: Exchange
+    emulator: EmulatorKind | None
+    """Who makes up the result, where its caller may know it."""
 
 
 class HotPath:
@@ -225,7 +226,9 @@ class HotPath:
             # As without a gateway; in an episode a call is done to its end, for its retry to find.
             cancellation = session.under_way[coerce_request_id(request.id)]
             exchange = replace(exchange, cancellation=cancellation)
-        return _Call(episode, request.name, request.arguments, told, exchange)
+        is_made_up = upstream.kind is ServerKind.EMULATOR
+        emulator = self._views.view(target).emulator if is_made_up else None
+        return _Call(episode, request.name, request.arguments, told, exchange, emulator)
 
     async def _state(
         self,
@@ -283,7 +286,7 @@ class HotPath:
                 fault=told.fault,
                 exchange=call.exchange,
             )
-            return 200, _result(request, _rendered_result(request, answer))
+            return 200, _result(request, _rendered_result(request, answer, call.emulator))
         except EpisodeEndedError as error:
             data = mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message=str(error))
             return 410, _error(request, data)
@@ -312,20 +315,32 @@ def _exchange(scope: Scope, request: HotRequest) -> Exchange:
 _PLAIN_EXCHANGES = {era: Exchange(era=era) for era in Era}
 
 
-def _rendered_result(request: HotRequest, answer: Encoded) -> bytes:
-    """Write a result as its era has it.
+def _begin(era: Era, emulator: EmulatorKind | None) -> bytes:
+    """Write the members of a plain result before its content."""
+    mark: JsonObject = {EMULATOR_KEY: emulator.value} if emulator is not None else {}
+    if era is Era.MODERN:
+        meta = orjson.dumps({**mark, **_STAMP})
+        return b'{"_meta":' + meta + b',"resultType":"complete","content":'
+    return b'{"_meta":' + orjson.dumps(mark) + b',"content":' if mark else b'{"content":'
+
+
+_BEGINNINGS = {(era, kind): _begin(era, kind) for era in Era for kind in (None, *EmulatorKind)}
+
+
+def _rendered_result(request: HotRequest, answer: Encoded, emulator: EmulatorKind | None) -> bytes:
+    """Write a result as its era has it, with the mark of an emulator where it is to be told.
 
     Raises:
         MCPError: The server refused the call, or answered what MCP does not have.
     """
     result = answer.result
-    modern = request.era is Era.MODERN
     if not is_plain(result):
+        marked = mark_result(result, emulator)
         wire = shaped(
-            "tools/call", request.version, result_to_wire(result, request.version), _SERVER_INFO
+            "tools/call", request.version, result_to_wire(marked, request.version), _SERVER_INFO
         )
         return orjson.dumps(wire)
-    head = _MODERN_RESULT if modern else _HANDSHAKE_RESULT
+    head = _BEGINNINGS[request.era, emulator]
     is_error = b',"isError":true' if result.is_error else b',"isError":false'
     if result.structured is None:
         return head + answer.content + is_error + b"}"

@@ -21,6 +21,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from astra_mcp import __version__
+from gateway.emulation import shown_together
 from gateway.protocol import Catalog, EpisodeId, MeteredUpstream
 from gateway.security import Plane
 
@@ -103,6 +104,7 @@ class Metrics(Collector):
         self._created: defaultdict[Labels, int] = defaultdict(int)
         self._ended: defaultdict[Labels, int] = defaultdict(int)
         self._failures: defaultdict[Labels, int] = defaultdict(int)
+        self._injected: defaultdict[Labels, int] = defaultdict(int)
         self._requests: defaultdict[Labels, int] = defaultdict(int)
         self._running: dict[tuple[str, int], tuple[str, float]] = {}
         self._queues: dict[tuple[str, str], _Queue] = {}
@@ -126,6 +128,8 @@ class Metrics(Collector):
             case "call_finished":
                 server = self._finish(episode, event["n"])
                 self._calls[server, event["origin"]].observe(event["latency_ms"] / 1000)
+                if "injected" in event:
+                    self._injected[event["injected"],] += 1
             case "episode_opened":
                 kind = "interactive" if event["endpoint"] else event["source"]["kind"]
                 self._created[kind,] += 1
@@ -216,7 +220,7 @@ class Metrics(Collector):
         self._servers = lambda: (u.name for u in catalog.upstreams())
 
         def usage() -> Iterator[tuple[str, Mapping[str, int]]]:
-            for upstream in catalog.upstreams():
+            for upstream in shown_together(catalog.upstreams()):
                 if isinstance(upstream, MeteredUpstream):
                     yield upstream.name, upstream.usage
 
@@ -242,7 +246,10 @@ class Metrics(Collector):
             "astra_mcp_upstream_up",
             "gauge",
             "1 where a server's last use was well or it was never used, 0 where it failed.",
-            lambda: {(u.name,): float(u.status[0] != "failed") for u in catalog.upstreams()},
+            lambda: {
+                (u.name,): float(u.status[0] != "failed")
+                for u in shown_together(catalog.upstreams())  # the others cannot fail to be there
+            },
             labels=("server",),
         )
 
@@ -317,6 +324,12 @@ class Metrics(Collector):
                 "Episodes that failed, by the boundary that the failure crossed.",
                 "boundary",
                 self._failures,
+            ),
+            (
+                "astra_mcp_injected_failures",
+                "Calls that failed on purpose, by the kind of the failure.",
+                "kind",
+                self._injected,
             ),
         ):
             yield _Reading(name, "counter", text, (labels,), counts.copy)

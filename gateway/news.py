@@ -141,14 +141,15 @@ class News:
 
     # --- lists -----------------------------------------------------------------------------------
 
-    def tell_of(self, name: str, upstream: Upstream | None) -> None:
+    def tell_of(self, name: str, upstream: Upstream | None, *, together: bool) -> None:
         """Tell the endpoints that show a server that its lists have changed.
 
         Args:
             name: Of the server.
             upstream: As it is now; None where it was removed.
+            together: The endpoint of all servers shows it, or did so before.
         """
-        for endpoint in (name, ALL_SERVERS):
+        for endpoint in (name, ALL_SERVERS) if together else (name,):
             self._listeners.tell_all(endpoint, _TOOLS_CHANGED, {})
         if upstream is None or not upstream.relays:
             return

@@ -23,6 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from astra_mcp import __version__
+from astra_mcp.emulator_mark import mark_result
 from astra_mcp.errors import EpisodeEndedError, UnknownNameError, UpstreamError
 from astra_mcp.exchange import Cancellation, Channel, Era, Exchange
 from astra_mcp.mcp_bridge import McpRequest, answered, request_of, result_to_wire, tool_to_wire
@@ -299,7 +300,7 @@ class Relay:
                 return await run(None)
             return await _noting_cancellation(run)
 
-        return await self._with_channel(visit, call)
+        return mark_result(await self._with_channel(visit, call), visit.view.emulator)
 
     # --- everything else -------------------------------------------------------------------------
 

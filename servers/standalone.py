@@ -1,25 +1,40 @@
 """One server by itself, as ``astra-mcp run`` starts it: each caller has a state of its own.
 
-Knows environment servers and MCP; knows no gateway: no episodes, no records, no reward.
+Knows servers in this process and MCP; knows no gateway: no episodes, no records, no reward.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 from mcp.server.lowlevel import Server
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from astra_mcp.errors import SandboxError, UnknownNameError
+from astra_mcp.emulator_mark import mark_result, mark_tool
+from astra_mcp.errors import SandboxError, UnknownNameError, UpstreamError
 from astra_mcp.mcp_bridge import McpRequest, build_server
 from astra_mcp.mcp_http import open_http
-from astra_mcp.types import JsonObject, JsonValue, Origin, ToolResult, ToolSpec
-from servers.environment import EnvironmentServer, EnvironmentSession
+from astra_mcp.types import (
+    EmulatorKind,
+    JsonObject,
+    JsonValue,
+    Origin,
+    ToolResult,
+    ToolSpec,
+    UpstreamReply,
+)
 
-__all__ = ["MCP_PATH", "CallerStates", "open_standalone", "open_standalone_http"]
+__all__ = [
+    "MCP_PATH",
+    "CallerStates",
+    "Presentation",
+    "StandaloneServer",
+    "open_standalone",
+    "open_standalone_http",
+]
 
 MCP_PATH = "/mcp"
 MAX_CALLERS = 256
@@ -28,9 +43,53 @@ IDLE_SECONDS = 1800.0
 SWEEP_SECONDS = 30.0
 
 
+class StandaloneSession(Protocol):
+    """One caller's own state."""
+
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> UpstreamReply:
+        """Call a tool; failures are replies with their origin.
+
+        Raises:
+            SandboxError: The session was closed.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the session holds."""
+        ...
+
+
+class StandaloneServer(Protocol):
+    """A server that may stand alone: an environment, or an emulated one."""
+
+    @property
+    def name(self) -> str:
+        """What it calls itself."""
+        ...
+
+    @property
+    def tools(self) -> Sequence[ToolSpec]:
+        """In their order."""
+        ...
+
+    def open_session(self, *, key: str, seed: int) -> StandaloneSession:
+        """Make a state; cheap."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presentation:
+    """What a server says of itself to its clients."""
+
+    version: str
+    instructions: str
+    emulator: EmulatorKind | None = None
+    """Who makes up its answers; None where they are real."""
+
+
 @dataclass(slots=True)
 class _State:
-    session: EnvironmentSession
+    session: StandaloneSession
     last_used: float
     calls_under_way: int = 0
 
@@ -43,7 +102,7 @@ class CallerStates:
 
     def __init__(
         self,
-        server: EnvironmentServer,
+        server: StandaloneServer,
         *,
         limit: int = MAX_CALLERS,
         idle_seconds: float | None = IDLE_SECONDS,
@@ -71,10 +130,11 @@ class CallerStates:
 
         Raises:
             UnknownNameError: The server has no such tool.
+            UpstreamError: The server could not answer; the state is as it was.
         """
-        if self._server.tool(tool) is None:
-            names = ", ".join(t.name for t in self._server.tools)
-            msg = f"no tool is named {tool!r}; available tools: {names}"
+        names = [known.name for known in self._server.tools]
+        if tool not in names:
+            msg = f"no tool is named {tool!r}; available tools: {', '.join(names)}"
             raise UnknownNameError(msg)
         state = await self._state(caller)
         if state is None:
@@ -87,6 +147,8 @@ class CallerStates:
         finally:
             state.calls_under_way -= 1
             state.last_used = self._now()
+        if reply.origin is Origin.UPSTREAM:  # not the tool's words, and the state is as it was
+            raise UpstreamError(reply.cause)
         if reply.origin is not Origin.SANDBOX:
             return reply.result
         await self._drop(caller, state)
@@ -139,22 +201,23 @@ _FRESH = "The next call starts from a fresh state."
 
 @asynccontextmanager
 async def open_standalone(
-    server: EnvironmentServer, *, idle_seconds: float | None = None
+    server: StandaloneServer, presentation: Presentation, *, idle_seconds: float | None = None
 ) -> AsyncGenerator[Server[Any]]:
-    """Make the MCP server of one environment; its states end with the context.
+    """Make the MCP server of one server; its states end with the context.
 
     Args:
         server: What to serve.
+        presentation: How it presents itself.
         idle_seconds: When an unused state ends; None keeps it as long as the process lives.
     """
     states = CallerStates(server, idle_seconds=idle_seconds)
-    document = server.bundle.document
+    emulator = presentation.emulator
 
     async def list_tools(_: McpRequest) -> Sequence[ToolSpec]:
-        return server.tools
+        return [mark_tool(tool, emulator) for tool in server.tools]
 
     async def call_tool(request: McpRequest, name: str, arguments: JsonObject) -> ToolResult:
-        return await states.call(request.caller, name, arguments)
+        return mark_result(await states.call(request.caller, name, arguments), emulator)
 
     async with anyio.create_task_group() as group:
         if idle_seconds is not None:
@@ -162,10 +225,10 @@ async def open_standalone(
         try:
             yield build_server(
                 server.name,
-                version=document.version,
+                version=presentation.version,
                 list_tools=list_tools,
                 call_tool=call_tool,
-                instructions=f"{document.title}. {document.description}",
+                instructions=presentation.instructions,
             )
         finally:
             with anyio.CancelScope(shield=True):
@@ -174,14 +237,17 @@ async def open_standalone(
 
 
 @asynccontextmanager
-async def open_standalone_http(server: EnvironmentServer) -> AsyncGenerator[ASGIApp]:
-    """Serve one environment over Streamable HTTP at ``/mcp``; put a gate before it.
+async def open_standalone_http(
+    server: StandaloneServer, presentation: Presentation
+) -> AsyncGenerator[ASGIApp]:
+    """Serve one server over Streamable HTTP at ``/mcp``; put a gate before it.
 
     Args:
         server: What to serve.
+        presentation: How it presents itself.
     """
     async with (
-        open_standalone(server, idle_seconds=IDLE_SECONDS) as mcp_server,
+        open_standalone(server, presentation, idle_seconds=IDLE_SECONDS) as mcp_server,
         open_http(mcp_server) as endpoint,
     ):
 

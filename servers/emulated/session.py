@@ -4,8 +4,7 @@ Knows a server's documents and who answers; knows neither episodes nor models.
 """
 
 import logging
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from astra_mcp.concurrency import Baton
@@ -33,6 +32,9 @@ from servers.emulated.emulator import EmulatedAnswer, EmulatedState, Emulator
 
 __all__ = ["Documented", "EmulatedSession"]
 
+_UNAVAILABLE = "The server could not answer."
+_FAILURES = (BudgetSpentError, ModelError, PipelineError, RegistryError, UpstreamError)
+"""What keeps an emulator, or the documents that it reads, from an answer."""
 _log = logging.getLogger(__name__)
 
 
@@ -94,17 +96,21 @@ class EmulatedSession:
     async def call(
         self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
     ) -> UpstreamReply:
-        """Call a tool; bad arguments and refusals of the tool are replies.
+        """Call a tool; bad arguments, refusals of the tool and failures of the emulator are replies.
 
         Args:
             tool: Its own name.
             arguments: Checked here.
             exchange: Not used: nobody is there who could speak.
-
-        Raises:
-            UpstreamError: The emulator failed, and took nothing over; or the session is closed.
         """
         del exchange
+        try:
+            return await self._call(tool, arguments)
+        except _FAILURES as error:
+            _log.warning("session %.8s of %s: %s", self._key, self._server.name, error)
+            return _failed(f"the emulator of {self._server.name} failed: {error}")
+
+    async def _call(self, tool: str, arguments: Mapping[str, JsonValue]) -> UpstreamReply:
         document = self._document = self._document or await self._server.document()
         spec = next((t for t in document.tools if t.name == tool), None)
         if spec is None:
@@ -116,10 +122,9 @@ class EmulatedSession:
             return _rejected(render_refusal(tool, faults))
         async with self._turn:
             if self._is_closed:
-                raise UpstreamError("the session is closed")
-            with self._failing():
-                state = self._state or await self._begin(document)
-                answer = await state.answer(spec, arguments)
+                return _failed("the session is closed")
+            state = self._state or await self._begin(document)
+            answer = await state.answer(spec, arguments)
         result = _render(spec, answer)
         return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
 
@@ -136,18 +141,19 @@ class EmulatedSession:
         self._state, self._past = state, []
         return state
 
-    @contextmanager
-    def _failing(self) -> Generator[None]:
-        """Make what keeps the emulator from answering a failure of the server."""
-        try:
-            yield
-        except (ModelError, BudgetSpentError, PipelineError, RegistryError) as error:
-            _log.warning("session %.8s of %s: %s", self._key, self._server.name, error)
-            raise UpstreamError(f"the emulator of {self._server.name} failed: {error}") from error
-
 
 def _rejected(result: ToolResult) -> UpstreamReply:
     return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.REJECTED)
+
+
+def _failed(cause: str) -> UpstreamReply:
+    """Say that the server failed; why is not for an agent, who would learn that it is emulated."""
+    return UpstreamReply(
+        result=ToolResult.from_text(_UNAVAILABLE, is_error=True),
+        origin=Origin.UPSTREAM,
+        outcome=CallOutcome.REJECTED,
+        cause=cause,
+    )
 
 
 def _render(tool: ToolSpec, answer: EmulatedAnswer) -> ToolResult:

@@ -9,10 +9,14 @@ import pytest
 from mcp import Client, MCPError
 
 from astra_mcp.cli.listening import bind, listen, url_of
-from astra_mcp.errors import UnknownNameError
-from astra_mcp.types import ToolResult
+from astra_mcp.emulator_mark import EMULATOR_KEY
+from astra_mcp.errors import ModelError, ModelFault, UnknownNameError
+from astra_mcp.types import EmulatorKind, ToolResult
+from servers.emulated.fleet import EmulatedServers
 from servers.environment import MAX_KILLS, EnvironmentServer
-from servers.standalone import CallerStates, open_standalone_http
+from servers.standalone import CallerStates, Presentation, open_standalone_http
+
+from fake_emulation import FakeDocuments, FakeEmulator, document
 
 ERAS = ("legacy", "2026-07-28")
 
@@ -115,7 +119,8 @@ async def test_an_unknown_tool_names_the_available_ones(server: EnvironmentServe
 async def url(server: EnvironmentServer) -> AsyncGenerator[str]:
     """Where the notebook is served over HTTP."""
     with bind("127.0.0.1", 0) as listener:
-        async with open_standalone_http(server) as app, listen(app, listener):
+        presentation = Presentation(version="1.0.0", instructions="Remembers words.")
+        async with open_standalone_http(server, presentation) as app, listen(app, listener):
             yield url_of(listener, "/mcp")
 
 
@@ -147,3 +152,32 @@ async def test_http_callers_of_both_eras_have_their_own_states(url: str) -> None
     async with Client(targets[3][0], mode="2026-07-28", cache=None) as client:
         result = await client.call_tool("remember", {"word": "again"})
     assert result.structured_content == {"words": ["w3", "again"], "count": 2}
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_an_emulated_server_says_that_it_is_made_up_and_fails_in_its_own_words(
+    mode: Any,
+) -> None:
+    emulator = FakeEmulator(kind=EmulatorKind.MODEL)
+    servers = EmulatedServers(
+        FakeDocuments(document("desk")), {emulator.kind: emulator}, kind=emulator.kind
+    )
+    [emulated] = servers.upstreams()
+    await emulated.prepare()
+    presentation = Presentation(version="1", instructions="Made up.", emulator=emulator.kind)
+    with bind("127.0.0.1", 0) as listener:
+        async with (
+            open_standalone_http(emulated, presentation) as app,
+            listen(app, listener),
+            Client(url_of(listener, "/mcp"), mode=mode, cache=None) as client,
+        ):
+            listed = (await client.list_tools()).tools
+            result = await client.call_tool("remember", {"word": "one"})
+            emulator.fault = ModelError("the model is away", ModelFault.UNREACHABLE)
+            with pytest.raises(MCPError, match="the emulator of desk failed: the model is away"):
+                await client.call_tool("remember", {"word": "lost"})
+            emulator.fault = None
+            again = await client.call_tool("remember", {"word": "two"})
+    assert [(tool.meta or {})[EMULATOR_KEY] for tool in listed] == ["model", "model"]
+    assert (result.meta or {})[EMULATOR_KEY] == "model"
+    assert '"words": ["one", "two"]' in again.model_dump_json().replace('\\"', '"')

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from astra_mcp.types import ServerKind
 from gateway.metrics import Metrics, merge
 from gateway.protocol import EpisodeId, ServerStatus
 from gateway.security import Plane
@@ -31,6 +32,7 @@ class DeployedServer:
     name: str
     usage: Mapping[str, int] = field(default_factory=dict[str, int])
     status: tuple[ServerStatus, str] = (ServerStatus.READY, "")
+    kind: ServerKind = ServerKind.DEPLOYED
 
 
 @dataclass
@@ -194,3 +196,14 @@ def test_a_label_value_may_hold_anything() -> None:
     for key in process:  # they change from reading to reading
         del alone[key], joined[*key, "0"]
     assert joined == {(*key, "0"): value for key, value in alone.items()}
+
+
+def test_failures_on_purpose_are_counted_by_kind(metrics: Metrics) -> None:
+    for n, kind in enumerate(("timeout", "timeout", "server_error")):
+        start(metrics, n)
+        members = {"n": n, "origin": "injected", "latency_ms": 1.0, "injected": kind}
+        metrics.write(ONE, {"event": "call_finished", **members})
+    counted = samples(metrics.render())
+    assert counted["astra_mcp_injected_failures_total", "timeout"] == 2
+    assert counted["astra_mcp_injected_failures_total", "server_error"] == 1
+    assert counted["astra_mcp_calls_total", "injected", "files"] == 3

@@ -1,0 +1,188 @@
+"""Documents and an emulator of the tests' own, in the place of a registry and of who makes up answers."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from astra_mcp.cli.compose import PublishedCatalog
+from astra_mcp.cli.listening import bind, listen, url_of
+from astra_mcp.errors import AstraError
+from astra_mcp.types import EmulatorKind, JsonValue, PastCall, ToolSpec, tools_hash
+from gateway.app import open_app
+from gateway.client import GatewayClient
+from gateway.episodes import open_episodes
+from gateway.metrics import Metrics
+from gateway.security import access_rules
+from registry import FolderCatalog
+from servers.deployed import open_deployed
+from servers.emulated.document import EmulatedDocument, Outline
+from servers.emulated.emulator import EmulatedAnswer, Emulator
+from servers.emulated.fleet import EmulatedServers
+from servers.environment import EnvironmentServer
+
+from in_memory_tools import spec
+from relayed_servers import KEY, Desk, RelayGateway
+
+__all__ = [
+    "FakeDocuments",
+    "FakeEmulator",
+    "document",
+    "open_emulating_gateway",
+]
+
+REMEMBER = spec("remember", {"word": {"type": "string", "maxLength": 9}}, ["word"])
+REFUSE = spec("refuse", {}, [])
+
+
+def document(name: str, *tools: ToolSpec, domain: str | None = None) -> EmulatedDocument:
+    """Documents of a server with these tools; by default ``remember`` and ``refuse``."""
+    listed = tools or (REMEMBER, REFUSE)
+    return EmulatedDocument(
+        name=name,
+        title=f"The {name}",
+        description=f"All about {name}.",
+        domain=domain,
+        language="en",
+        version=f"{name}-{tools_hash(listed)}-{domain}",
+        tools=listed,
+    )
+
+
+class FakeDocuments:
+    """A source that a test changes; satisfies ``DocumentSource``."""
+
+    def __init__(self, *documents: EmulatedDocument) -> None:
+        self.held = {d.name: d for d in documents}
+        self.loads: list[str] = []
+        """Names that were asked for, in their order."""
+        self.fault: AstraError | None = None
+        """Raised where documents are to be read."""
+        self._hearers: list[Callable[[str], None]] = []
+
+    def versions(self) -> Mapping[str, str]:
+        """From memory."""
+        return {name: d.version for name, d in self.held.items()}
+
+    def outline(self, name: str) -> Outline:
+        """From memory."""
+        held = self.held[name]
+        return Outline(version=held.version, num_tools=len(held.tools), domain=held.domain)
+
+    async def load(self, name: str) -> EmulatedDocument | None:
+        """Hand one out."""
+        self.loads.append(name)
+        if self.fault is not None:
+            raise self.fault
+        return self.held.get(name)
+
+    def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
+        """Tell of :meth:`publish` and :meth:`withdraw`."""
+        self._hearers.append(hear)
+        return lambda: self._hearers.remove(hear)
+
+    @property
+    def num_watching(self) -> int:
+        """How many hear of changes."""
+        return len(self._hearers)
+
+    def publish(self, held: EmulatedDocument) -> None:
+        """Add or replace one."""
+        self.held[held.name] = held
+        self._tell(held.name)
+
+    def withdraw(self, name: str) -> None:
+        """Remove one."""
+        del self.held[name]
+        self._tell(name)
+
+    def _tell(self, name: str) -> None:
+        for hear in tuple(self._hearers):
+            hear(name)
+
+
+@dataclass
+class FakeState:
+    """Answers with the words that it was told, its seed and the prompt."""
+
+    emulator: "FakeEmulator"
+    seed: int
+    prompt: str | None
+    words: list[str] = field(default_factory=list[str])
+
+    async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
+        """Remember, or refuse."""
+        await self.emulator.before_answer()
+        if self.emulator.fault is not None:
+            raise self.emulator.fault
+        if tool.name == REFUSE.name:
+            return EmulatedAnswer(value="404: there is no such thing", is_error=True)
+        self.words.append(str(arguments.get("word", tool.name)))
+        words: list[JsonValue] = [*self.words]
+        return EmulatedAnswer(value={"words": words, "seed": self.seed, "prompt": self.prompt})
+
+    async def restore(self, past: Sequence[PastCall]) -> None:
+        """Take the words over."""
+        if self.emulator.fault is not None:
+            self.words.append("half of the past")
+            raise self.emulator.fault
+        self.words += [str(call.arguments["word"]) for call in past]
+
+
+async def _at_once() -> None:
+    """Wait for nothing."""
+
+
+@dataclass
+class FakeEmulator:
+    """Satisfies ``Emulator``."""
+
+    kind: EmulatorKind = EmulatorKind.OFFLINE
+    fault: AstraError | None = None
+    """Raised in the place of an answer."""
+    states: list[FakeState] = field(default_factory=list[FakeState])
+    """In the order in which they were opened."""
+    before_answer: Callable[[], Awaitable[None]] = _at_once
+
+    def open_state(
+        self, document: EmulatedDocument, *, seed: int, prompt: str | None = None
+    ) -> FakeState:
+        """Begin without a word."""
+        del document
+        self.states.append(FakeState(self, seed, prompt))
+        return self.states[-1]
+
+
+@asynccontextmanager
+async def open_emulating_gateway(
+    home: Path, documents: FakeDocuments, *desks: Desk, emulator: Emulator | None = None
+) -> AsyncGenerator[RelayGateway]:
+    """Serve these documents and deployed servers behind one gateway while the context is open."""
+    metrics = Metrics()
+    answering = emulator or FakeEmulator()
+    rules = access_rules(host="127.0.0.1", control_key=KEY)
+    with bind("127.0.0.1", 0) as listener:
+        async with open_deployed(None, home=home) as deployed:
+            emulated = EmulatedServers(
+                documents,
+                {answering.kind: answering},
+                kind=answering.kind,
+                is_taken=lambda name: deployed.find(name) is not None,
+            )
+            for desk in desks:
+                deployed.mount(desk.name, desk.make)
+            environments: FolderCatalog[EnvironmentServer] = FolderCatalog([], _no_environment)
+            catalog = PublishedCatalog(environments, deployed, emulated)
+            async with (
+                open_episodes(catalog, home, secret=b"s", sinks=(metrics,)) as episodes,
+                open_app(catalog, episodes, rules=rules, metrics=metrics) as app,
+                listen(app, listener),
+                GatewayClient(url_of(listener), KEY) as control,
+            ):
+                yield RelayGateway(
+                    url=url_of(listener), episodes=episodes, deployed=deployed, control=control
+                )
+
+
+def _no_environment(bundle: object) -> EnvironmentServer:
+    raise AssertionError(bundle)
