@@ -1,0 +1,8 @@
+"""The emulator that asks a model: every answer is made up by it, and held against what was said before.
+
+Knows the model layer, tool documents and one session's past; knows neither MCP nor who calls. What a
+session has given out stands in a ledger, so that no model can contradict itself unnoticed. Only
+:mod:`astra_mcp.cli` imports it.
+"""
+
+__all__: list[str] = []

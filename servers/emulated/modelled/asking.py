@@ -1,0 +1,150 @@
+"""The two questions to the model: what does this call answer, and what is to be kept of older calls."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from astra_mcp.errors import ModelError, ModelFault
+from astra_mcp.llm.model import Model
+from astra_mcp.llm.prompt import load_prompt
+from astra_mcp.types import JsonValue, ToolSpec
+from servers.emulated.document import EmulatedDocument
+from servers.emulated.modelled.excerpts import (
+    answer_text,
+    arguments_text,
+    cut,
+    schema_text,
+    server_text,
+    tool_text,
+)
+from servers.emulated.modelled.history import MAX_STATE, History, calls_text
+
+__all__ = ["EmulatedReply", "Question", "Rejected", "Writer"]
+
+_PROMPTS: Final = "servers.emulated.modelled.prompts"
+_MAX_ARGUMENTS: Final = 4000
+"""Characters of the call that is answered."""
+_MAX_HINT: Final = 2000
+_MAX_REJECTED: Final = 2000
+_MAX_FAULTS: Final = 2000
+
+
+class EmulatedReply(BaseModel):
+    """What a tool returns."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    result: JsonValue
+    is_error: bool
+
+
+class _Folded(BaseModel):
+    """What is kept of older calls."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A call, and what its answer rests on."""
+
+    tool: ToolSpec
+    arguments: Mapping[str, JsonValue]
+    history: History
+    entities: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """An answer that cannot be given, and why."""
+
+    reply: EmulatedReply
+    faults: Sequence[str]
+
+
+class Writer:
+    """Asks the model on behalf of one session."""
+
+    def __init__(self, model: Model, document: EmulatedDocument, hint: str) -> None:
+        """Ask nothing yet.
+
+        Args:
+            model: Answers.
+            document: Of the server.
+            hint: What the user wants; empty where the model is not told.
+        """
+        self._model = model
+        self._server = server_text(document)
+        self._hint = cut(hint, _MAX_HINT)
+
+    async def answer(
+        self, question: Question, *, sample: int, rejected: Rejected | None = None
+    ) -> EmulatedReply:
+        """Have a call answered.
+
+        Args:
+            question: The call.
+            sample: Another one asks anew.
+            rejected: An earlier answer to the same question.
+
+        Raises:
+            ModelError: The model failed.
+            BudgetSpentError: It may not be asked any more.
+            PipelineError: The cache of completions does not answer.
+        """
+        tool, history = question.tool, question.history
+        arguments = arguments_text(dict(question.arguments), _MAX_ARGUMENTS)
+        prompt = load_prompt(_PROMPTS, "answer").render(
+            server=self._server,
+            tool=tool_text(tool),
+            input_schema=schema_text(tool.input_schema),
+            output_schema=schema_text(tool.output_schema),
+            hint=self._hint,
+            state=history.state,
+            entities=question.entities,
+            recent_calls=calls_text(history.recent),
+            call=f"{tool.name} {arguments}",
+            rejected="" if rejected is None else _rejected_text(rejected.reply),
+            faults="" if rejected is None else _faults_text(rejected.faults),
+        )
+        return await self._model.ask(prompt, EmulatedReply, sample=sample)
+
+    async def fold(self, state: str, calls: Sequence[str], *, sample: int) -> str:
+        """Have older calls worked into the state; one that is too long is asked for once more.
+
+        Raises:
+            ModelError: The model failed, or wrote too much twice.
+            BudgetSpentError: It may not be asked any more.
+            PipelineError: The cache of completions does not answer.
+        """
+        overlong = 0
+        for _ in range(2):
+            prompt = load_prompt(_PROMPTS, "fold").render(
+                server=self._server,
+                state=state,
+                calls=calls_text(calls),
+                max_chars=MAX_STATE,
+                overlong=overlong,
+            )
+            written = (await self._model.ask(prompt, _Folded, sample=sample)).state.strip()
+            if len(written) <= MAX_STATE:
+                return written
+            overlong = len(written)
+        msg = (
+            f"the emulator model wrote {overlong} characters where it has to keep a session's past "
+            f"in {MAX_STATE}, twice"
+        )
+        raise ModelError(msg, ModelFault.INVALID)
+
+
+def _rejected_text(reply: EmulatedReply) -> str:
+    outcome = "failed" if reply.is_error else "answered"
+    return f"{outcome}: {cut(answer_text(reply.result), _MAX_REJECTED)}"
+
+
+def _faults_text(faults: Sequence[str]) -> str:
+    return cut("\n".join(f"- {fault}" for fault in faults), _MAX_FAULTS)

@@ -1,0 +1,184 @@
+"""The rules that an answer has to keep: those of its form, and what its session has given out."""
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from itertools import islice
+from typing import NamedTuple
+
+from jsonschema_rs import ValidationError
+
+from astra_mcp.schemas import compile_validator
+from astra_mcp.types import JsonValue, ToolSpec, json_fault
+from servers.emulated.modelled.excerpts import cut
+from servers.emulated.modelled.ledger import Ledger, Standing
+from servers.emulated.modelled.mentions import Mentions
+from servers.emulated.modelled.refusals import denies
+from servers.emulated.modelled.vocabulary import Entity, ReadCall, Vocabulary, id_text
+from servers.emulated.verbs import Verb
+
+__all__ = ["Fault", "Rule", "Said", "contradictions", "form_faults"]
+
+_MAX_NAMED = 5
+"""Identifiers in one message, and faults of a form."""
+_LONGEST = 300
+"""Characters of one message."""
+_MAX_CHANCE = 3
+"""Texts up to so long stand in others by chance."""
+_ALIASES = frozenset({"me", "self", "@me", "current", "latest", "default", "last", "first", "main"})
+"""Words in the place of an identifier."""
+
+
+class Rule(StrEnum):
+    """What every service keeps to."""
+
+    FORM = "form"
+    """A result is JSON that any program can read, and fits the output schema; an error is a text."""
+
+    KNOWN_EXISTS = "known_exists"
+    """What was given out and not deleted is found."""
+    DELETED_IS_GONE = "deleted_is_gone"
+    """A call that is about something deleted fails."""
+    LISTS_WITHOUT_DELETED = "lists_without_deleted"
+    """No list and no search shows what was deleted."""
+    CREATED_IS_NEW = "created_is_new"
+    """What is created has an identifier of its own."""
+    GET_RETURNS_IT = "get_returns_it"
+    """What is asked for by its identifier is what is returned."""
+
+
+class Fault(NamedTuple):
+    """Why an answer cannot be given."""
+
+    rule: Rule
+    message: str
+    """For the model, that it can mend its answer."""
+
+
+class Said(NamedTuple):
+    """An answer that is not taken over yet."""
+
+    value: JsonValue
+    is_error: bool
+    mentions: Mentions
+
+
+def form_faults(tool: ToolSpec, value: JsonValue, *, is_error: bool) -> Sequence[Fault]:
+    """Say what is wrong with an answer by itself."""
+    if json_fault(value) is not None:
+        message = "the result is nested too deep, or has numbers or texts that JSON cannot carry"
+        return [Fault(Rule.FORM, message)]
+    if is_error:
+        message = "the result of a call that fails is the message of the service, as a text"
+        return [] if value else [Fault(Rule.FORM, message)]
+    if tool.output_schema is None:
+        return []
+    errors = islice(compile_validator(tool.output_schema).iter_errors(value), _MAX_NAMED)
+    return [Fault(Rule.FORM, _schema_fault(error)) for error in errors]
+
+
+def _schema_fault(error: ValidationError) -> str:
+    place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.instance_path)
+    return cut(
+        f"the result does not fit the output schema: result{place}: {error.message}", _LONGEST
+    )
+
+
+def contradictions(
+    call: ReadCall, said: Said, ledger: Ledger, vocabulary: Vocabulary
+) -> Sequence[Fault]:
+    """Hold an answer against the ledger; empty where it is consistent, or where that is not certain."""
+    found: list[Fault] = []
+    if call.entity is not None:
+        found += _about_one(call, call.entity, said, ledger, vocabulary)
+    if not said.is_error and call.verb in (Verb.LIST, Verb.SEARCH):
+        found += _about_many(call, said, ledger)
+    if not said.is_error and call.verb is Verb.CREATE:
+        found += _about_new(call, said, ledger)
+    return found
+
+
+def _about_one(
+    call: ReadCall, entity: Entity, said: Said, ledger: Ledger, vocabulary: Vocabulary
+) -> Iterator[Fault]:
+    standing = ledger.standing(entity, call.places)
+    name = f"the {entity.noun} {entity.id!r}"
+    if standing is Standing.EXISTS:
+        others = ledger.nouns() | vocabulary.settled
+        if denies(said.value, call, others, is_error=said.is_error):
+            message = f"an earlier answer named {name}, and nothing deleted it: it is found"
+            yield Fault(Rule.KNOWN_EXISTS, message)
+    if said.is_error:
+        return
+    if standing is Standing.DELETED and not (call.brings_back or _shows_deletion(call, said)):
+        message = f'{name} was deleted: the call fails ("is_error" is true)'
+        yield Fault(Rule.DELETED_IS_GONE, message)
+    elif call.verb is Verb.GET and (other := _another(entity, said)) is not None:
+        message = f"the call asks for {name}, and the result is {other!r}"
+        yield Fault(Rule.GET_RETURNS_IT, message)
+
+
+def _about_many(call: ReadCall, said: Said, ledger: Ledger) -> Iterator[Fault]:
+    if _asks_for_deleted(call):
+        return
+    gone = [
+        (mentioned.ids or mentioned.names)[0]
+        for mentioned in said.mentions.objects
+        if mentioned.noun == call.noun and not mentioned.is_gone and ledger.is_gone(mentioned, call)
+    ]
+    if gone:
+        named = ", ".join(repr(text) for text in gone[:_MAX_NAMED])
+        message = f"these were deleted, and are in no list: {call.noun} {named}"
+        yield Fault(Rule.LISTS_WITHOUT_DELETED, message)
+
+
+def _about_new(call: ReadCall, said: Said, ledger: Ledger) -> Iterator[Fault]:
+    given = {id_text(value) for value in call.arguments.values()}
+    for mentioned in said.mentions.objects:
+        places = {**call.places, **mentioned.places}
+        for text in mentioned.ids if mentioned.is_whole else ():
+            entity = Entity(mentioned.noun, text)
+            if text not in given and ledger.is_used(entity, places):
+                message = f"there is a {entity.noun} {text!r} already: what is created is another"
+                yield Fault(Rule.CREATED_IS_NEW, message)
+
+
+def _shows_deletion(call: ReadCall, said: Said) -> bool:
+    """True where a service shows what it keeps of something deleted, and marks it so."""
+    return call.verb is Verb.GET and any(mentioned.is_gone for mentioned in said.mentions.objects)
+
+
+def _another(entity: Entity, said: Said) -> str | None:
+    """Find the entity that a result is in the place of the one that was asked for."""
+    asked = entity.id.casefold()
+    whole = next((mentioned for mentioned in said.mentions.objects if mentioned.is_whole), None)
+    if whole is None or not whole.ids or asked in _ALIASES or _holds(said.value, asked):
+        return None
+    if any(len(text) > _MAX_CHANCE and text.casefold() in asked for text in whole.ids):
+        return None
+    return whole.ids[0]
+
+
+def _holds(value: JsonValue, text: str) -> bool:
+    """Say whether a text is a value in a result, or a part of one if it is too long for chance."""
+    pending: list[JsonValue] = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending += item.values()
+        elif isinstance(item, list):
+            pending += item
+        elif isinstance(item, str | int):
+            said = str(item).casefold()
+            if said == text or (len(text) > _MAX_CHANCE and text in said):
+                return True
+    return False
+
+
+def _asks_for_deleted(call: ReadCall) -> bool:
+    """True where arguments say that deleted things are wanted."""
+    said = " ".join(
+        f"{name} {value if isinstance(value, str) else ''}"
+        for name, value in call.arguments.items()
+        if value not in (False, None)
+    ).casefold()
+    return any(word in said for word in ("deleted", "archived", "trash", "removed", "all_states"))

@@ -1,0 +1,6 @@
+"""The prompts of the emulator, one template file for each call of a model; nothing else.
+
+Loaded by the module that makes the call, through :mod:`astra_mcp.llm.prompt`.
+"""
+
+__all__: list[str] = []
