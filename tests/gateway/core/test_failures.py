@@ -336,7 +336,6 @@ async def test_a_call_that_was_to_fail_is_no_unknown_delivery_after_a_restart(
     assert not deployed.reached
 
 
-@pytest.mark.claim("P29")
 async def test_gold_and_distractor_fail_by_one_law_and_in_the_same_words(tmp_path: Path) -> None:
     """The law is the episode's: neither rate nor kind nor text depends on what a tool is."""
     own, other = CountedServer("ships"), CountedServer("lamps", (tool("shine"),))

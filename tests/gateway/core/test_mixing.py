@@ -90,7 +90,9 @@ async def test_the_index_is_asked_by_the_episodes_own_tools(tmp_path: Path) -> N
     }
 
 
+@pytest.mark.claim("P29")
 async def test_distractors_are_shown_under_their_own_names_among_the_others(tmp_path: Path) -> None:
+    """ASTRA 3.2.2: the sampled tools augment the tool list that is presented to the model."""
     async with opened(tmp_path, *CHOSEN) as episodes:
         episode = await episodes.create(asking())
         assert sorted(shown(episode)) == ["fly", "load", "look", "sail", "shine", "sing"]
