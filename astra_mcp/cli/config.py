@@ -34,6 +34,7 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import EmbeddingConfig, EndpointConfig, ModelConfig, Role
 from astra_mcp.sandbox import SandboxLimits
 from astra_mcp.types import EmulatorKind
+from gateway.failures import DEFAULT_RATE, FailureDefaults, FailureScope
 from gateway.workers import public_url_fault
 
 __all__ = [
@@ -90,6 +91,15 @@ class ServeSettings(BaseModel):
     """How long calls under way may take after the gateway was asked to stop."""
     log_format: LogFormat = "text"
     """How standard error is written: lines for people, or one JSON object a line."""
+    failure_rate: float = Field(default=DEFAULT_RATE, ge=0, le=1)
+    """The share of calls that fail on purpose, in episodes that do not say so themselves."""
+    failure_scope: FailureScope = FailureScope.EMULATED
+    """Which of those episodes that is for."""
+
+    @property
+    def failures(self) -> FailureDefaults:
+        """What holds where a request does not say how its episode fails."""
+        return FailureDefaults(rate=self.failure_rate, scope=self.failure_scope)
 
     @field_validator("public_url")
     @classmethod
@@ -260,6 +270,12 @@ class Settings(BaseSettings):
         if self.registry.url is not None:
             return self.registry.url.get_secret_value()
         return f"sqlite:///{self.home.expanduser().absolute() / 'registry.db'}"
+
+    @property
+    def has_registry(self) -> bool:
+        """False where the registry's file is not made yet, which is done by what writes to it."""
+        url = self.registry_url
+        return not url.startswith("sqlite:///") or Path(url.removeprefix("sqlite:///")).exists()
 
     @classmethod
     def settings_customise_sources(

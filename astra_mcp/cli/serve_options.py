@@ -6,15 +6,18 @@ from typing import Annotated
 import typer
 
 from astra_mcp.cli.config import LogFormat
+from gateway.failures import FailureScope
 
 __all__ = [
     "AsJson",
     "Environments",
+    "FailureRate",
     "Host",
     "Log",
     "McpConfig",
     "Port",
     "PublicUrl",
+    "Scope",
     "Server",
     "Stdio",
     "Trusted",
@@ -51,6 +54,23 @@ PublicUrl = Annotated[
     str | None,
     typer.Option(
         help="Base URL that clients use, behind a reverse proxy. [default: serve.public_url]"
+    ),
+]
+FailureRate = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        help="Share of calls that fail on purpose, where an episode does not say it itself. "
+        "[default: serve.failure_rate]",
+    ),
+]
+Scope = Annotated[
+    FailureScope | None,
+    typer.Option(
+        "--failure-scope",
+        help="Whether that is for episodes of emulated servers, or for all. "
+        "[default: serve.failure_scope]",
     ),
 ]
 Trusted = Annotated[
