@@ -1,0 +1,110 @@
+"""Two schemas as one: what is valid under the result is valid under both, as far as keywords allow.
+
+Where they do not, as with two patterns, one of them is left out; who makes values checks them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
+
+__all__ = ["Schema", "merged"]
+
+Schema = Mapping[str, Any]
+"""A schema that is an object."""
+
+
+def merged(first: Schema, second: Schema) -> dict[str, Any]:
+    """Join two schemas, such as the members of an ``allOf``."""
+    result = dict(first)
+    if "if" in first and "if" in second:
+        result["allOf"] = [
+            *result.get("allOf", ()),
+            {key: second[key] for key in _CONDITION & set(second)},
+        ]
+        second = {key: value for key, value in second.items() if key not in _CONDITION}
+    for keyword, value in second.items():
+        if keyword not in result or result[keyword] == value:
+            result[keyword] = value
+        elif keyword in _JOINS:
+            result[keyword] = _JOINS[keyword](result[keyword], value)
+        elif keyword in _IN_TURN:
+            result["allOf"] = [*result.get("allOf", ()), {keyword: value}]
+    return result
+
+
+def _schemas(first: Any, second: Any) -> Any:
+    if first is False or second is False:
+        return False
+    if not isinstance(first, dict):
+        return second
+    both: list[Any] = [first, second]
+    return {"allOf": both} if isinstance(second, dict) else cast("Any", first)
+
+
+def _properties(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    joined = dict(first)
+    for name, schema in second.items():
+        joined[name] = _schemas(joined[name], schema) if name in joined else schema
+    return joined
+
+
+def _types(first: str | list[str], second: str | list[str]) -> list[str]:
+    left = [first] if isinstance(first, str) else first
+    right = [second] if isinstance(second, str) else second
+    both = [kind for kind in left if kind in right]
+    if "integer" not in both and "number" in {*left, *right} and "integer" in {*left, *right}:
+        both.append("integer")
+    return both
+
+
+def _members(first: list[Any], second: list[Any]) -> list[Any]:
+    return [member for member in first if any(_same(member, other) for other in second)]
+
+
+def _same(first: Any, second: Any) -> bool:
+    return first == second and isinstance(first, bool) == isinstance(second, bool)
+
+
+def _prefix(first: list[Any], second: list[Any]) -> list[Any]:
+    longer, shorter = sorted((first, second), key=len, reverse=True)
+    return [
+        _schemas(schema, shorter[at]) if at < len(shorter) else schema
+        for at, schema in enumerate(longer)
+    ]
+
+
+def _all(first: list[Any], second: list[Any]) -> list[Any]:
+    return [*first, *second]
+
+
+def _union(first: list[Any], second: list[Any]) -> list[Any]:
+    return [*first, *(name for name in second if name not in first)]
+
+
+_JOINS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "properties": _properties,
+    "patternProperties": _properties,
+    "dependentSchemas": _properties,
+    "required": _union,
+    "type": _types,
+    "enum": _members,
+    "allOf": _all,
+    "prefixItems": _prefix,
+    "items": _schemas,
+    "contains": _schemas,
+    "additionalProperties": _schemas,
+    "unevaluatedProperties": _schemas,
+    "unevaluatedItems": _schemas,
+    "propertyNames": _schemas,
+    **dict.fromkeys(
+        ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"),
+        max,
+    ),
+    **dict.fromkeys(
+        ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains"),
+        min,
+    ),
+    "uniqueItems": lambda first, second: first or second,
+}
+_IN_TURN: Final = frozenset(("$ref", "anyOf", "oneOf"))
+"""Are followed one after the other."""
+_CONDITION: Final = frozenset(("if", "then", "else"))
