@@ -39,7 +39,7 @@ BERTHS = "berths"
 PROMPT = "Find a berth for the Alma, and count the ships."
 OWN = {
     "count": (DESK, None),
-    "show": (DESK, None),
+    "garbage": (DESK, None),
     "list_berths": (BERTHS, EmulatorKind.OFFLINE),
     "book_berth": (BERTHS, EmulatorKind.OFFLINE),
     "get_berth": (BERTHS, EmulatorKind.OFFLINE),
@@ -49,7 +49,7 @@ TURNS: Sequence[Sequence[tuple[str, dict[str, Any]]]] = (
     [("count", {}), ("list_berths", {}), ("count", {}), ("count", {})],
     [("book_berth", {"ship": ship, "length_metres": 90}) for ship in ("Alma", "Bella", "Clio")],
     [("count", {}), ("get_berth", {"berth_id": "nowhere"}), ("fly", {}), ("count", {})],
-    [("show", {"round": n}) for n in range(4)],
+    [("garbage", {"lines": n}) for n in range(4)],
 )
 """What the model calls before it turns to the tools that are none of its servers'."""
 HARD = ("--distractors", "banded", "--failure-rate", "0.4", "--seed", "3")
