@@ -77,7 +77,7 @@ class Palette(ToolsOnly):
     """A server with every kind of result."""
 
     name: str = "palette"
-    kind: ServerKind = ServerKind.EMULATOR
+    kind: ServerKind = ServerKind.ENVIRONMENT
     version: str = "v1"
     marks: tuple[str, ...] = ()
     tools: tuple[ToolSpec, ...] = tuple(
