@@ -73,6 +73,7 @@ class Announcement:
                     }
                     for name in ready.deployed
                 ],
+                "emulated": ready.emulated,
                 "control_key_file": str(control_key_path(self._settings.home)),
                 "records": str(self._settings.home / "records"),
             }
@@ -89,6 +90,9 @@ class Announcement:
         lines: dict[str, str] = {}
         if self._settings.serve.mcp_config is not None:
             lines["deployed servers"] = _named(ready.deployed, self._settings.serve.mcp_config)
+        if ready.emulated:
+            kind = self._settings.emulators.kind.value
+            lines["emulated servers"] = f"{ready.emulated} of the registry, each alone ({kind})"
         lines |= {
             "all tools": f"{shown}/mcp",
             "one server": f"{shown}/servers/NAME/mcp",

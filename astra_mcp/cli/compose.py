@@ -4,13 +4,15 @@ import os
 import resource
 import shutil
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
 from astra_mcp.cli.config import Settings
 from astra_mcp.cli.console import say
+from astra_mcp.cli.distractor_pool import open_distractors
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import BundleError, BundleFault, ConfigError, SandboxUnavailableError
@@ -26,7 +28,11 @@ from gateway.workers import ALONE, Seat
 from registry import FolderCatalog
 from servers.bundled import bundled_folder
 from servers.deployed import DeployedServers, open_deployed
+from servers.emulated.fleet import EmulatedServers, NoDocuments
 from servers.environment import EnvironmentServer
+
+if TYPE_CHECKING:
+    from registry.database import Database
 
 __all__ = [
     "BUNDLE_FILE",
@@ -36,6 +42,7 @@ __all__ = [
     "open_bundle_sandbox",
     "open_catalog",
     "open_gateway",
+    "open_present_registry",
 ]
 
 MIN_FREE_BYTES = 64 << 20
@@ -91,13 +98,19 @@ def load_published(settings: Settings) -> tuple[Bundle, ...]:
 
 
 class PublishedCatalog:
-    """Satisfies the gateway's ``Catalog`` from a catalog of bundles and the deployed servers."""
+    """Satisfies the gateway's ``Catalog`` from a catalog of bundles, and the other servers."""
 
     def __init__(
-        self, catalog: FolderCatalog[EnvironmentServer], deployed: DeployedServers
+        self,
+        catalog: FolderCatalog[EnvironmentServer],
+        deployed: DeployedServers,
+        emulated: EmulatedServers,
     ) -> None:
         self._catalog = catalog
         self._deployed = deployed
+        self._emulated = emulated
+        self._upstreams: Sequence[Upstream] | None = None
+        self.watch(self._forget)  # first of all, so that whoever hears of a change sees it
 
     @property
     def bundles(self) -> tuple[Bundle, ...]:
@@ -106,8 +119,13 @@ class PublishedCatalog:
 
     @property
     def deployed(self) -> DeployedServers:
-        """The servers that are no environments; a program may mount some of its own."""
+        """The real servers that are no environments; a program may mount some of its own."""
         return self._deployed
+
+    @property
+    def emulated(self) -> EmulatedServers:
+        """The servers of which the registry has documents only."""
+        return self._emulated
 
     def environments(self) -> Sequence[EnvironmentInfo]:
         """All environments, by name."""
@@ -126,46 +144,101 @@ class PublishedCatalog:
         gold = self._catalog.bundle(environment).document.gold
         return tuple(GoldCall(tool=g.tool, arguments=g.values, solves=g.solves) for g in gold)
 
+    def domain(self, server: str) -> str | None:
+        """What a server is about; None where it has no label, and of deployed and unknown ones."""
+        emulated = self._emulated.find(server)
+        if emulated is not None:
+            return emulated.domain
+        return next((b.document.domain for b in self.bundles if b.name == server), None)
+
     def upstreams(self) -> Sequence[Upstream]:
-        """All servers, by name."""
-        servers: list[Upstream] = [*self._catalog.upstreams(), *self._deployed.upstreams()]
-        return sorted(servers, key=lambda server: server.name)
+        """All servers, by name; the same object as long as none comes or goes."""
+        if self._upstreams is None:
+            servers: list[Upstream] = [
+                *self._catalog.upstreams(),
+                *self._deployed.upstreams(),
+                *self._emulated.upstreams(),
+            ]
+            self._upstreams = tuple(sorted(servers, key=lambda server: server.name))
+        return self._upstreams
 
     def upstream(self, name: str) -> Upstream:
         """One server, by name; ``UnknownNameError`` names the closest names."""
-        deployed = self._deployed.find(name)
-        if deployed is not None:
-            return deployed
-        return self._catalog.upstream(name, besides=[s.name for s in self._deployed.upstreams()])
+        found = self._deployed.find(name) or self._emulated.find(name)
+        if found is not None:
+            return found
+        others = (*self._deployed.upstreams(), *self._emulated.upstreams())
+        return self._catalog.upstream(name, besides=[s.name for s in others])
 
     def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
-        """Be told of deployed servers that change; bundles stay as they were when they were loaded."""
-        return self._deployed.watch(hear)
+        """Be told of servers that change; bundles stay as they were when they were loaded."""
+        ends = (self._deployed.watch(hear), self._emulated.watch(hear))
+
+        def end() -> None:
+            for end_one in ends:
+                end_one()
+
+        return end
+
+    def _forget(self, name: str) -> None:
+        del name
+        self._upstreams = None
+
+
+@asynccontextmanager
+async def open_present_registry(settings: Settings) -> AsyncGenerator["Database | None"]:
+    """Open the registry of the settings where there is one, for a command that would not make it.
+
+    Raises:
+        ConfigError: ``registry.url`` is wrong.
+        RegistryError: The database cannot be opened.
+    """
+    if not settings.has_registry:
+        yield None
+        return
+    from registry.database import open_database  # noqa: PLC0415 - half a second to load
+
+    async with open_database(settings.registry_url) as database:
+        yield database
 
 
 @asynccontextmanager
 async def open_catalog(
-    settings: Settings, *, trusted: bool = False
+    settings: Settings, *, trusted: bool = False, database: "Database | None" = None
 ) -> AsyncGenerator[PublishedCatalog]:
-    """Publish everything that the settings name: environments in one sandbox, and deployed servers.
+    """Publish everything that the settings name: environments in one sandbox, deployed and emulated servers.
 
     Args:
         settings: Folders and limits.
         trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
+        database: The registry; without it there are no emulated servers.
 
     Raises:
         BundleError: A bundle does not load.
-        ConfigError: The file of deployed servers is wrong, or two servers have one name.
+        ConfigError: The file of deployed servers is wrong, two servers have one name, or the settings ask
+            for a model that they do not name.
     """
     bundles = load_published(settings)
-    names = [bundle.name for bundle in bundles]
+    names = frozenset(bundle.name for bundle in bundles)
     file = settings.serve.mcp_config.expanduser() if settings.serve.mcp_config else None
-    async with (
-        open_deployed(file, home=settings.home, taken=names) as deployed,
-        open_bundle_sandbox(settings, bundles, trusted=trusted) as sandbox,
-    ):
+    async with AsyncExitStack() as stack:
+        opening = open_deployed(file, home=settings.home, taken=names)
+        deployed = await stack.enter_async_context(opening)
+        emulated = EmulatedServers(NoDocuments(), {})
+        if database is not None and settings.emulators.publish:
+            from astra_mcp.cli.emulators import open_emulated  # noqa: PLC0415 - half a second to load
+
+            published = open_emulated(
+                settings,
+                database,
+                crawled=settings.emulators.crawled,
+                is_taken=lambda name: name in names or deployed.find(name) is not None,
+            )
+            emulated = await stack.enter_async_context(published)
+        sandboxed = open_bundle_sandbox(settings, bundles, trusted=trusted)
+        sandbox = await stack.enter_async_context(sandboxed)
         servers = FolderCatalog(bundles, lambda bundle: EnvironmentServer(bundle, sandbox))
-        yield PublishedCatalog(servers, deployed)
+        yield PublishedCatalog(servers, deployed, emulated)
 
 
 @asynccontextmanager
@@ -186,12 +259,18 @@ async def open_gateway(
         seat: Which of the workers this process is.
         readiness: Names what else keeps this process from taking episodes.
     """
-    from astra_mcp.cli.directories import open_directories  # noqa: PLC0415 - half a second to load
+    # Half a second to load.
+    from astra_mcp.cli.directories import open_directories  # noqa: PLC0415
+    from registry.database import open_database  # noqa: PLC0415
 
     metrics = Metrics()
     async with (
-        open_catalog(settings, trusted=trusted) as catalog,
-        open_directories(settings.registry_url, catalog.bundles, catalog.deployed) as directories,
+        open_database(settings.registry_url) as database,
+        open_catalog(settings, trusted=trusted, database=database) as catalog,
+        open_directories(
+            database, catalog.bundles, catalog.deployed, catalog.emulated
+        ) as directories,
+        open_distractors(settings, catalog, database) as distractors,
         open_episodes(
             catalog,
             settings.home,
@@ -200,6 +279,9 @@ async def open_gateway(
             worker=seat.index,
             workers=seat.count,
             sinks=(metrics,),
+            failures=settings.serve.failures,
+            distractors=distractors,
+            emulator=settings.emulators.distractors,
         ) as episodes,
         open_app(
             catalog,

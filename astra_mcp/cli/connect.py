@@ -19,8 +19,8 @@ from astra_mcp.cli.client_configs import (
 )
 from astra_mcp.cli.client_files import known_caller, merge_entry, read_config, write_config
 from astra_mcp.cli.config import Settings, load_settings
-from astra_mcp.cli.console import out, print_json, report_errors, say
-from astra_mcp.cli.run import find_bundle_folder
+from astra_mcp.cli.console import out, print_json, report_errors, run_async, say
+from astra_mcp.cli.run import find_bundle_folder, unknown_server
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject
@@ -42,7 +42,8 @@ def connect(
     server: Annotated[
         str | None,
         typer.Option(
-            help="One environment or deployed server alone; without it, the gateway with all of them."
+            help="One server alone: an environment, a deployed one, or one of the registry; "
+            "without it, the gateway."
         ),
     ] = None,
     url: Annotated[
@@ -133,12 +134,27 @@ def _entry(
     if file is not None and server in deployed:
         named = ["--server", server, "--mcp-config", str(file.expanduser().absolute())]
         return stdio_entry(form, server, ["serve", "--stdio", *named], environment)
-    folder = find_bundle_folder(server, settings, besides=deployed).absolute()
+    folder = find_bundle_folder(server, settings)
+    if folder is None:
+        documented = _documented(settings)
+        if server not in documented:
+            raise unknown_server(server, settings, besides=[*deployed, *documented])
+        return stdio_entry(form, server, ["run", server], environment)
     # Folders of the settings may be named relative to where this command runs; clients run elsewhere.
+    folder = folder.absolute()
     load_bundle(folder)
     is_bundled = folder.parent == bundled_folder()
     target = folder.name if is_bundled else str(folder)
     return stdio_entry(form, folder.name, ["run", target], environment)
+
+
+def _documented(settings: Settings) -> tuple[str, ...]:
+    """Name the servers that the registry has documents of."""
+    if not settings.has_registry:
+        return ()
+    from astra_mcp.cli.emulators import list_documented  # noqa: PLC0415 - half a second to load
+
+    return run_async(list_documented, settings)
 
 
 def _public_url(settings: Settings) -> str | None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from rich.table import Table
 
-from astra_mcp.cli.compose import open_catalog
+from astra_mcp.cli.compose import open_catalog, open_present_registry
 from astra_mcp.cli.config import load_settings
 from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.cli.episode_values import reward_of, source_of
@@ -156,7 +156,10 @@ def replay_episode(
 async def _replay(episode: str, trusted: bool) -> Replay:
     settings = load_settings()
     record = find_record(settings.home, episode)
-    async with open_catalog(settings, trusted=trusted) as catalog:
+    async with (
+        open_present_registry(settings) as database,
+        open_catalog(settings, trusted=trusted, database=database) as catalog,
+    ):
         return await replay_record(record, catalog)
 
 

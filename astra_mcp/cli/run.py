@@ -1,11 +1,12 @@
-"""``astra-mcp run``: one environment by itself, over stdio or HTTP."""
+"""``astra-mcp run``: one server by itself, over stdio or HTTP."""
 
 import secrets
 import signal
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import anyio
 import typer
@@ -21,17 +22,36 @@ from astra_mcp.mcp_lines import serve_stdio
 from gateway.security import Gate, access_rules
 from servers.bundled import bundled_folder
 from servers.environment import EnvironmentServer
-from servers.standalone import MCP_PATH, open_standalone, open_standalone_http
+from servers.standalone import (
+    MCP_PATH,
+    Presentation,
+    StandaloneServer,
+    open_standalone,
+    open_standalone_http,
+)
 
-__all__ = ["DEFAULT_PORT", "find_bundle_folder", "run"]
+__all__ = ["DEFAULT_PORT", "find_bundle_folder", "run", "unknown_server"]
 
 DEFAULT_PORT = 8421
 """Next to the gateway's, so that both can run at once."""
 
 
+class _Alone(NamedTuple):
+    """What is served."""
+
+    server: StandaloneServer
+    presentation: Presentation
+
+
+_Open = Callable[[], AbstractAsyncContextManager[_Alone]]
+
+
 def run(
     name: Annotated[
-        str, typer.Argument(help="An environment's name, or the path of a bundle folder.")
+        str,
+        typer.Argument(
+            help="An environment, the path of a bundle folder, or a server of the registry."
+        ),
     ],
     *,
     http: Annotated[
@@ -57,40 +77,61 @@ def run(
         bool, typer.Option("--json", help="With --http: print the URL as one JSON object.")
     ] = False,
 ) -> None:
-    """Serve one environment by itself, without a gateway: no episodes, no records, no reward."""
+    """Serve one server by itself, without a gateway: no episodes, no records, no reward.
+
+    The answers of a server of the registry are made up, as emulators.kind says.
+    """
     with report_errors():
         settings = load_settings()
-        bundle = load_bundle(find_bundle_folder(name, settings))
+        folder = find_bundle_folder(name, settings)
+        opening: _Open = partial(_open_emulated, settings, name)
+        if folder is not None:
+            opening = partial(_open_environment, settings, load_bundle(folder), trusted)
         if not http:
             _refuse_http_options(host=host, port=port, json=as_json or None)
-            stopped_by = run_async(_run_stdio, settings, bundle, trusted)
+            stopped_by = run_async(_run_stdio, opening)
         else:
             where = (host or settings.serve.host, DEFAULT_PORT if port is None else port)
-            stopped_by = run_async(_run_http, settings, bundle, trusted, where, as_json)
+            stopped_by = run_async(_run_http, settings, opening, where, as_json)
     if stopped_by is signal.SIGINT:
         raise typer.Exit(ExitCode.STOPPED)
 
 
-def find_bundle_folder(name: str, settings: Settings, *, besides: Iterable[str] = ()) -> Path:
+def find_bundle_folder(name: str, settings: Settings) -> Path | None:
     """Find the bundle that a person names: a published environment, or the path of a folder.
 
     Args:
         name: Of the environment, or a path.
         settings: Name further folders.
-        besides: What else may have been meant.
 
-    Raises:
-        UnknownNameError: No environment has the name; names the closest ones.
+    Returns:
+        None where no environment has the name.
     """
     path = Path(name).expanduser()
     if path.name != name:  # has a separator, so it is no environment's name
         return path
+    return _environment_folders(settings).get(name)
+
+
+def unknown_server(name: str, settings: Settings, *, besides: Iterable[str]) -> UnknownNameError:
+    """Say that nothing has this name, and what is closest.
+
+    Args:
+        name: As the person wrote it.
+        settings: Say which environments there are.
+        besides: What else may have been meant.
+    """
+    otherwise = (
+        "`astra-mcp environments list` and `astra-mcp registry list` name all; "
+        "a folder is named by a path, as ./NAME"
+    )
+    known = [*_environment_folders(settings), *besides]
+    return UnknownNameError.among("environment or server of the registry", name, known, otherwise)
+
+
+def _environment_folders(settings: Settings) -> dict[str, Path]:
     places = (bundled_folder(), *settings.environments)
-    known = {folder.name: folder for place in places for folder in find_bundles(place)}
-    if name in known:
-        return known[name]
-    otherwise = "`astra-mcp environments list` names all; a folder is named by a path, as ./NAME"
-    raise UnknownNameError.among("environment", name, [*known, *besides], otherwise)
+    return {folder.name: folder for place in places for folder in find_bundles(place)}
 
 
 def _refuse_http_options(**given: object) -> None:
@@ -100,16 +141,54 @@ def _refuse_http_options(**given: object) -> None:
             raise ConfigError(msg)
 
 
-async def _run_stdio(settings: Settings, bundle: Bundle, trusted: bool) -> signal.Signals | None:
+@asynccontextmanager
+async def _open_environment(
+    settings: Settings, bundle: Bundle, trusted: bool
+) -> AsyncGenerator[_Alone]:
+    document = bundle.document
+    presentation = Presentation(
+        version=document.version, instructions=f"{document.title}. {document.description}"
+    )
+    async with open_bundle_sandbox(settings, [bundle], trusted=trusted) as sandbox:
+        yield _Alone(EnvironmentServer(bundle, sandbox), presentation)
+
+
+@asynccontextmanager
+async def _open_emulated(settings: Settings, name: str) -> AsyncGenerator[_Alone]:
+    """Open a server of the registry; who names it asks for it, so it may be a crawled one.
+
+    Raises:
+        UnknownNameError: There is none; names the closest ones.
+    """
+    if not settings.has_registry:
+        raise unknown_server(name, settings, besides=())
+    # What talks to databases takes a second to load.
+    from astra_mcp.cli.emulators import open_emulated  # noqa: PLC0415
+    from registry.database import open_database  # noqa: PLC0415
+
     async with (
-        open_bundle_sandbox(settings, [bundle], trusted=trusted) as sandbox,
-        open_standalone(EnvironmentServer(bundle, sandbox)) as server,
+        open_database(settings.registry_url) as database,
+        open_emulated(settings, database, crawled=True) as emulated,
     ):
-        return await run_until_stopped(partial(serve_stdio, server))
+        server = emulated.find(name)
+        if server is None:
+            raise unknown_server(name, settings, besides=[s.name for s in emulated.upstreams()])
+        document = await server.document()
+        presentation = Presentation(
+            version=document.version,
+            instructions=f"{document.title}. {document.description}".removesuffix(". "),
+            emulator=server.emulator,
+        )
+        yield _Alone(server, presentation)
+
+
+async def _run_stdio(opening: _Open) -> signal.Signals | None:
+    async with opening() as (server, presentation), open_standalone(server, presentation) as alone:
+        return await run_until_stopped(partial(serve_stdio, alone))
 
 
 async def _run_http(
-    settings: Settings, bundle: Bundle, trusted: bool, where: tuple[str, int], as_json: bool
+    settings: Settings, opening: _Open, where: tuple[str, int], as_json: bool
 ) -> signal.Signals | None:
     host, port = where
     rules = access_rules(
@@ -121,12 +200,12 @@ async def _run_http(
     )
     with bind(host, port) as listener:
         async with (
-            open_bundle_sandbox(settings, [bundle], trusted=trusted) as sandbox,
-            open_standalone_http(EnvironmentServer(bundle, sandbox)) as app,
+            opening() as (server, presentation),
+            open_standalone_http(server, presentation) as app,
             listen(Gate(app, rules, observe=lambda _plane, _status: None), listener),
         ):
             url = url_of(listener, MCP_PATH)
             if as_json:
-                print_json({"name": bundle.name, "url": url})
-            say.print(f"{bundle.name} is served at {url} (Ctrl-C stops it)", highlight=False)
+                print_json({"name": server.name, "url": url})
+            say.print(f"{server.name} is served at {url} (Ctrl-C stops it)", highlight=False)
             return await run_until_stopped(anyio.sleep_forever)

@@ -2,13 +2,13 @@
 
 import signal
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 
 import typer
 
 from astra_mcp.cli import serve_options as opt
 from astra_mcp.cli.announcement import Announcement
-from astra_mcp.cli.compose import open_catalog
+from astra_mcp.cli.compose import open_catalog, open_present_registry
 from astra_mcp.cli.config import Settings, load_serving
 from astra_mcp.cli.console import ExitCode, report_errors, run_async
 from astra_mcp.cli.listening import bind, run_until_stopped, url_of
@@ -40,6 +40,8 @@ def serve(  # noqa: PLR0913 - one parameter for each option
     mcp_config: opt.McpConfig = None,
     workers: opt.Workers = None,
     public_url: opt.PublicUrl = None,
+    failure_rate: opt.FailureRate = None,
+    failure_scope: opt.Scope = None,
     trusted: opt.Trusted = False,
     verbose: opt.Verbose = False,
     log_format: opt.Log = None,
@@ -55,6 +57,8 @@ def serve(  # noqa: PLR0913 - one parameter for each option
                 "workers": workers,
                 "public_url": public_url,
                 "log_format": log_format,
+                "failure_rate": failure_rate,
+                "failure_scope": failure_scope,
             },
             environments=tuple(environments or ()),
             trusted=trusted,
@@ -68,6 +72,8 @@ def serve(  # noqa: PLR0913 - one parameter for each option
                 port=port,
                 workers=workers,
                 public_url=public_url,
+                failure_rate=failure_rate,
+                failure_scope=failure_scope,
                 json=as_json or None,
             )
             stopped_by = run_async(_serve_stdio, settings, trusted, server)
@@ -145,8 +151,11 @@ async def _serve_stdio(
     settings: Settings, trusted: bool, server: str | None
 ) -> signal.Signals | None:
     key = ensure_control_key(settings.home)
+    # Among all servers no emulated one is shown; the one that is named may be such a one.
+    registry = nullcontext() if server is None else open_present_registry(settings)
     async with (
-        open_catalog(settings, trusted=trusted) as catalog,
+        registry as database,
+        open_catalog(settings, trusted=trusted, database=database) as catalog,
         open_episodes(catalog, settings.home, secret=derive_secret(key)) as episodes,
     ):
         plane = AgentPlane(catalog, episodes, stdio=InteractiveTarget(server))

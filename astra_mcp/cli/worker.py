@@ -51,7 +51,7 @@ class WorkerOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    given: dict[str, str | int | None]
+    given: dict[str, str | int | float | None]
     """In the place of settings."""
     environments: tuple[Path, ...]
     trusted: bool
@@ -82,7 +82,9 @@ class WorkerReady(BaseModel):
     tools: int
     servers: int
     deployed: tuple[str, ...]
-    """Names of the servers that are no environments."""
+    """Names of the real servers that are no environments."""
+    emulated: int
+    """Servers of which the registry has documents only."""
 
 
 def ready_of(catalog: Catalog) -> WorkerReady:
@@ -94,6 +96,7 @@ def ready_of(catalog: Catalog) -> WorkerReady:
         tools=sum(len(e.tools) for e in environments),
         servers=len(servers),
         deployed=tuple(s.name for s in servers if s.kind is ServerKind.DEPLOYED),
+        emulated=sum(s.kind is ServerKind.EMULATOR for s in servers),
     )
 
 

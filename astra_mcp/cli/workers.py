@@ -143,7 +143,7 @@ class Supervisor:
         self._workers = [_Worker(plan) for plan in plans]
         self._exit_seconds = drain_seconds + EXIT_SECONDS
         self._is_stopping = False
-        self._ready = WorkerReady(environments=0, tools=0, servers=0, deployed=())
+        self._ready = WorkerReady(environments=0, tools=0, servers=0, deployed=(), emulated=0)
         self._waiting = CapacityLimiter(2 * len(plans) + 1)
         self._starting = CapacityLimiter(max(1, os.cpu_count() or 1))
 

@@ -27,8 +27,14 @@ def make_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return make
 
 
-def announced(settings: Settings, *deployed: str, as_json: bool = False) -> None:
-    ready = WorkerReady(environments=2, tools=8, servers=2 + len(deployed), deployed=deployed)
+def announced(settings: Settings, *deployed: str, emulated: int = 0, as_json: bool = False) -> None:
+    ready = WorkerReady(
+        environments=2,
+        tools=8,
+        servers=2 + len(deployed) + emulated,
+        deployed=deployed,
+        emulated=emulated,
+    )
     seat = Seat(inner_urls=("http://127.0.0.1:8420",), public_url=settings.serve.public_url)
     with Announcement(settings, as_json=as_json).made(ready, seat):
         pass
@@ -72,6 +78,18 @@ def test_a_json_log_has_no_line_that_is_no_json(
     assert capsys.readouterr().err == notice
 
 
+def test_emulated_servers_are_counted_apart_and_who_answers_is_named(
+    make_settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = make_settings()
+    announced(settings, emulated=814)
+    assert "814 of the registry, each alone (offline)\n" in capsys.readouterr().out
+    announced(settings)
+    assert "emulated servers" not in capsys.readouterr().out
+    announced(settings, emulated=814, as_json=True)
+    assert json.loads(capsys.readouterr().out)["emulated"] == 814
+
+
 async def test_the_servers_of_the_file_are_counted_apart(
     make_settings: Any, tmp_path: Path
 ) -> None:
@@ -80,3 +98,4 @@ async def test_the_servers_of_the_file_are_counted_apart(
         ready = ready_of(catalog)
     assert ready.deployed == ("raw",)
     assert ready.servers == ready.environments + 1
+    assert ready.emulated == 0

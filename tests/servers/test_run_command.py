@@ -206,7 +206,7 @@ def test_standard_streams_that_the_parent_left_closed_are_an_empty_input(
 def test_an_unknown_name_is_answered_with_the_closest_ones(environment: dict[str, str]) -> None:
     done = run_to_end(["drone-show-wind"], environment)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "no environment is named 'drone-show-wind'" in done.stderr
+    assert "no environment or server of the registry is named 'drone-show-wind'" in done.stderr
     assert "drone-show-winds" in done.stderr.replace("'drone-show-wind'", "")
 
 

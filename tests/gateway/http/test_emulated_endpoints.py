@@ -12,7 +12,7 @@ from mcp_types import CallToolResult, TextContent
 from astra_mcp.emulator_mark import EMULATOR_KEY
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.types import EmulatorKind, ServerKind
-from gateway.protocol import EpisodeRequest, SourceServers
+from gateway.protocol import EpisodeRequest, FailureRequest, SourceServers
 
 from fake_emulation import FakeDocuments, FakeEmulator, document, open_emulating_gateway
 from in_memory_tools import spec
@@ -27,7 +27,7 @@ BODIES = {
 
 def request_episode(*names: str) -> EpisodeRequest:
     source = SourceServers(kind="servers", names=names)
-    return EpisodeRequest(source=source)
+    return EpisodeRequest(source=source, failures=FailureRequest(rate=0))
 
 
 async def post(url: str, method: str, *, is_plain: bool = True) -> Any:

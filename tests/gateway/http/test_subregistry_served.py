@@ -68,8 +68,8 @@ async def test_a_deployed_server_is_listed_without_how_it_is_started_or_reached(
         assert secret not in shown
 
 
-async def test_what_another_process_imports_is_listed_without_a_restart(
-    start_serve: Any, tmp_path: Path
+async def test_what_another_process_imports_is_listed_and_served_without_a_restart(
+    start_serve: Any, sdk: Any, tmp_path: Path
 ) -> None:
     gateway = start_serve(tmp_path / "home")
     tools: list[dict[str, Any]] = [
@@ -84,14 +84,17 @@ async def test_what_another_process_imports_is_listed_without_a_restart(
     file.write_text(json.dumps(tools))
     assert await listed(gateway.url, search="harbour") == {}
     await import_into(gateway.home, str(file))
-    found: dict[str, JsonObject] = {}
+    document: JsonObject = {}
     with anyio.fail_after(PATIENCE_SECONDS):
-        while not found:
+        while "remotes" not in document:
             found = await listed(gateway.url, search="harbour")
+            document = found.get("dev.astra-mcp/harbour", {})
             await anyio.sleep(0.05)
-    document = found["dev.astra-mcp/harbour"]
-    assert "remotes" not in document
     assert len(parse_server(document).tools) == len(tools)
+    remotes: Any = document["remotes"]
+    assert remotes == [{"type": "streamable-http", "url": f"{gateway.url}/servers/harbour/mcp"}]
+    async with sdk(remotes[0]["url"], "modern") as client:
+        assert len((await client.list_tools()).tools) == len(tools)
 
 
 async def test_another_home_imports_the_whole_list(served: Any, tmp_path: Path) -> None:
