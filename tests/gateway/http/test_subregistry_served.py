@@ -93,7 +93,7 @@ async def test_what_another_process_imports_is_listed_and_served_without_a_resta
     assert len(parse_server(document).tools) == len(tools)
     remotes: Any = document["remotes"]
     assert remotes == [{"type": "streamable-http", "url": f"{gateway.url}/servers/harbour/mcp"}]
-    async with sdk(remotes[0]["url"], "modern") as client:
+    async with sdk(remotes[0]["url"], "2026-07-28") as client:
         assert len((await client.list_tools()).tools) == len(tools)
 
 

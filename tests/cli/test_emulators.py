@@ -1,0 +1,293 @@
+"""The registry's documents as emulated servers: followed while a gateway runs, and each to be run alone."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp_types import TextContent
+
+from astra_mcp.cli.compose import open_catalog
+from astra_mcp.cli.config import Settings, load_settings
+from astra_mcp.cli.emulators import open_documents, open_emulated, open_emulators
+from astra_mcp.emulator_mark import EMULATOR_KEY
+from astra_mcp.errors import ConfigError
+from astra_mcp.types import EmulatorKind, ServerKind
+from registry.database import Database, open_database
+from registry.documents import Provenance, ServerDocument
+from registry.importing import import_documents
+
+from plain_documents import prepare, server
+
+WAIT_SECONDS = 30
+COMMAND = (sys.executable, "-P", "-m", "astra_mcp")
+
+MakeSettings = Callable[..., Settings]
+
+
+@pytest.fixture
+def make_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeSettings:
+    """Makes the settings of a home of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
+
+    def make(**variables: str) -> Settings:
+        for name, value in variables.items():
+            monkeypatch.setenv(f"ASTRA_MCP_{name}", value)
+        return load_settings()
+
+    return make
+
+
+async def store(database: Database, *documents: ServerDocument) -> None:
+    await import_documents(database, documents, prepare=prepare)
+
+
+class Ear:
+    """What a source told, and a way to wait for it."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self._more = anyio.Event()
+
+    def hear(self, name: str) -> None:
+        """Take a name."""
+        self.heard.append(name)
+        self._more.set()
+
+    async def wait_for(self, name: str) -> None:
+        """Wait until it was told."""
+        with anyio.fail_after(WAIT_SECONDS):
+            while name not in self.heard:
+                self._more = anyio.Event()
+                await self._more.wait()
+
+
+async def test_what_is_stored_later_is_told_and_can_be_read(make_settings: MakeSettings) -> None:
+    settings = make_settings()
+    async with (
+        open_database(settings.registry_url) as database,
+        open_documents(database, crawled=False) as documents,
+    ):
+        assert documents.versions() == {}
+        ear = Ear()
+        end = documents.watch(ear.hear)
+        pages = server("pages", provenance=Provenance.CRAWLED)
+        await store(database, server("berry"), server("apple"), pages)
+        await ear.wait_for("berry")
+        assert ear.heard == ["apple", "berry"]
+        version = documents.versions()["berry"]
+        held = await documents.load("berry")
+        assert held is not None
+        assert (held.name, held.version) == ("berry", version)
+        assert [t.name for t in held.tools] == ["berry_find", "berry_make", "berry_drop"]
+        assert documents.outline("berry").num_tools == 3
+        assert await documents.load("pages") is None
+        await store(database, server("berry", "b_find", "b_make", "b_drop", "b_more"))
+        ear.heard.clear()
+        await ear.wait_for("berry")
+        assert ear.heard == ["berry"]
+        assert documents.outline("berry").num_tools == 4
+        await store(database, server("apple", "one"))  # too few tools now
+        await ear.wait_for("apple")
+        assert set(documents.versions()) == {"berry"}
+        end()
+
+
+async def test_an_import_of_the_same_documents_is_no_news(make_settings: MakeSettings) -> None:
+    async with (
+        open_database(make_settings().registry_url) as database,
+        open_documents(database, crawled=True) as documents,
+    ):
+        ear = Ear()
+        documents.watch(ear.hear)
+        await store(database, server("apple"))
+        await ear.wait_for("apple")
+        await store(database, server("apple", origin={"url": "https://elsewhere.example"}))
+        await store(database, server("berry"))
+        await ear.wait_for("berry")
+        assert ear.heard == ["apple", "berry"]
+
+
+async def test_without_a_registry_nothing_is_emulated_until_one_is_there(
+    make_settings: MakeSettings,
+) -> None:
+    settings = make_settings()
+    async with (
+        open_database(settings.registry_url) as database,
+        open_catalog(settings, database=database) as catalog,
+    ):
+        ear = Ear()
+        catalog.watch(ear.hear)
+        before = catalog.upstreams()
+        assert catalog.upstreams() is before
+        assert all(u.kind is ServerKind.ENVIRONMENT for u in before)
+        await store(database, server("harbour", domain="travel"), server("tour-rebooking"))
+        await ear.wait_for("harbour")
+        assert [u.name for u in catalog.upstreams() if u.kind is ServerKind.EMULATOR] == ["harbour"]
+        found = catalog.upstream("harbour")
+        await found.prepare()
+        assert len(found.tools) == 3
+        assert catalog.upstream("tour-rebooking").kind is ServerKind.ENVIRONMENT
+
+
+async def test_publishing_can_be_left_out(make_settings: MakeSettings) -> None:
+    settings = make_settings(EMULATORS__PUBLISH="false")
+    async with open_database(settings.registry_url) as database:
+        await store(database, server("harbour"))
+        async with open_catalog(settings, database=database) as catalog:
+            assert catalog.emulated.upstreams() == ()
+
+
+@pytest.mark.parametrize(("crawled", "names"), [("false", ["live"]), ("true", ["live", "pages"])])
+async def test_crawled_servers_are_served_on_request(
+    make_settings: MakeSettings, crawled: str, names: list[str]
+) -> None:
+    settings = make_settings(EMULATORS__CRAWLED=crawled)
+    async with open_database(settings.registry_url) as database:
+        await store(database, server("live"), server("pages", provenance=Provenance.CRAWLED))
+        async with open_catalog(settings, database=database) as catalog:
+            assert [s.name for s in catalog.emulated.upstreams()] == names
+
+
+@pytest.mark.parametrize("which", ["kind", "distractors"])
+async def test_a_model_that_is_asked_for_and_not_named_is_a_mistake_in_the_settings(
+    make_settings: MakeSettings, which: str
+) -> None:
+    settings = make_settings(**{f"EMULATORS__{which.upper()}": "model"})
+    async with open_database(settings.registry_url) as database:
+        with pytest.raises(ConfigError, match=rf"emulators\.{which} is 'model'.*emulator\.model"):
+            async with open_emulators(settings, database):
+                pass
+
+
+async def test_the_model_is_opened_where_the_settings_ask_for_it(
+    make_settings: MakeSettings,
+) -> None:
+    settings = make_settings(
+        EMULATORS__KIND="model",
+        MODELS__EMULATOR__MODEL="m",
+        MODELS__EMULATOR__BASE_URL="http://127.0.0.1:9/v1",
+    )
+    async with open_database(settings.registry_url) as database:
+        await store(database, server("harbour"))
+        async with open_emulated(settings, database, crawled=False) as emulated:
+            [found] = emulated.upstreams()
+            assert found.emulator is EmulatorKind.MODEL
+            reply = await found.open_session(key="k", seed=0).call("harbour_find", {"text": "x"})
+    assert reply.origin == "upstream"
+    assert "the emulator of harbour failed" in reply.cause
+
+
+# --- the commands -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def harbour(make_settings: MakeSettings) -> Settings:
+    """A home whose registry has one live server and a crawled one."""
+    settings = make_settings()
+    async with open_database(settings.registry_url) as database:
+        pages = server("harbour-pages", provenance=Provenance.CRAWLED)
+        await store(database, server("harbour", description="Ships."), pages)
+    return settings
+
+
+def run_to_end(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS * 2,
+        check=False,
+    )
+
+
+@asynccontextmanager
+async def over_stdio(name: str, mode: Any) -> AsyncGenerator[Client]:
+    arguments = [*COMMAND[1:], "run", name]
+    command = StdioServerParameters(command=COMMAND[0], args=arguments, env=dict(os.environ))
+    async with Client(command, mode=mode, cache=None) as client:
+        yield client
+
+
+@asynccontextmanager
+async def over_http(name: str, mode: Any) -> AsyncGenerator[Client]:
+    arguments = [*COMMAND, "run", name, "--http", "--port", "0", "--json"]
+    async with await anyio.open_process(arguments) as process:
+        assert process.stdout is not None
+        try:
+            line = b""
+            while not line.endswith(b"\n"):
+                line += await process.stdout.receive()
+            async with Client(json.loads(line)["url"], mode=mode, cache=None) as client:
+                yield client
+        finally:
+            process.terminate()
+
+
+Reach = Callable[[str, Any], AbstractAsyncContextManager[Client]]
+
+
+@pytest.mark.usefixtures("harbour")
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize("reach", [over_stdio, over_http], ids=["stdio", "http"])
+@pytest.mark.parametrize("name", ["harbour", "harbour-pages"])
+async def test_a_server_of_the_registry_runs_alone(reach: Reach, mode: str, name: str) -> None:
+    with anyio.fail_after(WAIT_SECONDS * 2):
+        async with reach(name, mode) as client:
+            tools = (await client.list_tools()).tools
+            result = await client.call_tool(f"{name}_make", {"text": "a ship"})
+            refused = await client.call_tool(f"{name}_make", {"text": 7})
+    assert [t.name for t in tools] == [f"{name}_{verb}" for verb in ("find", "make", "drop")]
+    assert [(t.meta or {})[EMULATOR_KEY] for t in tools] == ["offline"] * 3
+    assert ((result.meta or {})[EMULATOR_KEY], result.is_error) == ("offline", False)
+    [block] = refused.content
+    assert isinstance(block, TextContent)
+    assert "argument 'text' must be of type string; got 7" in block.text
+
+
+@pytest.mark.usefixtures("harbour")
+def test_a_name_that_nothing_has_is_answered_with_what_is_close_of_both_kinds() -> None:
+    done = run_to_end("run", "harbor")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no environment or server of the registry is named 'harbor'" in done.stderr
+    assert "harbour" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_home_without_a_registry_is_left_without_one(make_settings: MakeSettings) -> None:
+    settings = make_settings()
+    done = run_to_end("run", "tour-rebookin")
+    assert done.returncode == 1
+    assert "did you mean tour-rebooking?" in done.stderr
+    assert not settings.has_registry
+
+
+@pytest.mark.usefixtures("harbour")
+def test_a_client_is_connected_to_one_server_of_the_registry() -> None:
+    done = run_to_end("connect", "claude-desktop", "--server", "harbour", "--json")
+    assert done.returncode == 0, done.stderr
+    [entry] = json.loads(done.stdout)["config"]["mcpServers"].values()
+    assert entry["args"][-2:] == ["run", "harbour"]
+    assert entry["env"]["ASTRA_MCP_HOME"] == os.environ["ASTRA_MCP_HOME"]
+    done = run_to_end("connect", "claude-desktop", "--server", "harbor", "--json")
+    assert done.returncode == 1
+    assert "did you mean harbour" in done.stderr
+
+
+@pytest.mark.usefixtures("harbour")
+async def test_a_desktop_client_may_be_shown_one_emulated_server_of_the_gateway() -> None:
+    arguments = [*COMMAND[1:], "serve", "--stdio", "--server", "harbour"]
+    command = StdioServerParameters(command=COMMAND[0], args=arguments, env=dict(os.environ))
+    with anyio.fail_after(WAIT_SECONDS * 2):
+        async with Client(command, cache=None) as client:
+            tools = (await client.list_tools()).tools
+    assert [(t.meta or {})[EMULATOR_KEY] for t in tools] == ["offline"] * 3
