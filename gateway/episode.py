@@ -94,7 +94,8 @@ class Episode:
         self._execution = Execution(
             turns, self._shown, self._plan, opened.limits, goes_on=opened.endpoint is not None
         )
-        self._own = tuple(n for n in opened.servers if n not in opened.distractor_servers)
+        further = opened.distractor_servers
+        self._own = tuple(name for name in opened.servers if name not in further)
         self._file = file
         self._now = now
         self._calls: dict[str, Call] = {}

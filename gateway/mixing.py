@@ -8,6 +8,7 @@ shown is written down. Knows servers and tools; knows neither records nor likene
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import anyio
 
@@ -84,18 +85,21 @@ class Mixing:
         routes = routes_of(own)
         if asked is None or asked.mode == "none":
             return ToolList(routes=routes, upstreams=tuple(own))
-        sample = await self._sample(own, asked, seed, taken=tuple(routes))
+        # Own tools of one name are shown under others, and are meant by it all the same.
+        taken = {*routes, *(tool.name for u in own for tool in u.tools)}
+        sample = await self._sample(own, asked.mode, asked.k, seed, sorted(taken))
         servers = await self._prepare({d.server for d in sample.distractors}, own)
         left_out: list[LeftOutDistractor] = []
         for chosen in sample.distractors:
-            found = _route_of(chosen, servers[chosen.server], routes)
+            found = _route_of(chosen, servers[chosen.server], taken)
             if isinstance(found, Route):
                 routes[chosen.tool] = found
+                taken.add(chosen.tool)
             else:
                 left_out.append(LeftOutDistractor(**chosen._asdict(), reason=found))
         used = {r.server for r in routes.values() if r.is_distractor}
         further = [s for name, s in sorted(servers.items()) if name in used]
-        lacking = Counter({**sample.shortfall})
+        lacking = Counter(dict(sample.shortfall))
         lacking.update(d.band or _UNBANDED for d in left_out)
         names = list(routes)
         generator(seed, "order").shuffle(names)
@@ -110,12 +114,12 @@ class Mixing:
     async def _sample(
         self,
         own: Sequence[Upstream],
-        asked: DistractorRequest,
+        mode: Literal["random", "banded"],
+        k: int,
         seed: int,
-        *,
         taken: Collection[str],
     ) -> DistractorSample:
-        if self._index is None or asked.mode == "none":
+        if self._index is None:
             msg = (
                 "distractors: they are not available, for this gateway has no pool of tools to choose "
                 "them from; leave them out or use mode 'none'"
@@ -123,9 +127,7 @@ class Mixing:
             raise NotAvailableError(msg)
         scope = [ScopedTool(u.name, tool) for u in own for tool in u.tools]
         try:
-            return await self._index.sample(
-                scope, mode=asked.mode, k=asked.k, seed=seed, taken=taken
-            )
+            return await self._index.sample(scope, mode=mode, k=k, seed=seed, taken=taken)
         except ConfigError as error:
             msg = f"distractors: {error}"
             raise NotAvailableError(msg) from error
@@ -155,13 +157,11 @@ class Mixing:
         return found | dict(zip(others, prepared, strict=True))
 
 
-def _route_of(
-    chosen: Distractor, server: Upstream | str, routes: Mapping[str, Route]
-) -> Route | str:
+def _route_of(chosen: Distractor, server: Upstream | str, taken: Collection[str]) -> Route | str:
     """Lead to a distractor, under its own name; a text says why it cannot be shown."""
     if isinstance(server, str):
         return server
-    if chosen.tool in routes:
+    if chosen.tool in taken:
         return "a tool of this name is shown already"
     tool = next((tool for tool in server.tools if tool.name == chosen.tool), None)
     if tool is None:

@@ -47,10 +47,8 @@ def servers(**changes: Any) -> list[CountedServer]:
 
 def asking(seed: int = 7, *, mode: str | None = "banded", **fields: Any) -> EpisodeRequest:
     distractors = {"mode": mode, "k": 2} if mode else None
-    source = {"kind": "environment", "name": "ships"}
-    return EpisodeRequest.model_validate(
-        {"source": source, "seed": seed, "distractors": distractors, **fields}
-    )
+    body = {"source": {"kind": "environment", "name": "ships"}, "seed": seed, **fields}
+    return EpisodeRequest.model_validate({**body, "distractors": distractors})
 
 
 @asynccontextmanager
@@ -86,7 +84,7 @@ async def test_the_index_is_asked_by_the_episodes_own_tools(tmp_path: Path) -> N
         "mode": "banded",
         "k": 2,
         "seed": 3,
-        "taken": ("look", "load", "sail"),
+        "taken": ("load", "look", "sail"),
     }
 
 
@@ -203,6 +201,16 @@ async def test_of_two_distractors_of_one_name_the_first_is_shown(tmp_path: Path)
     assert record.distractors is not None
     assert [(d.server, d.tool) for d in record.distractors.left_out] == [("birds", "shine")]
     assert of[1].reached == {"shine": 1}
+
+
+async def test_a_name_that_own_tools_share_is_taken_although_they_show_their_servers(
+    tmp_path: Path,
+) -> None:
+    of = servers(birds={"tools": (tool("look"), tool("fly"))})
+    source = {"kind": "servers", "names": ["ships", "birds"]}
+    async with opened(tmp_path, Distractor("lamps", "look", "high"), of=of) as episodes:
+        episode = await episodes.create(asking(source=source))
+    assert sorted(shown(episode)) == ["birds__look", "fly", "load", "sail", "ships__look"]
 
 
 async def test_an_episode_is_restored_with_the_very_list_that_it_had(tmp_path: Path) -> None:
