@@ -272,6 +272,18 @@ class Settings(BaseSettings):
         return f"sqlite:///{self.home.expanduser().absolute() / 'registry.db'}"
 
     @property
+    def emulator_fault(self) -> str | None:
+        """Why the emulators cannot be opened: a model is asked for that is not named. None where they can."""
+        for field in ("kind", "distractors"):
+            is_asked_for = getattr(self.emulators, field) is EmulatorKind.MODEL
+            if is_asked_for and not self.models.emulator.model:
+                return (
+                    f"emulators.{field} is 'model', and no model is named: set "
+                    f"models.emulator.model in astra.toml, or emulators.{field} to 'offline'"
+                )
+        return None
+
+    @property
     def has_registry(self) -> bool:
         """False where the registry's file is not made yet, which is done by what writes to it."""
         url = self.registry_url

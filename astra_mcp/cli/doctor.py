@@ -79,6 +79,7 @@ def examine() -> Iterator[Check]:
     yield from _files()
     yield from _memory()
     yield check_registry(settings)
+    yield from _emulators(settings)
     yield from check_models(settings)
 
 
@@ -230,6 +231,17 @@ def _is_startable(entry: Entry) -> bool:
         str(Path(server.cwd or "") / server.command) if "/" in server.command else server.command
     )
     return shutil.which(command, path=server.env.get("PATH", os.environ.get("PATH"))) is not None
+
+
+def _emulators(settings: Settings) -> Iterator[Check]:
+    """Look whether who makes up answers is there; the offline emulator always is."""
+    if settings.emulators.publish and settings.emulator_fault is not None:
+        yield Check(
+            name="emulators",
+            state=State.MISSING,
+            detail=settings.emulator_fault,
+            remedy="correct astra.toml: `serve` needs it",
+        )
 
 
 def _gateway(settings: Settings) -> Check:

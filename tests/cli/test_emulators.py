@@ -129,7 +129,7 @@ async def test_without_a_registry_nothing_is_emulated_until_one_is_there(
         before = catalog.upstreams()
         assert catalog.upstreams() is before
         assert all(u.kind is ServerKind.ENVIRONMENT for u in before)
-        await store(database, server("harbour", domain="travel"), server("tour-rebooking"))
+        await store(database, server("harbour"), server("tour-rebooking"))
         await ear.wait_for("harbour")
         assert [u.name for u in catalog.upstreams() if u.kind is ServerKind.EMULATOR] == ["harbour"]
         found = catalog.upstream("harbour")

@@ -243,3 +243,14 @@ def running_endpoint() -> Generator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def test_emulators_that_ask_for_a_model_without_a_name_are_missing(
+    environment: dict[str, str],
+) -> None:
+    environment["ASTRA_MCP_EMULATORS__KIND"] = "model"
+    code, checks = examined(environment)
+    assert code == 1
+    assert "models.emulator.model" in checks["emulators"]["detail"]
+    environment["ASTRA_MCP_EMULATORS__PUBLISH"] = "false"
+    assert "emulators" not in examined(environment)[1]
