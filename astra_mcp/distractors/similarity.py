@@ -18,15 +18,15 @@ Floats = npt.NDArray[np.float64]
 
 EQUAL_WITHIN = 1e-12
 """Cosines that differ by less are equal: so much may the order of summation make of one and the same."""
-_BLOCK_BYTES = 4 << 20
-"""So much of the vectors is converted to float64 at once."""
+_BLOCK_BYTES = 512 << 10
+"""So much of the vectors is converted to float64 at once, and read from the processor's cache then."""
 
 
 def lengths_of(vectors: Vectors) -> Floats:
     """Euclidean lengths, shape ``(M,)``; not finite where a vector is not."""
     lengths = np.empty(len(vectors))
     for rows, block in _blocks(vectors):
-        lengths[rows] = np.sqrt(np.einsum("md,md->m", block, block))
+        lengths[rows] = np.sqrt(np.vecdot(block, block))
     return lengths
 
 
@@ -41,10 +41,12 @@ def cosines(asked: Vectors, vectors: Vectors, lengths: Floats) -> Floats:
     Returns:
         Shape ``(n, M)``; 0 where one of the two vectors is zero, since its text says nothing.
     """
-    rows = asked.astype(np.float64)
-    found = np.empty((len(rows), len(vectors)))
+    rows = asked.astype(np.float64)[:, np.newaxis]
+    found = np.empty((len(asked), len(vectors)))
     for places, block in _blocks(vectors):
-        found[:, places] = rows @ block.T
+        # One pair after the other: a product of matrices would start threads for every block, which wait for
+        # one another on a busy machine, and a pair's sum would depend on what else is asked for.
+        found[:, places] = np.vecdot(rows, block)
     products = np.outer(lengths_of(asked), lengths)
     return np.divide(found, products, out=np.zeros_like(found), where=products > 0)
 
