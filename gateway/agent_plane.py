@@ -34,7 +34,7 @@ from gateway.endpoints import Endpoints
 from gateway.episodes import Episodes
 from gateway.hot_path import HotPath
 from gateway.news import News
-from gateway.protocol import Catalog, Upstream
+from gateway.protocol import Catalog
 from gateway.relay import TARGET, Introduction, Relay
 from gateway.security import HeldBody, send_json
 from gateway.sessions import Session, Sessions
@@ -128,10 +128,9 @@ class AgentPlane:
                 stop()
 
     def _hear_of_server(self, name: str) -> None:
-        upstream: Upstream | None = None
-        try:
-            upstream = self._catalog.upstream(name)
-        except UnknownNameError:
+        # Not by its name: to say that there is none takes long among many.
+        upstream = next((u for u in self._catalog.upstreams() if u.name == name), None)
+        if upstream is None:
             _log.info("%s is not published any more", name)
         was_together = name in self._together
         is_together = upstream is not None and emulated(upstream) is None

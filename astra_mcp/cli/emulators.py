@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from astra_mcp.cli.config import Settings
 from astra_mcp.errors import ConfigError, RegistryError
@@ -109,19 +110,21 @@ class RegistryDocuments:
             self._is_stale = anyio.Event()
             try:
                 read = partial(find_publication, crawled=self._crawled)
-                self._take(await self._database.read(read))
+                await self._take(await self._database.read(read))
             except RegistryError as error:
                 _log.warning("the emulated servers are old ones for now: %s", error)
                 await anyio.sleep(FOLLOW_SECONDS)
                 self._is_stale.set()
 
-    def _take(self, publication: Publication) -> None:
+    async def _take(self, publication: Publication) -> None:
+        """Tell what is other than before; others have their turn between two of many."""
         before, now = self._publication.servers, publication.servers
         self._publication, self._versions = publication, _versions_of(publication)
         names = sorted(before.keys() | now.keys())
         for name in (n for n in names if before.get(n) != now.get(n)):
             for hear in tuple(self._hearers.values()):
                 hear(name)
+            await checkpoint()
 
 
 def _versions_of(publication: Publication) -> Mapping[str, str]:
@@ -171,18 +174,13 @@ async def open_emulators(
     Raises:
         ConfigError: The settings ask for a model that they do not name.
     """
+    if settings.emulator_fault is not None:
+        raise ConfigError(settings.emulator_fault)
     chosen = settings.emulators
     emulators: dict[EmulatorKind, Emulator] = {EmulatorKind.OFFLINE: OfflineEmulator()}
     async with AsyncExitStack() as stack:
         if EmulatorKind.MODEL in (chosen.kind, chosen.distractors):
             config = settings.models.of_role(Role.EMULATOR)
-            if not config.model:
-                which = "kind" if chosen.kind is EmulatorKind.MODEL else "distractors"
-                msg = (
-                    f"emulators.{which} is 'model', and no model is named: set "
-                    f"models.emulator.model in astra.toml, or emulators.{which} to 'offline'"
-                )
-                raise ConfigError(msg)
             # The client of models takes a second to load.
             from astra_mcp.llm.model import open_model  # noqa: PLC0415
             from servers.emulated.modelled import ModelEmulator  # noqa: PLC0415
