@@ -5,6 +5,7 @@ which; :mod:`servers.emulated.modelled.asking` has the model do it. When that is
 so a session that is restored comes to the questions that it had asked before.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
@@ -20,9 +21,10 @@ _MAX_RECENT: Final = 16_000
 """Of the calls in their words; beyond it, the older ones are folded."""
 _MAX_KEPT: Final = 8000
 """So much of them stays unfolded at the most, so that not every further call has to be folded again."""
-_MAX_ARGUMENTS: Final = 1500
-_MAX_ANSWER: Final = 5000
-"""Of one call in the history; a longer one is cut, with a mark."""
+_MAX_ARGUMENTS: Final = 3000
+_MAX_ANSWER: Final = 4500
+"""Of one call in the history; what is longer is cut, with a mark. Together less than what is kept, so that
+the last call always is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,8 @@ class History:
 def told_call(tool: str, arguments: Mapping[str, JsonValue], answer: str, *, is_error: bool) -> str:
     """Write a call and its answer down for the model."""
     outcome = "failed" if is_error else "answered"
+    if "\n" in answer:  # that no answer looks like a call
+        answer = json.dumps(answer, ensure_ascii=False)
     call = f"call: {tool} {arguments_text(dict(arguments), _MAX_ARGUMENTS)}"
     return f"{call}\n{outcome}: {cut(answer, _MAX_ANSWER)}"
 
