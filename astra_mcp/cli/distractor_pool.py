@@ -24,8 +24,9 @@ if TYPE_CHECKING:  # NumPy and what talks to databases are loaded when they are 
 
 __all__ = ["GatewayDistractors", "open_distractors"]
 
-READY_SECONDS = 60.0
-"""For the first reading; an episode that waits longer is not opened, and the reading goes on."""
+READY_SECONDS = 45.0
+"""For the first reading; an episode that waits longer is not opened, and the reading goes on. Less than the
+gateway's own client waits for an answer."""
 SETTLE_SECONDS = 10.0
 """From a change of the catalog to the renewal: the many changes of an import make few new pools."""
 RETRY_SECONDS = 30.0

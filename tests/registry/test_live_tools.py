@@ -1,4 +1,4 @@
-"""The tools that a gateway's distractors are chosen from are read as texts, with their vectors beside them."""
+"""The tools that distractors are chosen from are read as texts, with their vectors beside them."""
 
 import pytest
 
