@@ -1,16 +1,16 @@
 """Distractors and failures over a real socket: what orchestrators read of them, and what agents do not."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from prometheus_client.parser import text_string_to_metric_families
 
 from astra_mcp.cli.listening import bind, listen, url_of
-from astra_mcp.types import EmulatorKind, Origin, ServerKind
+from astra_mcp.types import EmulatorKind, JsonValue, Origin, ServerKind
 from gateway.app import open_app
 from gateway.client import EpisodeClient, GatewayClient
 from gateway.episodes import open_episodes
@@ -22,6 +22,18 @@ from counted_servers import CountedCatalog, CountedServer, FakeDistractorIndex, 
 
 KEY = "a control key for these tests"
 CHOSEN = (Distractor("lamps", "shine", "high"), Distractor("birds", "sing", None))
+
+
+class TalkativeServer(CountedServer):
+    """Says that it has more than tools."""
+
+    @property
+    def relays(self) -> bool:
+        return True
+
+    @property
+    def capabilities(self) -> Mapping[str, JsonValue]:
+        return {"tools": {}, "resources": {}, "prompts": {}}
 
 
 @dataclass(frozen=True)
@@ -36,7 +48,7 @@ class Hard:
 async def hard(tmp_path: Path) -> AsyncIterator[Hard]:
     """An emulated server to play, and two that have distractors."""
     ships = CountedServer("ships", (tool("look"), tool("load")), kind=ServerKind.EMULATOR)
-    lamps = CountedServer("lamps", (tool("shine"), tool("dim")))
+    lamps = TalkativeServer("lamps", (tool("shine"), tool("dim")))
     birds = CountedServer("birds", (tool("sing"),), kind=ServerKind.EMULATOR)
     catalog = CountedCatalog(ships, lamps, birds)
     metrics = Metrics()
@@ -99,6 +111,8 @@ async def test_an_agent_reads_nothing_of_it(hard: Hard, sdk: Callable[..., Any],
     created = await hard.client.create_episode(asking(failures={"rate": 0.5}))
     client: Client
     async with sdk(created.mcp_url, era) as client:
+        with pytest.raises(MCPError, match="Method not found"):
+            await client.list_resources()
         listed = await client.list_tools()
         answers = [await client.call_tool(t.name, {}) for t in listed.tools for _ in range(20)]
     for shown in listed.tools:
