@@ -190,13 +190,16 @@ async def test_the_model_is_opened_where_the_settings_ask_for_it(
 
 
 @pytest.fixture
-async def harbour(make_settings: MakeSettings) -> Settings:
+def harbour(make_settings: MakeSettings) -> None:
     """A home whose registry has one live server and a crawled one."""
     settings = make_settings()
-    async with open_database(settings.registry_url) as database:
-        pages = server("harbour-pages", provenance=Provenance.CRAWLED)
-        await store(database, server("harbour", description="Ships."), pages)
-    return settings
+
+    async def fill() -> None:
+        async with open_database(settings.registry_url) as database:
+            pages = server("harbour-pages", provenance=Provenance.CRAWLED)
+            await store(database, server("harbour", description="Ships."), pages)
+
+    anyio.run(fill)
 
 
 def run_to_end(*arguments: str) -> subprocess.CompletedProcess[str]:
