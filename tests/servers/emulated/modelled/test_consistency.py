@@ -23,6 +23,9 @@ ORDERS = (
     tool("delete_order", "order_id"),
     tool("restore_order", "order_id"),
     tool("get_customer", "customer_id"),
+    tool("create_customer", "customer_id"),
+    tool("get_next_delivery", "id"),
+    tool("search_items", "query"),
     tool("delete_customer", "customer_id"),
     tool("get_shipment", "order_id"),
     tool("list_items", "order_id"),
@@ -43,6 +46,8 @@ MEMBERS = (
     tool("list_members", "team"),
     tool("add_member", "team", "user_id"),
     tool("remove_member", "team", "user_id"),
+    tool("get_guests", "id"),
+    tool("remove_guests", "id", guests={"type": "array"}),
     tool("get_quote", "symbol"),
     tool("list_quotes"),
     tool("get_note_by_id", "id"),
@@ -210,6 +215,10 @@ def test_what_is_created_has_a_new_id(shop: Session, value: JsonValue) -> None:
     assert shop.hear("create_order", value, customer_id="c1") == {Rule.CREATED_IS_NEW}
 
 
+def test_what_is_created_under_a_given_id_may_exist(shop: Session) -> None:
+    assert not shop.hear("create_customer", {"id": "c1"}, customer_id="c1")
+
+
 def test_what_is_created_may_come_with_what_there_is(shop: Session) -> None:
     with_others: JsonValue = {"id": "c1", "orders": [{"id": "o1"}, {"id": "o3"}]}
     assert not shop.hear("create_order", with_others, customer_id="c1")
@@ -241,6 +250,25 @@ def test_what_was_asked_for_may_be_returned_in_many_forms(
     shop: Session, asked: str, value: JsonValue
 ) -> None:
     assert not shop.hear("get_order", value, order_id=asked)
+
+
+def test_an_id_may_be_that_of_something_else(shop: Session) -> None:
+    assert not shop.hear("get_next_delivery", {"id": "d2"}, id="d1")
+    assert not shop.hear("list_orders", {"id": "o2", "results": []})
+
+
+def test_what_is_taken_from_a_group_is_not_the_group() -> None:
+    group = Session(MEMBERS)
+    for _ in range(2):
+        assert not group.hear("remove_guests", {"success": True}, id="g1", guests=["a"])
+    assert not group.hear("get_guests", {"id": "g1", "guests": []}, id="g1")
+
+
+def test_a_number_says_nothing_without_its_place() -> None:
+    shop = Session(ORDERS)
+    shop.hear("list_items", [{"id": 1}], order_id="a")
+    shop.hear("delete_item", {"deleted": True}, order_id="a", item_id=1)
+    assert not shop.hear("search_items", {"items": [{"id": 1}]}, query="lamp")
 
 
 def test_equal_ids_of_two_places_are_two_entities() -> None:
