@@ -84,7 +84,8 @@ _STATES: Final = {
     "suspend": "suspended", "publish": "published", "unpublish": "draft", "resolve": "resolved",
 }  # fmt: skip
 _MAKERS: Final = _words(
-    "send submit book schedule upload import generate clone copy duplicate fork invite log reply place start launch open record buy order reserve draft publish deploy"
+    "send submit book schedule upload import generate clone copy duplicate fork invite log reply"
+    " place start launch open record buy order reserve draft publish deploy"
 )
 """Make an entity where the server shows or deletes such ones too."""
 _AMBIGUOUS: Final = _words("post log show list set query search order file store record view")
@@ -114,6 +115,8 @@ _CHINESE: Final = (
     ("更新", Verb.UPDATE), ("修改", Verb.UPDATE), ("编辑", Verb.UPDATE), ("设置", Verb.UPDATE),
     ("删除", Verb.DELETE), ("移除", Verb.DELETE),
 )  # fmt: skip
+_TOLD: Final = 30
+"""So much of a description is read for its verb."""
 _CRAWLED = re.compile(r"^Deploy Server .*? Try in Playground\s*", re.DOTALL)
 _NATURAL_KEYS: Final = (
     "id", "identifier", "uuid", "guid", "key", "slug", "name", "number", "path", "symbol", "ticker",
@@ -214,11 +217,11 @@ def _is_verb(word: str) -> bool:
 def _told_verb(words: Sequence[str], description: str) -> Verb:
     """What a description begins with, for names that have no verb."""
     told = _CRAWLED.sub("", description).lstrip()
-    for name in (*words[:1], told):
-        for start, verb in _CHINESE:
-            if name.startswith(start):
-                return verb
-    first = words_of(told[:40])[:1]
+    for text in (*words[:1], told[:_TOLD]):
+        found = [(at, verb) for word, verb in _CHINESE if (at := text.find(word)) >= 0]
+        if found:
+            return min(found, key=lambda item: item[0])[1]
+    first = words_of(told[:_TOLD])[:1]
     return _VERBS.get(singular(first[0]), Verb.OTHER) if first else Verb.OTHER
 
 
@@ -313,6 +316,9 @@ def _own_id(draft: ToolReading, nouns: _Nouns) -> str | None:
         for p in candidates
         if p.is_required and key_suffix(p.key)[1] and key_suffix(p.key)[0] not in _SURROUNDINGS
     ]
+    required = [p for p in draft.parameters if p.is_required]
+    if len(required) == 1 and not foreign:
+        foreign = [p for p in candidates if p.is_required and key_suffix(p.key)[1]]
     is_own = len(foreign) == 1 and nouns.target(foreign[0].key) is None
     return foreign[0].name if is_own else None
 

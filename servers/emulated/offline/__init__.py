@@ -5,4 +5,6 @@ call made, changed or took away are so for all tools of the server. Knows docume
 lists of words; knows neither models nor the servers that use it.
 """
 
-__all__: list[str] = []
+from servers.emulated.offline.emulator import OfflineEmulator
+
+__all__ = ["OfflineEmulator"]

@@ -7,7 +7,7 @@ from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.merging import Schema, merged
 from servers.emulated.offline.scalars import UnmetError, takes
 
-__all__ = ["NOTHING", "Alternatives"]
+__all__ = ["NOTHING", "Alternatives", "as_schema"]
 
 NOTHING: Final = object()
 """Nothing is told of a value, not even that it is null."""
@@ -41,7 +41,7 @@ class Alternatives:
         Raises:
             UnmetError: A reference leads nowhere or has no end, or nothing is allowed.
         """
-        flat = _as_schema(schema)
+        flat = as_schema(schema)
         for step in range(_MAX_STEPS):
             if "$ref" in flat or "$dynamicRef" in flat:
                 flat = self._followed(flat)
@@ -60,7 +60,7 @@ class Alternatives:
     def _followed(self, schema: Schema) -> Schema:
         keyword = "$ref" if "$ref" in schema else "$dynamicRef"
         rest = {name: value for name, value in schema.items() if name != keyword}
-        return merged(rest, _as_schema(self._target(schema[keyword])))
+        return merged(rest, as_schema(self._target(schema[keyword])))
 
     def _target(self, reference: Any) -> object:
         """The schema that a local reference names."""
@@ -93,7 +93,7 @@ class Alternatives:
         if not fitting:
             raise UnmetError(f"no alternative of {keyword} is allowed")
         chosen = fitting[(dice.below(len(fitting)) + self._attempt) % len(fitting)]
-        return merged(rest, _as_schema(chosen))
+        return merged(rest, as_schema(chosen))
 
     def _may_be(self, branch: Any, told: object) -> bool:
         """Say whether an alternative is not null, and of the kind of what is told."""
@@ -117,12 +117,17 @@ class Alternatives:
         """Meet the condition and what follows from it; at odd attempts what follows otherwise."""
         rest = {k: v for k, v in schema.items() if k not in ("if", "then", "else")}
         if self._attempt % 2:
-            return merged(rest, _as_schema(schema.get("else", True)))
-        met = merged(rest, _as_schema(schema["if"])) if schema["if"] is not False else rest
-        return merged(met, _as_schema(schema.get("then", True)))
+            return merged(rest, as_schema(schema.get("else", True)))
+        met = merged(rest, as_schema(schema["if"])) if schema["if"] is not False else rest
+        return merged(met, as_schema(schema.get("then", True)))
 
 
-def _as_schema(schema: object) -> Schema:
+def as_schema(schema: object) -> Schema:
+    """A schema as an object of keywords.
+
+    Raises:
+        UnmetError: It allows nothing.
+    """
     if schema is False:
         raise UnmetError("nothing is allowed here")
     return cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
@@ -131,7 +136,7 @@ def _as_schema(schema: object) -> Schema:
 def _all_of(schema: Schema) -> Schema:
     flat: Schema = {name: value for name, value in schema.items() if name != "allOf"}
     for member in schema["allOf"]:
-        flat = merged(flat, _as_schema(member))
+        flat = merged(flat, as_schema(member))
     return flat
 
 

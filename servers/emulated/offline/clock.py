@@ -28,4 +28,4 @@ class VirtualClock:
 
 def written(moment: int) -> str:
     """A moment as APIs write it, in UTC: ``2025-03-01T09:30:00Z``."""
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{datetime.fromtimestamp(moment, UTC).isoformat()[:19]}Z"

@@ -33,6 +33,14 @@ _HANDLES: Final = frozenset(
     )
 )  # fmt: skip
 _FILES: Final = frozenset(("file", "attachment", "image", "asset", "screenshot", "photo", "backup"))
+_WRITTEN: Final = frozenset(
+    (
+        "task", "issue", "ticket", "todo", "card", "note", "memo", "page", "article", "document", "doc",
+        "message", "email", "post", "story", "item", "event", "meeting", "report", "project", "goal",
+        "result", "entry", "book", "paper", "product", "template", "form", "deal", "incident",
+    )
+)  # fmt: skip
+"""Are called by what they are about, not by what they are."""
 _TAGS: Final = frozenset(("tag", "label", "category", "genre", "topic"))
 
 
@@ -63,6 +71,10 @@ class Wording:
     def about(self, query: str, dice: Dice) -> str:
         """A title that holds the words of a query."""
         return dice.choose(self._words["found"]).format(query=query)
+
+    def done(self, what: str) -> str:
+        """That something was done."""
+        return self._words["done"].format(what=what.capitalize())
 
     def one_of(self, name: str, dice: Dice) -> str:
         """One of a list of words."""
@@ -135,7 +147,9 @@ class Wording:
         for nouns, meaning in _NAMES:
             if head in nouns:
                 return self.text(meaning, dice)
-        return self.phrase(dice)
+        if not self._is_english or not noun.isascii() or head in _WRITTEN or not head:
+            return self.phrase(dice)
+        return f"{self.one_of('adjectives', dice)} {noun.replace('_', ' ').title()}"
 
     def path(self, dice: Dice) -> str:
         """Where a file lies."""
@@ -220,6 +234,7 @@ _WRITERS: Final[Mapping[str, _Writer]] = {
     "code": lambda w, dice, _: (
         dice.digits(3, _ASCII_LETTERS.upper()) + dice.at(1).digits(5, "0123456789")
     ),
+    "key": lambda w, dice, _: f"{dice.digits(3, _ASCII_LETTERS.upper())}-{dice.between(100, 9999)}",
     "token": lambda w, dice, _: dice.digits(24, _TOKEN),
     "mime": _listed("mimes"),
     "extension": _listed("extensions"),

@@ -1,0 +1,178 @@
+"""What a call does to the entities of its noun, and what is told of it: one function for each verb."""
+
+from typing import Final, cast
+
+from astra_mcp.types import JsonObject
+from servers.emulated.nouns import key_of
+from servers.emulated.offline.dice import Dice
+from servers.emulated.offline.facts import Facts, state_of, written_arguments
+from servers.emulated.offline.fields import attribute_of, inner_fields
+from servers.emulated.offline.finding import (
+    Call,
+    check_references,
+    named_entities,
+    values_of,
+)
+from servers.emulated.offline.learning import Learned, Noun
+from servers.emulated.offline.listing import Listing, listed
+from servers.emulated.offline.records import is_fact, outcome
+from servers.emulated.offline.selection import RefusedError
+from servers.emulated.offline.store import Collection, Store
+from servers.emulated.verbs import Verb
+
+__all__ = ["Answering"]
+
+_SETTING: Final = frozenset(("set", "save", "store", "write", "put", "upsert"))
+"""Verbs that make what they do not find."""
+
+
+class Answering:
+    """Answers the calls of one session."""
+
+    def __init__(self, learned: Learned, store: Store, dice: Dice) -> None:
+        """Prepare.
+
+        Args:
+            learned: What the documents say.
+            store: What exists; calls change it.
+            dice: Decide what is made up beside entities.
+        """
+        self._store = store
+        self._dice = dice
+        self._facts = Facts(learned, store, dice)
+        self._listing = Listing(store)
+
+    def told(self, call: Call) -> JsonObject:
+        """What a call is told; entities of a list stand under :data:`LISTED` as well.
+
+        Raises:
+            RefusedError: There is no such entity, or an argument makes no sense.
+            UnmetError: A member of an entity cannot be made.
+        """
+        parents = check_references(self._store, call)
+        reading = call.reading
+        if reading.verb is Verb.OTHER:
+            return self._outcome(call)
+        collection = self._store.collection(reading.noun or "item")
+        if reading.verb in (Verb.LIST, Verb.SEARCH):
+            return self._listing.told(call, collection, parents)
+        if reading.verb is Verb.CREATE:
+            return self._create(call, collection)
+        if not collection.noun.is_given_out and reading.id_parameter is None:
+            return self._facts.told(call, collection)
+        if reading.verb is Verb.GET:
+            return self._get(call, collection)
+        return (self._update if reading.verb is Verb.UPDATE else self._delete)(call, collection)
+
+    def _outcome(self, call: Call) -> JsonObject:
+        if call.own is not None and call.reading.noun is not None:
+            named_entities(self._store, self._store.collection(call.reading.noun), call)
+        if is_fact(call.tool, call.reading):
+            return self._facts.told(call, self._store.collection(call.reading.noun or "item"))
+        dice = self._dice.at("outcome", call.tool.name, written_arguments(call.arguments))
+        return outcome(call.tool, call.reading, call.arguments, self._store.wording, dice)
+
+    def _create(self, call: Call, collection: Collection) -> JsonObject:
+        many = self._items(call, collection.noun)
+        if many is None:
+            return self._made(call, collection, self._members(call, collection.noun), 0)
+        shared = {p.name for p in call.fields() if not isinstance(call.arguments[p.name], list)}
+        common = {k: v for k, v in self._members(call, collection.noun).items() if k in shared}
+        made = [
+            self._made(call, collection, {**common, **item}, at) for at, item in enumerate(many)
+        ]
+        return listed(collection.noun, made)
+
+    def _made(self, call: Call, collection: Collection, given: JsonObject, at: int) -> JsonObject:
+        if self._store.is_full:
+            raise RefusedError("Quota exceeded: no more entries can be stored")
+        noun = collection.noun
+        own = call.own
+        identity = call.arguments[own.name] if own is not None else None
+        if identity is None:
+            identity = given.get(noun.identity.name)
+        identity = None if isinstance(identity, dict | list) else identity
+        if identity is not None and str(identity) in collection.entities:
+            raise RefusedError(
+                f"{noun.name.replace('_', ' ').capitalize()} already exists: {identity}"
+            )
+        given = {name: value for name, value in given.items() if name != noun.identity.name}
+        dice = self._dice.at("made", noun.name, self._store.calls, at)
+        entity = self._store.add(collection, dice, given, identity=identity)
+        return self._store.shown(collection, entity)
+
+    def _items(self, call: Call, noun: Noun) -> list[JsonObject] | None:
+        """Several entities in one argument."""
+        for parameter in call.fields():
+            value = call.arguments[parameter.name]
+            if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+                continue
+            if value and inner_fields(parameter, noun.name, call.tool.input_schema) is not None:
+                return [self._renamed(noun, cast("JsonObject", item)) for item in value]
+        return None
+
+    def _members(self, call: Call, noun: Noun) -> JsonObject:
+        """The properties that the arguments give, under the names that entities show them by."""
+        members: JsonObject = {}
+        for parameter in call.fields():
+            value = call.arguments[parameter.name]
+            if parameter.name == call.reading.id_parameter:
+                continue
+            inner = inner_fields(parameter, noun.name, call.tool.input_schema)
+            if inner is not None and isinstance(value, dict):
+                members |= self._renamed(noun, value)
+            elif call.reading.verb is Verb.CREATE and _is_identity(parameter.key, noun):
+                members[noun.identity.name] = value
+            else:
+                members[noun.name_of(parameter.key.removeprefix("new_"), parameter.name)] = value
+        return members
+
+    def _renamed(self, noun: Noun, members: JsonObject) -> JsonObject:
+        given = {noun.name_of(key_of(name), name): value for name, value in members.items()}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _get(self, call: Call, collection: Collection) -> JsonObject:
+        found = named_entities(self._store, collection, call)
+        shown = [self._store.shown(collection, entity) for entity in found]
+        if call.own is not None and isinstance(call.arguments[call.own.name], list):
+            return listed(collection.noun, shown) | {"total": len(shown)}
+        return shown[0]
+
+    def _update(self, call: Call, collection: Collection) -> JsonObject:
+        changes = self._members(call, collection.noun)
+        if call.reading.state is not None:
+            changes.setdefault(state_of(collection.noun), call.reading.state)
+        try:
+            found = named_entities(self._store, collection, self._addressed(call))
+        except RefusedError:
+            own = call.own
+            if call.reading.word not in _SETTING or own is None or not own.is_scalar:
+                raise
+            return self._made(call, collection, changes, 0)
+        for entity in found:
+            self._store.change(collection, entity, changes)
+        return self._store.shown(collection, found[0])
+
+    def _addressed(self, call: Call) -> Call:
+        """A call that names no entity is about the newest one of those that it refers to."""
+        if call.own is not None:
+            return call
+        kept = {k: v for k, v in call.arguments.items() if k in call.reading.references}
+        return Call(tool=call.tool, reading=call.reading, arguments=kept)
+
+    def _delete(self, call: Call, collection: Collection) -> JsonObject:
+        if call.own is None and call.reading.is_many:
+            found = self._listing.all_that_fit(call, collection)
+        else:
+            found = named_entities(self._store, collection, call)
+        for entity in found:
+            self._store.remove(collection, entity)
+        if call.own is not None and len(values_of(call.arguments[call.own.name])) == 1 and found:
+            return {"deleted": True, collection.noun.identity.name: found[0].identity}
+        if call.own is None and not call.reading.is_many:
+            return {"deleted": True, collection.noun.identity.name: found[0].identity}
+        return {"deleted": True, "ids": [entity.identity for entity in found], "count": len(found)}
+
+
+def _is_identity(key: str, noun: Noun) -> bool:
+    return noun.identity.key != "id" and attribute_of(key, noun.name) == noun.identity.key

@@ -1,0 +1,116 @@
+"""Satisfies :class:`servers.emulated.emulator.Emulator` without a model.
+
+What is learned of a version is shared by its sessions and forgotten when it is not used for long; a
+session keeps its own entities alone.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from astra_mcp.errors import UpstreamError
+from astra_mcp.seeds import derive_seed
+from astra_mcp.types import CallOutcome, EmulatorKind, JsonValue, PastCall, ToolSpec
+from servers.emulated.document import EmulatedDocument
+from servers.emulated.emulator import EmulatedAnswer
+from servers.emulated.offline.answering import Answering
+from servers.emulated.offline.dice import Dice
+from servers.emulated.offline.facts import written_arguments
+from servers.emulated.offline.finding import Call
+from servers.emulated.offline.learning import Learned
+from servers.emulated.offline.making import LISTED
+from servers.emulated.offline.scalars import UnmetError
+from servers.emulated.offline.selection import RefusedError
+from servers.emulated.offline.store import Store
+from servers.emulated.offline.values import NoValueError
+
+__all__ = ["OfflineEmulator", "OfflineState"]
+
+_MAX_LEARNED: Final = 1024
+"""Of so many versions it is remembered what was learned."""
+
+
+class OfflineEmulator:
+    """Opens the states of any number of servers."""
+
+    def __init__(self) -> None:
+        """Begin without having learned anything."""
+        self._learned: OrderedDict[str, Learned] = OrderedDict()
+
+    @property
+    def kind(self) -> EmulatorKind:
+        """It needs no model."""
+        return EmulatorKind.OFFLINE
+
+    def open_state(
+        self, document: EmulatedDocument, *, seed: int, prompt: str | None = None
+    ) -> "OfflineState":
+        """Begin a session; nothing is read before its first call.
+
+        Args:
+            document: Of the server.
+            seed: Decides everything that is made up.
+            prompt: Not used: what a user asks for decides nothing.
+        """
+        del prompt
+        learned = self._learned.get(document.version)
+        if learned is None:
+            learned = self._learned[document.version] = Learned(document)
+        self._learned.move_to_end(document.version)
+        if len(self._learned) > _MAX_LEARNED:
+            self._learned.popitem(last=False)
+        return OfflineState(learned, seed=seed)
+
+
+class OfflineState:
+    """One session's entities, and the calls so far."""
+
+    def __init__(self, learned: Learned, *, seed: int) -> None:
+        """Begin; nothing is made up yet.
+
+        Args:
+            learned: What the documents say.
+            seed: Decides everything that is made up.
+        """
+        self._learned = learned
+        self._dice = Dice.of_seed(derive_seed(seed, "offline", learned.document.version))
+        self._store = Store(learned, self._dice)
+        self._answering = Answering(learned, self._store, self._dice)
+
+    async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
+        """Answer a call, and keep what it did.
+
+        Args:
+            tool: Of this server.
+            arguments: Valid by the tool's schema.
+
+        Raises:
+            UpstreamError: No value is found that fits the tool's output schema; the state is as it was.
+        """
+        self._store.begin()
+        try:
+            value = self._value(tool, arguments)
+        except RefusedError as refusal:
+            self._store.rollback()
+            self._store.calls += 1
+            return EmulatedAnswer(value=str(refusal), is_error=True)
+        except (NoValueError, UnmetError) as error:
+            self._store.rollback()
+            raise UpstreamError(f"{tool.name} cannot be answered: {error}") from error
+        self._store.calls += 1
+        return EmulatedAnswer(value=value)
+
+    async def restore(self, past: Sequence[PastCall]) -> None:
+        """Make the applied calls of an earlier life again, in their order."""
+        for call in past:
+            if call.outcome is CallOutcome.APPLIED:
+                await self.answer(self._learned.tools[call.tool], call.arguments)
+
+    def _value(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> JsonValue:
+        reading = self._learned.readings[tool.name]
+        told = self._answering.told(Call(tool=tool, reading=reading, arguments=arguments))
+        maker = self._learned.output(tool)
+        if maker is None:
+            return {name: value for name, value in told.items() if name != LISTED}
+        dice = self._dice.at("output", tool.name, written_arguments(arguments))
+        return maker.fill(dice, self._store.wording, told=told, noun=reading.noun or "")

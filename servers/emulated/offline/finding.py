@@ -1,0 +1,150 @@
+"""Which entities the arguments of a call name, and whether there are such ones."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from astra_mcp.types import JsonObject, JsonValue, ToolSpec
+from servers.emulated.nouns import key_of
+from servers.emulated.offline.fields import attribute_of, is_documented
+from servers.emulated.offline.selection import RefusedError
+from servers.emulated.offline.store import Collection, Entity, Store
+from servers.emulated.parameters import Parameter, Role
+from servers.emulated.verbs import ToolReading
+
+__all__ = [
+    "Call",
+    "check_references",
+    "find",
+    "member_of",
+    "named_entities",
+    "not_found",
+    "values_of",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a session is asked."""
+
+    tool: ToolSpec
+    reading: ToolReading
+    arguments: Mapping[str, JsonValue]
+
+    def fields(self) -> Iterator[Parameter]:
+        """The parameters that hold properties and that an argument is given for."""
+        for parameter in self.reading.parameters:
+            if parameter.role is Role.FIELD and self.arguments.get(parameter.name) is not None:
+                yield parameter
+
+    @property
+    def own(self) -> Parameter | None:
+        """The parameter that names the entity itself, where an argument is given for it."""
+        own = self.reading.id_parameter
+        return next((p for p in self.fields() if p.name == own), None)
+
+
+def values_of(value: JsonValue) -> list[JsonValue]:
+    """One or many values, as a list."""
+    return value if isinstance(value, list) else [value]
+
+
+def not_found(noun: str, value: JsonValue) -> RefusedError:
+    """What a real API says of an entity that there is not."""
+    return RefusedError(f"{noun.replace('_', ' ').capitalize()} not found: {value}")
+
+
+def check_references(store: Store, call: Call) -> list[Entity]:
+    """The entities of other nouns that the arguments name.
+
+    Raises:
+        RefusedError: One of them does not exist.
+    """
+    return [
+        find(store, store.collection(noun), call.tool, parameter, value)
+        for parameter in call.fields()
+        if (noun := call.reading.references.get(parameter.name)) is not None
+        for value in values_of(call.arguments[parameter.name])
+    ]
+
+
+def named_entities(store: Store, collection: Collection, call: Call) -> list[Entity]:
+    """The entities that a call names: by its own parameter, by some of their members, or not at all.
+
+    Raises:
+        RefusedError: One of them does not exist.
+    """
+    own = call.own
+    if own is not None:
+        values = values_of(call.arguments[own.name])
+        return [find(store, collection, call.tool, own, value) for value in values]
+    members = {p.key: call.arguments[p.name] for p in call.fields() if p.is_scalar}
+    for entity in collection.newest_first():
+        shown = {key_of(name): value for name, value in store.shown(collection, entity).items()}
+        if all(key not in shown or _same(shown[key], value) for key, value in members.items()):
+            return [entity]
+    if collection.noun.is_kept or not members:
+        raise not_found(collection.noun.name, next(iter(members.values()), "none exists"))
+    given: JsonObject = {p.name: call.arguments[p.name] for p in call.fields() if p.is_scalar}
+    return [_adopted(store, collection, given, None)]
+
+
+def find(
+    store: Store, collection: Collection, tool: ToolSpec, parameter: Parameter, value: JsonValue
+) -> Entity:
+    """The entity that a value names.
+
+    Where ids come from the server alone, only those are found that it gave out, or that its documents name.
+
+    Raises:
+        RefusedError: It does not exist.
+    """
+    noun = collection.noun
+    attribute = attribute_of(parameter.key, noun.name)
+    is_identity = attribute == noun.identity.key
+    if is_identity and str(value) in collection.entities:
+        return collection.entities[str(value)]
+    if is_identity and str(value) in collection.gone:
+        raise not_found(noun.name, value)
+    if not is_identity:
+        for entity in collection.newest_first():
+            if any(_same(m, value) for m in member_of(store, collection, entity, attribute)):
+                return entity
+        if any(_same(e.given.get(parameter.name), value) for e in collection.gone.values()):
+            raise not_found(noun.name, value)
+    if noun.is_strict(attribute) and not is_documented(value, tool, parameter.name):
+        raise not_found(noun.name, value)
+    if is_identity:
+        return _adopted(store, collection, {}, value)
+    return _adopted(store, collection, {noun.name_of(attribute, attribute): value}, None)
+
+
+def _adopted(
+    store: Store, collection: Collection, given: JsonObject, identity: JsonValue
+) -> Entity:
+    """An entity that exists from the first look; one that lists may show is kept."""
+    entity = store.glimpse(collection, given, identity)
+    if collection.noun.is_given_out and not store.is_full:
+        store.keep(collection, entity)
+    return entity
+
+
+def member_of(
+    store: Store, collection: Collection, entity: Entity, key: str
+) -> Iterator[JsonValue]:
+    """The member of an entity that has a name in normal form, if there is one."""
+    noun = collection.noun
+    if key == noun.identity.key:
+        yield entity.identity
+        return
+    for each in noun.fields:
+        if each.key == key:
+            yield from store.member(collection, entity, each)
+            return
+    yield from (value for name, value in entity.given.items() if key_of(name) == key)
+
+
+def _same(first: JsonValue, second: JsonValue) -> bool:
+    if isinstance(first, list):
+        return any(_same(item, second) for item in cast("list[JsonValue]", first))
+    return first is not None and str(first).casefold() == str(second).casefold()

@@ -1,0 +1,211 @@
+"""What the documents of a server say of its entities; learned once for a version, noun by noun as asked.
+
+A noun's fields are those that tools take to make, change or filter its entities, and those that output
+schemas show; where there are few, the ones that such things usually have.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from astra_mcp.types import ToolSpec
+from servers.emulated.document import EmulatedDocument
+from servers.emulated.nouns import plural
+from servers.emulated.offline.fields import (
+    Field,
+    attribute_of,
+    input_fields,
+    item_schema,
+    output_fields,
+)
+from servers.emulated.offline.values import ValueMaker
+from servers.emulated.offline.vocabulary import usual_fields
+from servers.emulated.parameters import Role
+from servers.emulated.verbs import ToolReading, Verb, read_tools
+
+__all__ = ["CREATED", "UPDATED", "Learned", "Noun"]
+
+CREATED: Final = frozenset(
+    ("created_at", "created", "created_time", "create_time", "creation_date", "date_created")
+)
+UPDATED: Final = frozenset(
+    ("updated_at", "updated", "modified", "modified_at", "last_modified", "updated_time")
+)
+_OPAQUE: Final = frozenset(("id", "key", "hash"))
+"""Attributes that nobody can know who was not told."""
+_DISPLAYS: Final = (
+    "name", "title", "subject", "display_name", "full_name", "label", "headline", "summary", "text",
+    "content", "description", "message", "body", "question", "command", "username",
+)  # fmt: skip
+_FEW: Final = 3
+_MAX_FIELDS: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noun:
+    """What the entities of one noun are like."""
+
+    name: str
+    shown: str
+    """What many of them are called in answers."""
+    identity: Field
+    fields: tuple[Field, ...]
+    display: str
+    """The name of the field that people call an entity by."""
+    is_given_out: bool
+    """The server lists, searches or makes them."""
+    is_kept: bool
+    """The server makes or deletes them: no others exist than those that it knows."""
+
+    def is_strict(self, attribute: str) -> bool:
+        """Say whether an entity must have been there before to be found by an attribute."""
+        return self.is_given_out and (self.is_kept or attribute in _OPAQUE)
+
+    def name_of(self, key: str, otherwise: str) -> str:
+        """The name under which entities show a member; the caller's own where they do not know it."""
+        if key == self.identity.key:
+            return self.identity.name
+        return next((each.name for each in self.fields if each.key == key), otherwise)
+
+
+class Learned:
+    """Everything that sessions of one version share."""
+
+    def __init__(self, document: EmulatedDocument) -> None:
+        """Read nothing yet."""
+        self.document = document
+        self._nouns: dict[str, Noun] = {}
+        self._outputs: dict[str, ValueMaker] = {}
+
+    @cached_property
+    def readings(self) -> Mapping[str, ToolReading]:
+        """What each tool is taken for, by its name."""
+        return read_tools(self.document.tools)
+
+    @cached_property
+    def tools(self) -> Mapping[str, ToolSpec]:
+        """By their names."""
+        return {tool.name: tool for tool in self.document.tools}
+
+    @cached_property
+    def is_camel(self) -> bool:
+        """The server joins words as in ``dueDate``."""
+        names = [p.name for reading in self.readings.values() for p in reading.parameters]
+        camel = sum(re.match(r"[a-z]+\d*[A-Z]", name) is not None for name in names)
+        return camel > sum("_" in name for name in names)
+
+    def named(self, key: str) -> str:
+        """Write a name in normal form as the server writes its own."""
+        if not self.is_camel:
+            return key
+        first, *others = key.split("_")
+        return first + "".join(word.capitalize() for word in others)
+
+    def output(self, tool: ToolSpec) -> ValueMaker | None:
+        """Makes what a tool with an output schema answers."""
+        if tool.output_schema is None:
+            return None
+        if tool.name not in self._outputs:
+            self._outputs[tool.name] = ValueMaker(tool.output_schema)
+        return self._outputs[tool.name]
+
+    def noun(self, name: str) -> Noun:
+        """What is known of a noun."""
+        if name not in self._nouns:
+            self._nouns[name] = self._learn(name)
+        return self._nouns[name]
+
+    def address_keys(self, noun: str) -> frozenset[str]:
+        """The properties that all tools take that tell, set or take away facts of a noun."""
+        taken = [
+            frozenset(p.key for p in reading.parameters if p.role is Role.FIELD)
+            for _, reading in self.about(noun)
+            if reading.verb in (Verb.GET, Verb.UPDATE, Verb.DELETE) and reading.id_parameter is None
+        ]
+        first = taken[0] if taken else frozenset[str]()
+        return first.intersection(*taken)
+
+    def about(self, noun: str) -> Iterator[tuple[ToolSpec, ToolReading]]:
+        """The tools of a noun."""
+        for name, reading in self.readings.items():
+            if reading.noun == noun or (reading.noun is None and noun == "item"):
+                yield self.tools[name], reading
+
+    def _learn(self, name: str) -> Noun:
+        about = list(self.about(name))
+        verbs = {reading.verb for _, reading in about}
+        identity = self._identity(name, about)
+        fields = self._fields(name, identity, about)
+        is_many = any(r.is_many for _, r in about) or Verb.CREATE in verbs or Verb.DELETE in verbs
+        return Noun(
+            name=name,
+            shown=self.named(plural(name)) if is_many else "results",
+            identity=identity,
+            fields=fields,
+            display=_display([identity, *fields]),
+            is_given_out=not verbs.isdisjoint((Verb.LIST, Verb.SEARCH, Verb.CREATE)),
+            is_kept=not verbs.isdisjoint((Verb.CREATE, Verb.DELETE)),
+        )
+
+    def _identity(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Field:
+        """The field that the tools name entities by; ``id`` where they do not agree on another one."""
+        asked = [
+            (attribute_of(p.key, noun), p, tool)
+            for tool, reading in about
+            for p in reading.parameters
+            if p.name == reading.id_parameter and reading.verb is not Verb.OTHER
+        ]
+        votes = Counter(attribute for attribute, _, _ in asked)
+        chosen = max(votes, key=lambda name: (name == "id", votes[name]), default="id")
+        for attribute, parameter, tool in asked:
+            if attribute == chosen:
+                schema = item_schema(parameter.schema, tool.input_schema)
+                name = "id" if chosen == "id" else self.named(chosen)
+                return Field(name=name, key=chosen, schema=schema, root=tool.input_schema)
+        return Field(name="id", key="id", schema={"type": "string"}, root={})
+
+    def _fields(
+        self, noun: str, identity: Field, about: Sequence[tuple[ToolSpec, ToolReading]]
+    ) -> tuple[Field, ...]:
+        taken = {identity.key, *((f"{noun}_id",) if identity.key == "id" else ())}
+        found: dict[str, Field] = {}
+        for field in self._documented(noun, about):
+            if field.key not in taken and len(found) < _MAX_FIELDS:
+                found.setdefault(field.key, field)
+        fields = list(found.values())
+        if sum(field.reference is None for field in fields) < _FEW:
+            fields = [*self._usual(noun, {*taken, *found}), *fields]
+        if not {identity.key, *(field.key for field in fields)} & set(_DISPLAYS):
+            fields.insert(0, _plain("name", "name"))
+        if CREATED.isdisjoint(found):
+            fields.append(_plain(self.named("created_at"), "created_at"))
+        return tuple(fields)
+
+    def _usual(self, noun: str, taken: set[str]) -> Iterator[Field]:
+        for key in usual_fields(noun):
+            if key not in taken:
+                yield _plain(self.named(key), key)
+
+    def _documented(
+        self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]
+    ) -> Iterator[Field]:
+        for tool, _ in about:
+            yield from output_fields(tool, noun)
+        for verb in (Verb.CREATE, Verb.UPDATE, Verb.LIST, Verb.SEARCH):
+            for tool, reading in about:
+                if reading.verb is verb:
+                    yield from input_fields(tool, reading, noun)
+
+
+def _plain(name: str, key: str) -> Field:
+    is_list = key in ("tags", "labels")
+    schema = {"type": "array", "items": {"type": "string"}, "minItems": 2} if is_list else {}
+    return Field(name=name, key=key, schema=schema, root={})
+
+
+def _display(fields: list[Field]) -> str:
+    names = {field.key: field.name for field in reversed(fields)}
+    return next((names[key] for key in _DISPLAYS if key in names), fields[0].name)

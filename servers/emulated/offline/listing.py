@@ -1,0 +1,131 @@
+"""Lists and searches: which entities a call is shown, and which come to exist because it asks for them."""
+
+from typing import Final, cast
+
+from astra_mcp.types import JsonObject, JsonValue
+from servers.emulated.offline.dice import Dice
+from servers.emulated.offline.finding import Call, member_of
+from servers.emulated.offline.learning import Noun
+from servers.emulated.offline.making import LISTED
+from servers.emulated.offline.selection import (
+    Filter,
+    filters_of,
+    page_of,
+    query_of,
+    sort_of,
+    words_match,
+)
+from servers.emulated.offline.store import Collection, Entity, Store
+
+__all__ = ["Listing", "listed"]
+
+_SCOPED: Final = (3, 8)
+_FOUND: Final = (2, 5)
+
+
+class Listing:
+    """Lists the entities of one session."""
+
+    def __init__(self, store: Store) -> None:
+        """Prepare.
+
+        Args:
+            store: What exists; gets what is looked for.
+        """
+        self._store = store
+
+    def told(self, call: Call, collection: Collection, parents: list[Entity]) -> JsonObject:
+        """What a list or a search shows.
+
+        What a search is for exists from then on, unless a call took such things away. So do those of a
+        place that a list cannot do without, unless a call made that place.
+
+        Args:
+            call: Lists or searches.
+            collection: Of its noun.
+            parents: The entities of other nouns that it refers to.
+
+        Raises:
+            RefusedError: It asks for a page that cannot be.
+        """
+        page = page_of(call.reading, call.arguments)
+        searched, query = query_of(call.reading, call.arguments)
+        asked = {name: value for name, value in call.arguments.items() if name != searched}
+        wanted = list(filters_of(call.reading, asked))
+        scope = self._scope(call, collection.noun, wanted)
+        is_new = any(parent.is_made for parent in parents)
+        if scope and not is_new:
+            self._store.populate(collection, scope, _SCOPED, lambda _: dict(scope))
+        found = self._fitting(collection, wanted, query)
+        if not found and query and not is_new and not self._was_there(collection, query):
+            self._find_some(collection, query, scope)
+            found = self._fitting(collection, wanted, query)
+        found = self._sorted(call, collection, found)
+        rows = [self._store.shown(collection, entity) for entity in page.part(found)]
+        return listed(collection.noun, rows) | page.describe(len(found))
+
+    def all_that_fit(self, call: Call, collection: Collection) -> list[Entity]:
+        """Every entity that the arguments do not exclude."""
+        return self._fitting(collection, list(filters_of(call.reading, call.arguments)), "")
+
+    def _fitting(self, collection: Collection, wanted: list[Filter], query: str) -> list[Entity]:
+        return [
+            entity
+            for entity in collection.newest_first()
+            if all(each.passes(self._members(collection, entity, each.key)) for each in wanted)
+            and (not query or words_match(query, self._store.shown(collection, entity)))
+        ]
+
+    def _members(self, collection: Collection, entity: Entity, key: str) -> list[JsonValue]:
+        """The member of a key, if the entity has it."""
+        return list(member_of(self._store, collection, entity, key))
+
+    def _scope(self, call: Call, noun: Noun, wanted: list[Filter]) -> JsonObject:
+        """The arguments without which there is no list, and all filters where the server only shows."""
+        same = {each.key for each in wanted if not each.sign}
+        fields = (p for p in call.fields() if p.key in same and (p.is_required or not noun.is_kept))
+        scope = {noun.name_of(p.key, p.name): call.arguments[p.name] for p in fields}
+        return {name: value for name, value in scope.items() if _is_plain(value)}
+
+    def _was_there(self, collection: Collection, query: str) -> bool:
+        """What a call took away is not found again by another name."""
+        gone = (self._store.shown(collection, entity) for entity in collection.gone.values())
+        return any(words_match(query, row) for row in gone)
+
+    def _find_some(self, collection: Collection, query: str, scope: JsonObject) -> None:
+        """Let entities exist that a search is for."""
+
+        def given(dice: Dice) -> JsonObject:
+            return {
+                **scope,
+                collection.noun.display: self._store.wording.about(query, dice.at("about")),
+            }
+
+        place: JsonObject = {"query": query.casefold(), **scope}
+        self._store.populate(collection, place, _FOUND, given)
+
+    def _sorted(self, call: Call, collection: Collection, found: list[Entity]) -> list[Entity]:
+        """Sort as the call asks, by a field that entities have; else as they stand."""
+        sort = sort_of(call.reading, call.arguments)
+        if sort is None:
+            return found
+        rows = [(self._members(collection, entity, sort.key), entity) for entity in found]
+        if not any(members for members, _ in rows):
+            return found
+        rows.sort(key=lambda row: _sort_key(next(iter(row[0]), None)), reverse=sort.is_down)
+        return [entity for _, entity in rows]
+
+
+def listed(noun: Noun, rows: list[JsonObject]) -> JsonObject:
+    """Entities as an answer shows them, under what the server calls many of them."""
+    entities = cast("list[JsonValue]", rows)
+    return {noun.shown: entities, LISTED: entities}
+
+
+def _is_plain(value: JsonValue) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _sort_key(value: JsonValue) -> tuple[bool, float, str]:
+    is_number = isinstance(value, int | float)
+    return (not is_number, float(value) if is_number else 0.0, "" if is_number else str(value))

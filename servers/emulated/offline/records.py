@@ -1,0 +1,160 @@
+"""Answers of tools that keep nothing: what they were asked, and what such tools say beside it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Final
+
+from astra_mcp.types import JsonObject, JsonValue, ToolSpec
+from servers.emulated.nouns import words_of
+from servers.emulated.offline.dice import Dice
+from servers.emulated.offline.making import Making, Spot
+from servers.emulated.offline.selection import RefusedError
+from servers.emulated.offline.vocabulary import Meaning, is_usual, meaning_of, usual_fields
+from servers.emulated.offline.wording import Wording
+from servers.emulated.parameters import Role
+from servers.emulated.verbs import ToolReading
+
+__all__ = ["echo", "fact", "is_fact", "outcome"]
+
+_MAX_ECHOED: Final = 200
+_MAX_TOLD: Final = 5
+_READ: Final = 400
+"""So much of a description is read for what the tool gives."""
+_TELLING: Final = frozenset(
+    (
+        "temperature", "humidity", "pressure", "wind_speed", "precipitation", "price", "cost", "amount",
+        "fee", "balance", "volume", "market_cap", "rating", "score", "rank", "views", "likes",
+        "followers", "downloads", "subscribers", "latitude", "longitude", "elevation", "altitude",
+        "distance", "duration", "speed", "probability", "confidence", "calories", "population", "title",
+        "author", "summary", "category", "tags", "currency", "version", "email", "phone", "company",
+        "quantity", "percentage", "rate", "width", "height", "weight", "language", "magnitude", "sentiment",
+    )
+)  # fmt: skip
+"""Words of a description that name what an answer holds."""
+_TELLING_TEXTS: Final = frozenset(("datetime", "date", "timezone", "version", "ip", "hash", "url"))
+_KINDS: Final[Mapping[str, str]] = {
+    word: kind
+    for kind, words in {
+        "text": "generate summarize translate explain analyze analyse ask chat extract parse transcribe"
+        " review suggest recommend compare think evaluate answer execute run describe scrape crawl"
+        " interpret predict classify rewrite refactor complete invoke eval",
+        "check": "check validate verify test is has can should lint compile",
+        "number": "calculate convert compute count sum estimate measure multiply divide subtract add",
+        "file": "download export render capture screenshot take record print",
+        "sent": "send notify share invite forward reply broadcast submit",
+    }.items()
+    for word in words.split()
+}
+_SUMS: Final[Mapping[str, Callable[[float, float], float]]] = {
+    "add": lambda first, second: first + second,
+    "sum": lambda first, second: first + second,
+    "subtract": lambda first, second: first - second,
+    "multiply": lambda first, second: first * second,
+    "divide": lambda first, second: first / second,
+}
+_EXTRAS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "text": (("result", "content"),),
+    "check": (("valid", "valid"), ("message", "message")),
+    "number": (("result", "amount"),),
+    "file": (("path", "path"), ("size", "size"), ("status", "")),
+    "sent": (("id", "message_id"), ("status", ""), ("sent_at", "sent_at")),
+    "done": (("status", ""), ("success", "success")),
+}
+_STATUS: Final = {"sent": "sent", "file": "completed", "done": "completed"}
+
+
+def echo(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject:
+    """The arguments that say what was asked for."""
+    fields = {p.name for p in reading.parameters if p.role in (Role.FIELD, Role.QUERY)}
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name in fields
+        and not isinstance(value, dict | list | None)
+        and len(str(value)) <= _MAX_ECHOED
+    }
+
+
+def fact(
+    tool: ToolSpec, noun: str, named: Mapping[str, str], wording: Wording, dice: Dice
+) -> JsonObject:
+    """What is told of a thing that has no identity: a price, the weather of a place.
+
+    Args:
+        tool: Its description may name what it gives.
+        noun: What it is about.
+        named: Keys to the names in which the server would write them.
+        wording: Has the words.
+        dice: Decide it.
+    """
+    keys = dict.fromkeys((*_own_value(noun), *usual_fields(noun), *_told(tool)))
+    making = Making({}, wording)
+    return {
+        named.get(key, key): making.value({}, Spot(dice=dice.at(key), key=key, noun=noun, depth=1))
+        for key in keys
+    }
+
+
+def _own_value(noun: str) -> Iterator[str]:
+    """``stock_price`` is a price."""
+    last = noun.rpartition("_")[2]
+    meaning, name = meaning_of(last)
+    if meaning is Meaning.NUMBER or name in _TELLING_TEXTS:
+        yield last
+
+
+def _told(tool: ToolSpec) -> list[str]:
+    words = words_of(tool.description[:_READ])
+    pairs = [f"{first}_{second}" for first, second in pairwise(words)]
+    return [word for word in dict.fromkeys((*pairs, *words)) if word in _TELLING][:_MAX_TOLD]
+
+
+def is_fact(tool: ToolSpec, reading: ToolReading) -> bool:
+    """Say whether a tool whose name has no verb tells of a thing, such as ``uv_forecast``."""
+    noun = reading.noun or ""
+    is_doing = reading.word or not _KINDS.keys().isdisjoint(words_of(tool.name))
+    return not is_doing and (is_usual(noun) or any(_own_value(noun)))
+
+
+def outcome(
+    tool: ToolSpec,
+    reading: ToolReading,
+    arguments: Mapping[str, JsonValue],
+    wording: Wording,
+    dice: Dice,
+) -> JsonObject:
+    """What a tool says that did something.
+
+    Raises:
+        RefusedError: It was to divide by zero.
+    """
+    verb = reading.word or next(iter(words_of(tool.name)), "")
+    kind = next((_KINDS[w] for w in (verb, *words_of(tool.name)) if w in _KINDS), "done")
+    record = echo(reading, arguments)
+    making = Making({}, wording)
+    for name, key in _EXTRAS[kind]:
+        spot = Spot(dice=dice.at(name), key=key, noun=reading.noun or "", depth=1)
+        said = making.value({}, spot) if key else reading.state or _STATUS[kind]
+        record.setdefault(name, said)
+    if kind == "done":
+        record.setdefault("message", wording.done(" ".join(words_of(tool.name))))
+    if kind == "number":
+        record["result"] = _sum(verb, arguments, record["result"])
+    for key in _told(tool) if kind not in ("sent", "done") else ():
+        record.setdefault(key, making.value({}, Spot(dice=dice.at(key), key=key, depth=1)))
+    return record
+
+
+def _sum(verb: str, arguments: Mapping[str, JsonValue], otherwise: JsonValue) -> JsonValue:
+    """Two numbers added, subtracted, multiplied or divided, where that is what a tool is asked for."""
+    numbers = [
+        v for v in arguments.values() if isinstance(v, int | float) and not isinstance(v, bool)
+    ]
+    if verb not in _SUMS or len(numbers) != 2 or len(arguments) != 2:
+        return otherwise
+    try:
+        return _SUMS[verb](*numbers)
+    except ZeroDivisionError:
+        raise RefusedError("Division by zero") from None
+    except OverflowError:
+        return otherwise

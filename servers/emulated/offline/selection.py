@@ -1,0 +1,246 @@
+"""Which entities of a noun a call is about, in which order, and which page of them."""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeVar, cast
+
+from astra_mcp.types import JsonObject, JsonValue
+from servers.emulated.nouns import key_of
+from servers.emulated.offline.fields import range_of
+from servers.emulated.offline.vocabulary import meaning_of
+from servers.emulated.parameters import Role
+from servers.emulated.verbs import ToolReading, Verb
+
+__all__ = [
+    "Filter",
+    "Page",
+    "RefusedError",
+    "filters_of",
+    "page_of",
+    "query_of",
+    "sort_of",
+    "words_match",
+]
+
+T = TypeVar("T")
+
+_DEFAULT_LIMIT: Final = 20
+_MAX_LIMIT: Final = 200
+_OPERATORS: Final = re.compile(
+    r"\b[\w.]+\s*(?::|=|!=|<|>|~)\s*(?:\"[^\"]*\"|\S+)|\b(?:AND|OR|NOT|ORDER BY|ASC|DESC)\b|[*\"'(){}\[\]|]"
+)
+"""What query languages add to the words that are searched for."""
+_MAX_QUERY: Final = 80
+_CURSOR: Final = "offset:"
+_WORDY: Final = frozenset(("name", "title", "sentence", "paragraph", "query", "tag"))
+"""Arguments of these meanings hold words to search for, where a search has no better one."""
+
+
+class RefusedError(Exception):
+    """A real API would refuse the call; the message is what it would say."""
+
+
+class Filter(NamedTuple):
+    """What an argument asks of entities."""
+
+    key: str
+    """Of the field, in normal form."""
+    value: JsonValue
+    sign: int
+    """0 for the same, 1 for at least, -1 for at most."""
+
+    def passes(self, members: Sequence[JsonValue]) -> bool:
+        """Say whether an entity has what is asked for; one without the member passes.
+
+        Args:
+            members: The member of the key, if the entity has it.
+        """
+        if not members:
+            return True
+        if self.sign:
+            return _is_ordered(members[0], self.value, self.sign)
+        wanted, have = _as_list(self.value), _as_list(members[0])
+        return not wanted or not {_folded(w) for w in wanted}.isdisjoint(map(_folded, have))
+
+
+def _as_list(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else [value]
+
+
+def _folded(value: JsonValue) -> str:
+    return str(value).strip().casefold()
+
+
+def _is_ordered(found: JsonValue, bound: JsonValue, sign: int) -> bool:
+    try:
+        difference = float(str(found)) - float(str(bound))
+    except ValueError:
+        left, right = str(found), str(bound)
+        difference = (left > right) - (left < right)
+    return difference * sign >= 0
+
+
+def filters_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Iterator[Filter]:
+    """What the arguments of a list ask of its entities."""
+    for parameter in reading.parameters:
+        value = arguments.get(parameter.name)
+        if parameter.role is not Role.FIELD or value is None or isinstance(value, dict):
+            continue
+        if parameter.name == reading.id_parameter or value in ("", "all"):
+            continue
+        bound = range_of(parameter.key)
+        if bound is None:
+            yield Filter(parameter.key, value, 0)
+        elif bound[0]:
+            yield Filter(bound[0], value, bound[1])
+
+
+def query_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> tuple[str | None, str]:
+    """The argument that holds what is searched for, and its plain words; empty where it has none."""
+    name = _query_argument(reading, arguments)
+    if name is None:
+        return None, ""
+    value = arguments[name]
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    plain = " ".join(_OPERATORS.sub(" ", text).split())
+    return name, plain[:_MAX_QUERY].strip()
+
+
+def _query_argument(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> str | None:
+    parameter = reading.parameter(Role.QUERY)
+    if parameter is not None and isinstance(arguments.get(parameter.name), str | list):
+        return parameter.name
+    texts = (
+        p.name
+        for p in reading.parameters
+        if p.role is Role.FIELD and p.is_required and "string" in p.types and _is_words(p.key)
+    )
+    return (
+        next((name for name in texts if name in arguments), None)
+        if reading.verb is Verb.SEARCH
+        else None
+    )
+
+
+def _is_words(key: str) -> bool:
+    return meaning_of(key)[1] in _WORDY or key.endswith(("query", "keyword"))
+
+
+def words_match(query: str, shown: Mapping[str, JsonValue]) -> bool:
+    """Say whether an entity holds all words of a query, wherever and in whatever case."""
+    text = "\n".join(_texts(shown.values())).casefold()
+    return all(word in text for word in query.casefold().split())
+
+
+def _texts(values: Sequence[JsonValue] | object) -> Iterator[str]:
+    for value in cast("Sequence[JsonValue]", values):
+        match value:
+            case dict():
+                yield from _texts(value.values())
+            case list():
+                yield from _texts(value)
+            case None | bool():
+                pass
+            case _:
+                yield str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Which part of a list to show."""
+
+    offset: int
+    limit: int
+    number: int | None
+    """Its number, where the call asked for pages."""
+    has_cursor: bool
+    """The tool goes on by cursors."""
+
+    def part(self, rows: list[T]) -> list[T]:
+        """What is on the page."""
+        return rows[self.offset : self.offset + self.limit]
+
+    def describe(self, total: int) -> JsonObject:
+        """What an answer says of its place in the whole list."""
+        told: JsonObject = {"total": total}
+        if self.number is not None:
+            told["page"] = self.number
+        if self.has_cursor:
+            after = self.offset + self.limit
+            told["next_cursor"] = _written_cursor(after) if after < total else None
+        return told
+
+
+def page_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Page:
+    """Read which page is asked for.
+
+    Raises:
+        RefusedError: An argument is no number, or no cursor that was given out.
+    """
+    limit = _number(reading, arguments, Role.LIMIT, _DEFAULT_LIMIT)
+    limit = min(max(limit, 1), _MAX_LIMIT)
+    number = _number(reading, arguments, Role.PAGE, 0)
+    offset = _number(reading, arguments, Role.OFFSET, 0)
+    cursor = reading.parameter(Role.CURSOR)
+    sent = arguments.get(cursor.name) if cursor is not None else None
+    if cursor is not None and sent:
+        offset = _read_cursor(cursor.name, str(sent))
+    elif number > 0:
+        offset = (number - 1) * limit
+    return Page(
+        offset=max(offset, 0),
+        limit=limit,
+        number=number if reading.parameter(Role.PAGE) and number > 0 else None,
+        has_cursor=cursor is not None,
+    )
+
+
+def _number(
+    reading: ToolReading, arguments: Mapping[str, JsonValue], role: Role, default: int
+) -> int:
+    parameter = reading.parameter(role)
+    if parameter is None:
+        return default
+    value = arguments.get(parameter.name, parameter.schema.get("default"))
+    if value is None or value == "":
+        return default
+    try:
+        return int(float(str(value)))
+    except (ValueError, OverflowError):
+        raise RefusedError(
+            f"Invalid value for {parameter.name}: {value!r} is not a number"
+        ) from None
+
+
+def _written_cursor(offset: int) -> str:
+    return urlsafe_b64encode(f"{_CURSOR}{offset}".encode()).decode().rstrip("=")
+
+
+def _read_cursor(name: str, cursor: str) -> int:
+    try:
+        text = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        return int(text.removeprefix(_CURSOR))
+    except ValueError:
+        raise RefusedError(f"Invalid {name}: {cursor!r}") from None
+
+
+class Sort(NamedTuple):
+    """In which order a list is asked for."""
+
+    key: str
+    """Of the field, in normal form."""
+    is_down: bool
+
+
+def sort_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Sort | None:
+    """Read ``sort=price``, ``-price``, ``price:desc`` or ``price`` beside ``order=desc``."""
+    sort, direction = reading.parameter(Role.SORT), reading.parameter(Role.DIRECTION)
+    wanted = arguments.get(sort.name) if sort is not None else None
+    if not isinstance(wanted, str) or not wanted:
+        return None
+    field, *way = re.split(r"[:,\s]+", wanted.lstrip("-+"))
+    asked = str(arguments.get(direction.name) or "") if direction is not None else ""
+    is_down = wanted.startswith("-") or (asked or "".join(way[:1])).lower().startswith("desc")
+    return Sort(key_of(field), is_down)

@@ -1,0 +1,292 @@
+"""What exists in one session: the entities that it began with, that were looked for, made and changed.
+
+Only what differs from the documents is kept: the rest of an entity is drawn anew from its dice whenever it
+is shown, and is the same each time.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from astra_mcp.types import JsonObject, JsonValue, canonical_json
+from servers.emulated.offline.alternatives import as_schema
+from servers.emulated.offline.clock import DAY, VirtualClock, written
+from servers.emulated.offline.dice import Dice
+from servers.emulated.offline.fields import Field
+from servers.emulated.offline.learning import CREATED, UPDATED, Learned, Noun
+from servers.emulated.offline.making import Making, Spot
+from servers.emulated.offline.scalars import UnmetError, takes
+from servers.emulated.offline.wording import Wording
+
+__all__ = ["MAX_ENTITIES", "Collection", "Entity", "Store"]
+
+MAX_ENTITIES: Final = 2000
+"""So many entities one session keeps; then nothing more is made up, and nothing more can be made."""
+_FIRST: Final = (3, 8)
+_DRAWS: Final = 8
+
+
+@dataclass(slots=True, eq=False)
+class Entity:
+    """One thing that a server knows of."""
+
+    identity: JsonValue
+    dice: Dice
+    """Decide all that is not given."""
+    born: int
+    """Seconds since 1970."""
+    given: JsonObject
+    """Members that a call, or a place where it was found, set."""
+    changed: int | None = None
+    """Seconds since 1970 of the last change."""
+    is_made: bool = False
+    """A call made it: it has no references but those that are given."""
+    is_known: bool = True
+    """It is kept, not only looked at."""
+
+
+@dataclass(slots=True)
+class Collection:
+    """The entities of one noun, oldest first."""
+
+    noun: Noun
+    entities: dict[str, Entity] = field(default_factory=dict[str, Entity])
+    """By their identity as text."""
+    gone: dict[str, Entity] = field(default_factory=dict[str, Entity])
+    """Those that a call took away."""
+    first: tuple[JsonValue, ...] = ()
+    """The identities of those that were there from the beginning."""
+    places: set[bytes] = field(default_factory=set[bytes])
+    """Scopes and queries for which entities were made up already."""
+
+    def newest_first(self) -> list[Entity]:
+        """In the order in which lists show them."""
+        newest = [*self.entities.values()][::-1]
+        newest.sort(key=lambda entity: entity.born, reverse=True)
+        return newest
+
+
+class Store:
+    """The world of one session; all tools of the server share it."""
+
+    def __init__(self, learned: Learned, dice: Dice) -> None:
+        """Begin with nothing made up yet."""
+        self._learned = learned
+        self._dice = dice
+        self.clock = VirtualClock(dice)
+        self.wording = Wording(learned.document.language, self.clock.start)
+        self._plain = Making({}, self.wording)
+        self._plain = Making({}, self.wording)
+        self.calls = 0
+        self._collections: dict[str, Collection] = {}
+        self._number = 0
+        self._undo: list[Callable[[], object]] = []
+
+    @property
+    def now(self) -> int:
+        """Seconds since 1970, by the calls so far."""
+        return self.clock.after(self.calls)
+
+    @property
+    def is_full(self) -> bool:
+        """No room is left for another entity."""
+        return self._number >= MAX_ENTITIES
+
+    def begin(self) -> None:
+        """Remember the state as it is now."""
+        self._undo.clear()
+
+    def rollback(self) -> None:
+        """Go back to the remembered state."""
+        while self._undo:
+            self._undo.pop()()
+
+    def collection(self, noun: str) -> Collection:
+        """The entities of a noun; some exist from the first look on where the server gives them out."""
+        found = self._collections.get(noun)
+        if found is None:
+            found = self._collections[noun] = Collection(self._learned.noun(noun))
+            self._undo.append(lambda: self._collections.pop(noun))
+            if found.noun.is_given_out:
+                place = self._dice.at("first", noun)
+                number = place.at("number").between(*_FIRST)
+                self._add_some(found, place, number, lambda _: {})
+                found.first = tuple(entity.identity for entity in found.entities.values())
+        return found
+
+    def populate(
+        self,
+        collection: Collection,
+        place: JsonObject,
+        number: tuple[int, int],
+        given: Callable[[Dice], JsonObject],
+    ) -> None:
+        """Make up entities for a place, once.
+
+        Args:
+            collection: Gets them.
+            place: A scope or a query, as what it is made of.
+            number: The fewest and the most.
+            given: Says which members an entity has, by its dice.
+        """
+        key = canonical_json(place)
+        if key in collection.places or self.is_full:
+            return
+        collection.places.add(key)
+        self._undo.append(lambda: collection.places.discard(key))
+        dice = self._dice.at("place", collection.noun.name, key.decode())
+        self._add_some(collection, dice, dice.at("number").between(*number), given)
+
+    def _add_some(
+        self, collection: Collection, dice: Dice, number: int, given: Callable[[Dice], JsonObject]
+    ) -> None:
+        for at in range(number):
+            place = dice.at(at)
+            born = self.clock.start - place.at("age").between(0, 60 * DAY)
+            self.add(collection, place, given(place), born=born)
+
+    def add(
+        self,
+        collection: Collection,
+        dice: Dice,
+        given: JsonObject,
+        *,
+        born: int | None = None,
+        identity: JsonValue = None,
+    ) -> Entity:
+        """Let an entity exist.
+
+        Args:
+            collection: Where.
+            dice: Decide what is not given.
+            given: Members that are known.
+            born: Seconds since 1970; None where a call makes it now.
+            identity: As it is named; drawn where it is None.
+        """
+        entity = Entity(
+            identity=self._identity(collection, dice) if identity is None else identity,
+            dice=dice,
+            born=self.now if born is None else born,
+            given=given,
+            is_made=born is None,
+        )
+        self.keep(collection, entity)
+        return entity
+
+    def glimpse(
+        self, collection: Collection, given: JsonObject, identity: JsonValue = None
+    ) -> Entity:
+        """An entity that exists because somebody asks for it; kept only when a call changes it.
+
+        Args:
+            collection: Of its noun.
+            given: Members that are known.
+            identity: As it is named; drawn where it is None.
+        """
+        known = canonical_json([identity, given]).decode()
+        dice = self._dice.at("named", collection.noun.name, known)
+        return Entity(
+            identity=self._identity(collection, dice) if identity is None else identity,
+            dice=dice,
+            born=self.clock.start - dice.at("age").between(0, 60 * DAY),
+            given=given,
+            is_known=False,
+        )
+
+    def keep(self, collection: Collection, entity: Entity) -> None:
+        """Let an entity exist that was only looked at, or was taken away."""
+        key = str(entity.identity)
+        entity.is_known = True
+        before = collection.gone.pop(key, None)
+        collection.entities[key] = entity
+        self._number += 1
+
+        def undo() -> None:
+            self._number -= 1
+            collection.entities.pop(key, None)
+            if before is not None:
+                collection.gone[key] = before
+
+        self._undo.append(undo)
+
+    def remove(self, collection: Collection, entity: Entity) -> None:
+        """Let an entity exist no more."""
+        key = str(entity.identity)
+        entities = dict(collection.entities)
+        collection.entities.pop(key, None)
+        collection.gone[key] = entity
+        self._number -= entity.is_known
+
+        def undo() -> None:
+            self._number += entity.is_known
+            collection.entities = entities
+            collection.gone.pop(key, None)
+
+        self._undo.append(undo)
+
+    def change(
+        self, collection: Collection, entity: Entity, changes: Mapping[str, JsonValue]
+    ) -> None:
+        """Set members of an entity."""
+        if not entity.is_known:
+            self.keep(collection, entity)
+        given, changed = entity.given, entity.changed
+        entity.given = {**given, **changes}
+        entity.changed = self.now
+
+        def undo() -> None:
+            entity.given, entity.changed = given, changed
+
+        self._undo.append(undo)
+
+    def _identity(self, collection: Collection, dice: Dice) -> JsonValue:
+        """Draw an identity that nothing has had before."""
+        value: JsonValue = None
+        for draw in range(_DRAWS):
+            value = self._drawn(
+                collection.noun, collection.noun.identity, dice.at("identity", draw)
+            )
+            if str(value) not in collection.entities and str(value) not in collection.gone:
+                return value
+        return f"{value}-{dice.digits(6)}"
+
+    def shown(self, collection: Collection, entity: Entity) -> JsonObject:
+        """All members of an entity."""
+        noun = collection.noun
+        shown: JsonObject = {noun.identity.name: entity.identity}
+        for each in noun.fields:
+            for value in self.member(collection, entity, each):
+                shown[each.name] = value
+        shown.update({k: v for k, v in entity.given.items() if k not in shown})
+        return shown
+
+    def member(self, collection: Collection, entity: Entity, each: Field) -> Iterator[JsonValue]:
+        """One member of an entity, if it has it."""
+        if each.name in entity.given:
+            yield entity.given[each.name]
+        elif each.key in CREATED:
+            yield from self._time(each, entity.born)
+        elif each.key in UPDATED:
+            yield from self._time(each, entity.changed or entity.born)
+        elif each.reference is None or not entity.is_made:
+            try:
+                yield self._drawn(collection.noun, each, entity.dice.at(each.name))
+            except UnmetError:
+                return
+
+    def _time(self, each: Field, moment: int) -> Iterator[JsonValue]:
+        """A time in the form that a field has: a text, a day or a number."""
+        schema = as_schema(each.schema)
+        for value in (written(moment), written(moment)[:10], moment):
+            if takes(schema, value):
+                yield value
+                return
+
+    def _drawn(self, noun: Noun, each: Field, dice: Dice) -> JsonValue:
+        """Draw a member; one that names another entity names one that there is."""
+        if each.reference is not None and each.reference != noun.name:
+            others = self.collection(each.reference).first
+            if others:
+                return dice.choose(others)
+        making = Making(each.root, self.wording) if each.root else self._plain
+        return making.value(each.schema, Spot(dice=dice, key=each.key, noun=noun.name, depth=1))
