@@ -150,14 +150,14 @@ class FailurePlan:
         """
         if chance >= self._law.rate:
             return None
-        kinds = [kind for kind in FailureKind if self._law.kinds[kind] > 0]
-        low = 0.0
-        for kind in kinds:
-            width = self._law.rate * self._law.kinds[kind]
-            if chance < low + width or kind is kinds[-1]:  # sums of floats may miss the rate
-                return self._failure(kind, (chance - low) / width)
+        place, low = chance / self._law.rate, 0.0
+        kinds = [(kind, width) for kind in FailureKind if (width := self._law.kinds[kind]) > 0]
+        for kind, width in kinds[:-1]:
+            if place < low + width:
+                return self._failure(kind, (place - low) / width)
             low += width
-        return None
+        kind, width = kinds[-1]  # to the end, which a sum of floats may miss
+        return self._failure(kind, (place - low) / width)
 
     def _failure(self, kind: FailureKind, place: float) -> InjectedFailure:
         text, place = _pick(TEXTS[kind], place)
