@@ -408,24 +408,31 @@ class RelayGateway:
             hears: Set once its stream for news is open (handshake era).
             options: Of the client.
         """
-
-        async def note(response: httpx2.Response) -> None:
-            if hears is not None and response.request.method == "GET" and response.is_success:
-                hears.set()
-
-        async with (
-            httpx2.AsyncClient(
-                timeout=30, trust_env=False, event_hooks={"response": [note]}
-            ) as http,
-            Client(
-                streamable_http_client(f"{self.url}{path}", http_client=http),
-                mode=mode,  # pyright: ignore[reportArgumentType] - a literal of the SDK
-                cache=None,
-                read_timeout_seconds=30,
-                **options,
-            ) as client,
-        ):
+        async with open_client(f"{self.url}{path}", mode, hears=hears, **options) as client:
             yield client
+
+
+@asynccontextmanager
+async def open_client(
+    url: str, mode: str, *, hears: anyio.Event | None = None, **options: Any
+) -> AsyncGenerator[Client]:
+    """Open the SDK's client at a URL; see :meth:`RelayGateway.client`."""
+
+    async def note(response: httpx2.Response) -> None:
+        if hears is not None and response.request.method == "GET" and response.is_success:
+            hears.set()
+
+    async with (
+        httpx2.AsyncClient(timeout=30, trust_env=False, event_hooks={"response": [note]}) as http,
+        Client(
+            streamable_http_client(url, http_client=http),
+            mode=mode,  # pyright: ignore[reportArgumentType] - a literal of the SDK
+            cache=None,
+            read_timeout_seconds=30,
+            **options,
+        ) as client,
+    ):
+        yield client
 
 
 @asynccontextmanager

@@ -6,13 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import mcp_types as types
 import pytest
 from mcp.shared.subscriptions import ToolsListChanged
 
+from registry.database import Database, open_database
+from registry.documents import ServerDocument
+from registry.importing import import_documents
+
 from fake_emulation import FakeDocuments, document, open_emulating_gateway
 from in_memory_tools import spec
-from relayed_servers import LEGACY, MODERN, Desk, RelayGateway
+from plain_documents import prepare, server
+from relayed_servers import LEGACY, MODERN, Desk, open_client
 
 WAIT_SECONDS = 20.0
 
@@ -46,18 +52,18 @@ class Ear:
 
 
 @asynccontextmanager
-async def hearing(gateway: RelayGateway, path: str, mode: str) -> AsyncGenerator[Ear]:
-    """Hear the news of a path as a client of an era."""
+async def hearing(url: str, mode: str) -> AsyncGenerator[Ear]:
+    """Hear the news of an endpoint as a client of an era."""
     ear = Ear()
     if mode == LEGACY:
         is_open = anyio.Event()
-        async with gateway.client(path, mode, hears=is_open, message_handler=ear.take):
+        async with open_client(url, mode, hears=is_open, message_handler=ear.take):
             with anyio.fail_after(WAIT_SECONDS):
                 await is_open.wait()
             yield ear
         return
     async with (
-        gateway.client(path, mode) as client,
+        open_client(url, mode) as client,
         anyio.create_task_group() as group,
         client.listen(tools_list_changed=True) as subscription,
     ):
@@ -79,10 +85,10 @@ async def test_news_of_an_emulated_server_reach_its_own_endpoint_and_no_other(
     documents = FakeDocuments(document("berry"), document("cherry"))
     async with (
         open_emulating_gateway(tmp_path, documents, Desk("apple")) as gateway,
-        hearing(gateway, "/servers/berry/mcp", mode) as at_berry,
-        hearing(gateway, "/servers/cherry/mcp", mode) as at_cherry,
-        hearing(gateway, "/servers/apple/mcp", mode) as at_apple,
-        hearing(gateway, "/mcp", mode) as at_all,
+        hearing(f"{gateway.url}/servers/berry/mcp", mode) as at_berry,
+        hearing(f"{gateway.url}/servers/cherry/mcp", mode) as at_cherry,
+        hearing(f"{gateway.url}/servers/apple/mcp", mode) as at_apple,
+        hearing(f"{gateway.url}/mcp", mode) as at_all,
     ):
         documents.publish(document("berry", spec("changed", {}, [])))
         await at_berry.wait_for(1)
@@ -106,8 +112,8 @@ async def test_a_real_server_that_takes_the_name_of_an_emulated_one_is_told_at_b
     documents = FakeDocuments(document("berry"))
     async with (
         open_emulating_gateway(tmp_path, documents) as gateway,
-        hearing(gateway, "/servers/berry/mcp", mode) as at_berry,
-        hearing(gateway, "/mcp", mode) as at_all,
+        hearing(f"{gateway.url}/servers/berry/mcp", mode) as at_berry,
+        hearing(f"{gateway.url}/mcp", mode) as at_all,
     ):
         gateway.deployed.mount("berry", Desk("berry").make)
         await at_berry.wait_for(1)
@@ -117,3 +123,36 @@ async def test_a_real_server_that_takes_the_name_of_an_emulated_one_is_told_at_b
             assert "say" in [t.name for t in (await client.list_tools()).tools]
         async with gateway.client("/mcp", mode) as client:
             assert "berry__say" in [t.name for t in (await client.list_tools()).tools]
+
+
+async def store(database: Database, *documents: ServerDocument) -> None:
+    await import_documents(database, documents, prepare=prepare)
+
+
+@ways
+async def test_what_another_process_imports_is_told_by_a_gateway_that_serves(
+    start_serve: Any, tmp_path: Path, mode: str
+) -> None:
+    async with open_database(f"sqlite:///{tmp_path / 'registry.db'}") as database:
+        await store(database, server("berry"), server("cherry"))
+        url = start_serve(tmp_path).url
+        async with (
+            hearing(f"{url}/servers/berry/mcp", mode) as at_berry,
+            hearing(f"{url}/servers/cherry/mcp", mode) as at_cherry,
+            hearing(f"{url}/mcp", mode) as at_all,
+        ):
+            await store(database, server("berry", "b_find", "b_make", "b_drop", "b_more"))
+            await at_berry.wait_for(1)
+            async with open_client(f"{url}/servers/berry/mcp", mode) as client:
+                assert len((await client.list_tools()).tools) == 4
+            await store(database, server("berry", "one"), server("damson"))  # too few are left
+            await at_berry.wait_for(2)
+            async with httpx.AsyncClient(trust_env=False) as http:
+                answers = [
+                    await http.post(f"{url}/servers/{name}/mcp", json={})
+                    for name in ("berry", "damson")
+                ]
+            assert [a.status_code == 404 for a in answers] == [True, False]
+            await store(database, server("cherry", "c_find", "c_make", "c_drop", "c_more"))
+            await at_cherry.wait_for(1)
+            assert (at_berry.count, at_cherry.count, at_all.count) == (2, 1, 0)
