@@ -72,8 +72,12 @@ def form_faults(tool: ToolSpec, value: JsonValue, *, is_error: bool) -> Sequence
         return [] if value else [Fault(Rule.FORM, message)]
     if tool.output_schema is None:
         return []
-    errors = islice(compile_validator(tool.output_schema).iter_errors(value), _MAX_NAMED)
-    return [Fault(Rule.FORM, _schema_fault(error)) for error in errors]
+    try:
+        errors = islice(compile_validator(tool.output_schema).iter_errors(value), _MAX_NAMED)
+        return [Fault(Rule.FORM, _schema_fault(error)) for error in errors]
+    except ValueError as error:  # the schema is unsound, or a pattern takes for ever
+        message = f"the result cannot be held against the output schema: {error}"
+        return [Fault(Rule.FORM, cut(message, _LONGEST))]
 
 
 def _schema_fault(error: ValidationError) -> str:

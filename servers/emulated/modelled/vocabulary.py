@@ -31,10 +31,11 @@ _OF_ONE: Final = frozenset({Verb.GET, Verb.UPDATE, Verb.DELETE})
 _OF_PLACES: Final = frozenset({Verb.GET, Verb.LIST, Verb.DELETE})
 _STORES: Final = frozenset({Verb.CREATE, Verb.UPDATE, Verb.DELETE})
 _BRINGS_BACK: Final = frozenset(
-    {"restore", "unarchive", "reopen", "recover", "undelete"}
-    | {"put", "upsert", "save", "store", "write", "set", "configure"}
+    {"restore", "unarchive", "reopen", "recover", "undelete", "put", "upsert"}
 )
 """Updates that make what is not there, or not any more."""
+_WRITES: Final = frozenset({"save", "store", "write", "set", "configure"})
+"""Updates that do so where the caller chooses the name, such as a path."""
 _MOVES: Final = frozenset({"move", "rename"})
 _TAKES_OFF: Final = frozenset({"remove", "clear", "discard"})
 """Deletes that may only part one thing from another."""
@@ -94,7 +95,7 @@ class Vocabulary:
             id_field=key_of(reading.id_parameter or ""),
             arguments=arguments,
             places=self.places_of(arguments, but=reading.id_parameter),
-            brings_back=reading.word in _BRINGS_BACK,
+            brings_back=_brings_back(reading),
             leaves_doubt=_leaves_doubt(reading, arguments),
         )
 
@@ -171,7 +172,12 @@ def id_text(value: JsonValue) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     text = str(value).strip()
-    return text if 0 < len(text) <= _MAX_ID else None
+    return text if 0 < len(text) <= _MAX_ID and "\n" not in text else None
+
+
+def _brings_back(reading: ToolReading) -> bool:
+    is_named = not is_id_field(key_of(reading.id_parameter or ""))
+    return reading.word in _BRINGS_BACK or (reading.word in _WRITES and is_named)
 
 
 def _leaves_doubt(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> bool:

@@ -22,6 +22,7 @@ ORDERS = (
     tool("update_order", "order_id", status={"type": "string"}),
     tool("delete_order", "order_id"),
     tool("restore_order", "order_id"),
+    tool("set_order", "order_id"),
     tool("get_customer", "customer_id"),
     tool("create_customer", "customer_id"),
     tool("get_next_delivery", "id"),
@@ -187,6 +188,10 @@ def test_what_is_restored_exists_again(shop: Session) -> None:
     assert not shop.hear("restore_order", {"id": "o2"}, order_id="o2")
     assert not shop.hear("list_orders", orders("o1", "o2"))
     assert not shop.hear("get_order", {"id": "o2"}, order_id="o2")
+
+
+def test_what_is_deleted_is_not_set(shop: Session) -> None:
+    assert shop.hear("set_order", {"ok": True}, order_id="o2") == {Rule.DELETED_IS_GONE}
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,18 @@ async def test_a_result_that_never_fits_fails(completions: CompletionsServer) ->
             await state.answer(COUNTS.tools[0], {})
 
 
+async def test_a_schema_that_nothing_can_be_held_against_is_no_success(
+    completions: CompletionsServer,
+) -> None:
+    document = document_of(tool("count_notes", output={"type": "countable"}))
+    completions.always = lambda _: answers(3)
+
+    async with emulator_model(completions) as model:
+        state = ModelEmulator(model).open_state(document, seed=1)
+        with pytest.raises(ModelError, match="cannot be held against the output schema: "):
+            await state.answer(document.tools[0], {})
+
+
 async def test_an_error_needs_to_fit_no_schema_and_is_a_text(
     completions: CompletionsServer,
 ) -> None:
