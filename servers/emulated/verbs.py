@@ -83,12 +83,13 @@ _STATES: Final = {
     "start": "running", "stop": "stopped", "lock": "locked", "unlock": "unlocked",
     "suspend": "suspended", "publish": "published", "unpublish": "draft", "resolve": "resolved",
 }  # fmt: skip
+_SHOWING: Final = (Verb.LIST, Verb.SEARCH, Verb.GET)
 _MAKERS: Final = _words(
     "send submit book schedule upload import generate clone copy duplicate fork invite log reply"
     " place start launch open record buy order reserve draft publish deploy"
 )
 """Make an entity where the server shows or deletes such ones too."""
-_AMBIGUOUS: Final = _words("post log show list set query search order file store record view")
+_AMBIGUOUS: Final = _words("post log list set query search order file store record view")
 """Also nouns: the last word is the verb where it can only be one."""
 _STRONG: Final = _words(
     "get list create update delete add remove fetch edit insert search find retrieve"
@@ -97,9 +98,12 @@ _SURROUNDINGS: Final = _words(
     "region workspace org organization tenant account team user session chain network"
 )
 """Where an entity is, rather than which one it is."""
+_REPLIES: Final = _words("comment message post reply")
+"""What is made of these may answer another one, which it names."""
 _CUTS: Final = _words("by in from for to of with on at via using into as and per within")
 _FILLERS: Final = _words(
     "the a an all my our your single new multiple batch bulk current existing available one every"
+    " latest recent"
 )
 _SUFFIXES: Final = _words("list details detail info information data all items results")
 _DONE: Final = {
@@ -165,11 +169,16 @@ class _Nouns:
 
 
 def _shared_prefix(names: Sequence[str]) -> str | None:
-    """The first word of most names, where it says whose tools they are and not what they do."""
-    firsts = Counter(words[0] for words in map(words_of, names) if len(words) > 1)
+    """The first word of most names, where it says whose tools they are.
+
+    It says what they are about where most of them have but a verb beside it, as in ``pages.get``.
+    """
+    split = [words_of(name) for name in names]
+    firsts = Counter(words[0] for words in split if len(words) > 1)
     word, number = max(firsts.items(), key=lambda item: item[1], default=("", 0))
-    is_verb = word in _VERBS or word in _STATES
-    return word if number >= 3 and number > 0.6 * len(names) and not is_verb else None
+    alone = sum(words[:1] == (word,) and len(words) == 2 and _is_verb(words[1]) for words in split)
+    is_shared = number >= 3 and number > 0.6 * len(names) and alone <= number / 2
+    return word if is_shared and word not in _VERBS and word not in _STATES else None
 
 
 def _draft(tool: ToolSpec, prefix: str | None, keys: frozenset[str]) -> ToolReading:
@@ -180,8 +189,9 @@ def _draft(tool: ToolSpec, prefix: str | None, keys: frozenset[str]) -> ToolRead
     at = _verb_at(words)
     word = "" if at is None else words[at]
     verb = _VERBS.get(word, Verb.OTHER)
-    if at is None:
-        verb, noun_words = _told_verb(words, tool.description), words
+    told = _told_verb(words, tool.description)
+    if at is None or (verb is Verb.OTHER and told in _SHOWING):
+        verb, noun_words = told, words
     else:
         noun_words = _noun_after(words[at + 1 :]) or words[:at]
     noun, is_many = _noun(noun_words)
@@ -202,9 +212,11 @@ def _verb_at(words: Sequence[str]) -> int | None:
     if not words:
         return None
     last = len(words) - 1
-    if _is_verb(words[0]) and not (words[0] in _AMBIGUOUS and words[last] in _STRONG and last > 0):
+    is_noun = words[0] in _AMBIGUOUS and words[last] in _STRONG and last > 0
+    if _is_verb(words[0]) and not (is_noun and (last == 1 or words[last] != "search")):
         return 0
-    if _is_verb(words[last]) and last > 0 and words[last] not in _AMBIGUOUS - _STRONG:
+    is_object = words[last] in _AMBIGUOUS - _STRONG and not is_plural(words[0])
+    if _is_verb(words[last]) and last > 0 and not is_object:
         return last
     middle = (at for at, word in enumerate(words[:last]) if word in _VERBS)
     return next(middle, None)
@@ -226,7 +238,8 @@ def _told_verb(words: Sequence[str], description: str) -> Verb:
 
 
 def _noun_after(words: Sequence[str]) -> tuple[str, ...]:
-    """The words of the object: up to a preposition."""
+    """The words of the object: up to a preposition, and without a second verb."""
+    words = words[2:] if words[:1] == ("or",) else words
     end = next((at for at, word in enumerate(words) if word in _CUTS), len(words))
     return tuple(words[:end])
 
@@ -249,9 +262,12 @@ def _settle(draft: ToolReading, nouns: _Nouns) -> ToolReading:
     if draft.verb is Verb.OTHER and draft.noun is None:
         return replace(draft, references=_references(draft, None, nouns))
     draft = replace(draft, noun=nouns.head(draft.noun))
+    part = _of_part(replace(draft, references=_references(draft, None, nouns)))
+    if part is not None:
+        return part
     draft = replace(draft, id_parameter=_own_id(draft, nouns))
     draft = replace(draft, references=_references(draft, draft.id_parameter, nouns))
-    return _of_part(replace(draft, verb=_settled_verb(draft, nouns)))
+    return replace(draft, verb=_settled_verb(draft, nouns))
 
 
 def _settled_verb(draft: ToolReading, nouns: _Nouns) -> Verb:
@@ -271,16 +287,16 @@ def _settled_verb(draft: ToolReading, nouns: _Nouns) -> Verb:
     return verb
 
 
-def _of_part(reading: ToolReading) -> ToolReading:
-    """``update_task_status(task_id)`` changes a task."""
-    if reading.verb is not Verb.UPDATE or reading.id_parameter is not None or not reading.noun:
-        return reading
-    for name, noun in reading.references.items():
-        if reading.noun.startswith(f"{noun}_"):
-            state = _DONE.get(reading.noun.removeprefix(f"{noun}_"))
-            left = {key: of for key, of in reading.references.items() if key != name}
-            return replace(reading, noun=noun, id_parameter=name, state=state, references=left)
-    return reading
+def _of_part(draft: ToolReading) -> ToolReading | None:
+    """``update_task_status(task_id)`` changes a task; None where it is not so."""
+    if draft.verb is not Verb.UPDATE or not draft.noun:
+        return None
+    for name, noun in draft.references.items():
+        if draft.noun.startswith(f"{noun}_"):
+            state = _DONE.get(draft.noun.removeprefix(f"{noun}_"))
+            left = {key: of for key, of in draft.references.items() if key != name}
+            return replace(draft, noun=noun, id_parameter=name, state=state, references=left)
+    return None
 
 
 def _takes_words(draft: ToolReading) -> bool:
@@ -306,6 +322,8 @@ def _own_id(draft: ToolReading, nouns: _Nouns) -> str | None:
         for p in candidates
         if (rank := _rank(p.key, draft.noun)) is not None
     ]
+    if draft.verb is Verb.CREATE and (draft.noun or "").rpartition("_")[2] in _REPLIES:
+        return None
     rank, best = min(ranked, key=lambda item: item[0], default=(None, None))
     if best is not None and rank in _OWN_RANKS[draft.verb]:
         return best.name
@@ -345,7 +363,7 @@ _OWN_RANKS: Final[Mapping[Verb, frozenset[int]]] = {
     Verb.GET: _BY_ANY_NAME,
     Verb.UPDATE: _BY_ANY_NAME,
     Verb.DELETE: _BY_ANY_NAME,
-    Verb.CREATE: frozenset((0, 1, _OPTIONAL)),
+    Verb.CREATE: frozenset((0, 1, _OPTIONAL, _OPTIONAL + 1)),
     Verb.OTHER: frozenset((0, 1)),
 }
 """Which arguments name the entity; a new one is rarely named by who makes it."""

@@ -1,0 +1,155 @@
+"""What tools are taken for, by their names, parameters and first words."""
+
+from typing import Any
+
+import pytest
+
+from servers.emulated.nouns import is_plural, plural, singular, words_of
+from servers.emulated.parameters import Role
+from servers.emulated.verbs import Verb, read_tool, read_tools
+
+from emulated_worlds import spec, text
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "verb", "noun", "own"),
+    [
+        ("list_notes", ("limit",), "list", "note", None),
+        ("getNote", ("noteId",), "get", "note", "noteId"),
+        ("notes.get", ("id",), "get", "note", "id"),
+        ("fetch-pull-request", ("number",), "get", "pull_request", "number"),
+        ("get_order_details", ("order_id",), "get", "order", "order_id"),
+        ("getPagesInSpace", ("spaceKey",), "list", "page", None),
+        ("get_users", ("query",), "search", "user", None),
+        ("find_files", ("pattern_query", "query"), "search", "file", None),
+        ("search_hotels", (), "list", "hotel", None),
+        ("contact_create", ("email",), "create", "contact", None),
+        ("new_ticket", ("title",), "create", "ticket", None),
+        ("post_list", (), "list", "post", None),
+        ("create_or_update_file", ("path",), "create", "file", None),
+        ("add_comment_to_issue", ("issue_id", "body"), "create", "comment", None),
+        ("modifyEvent", ("eventId", "title"), "update", "event", "eventId"),
+        ("mark_task_complete", ("task_number",), "update", "task_complete", None),
+        ("remove_tag", ("tag",), "delete", "tag", "tag"),
+        ("delete_silences", ("ids",), "delete", "silence", "ids"),
+        ("add", ("a", "b"), "create", None, None),
+        ("execute_query", ("sql",), "other", "execute_query", None),
+        ("convert", ("amount",), "other", "convert", None),
+    ],
+)
+def test_a_tool_is_read_by_its_name_and_parameters(
+    name: str, parameters: tuple[str, ...], verb: str, noun: str | None, own: str | None
+) -> None:
+    reading = read_tool(spec(name, "Does it.", **dict.fromkeys(parameters, text)))
+
+    assert (reading.verb.value, reading.noun, reading.id_parameter) == (verb, noun, own)
+
+
+def test_numbers_are_added_not_made() -> None:
+    number: dict[str, Any] = {"type": "number"}
+
+    assert read_tool(spec("add", "Add two numbers.", a=number, b=number)).verb is Verb.OTHER
+
+
+def test_a_name_without_a_verb_is_read_by_its_description() -> None:
+    assert read_tool(spec("open_issues", "Lists all open issues.")).verb is Verb.LIST
+    assert read_tool(spec("weather", "获取城市的天气", city=text)).verb is Verb.GET
+    assert read_tool(spec("查询订单", "按编号", order_id=text)).noun == "订单"
+    assert (
+        read_tool(spec("pages", "Deploy Server X @a/b Try in Playground Search pages")).noun
+        == "page"
+    )
+
+
+def test_a_word_that_all_names_begin_with_is_no_noun() -> None:
+    tools = [
+        spec(f"jira_{verb}_issue", "Does it.", key=text) for verb in ("get", "create", "delete")
+    ]
+    readings = read_tools(tools)
+
+    assert {reading.noun for reading in readings.values()} == {"issue"}
+
+
+def test_one_noun_that_most_names_consist_of_is_what_they_are_about() -> None:
+    tools = [spec(f"page.{verb}", "Does it.", id=text) for verb in ("get", "create", "delete")]
+
+    assert {reading.noun for reading in read_tools(tools).values()} == {"page"}
+
+
+def test_tools_of_a_server_agree_on_their_nouns_and_refer_to_them() -> None:
+    readings = read_tools(
+        [
+            spec("list_tasks"),
+            spec("add_command_task", command=text, project_id=text),
+            spec("update_task_status", task_id=text, status=text),
+            spec("cancel_task", task_id=text),
+            spec("send_task", task_id=text),
+            spec("list_projects"),
+        ]
+    )
+
+    assert readings["add_command_task"].noun == "task"
+    assert readings["add_command_task"].references == {"project_id": "project"}
+    changing = readings["update_task_status"]
+    assert (changing.verb, changing.noun, changing.id_parameter) == (Verb.UPDATE, "task", "task_id")
+    cancelling = readings["cancel_task"]
+    assert (cancelling.verb, cancelling.state) == (Verb.UPDATE, "cancelled")
+
+
+def test_what_makes_others_makes_them_where_no_tool_is_there_to_do_so() -> None:
+    sending, listing = spec("send_message", text=text), spec("list_messages")
+
+    assert read_tools([sending, listing])["send_message"].verb is Verb.CREATE
+    assert read_tool(sending).verb is Verb.OTHER
+    drafting = spec("create_message", text=text)
+    assert read_tools([sending, listing, drafting])["send_message"].verb is Verb.OTHER
+
+
+def test_parameters_are_told_apart_by_what_they_are_for() -> None:
+    tool = spec(
+        "search_pages",
+        "Search pages. Add Item",
+        optional=("search_pages", "Add"),
+        q=text,
+        maxResults={"type": "integer"},
+        startAt={"type": "integer"},
+        pageToken=text,
+        sortBy=text,
+        apiKey=text,
+        space={"type": "string", "description": "Where to look."},
+        search_pages=text,
+        Add=text,
+    )
+    roles = {p.name: p.role for p in read_tool(tool).parameters}
+
+    assert roles == {
+        "q": Role.QUERY,
+        "maxResults": Role.LIMIT,
+        "startAt": Role.OFFSET,
+        "pageToken": Role.CURSOR,
+        "sortBy": Role.SORT,
+        "apiKey": Role.OPTION,
+        "space": Role.FIELD,
+        "search_pages": Role.NOISE,
+        "Add": Role.NOISE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "many"),
+    [
+        ("order", "orders"), ("box", "boxes"), ("company", "companies"), ("person", "people"),
+        ("status", "statuses"), ("news", "news"), ("search", "searches"), ("day", "days"),
+        ("index", "indices"), ("pull_request", "pull_requests"), ("api", "apis"),
+        ("database", "databases"), ("address", "addresses"),
+    ],
+)  # fmt: skip
+def test_nouns_are_counted(one: str, many: str) -> None:
+    assert (singular(many), plural(one), plural(many)) == (one, many, many)
+    assert is_plural(many) == (one != many)
+
+
+def test_names_are_split_where_programmers_join_words() -> None:
+    assert words_of("getHTTPServerIDs-v2.list_all") == (
+        "get", "http", "server", "ids", "v2", "list", "all",
+    )  # fmt: skip
