@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from astra_mcp.cli import registry_views as views
+from astra_mcp.cli.choices import not_one_of
 from astra_mcp.cli.config import EmbedderKind, Settings, load_settings
 from astra_mcp.cli.console import ExitCode, out, print_json, run_async, say
 from astra_mcp.cli.registry_access import Spending, open_embedder, open_registry
@@ -141,8 +142,8 @@ def list_(
     """List servers by name; by default those that are kept."""
     reasons = [reason.value for reason in ServerReason]
     if status not in (*_STATUSES, *reasons):
-        known = ", ".join((*_STATUSES, *reasons))
-        raise typer.BadParameter(f"choose one of {known}", param_hint="--status")
+        refusal = not_one_of(status, (*_STATUSES, *reasons))
+        raise typer.BadParameter(refusal, param_hint="'--status'")
     where = ServerFilter(
         status=_STATUSES.get(status, "rejected"),
         reason=status if status in reasons else None,
