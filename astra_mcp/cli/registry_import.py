@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from astra_mcp.cli.config import Settings, load_settings
-from astra_mcp.cli.console import out, say
+from astra_mcp.cli.console import bars, out, say
 from astra_mcp.cli.live_servers import list_live_tools
 from astra_mcp.cli.registry_access import open_registry
 from astra_mcp.cli.registry_views import print_usage
@@ -248,7 +248,7 @@ async def _import(
     database: Database, name: str, stream: DocumentStream, judge: Judge | None
 ) -> ImportReport:
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=say, transient=True) as progress:
+    with bars(*columns, TimeElapsedColumn(), transient=True) as progress:
         task = progress.add_task(name, total=None)
 
         def hear(made: ImportProgress) -> None:

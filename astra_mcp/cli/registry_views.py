@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from astra_mcp.cli.console import out, say
+from astra_mcp.cli.console import bars, out, say
 from astra_mcp.llm.usage import Usage
 from astra_mcp.types import JsonObject
 from registry.export import Export
@@ -41,9 +41,9 @@ _SHOWN_TEXT = 100
 def progress(what: str) -> Generator[Callable[[int, int | None], None]]:
     """Show a bar while the block runs; it is told how much is done, and of how much where that is known."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=say, transient=True) as bars:
-        task = bars.add_task(what, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
+    with bars(*columns, transient=True) as drawn:
+        task = drawn.add_task(what, total=None)
+        yield lambda done, total: drawn.update(task, completed=done, total=total)
 
 
 def server_summary(server: StoredServer) -> JsonObject:

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 import typer
 from pydantic import ValidationError
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from astra_mcp.cli.config import Settings, load_settings
-from astra_mcp.cli.console import ExitCode, report_errors, run_async, say
+from astra_mcp.cli.console import ExitCode, bars, report_errors, run_async, say
 from astra_mcp.cli.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.cli.listening import run_until_stopped
 from astra_mcp.cli.rollout_report import RolloutReport
@@ -154,7 +154,7 @@ async def _play(
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=say, disable=not say.is_terminal) as progress:
+    with bars(*columns) as progress:
         bar = progress.add_task(f"{options.agent} plays", total=len(rollouts))
         report = RolloutReport(writer.write, lambda: progress.advance(bar))
         play = partial(

@@ -128,6 +128,11 @@ def test_vectors_are_made_once() -> None:
     assert told("embed")["embedded"] == 0
 
 
+def test_where_nobody_looks_no_bar_leaves_a_trace() -> None:
+    assert run("embed").stderr == ""
+    assert run("label", "--by", "embedding").stderr == ""
+
+
 def test_an_embedder_without_a_model_says_which_setting_names_one() -> None:
     done = run("embed", "--embedder", "endpoint")
     assert done.exit_code == 2

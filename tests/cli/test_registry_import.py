@@ -62,6 +62,10 @@ def test_an_import_tells_what_was_kept_and_importing_again_changes_nothing(tmp_p
     assert told("stats") == before
 
 
+def test_where_nobody_looks_no_bar_leaves_a_trace(tmp_path: Path) -> None:
+    assert run("import", str(write_lines(tmp_path / "functions.jsonl"))).stderr == ""
+
+
 def test_a_corrupted_line_is_reported_with_its_number_and_the_rest_is_imported(
     tmp_path: Path,
 ) -> None:
