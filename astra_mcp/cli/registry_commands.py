@@ -23,6 +23,7 @@ from astra_mcp.cli.registry_import import (
     print_imported,
     without_judge,
 )
+from astra_mcp.cli.registry_misses import explain_nothing
 from astra_mcp.domains import Domain
 from astra_mcp.errors import ConfigError
 from registry.database import Database, Deadlines
@@ -155,7 +156,7 @@ def list_(
     total, servers = run_async(_list, where, after, limit)
     if as_json:
         print_json({"total": total, "servers": [views.server_summary(s) for s in servers]})
-    else:
+    elif servers:
         views.print_servers(servers, total)
 
 
@@ -163,17 +164,27 @@ async def _list(
     where: ServerFilter, after: str | None, limit: int
 ) -> tuple[int, tuple[StoredServer, ...]]:
     async with open_registry(load_settings()) as database:
-        return await database.read(
+        total, servers = await database.read(
             lambda session: (
                 count_servers(session, where),
                 list_servers(session, where, after=after, limit=limit),
             )
         )
+        if not total:
+            await _say_nothing(database, where)
+        return total, servers
+
+
+async def _say_nothing(database: Database, where: ServerFilter) -> None:
+    why = await explain_nothing(database, where)
+    say.print(why, style="yellow", markup=False, highlight=False)
 
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As `registry list` names it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="As `registry list` names it, or its source.")
+    ],
     *,
     as_json: Json = False,
 ) -> None:
@@ -205,6 +216,8 @@ def search(
     as_json: Json = False,
 ) -> None:
     """Search the tools of kept servers by their words, by their vectors, or by both."""
+    if not query.strip():
+        raise typer.BadParameter("say what is searched for", param_hint="QUERY")
     if by is SearchBy.WORDS and embedder is not None:
         raise typer.BadParameter("--by words needs no vectors", param_hint="--embedder")
     provenance = None if crawled else Provenance.LIVE
@@ -230,7 +243,11 @@ async def _search(
         ):
             await update_vectors(database, embedder, scope)  # costs nothing but a little time
         index = SearchIndex(database, embedder)
-        return embedder.model, await index.search(query, limit=limit, by=by, scope=scope)
+        answer = await index.search(query, limit=limit, by=by, scope=scope)
+        if not answer.hits:
+            where = ServerFilter(language=scope.language, provenance=scope.provenance)
+            await _say_nothing(database, where)
+        return embedder.model, answer
 
 
 @app.command("embed")

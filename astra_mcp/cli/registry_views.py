@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
@@ -93,8 +94,7 @@ def _tool_details(tool: StoredTool) -> dict[str, Any]:
 
 def print_servers(servers: Sequence[StoredServer], total: int) -> None:
     """Show a list of servers."""
-    columns = ("title", "source", "domain", "lang", "from", "tools", "status")
-    table = Table(Column("name", no_wrap=True), *columns)
+    table = _server_table()
     for server in servers:
         status = server.reason or server.status
         cells = (server.name, _cut(server.title, 40), server.source, server.domain or "-")
@@ -104,6 +104,13 @@ def print_servers(servers: Sequence[StoredServer], total: int) -> None:
     if 0 < len(servers) < total:
         hint = f"{len(servers)} of {total}; `--after {servers[-1].name}` goes on"
         out.print(hint, highlight=False, markup=False)
+
+
+def _server_table() -> Table:
+    """Lay a list out so that it fits 80 characters: long words are folded, the short ones are not."""
+    folded = (Column(name, overflow="fold") for name in ("name", "title", "source", "domain"))
+    whole = (Column(name, no_wrap=True) for name in ("lang", "from", "tools", "status"))
+    return Table(*folded, *whole, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
 
 
 def print_server(server: StoredServer) -> None:
@@ -173,7 +180,8 @@ def print_hits(answer: SearchAnswer, by: SearchBy, model: str) -> None:
         servers = f"{first} and {len(others)} more" if others else first
         cells = (hit.tool.name, servers, _cut(hit.tool.description))
         table.add_row(f"{hit.score:.3f}", *map(escape, cells))
-    out.print(table)
+    if answer.hits:
+        out.print(table)
     how = by.value if by is SearchBy.WORDS else f"{by.value}, vectors of {model}"
     out.print(f"{answer.searched} tools searched by {how}", markup=False, highlight=False)
     if by is not SearchBy.WORDS and answer.embedded < answer.searched:
