@@ -12,7 +12,7 @@ import typer
 from astra_mcp.cli import registry_views as views
 from astra_mcp.cli.choices import not_one_of
 from astra_mcp.cli.config import EmbedderKind, Settings, load_settings
-from astra_mcp.cli.console import ExitCode, out, print_json, run_async, say
+from astra_mcp.cli.console import ExitCode, fail, out, print_json, run_async, say
 from astra_mcp.cli.registry_access import Spending, open_embedder, open_registry
 from astra_mcp.cli.registry_import import (
     LISTING,
@@ -112,7 +112,9 @@ def import_(  # noqa: PLR0913 - one for each option
         print_json(imported.as_json())
     else:
         print_imported(imported)
-    if imported.has_errors:
+    if imported.stopped is not None:
+        fail(f"{imported.stopped}; what was imported before is kept, and importing again goes on")
+    if imported.has_failed:
         raise typer.Exit(ExitCode.FAILED)
 
 

@@ -93,9 +93,14 @@ class Imported:
     """Of the judge; None where none was to be asked."""
 
     @property
-    def has_errors(self) -> bool:
-        """True where something could not be read."""
-        return any(report.errors for _, report in self.reports)
+    def stopped(self) -> str | None:
+        """Why it ended before everything was read; None where everything was."""
+        return self.reports[-1][1].stopped if self.reports else None
+
+    @property
+    def has_failed(self) -> bool:
+        """True where something was not or could not be read."""
+        return self.stopped is not None or any(report.errors for _, report in self.reports)
 
     def as_json(self) -> dict[str, Any]:
         """Render for programs; errors name their file where there are several."""
@@ -111,6 +116,7 @@ class Imported:
                 for name, report in self.reports
                 for e in report.errors
             ],
+            **({"stopped": self.stopped} if self.stopped is not None else {}),
             **(self.usage.as_json() if self.usage is not None else {}),
         }
 
@@ -123,7 +129,6 @@ async def import_source(source: Source, open_judge: OpenJudge = without_judge) -
         open_judge: Opens what is asked about descriptions that the rule leaves open.
 
     Raises:
-        BudgetSpentError: The judge may not be asked any more; what was stored before stays.
         ConfigError: What was named is not there, or in no format that is known.
         SourceError: A server or a list could not be reached.
         RegistryError: The database failed; what was stored before stays.
@@ -135,6 +140,8 @@ async def import_source(source: Source, open_judge: OpenJudge = without_judge) -
         async with open_registry(settings) as database, open_judge(settings, database) as judge:
             for name, stream in streams:
                 reports.append((name, await _import(database, name, stream, judge)))
+                if reports[-1][1].stopped is not None:
+                    break
     return Imported(reports=tuple(reports), usage=meter.usage if judge is not None else None)
 
 
