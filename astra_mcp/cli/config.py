@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any, Literal, Self, TypeVar
+from urllib.parse import urlsplit
 
 import platformdirs
 from pydantic import (
@@ -45,6 +46,7 @@ __all__ = [
     "RolloutSettings",
     "ServeSettings",
     "Settings",
+    "at_base_url",
     "home_folder",
     "load_serving",
     "load_settings",
@@ -166,6 +168,33 @@ def _with_openai_variables(config: EndpointConfigT) -> EndpointConfigT:
         fault = error.errors(include_url=False)[0]
         variable = f"OPENAI_{str(fault['loc'][0]).upper()}"
         raise ConfigError(f"{variable}: {fault['msg'].removeprefix('Value error, ')}") from None
+
+
+def at_base_url(config: EndpointConfigT, base_url: str) -> EndpointConfigT:
+    """Have a model answer at an address of the command line, with the key that is meant for it.
+
+    A key of the settings is for the address that they name: another host never sees it. So it is with
+    ``OPENAI_API_KEY`` where ``OPENAI_BASE_URL`` names another host.
+
+    Raises:
+        ConfigError: The address is none, or holds a secret; or the key cannot be sent.
+    """
+    shared, key = (os.environ.get(name) or None for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
+    is_meant = shared is None or _is_same_host(shared, base_url)
+    named = {"base_url": base_url, "api_key": key if is_meant else None}
+    try:
+        return type(config).model_validate({**config.model_dump(), **named})
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        what = "--base-url" if fault["loc"][0] == "base_url" else "OPENAI_API_KEY:"
+        raise ConfigError(f"{what} {fault['msg'].removeprefix('Value error, ')}") from None
+
+
+def _is_same_host(one: str, other: str) -> bool:
+    try:
+        return urlsplit(one)[:2] == urlsplit(other)[:2]
+    except ValueError:
+        return False
 
 
 class RolloutSettings(BaseModel):
