@@ -215,7 +215,7 @@ def _in_files(path: Path, form: str | None) -> Sequence[tuple[str, DocumentStrea
     for file in files:
         name = str(file.relative_to(path))
         try:
-            streams.append((name, (named or detect(file)).read(file)))
+            streams.append((name, (named or detect(file)).read_below(path, file)))
         except ConfigError:
             known = ", ".join(each.name for each in FORMATS)
             fault = DocumentFault(line=1, reason=f"in no format that is known ({known})")
