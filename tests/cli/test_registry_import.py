@@ -94,6 +94,18 @@ def test_a_folder_is_imported_file_by_file_and_errors_name_their_file(tmp_path: 
     assert "functions" in error["reason"]
 
 
+def test_files_of_one_name_in_a_folder_do_not_take_each_others_place(tmp_path: Path) -> None:
+    for part, service in (("train", "canal"), ("test", "bridge")):
+        (tmp_path / "docs" / part).mkdir(parents=True)
+        functions = [{**line, "name": f"{n}", "service": "s"} for n, line in enumerate(LINES)]
+        functions[0]["description"] = f"Tell the length of the {service} in whole metres"
+        (tmp_path / "docs" / part / "tools.json").write_text(json.dumps(functions))
+    first = told("import", str(tmp_path / "docs"))
+    assert (first["added"], first["servers"]["kept"]) == (2, 2)
+    again = told("import", str(tmp_path / "docs"))
+    assert (again["changed"], again["unchanged"]) == (0, 2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
