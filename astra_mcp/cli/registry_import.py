@@ -248,7 +248,10 @@ async def _import(
     database: Database, name: str, stream: DocumentStream, judge: Judge | None
 ) -> ImportReport:
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=say, transient=True) as progress:
+    bars = Progress(
+        *columns, TimeElapsedColumn(), console=say, transient=True, disable=not say.is_terminal
+    )
+    with bars as progress:
         task = progress.add_task(name, total=None)
 
         def hear(made: ImportProgress) -> None:

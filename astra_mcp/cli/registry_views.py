@@ -41,7 +41,7 @@ _SHOWN_TEXT = 100
 def progress(what: str) -> Generator[Callable[[int, int | None], None]]:
     """Show a bar while the block runs; it is told how much is done, and of how much where that is known."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=say, transient=True) as bars:
+    with Progress(*columns, console=say, transient=True, disable=not say.is_terminal) as bars:
         task = bars.add_task(what, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
 
