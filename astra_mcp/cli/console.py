@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn
 
-from astra_mcp.errors import AstraError, ConfigError
+from astra_mcp.errors import AstraError, BudgetSpentError, ConfigError
 
 __all__ = ["ExitCode", "bars", "fail", "out", "print_json", "report_errors", "run_async", "say"]
 
@@ -67,6 +67,8 @@ def report_errors() -> Generator[None]:
         yield
     except ConfigError as error:
         fail(str(error), ExitCode.USAGE)
+    except BudgetSpentError as error:
+        fail(f"{error}; what was finished is kept: run it again to go on")
     except AstraError as error:
         fail(str(error))
     except KeyboardInterrupt:

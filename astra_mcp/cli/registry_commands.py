@@ -97,9 +97,10 @@ def import_(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Import tool documents: of a file, of all files of a folder, of a registry or of a server.
 
-    A URL whose path holds /v0 is a registry's list of servers; any other one is a running MCP server.
-    What cannot be read is named with its line, and the rest is imported: the exit code is then 1, and 0
-    where everything could be read, however much of it was rejected. Importing again changes nothing.
+    A URL whose path holds /v0 is a registry's list of servers; any other one is
+    a running MCP server. What cannot be read is named with its line, and the
+    rest is imported: the exit code is then 1, and 0 where everything could be
+    read, however much of it was rejected. Importing again changes nothing.
     """
     headers = dict(_pair(each) for each in header_from or ())
     source = Source(place=place, command=command, form=form, name=name, headers_from=headers)
@@ -303,7 +304,8 @@ def label(
 ) -> None:
     """Give domains to the kept servers whose labels say none; what is found stays when it ends early.
 
-    The exit code is 1 where the model failed about a server; the next run asks again.
+    The exit code is 1 where the model failed about a server; the next run asks
+    again.
     """
     spending = Spending(max_calls=max_calls, max_cost=max_cost)
     labelled = run_async(_label, by, embedder, spending)
@@ -367,8 +369,8 @@ def export(
 ) -> None:
     """Freeze everything that the registry holds into files, with a manifest of their hashes.
 
-    Equal content gives equal files. A folder that holds the same content is left as it is; one that holds
-    anything else is never written over.
+    Equal content gives equal files. A folder that holds the same content is left
+    as it is; one that holds anything else is never written over.
     """
     done = run_async(_export, folder.absolute(), form)
     if as_json:

@@ -55,6 +55,16 @@ def _registry(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
         os.environ.update(before)
 
 
+def test_without_a_terminal_no_progress_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
+    file = tmp_path / "functions.json"
+    file.write_text(json.dumps(DOCUMENTS[-1:]))
+    assert run("import", str(file)).stderr == ""
+    assert run("embed").stderr == ""
+
+
 def test_kept_servers_are_listed_by_name_page_by_page() -> None:
     listed = told("list")
     assert listed["total"] == 2
