@@ -115,6 +115,11 @@ def import_(  # noqa: PLR0913 - one for each option
         print_imported(imported)
     if imported.stopped is not None:
         fail(f"{imported.stopped}; what was imported before is kept, and importing again goes on")
+    if imported.num_undecided:
+        fail(
+            f"the judge gave no verdict on {imported.num_undecided} tools: they are left out until an"
+            " import with --judge asks again; `astra-mcp registry show SERVER` says what went wrong"
+        )
     if imported.has_failed:
         raise typer.Exit(ExitCode.FAILED)
 

@@ -28,7 +28,7 @@ from astra_mcp.cli.registry_views import print_usage
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.usage import Usage, metered
 from registry.database import Database
-from registry.documents import DocumentFault, DocumentStream
+from registry.documents import DocumentFault, DocumentStream, ToolReason
 from registry.importers import FORMATS, detect, format_named
 from registry.importers.listing import fetch_listing
 from registry.importers.live import LiveTarget, fetch_live
@@ -101,6 +101,11 @@ class Imported:
     def has_failed(self) -> bool:
         """True where something was not or could not be read."""
         return self.stopped is not None or any(report.errors for _, report in self.reports)
+
+    @property
+    def num_undecided(self) -> int:
+        """Tools about which the judge failed."""
+        return sum(r.tools.rejected.get(ToolReason.UNDECIDED, 0) for _, r in self.reports)
 
     def as_json(self) -> dict[str, Any]:
         """Render for programs; errors name their file where there are several."""

@@ -80,6 +80,21 @@ async def test_a_judge_decides_what_the_rule_leaves_open(file: Path, tmp_path: P
     assert told["tokens"] > 0
 
 
+async def test_an_import_whose_judge_fails_keeps_the_rest_and_exits_with_1(
+    file: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    async with open_completions(refuse) as server:
+        code, told = await registry(home, server.base_url, "import", str(file), "--judge")
+    assert code == 1
+    assert told["tools"]["rejected"] == {"undecided": 1}
+    assert told["servers"]["kept"] == 2
+    async with open_completions(answer) as server:
+        code, told = await registry(home, server.base_url, "import", str(file), "--judge")
+    assert code == 0
+    assert told["tools"]["rejected"] == {"vague_description": 1}
+
+
 async def test_an_import_whose_budget_is_spent_tells_what_was_imported_before_it_ended(
     folder: Path, tmp_path: Path
 ) -> None:
