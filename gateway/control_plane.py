@@ -48,6 +48,7 @@ from gateway.protocol import (
     ServerInfo,
     WorkerInfo,
 )
+from gateway.subregistry import LISTING_PATH, answer_error
 from gateway.workers import ALONE, FIRST
 
 __all__ = ["MAX_BATCH", "ControlPlane", "ErrorBody", "build_control_plane"]
@@ -404,11 +405,12 @@ def _answer_errors(app: FastAPI) -> None:
 
     async def on_http(request: Request, error: Exception) -> JSONResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
-        message = "there is nothing at this address: see /openapi.json" if status == 404 else ""
+        if status == 404:
+            return _nothing_at(request.url.path)
         detail = error.detail if isinstance(error, HTTPException) else ""
         if status == 400:  # a body that is no text is as wrong as one that is no JSON
             return _error(422, "invalid_request", detail)
-        answer = _error(status, "http_error", message or detail)
+        answer = _error(status, "http_error", detail)
         if status == 405:
             matching = (r for r in app.routes if r.matches(request.scope)[0] is not Match.NONE)
             methods = {m for r in matching for m in getattr(r, "methods", None) or ()}
@@ -431,6 +433,12 @@ def _answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(Exception, on_bug)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
+
+
+def _nothing_at(path: str) -> JSONResponse:
+    if path.startswith(f"{LISTING_PATH}/"):  # such as a name with a line break, which fits no route
+        return answer_error(404, "Server not found")
+    return _error(404, "http_error", "there is nothing at this address: see /openapi.json")
 
 
 def _error(status: int, code: str, message: str) -> JSONResponse:
