@@ -405,16 +405,14 @@ def _answer_errors(app: FastAPI) -> None:
 
     async def on_http(request: Request, error: Exception) -> JSONResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
+        detail = error.detail if isinstance(error, HTTPException) else ""
         if status == 404:
             return _nothing_at(request.url.path)
-        detail = error.detail if isinstance(error, HTTPException) else ""
         if status == 400:  # a body that is no text is as wrong as one that is no JSON
             return _error(422, "invalid_request", detail)
         answer = _error(status, "http_error", detail)
         if status == 405:
-            matching = (r for r in app.routes if r.matches(request.scope)[0] is not Match.NONE)
-            methods = {m for r in matching for m in getattr(r, "methods", None) or ()}
-            answer.headers["Allow"] = ", ".join(sorted(methods))
+            answer.headers["Allow"] = _methods_at(app, request)
         return answer
 
     async def on_unread(_: Request, error: Exception) -> JSONResponse:
@@ -433,6 +431,11 @@ def _answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(Exception, on_bug)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
+
+
+def _methods_at(app: FastAPI, request: Request) -> str:
+    matching = (r for r in app.routes if r.matches(request.scope)[0] is not Match.NONE)
+    return ", ".join(sorted({m for r in matching for m in getattr(r, "methods", None) or ()}))
 
 
 def _nothing_at(path: str) -> JSONResponse:
