@@ -8,7 +8,7 @@ programs and a message that says what to do.
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, cast
 
 import anyio
 from fastapi import APIRouter, FastAPI, Query, Request, Response
@@ -50,6 +50,7 @@ from gateway.protocol import (
     Upstream,
     WorkerInfo,
 )
+from gateway.subregistry import LISTING_PATH, answer_error
 from gateway.workers import ALONE, FIRST
 
 __all__ = ["MAX_BATCH", "ControlPlane", "ErrorBody", "build_control_plane"]
@@ -408,17 +409,7 @@ def _answer_errors(app: FastAPI) -> None:
         return _error(422, "invalid_request", message)
 
     async def on_http(request: Request, error: Exception) -> JSONResponse:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        message = "there is nothing at this address: see /openapi.json" if status == 404 else ""
-        detail = error.detail if isinstance(error, HTTPException) else ""
-        if status == 400:  # a body that is no text is as wrong as one that is no JSON
-            return _error(422, "invalid_request", detail)
-        answer = _error(status, "http_error", message or detail)
-        if status == 405:
-            matching = (r for r in app.routes if r.matches(request.scope)[0] is not Match.NONE)
-            methods = {m for r in matching for m in getattr(r, "methods", None) or ()}
-            answer.headers["Allow"] = ", ".join(sorted(methods))
-        return answer
+        return _of_http(app, request, cast("HTTPException", error))
 
     async def on_unread(_: Request, error: Exception) -> JSONResponse:
         _log.warning("the list of servers cannot be read: %s", error)
@@ -436,6 +427,28 @@ def _answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(Exception, on_bug)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
+
+
+def _of_http(app: FastAPI, request: Request, error: HTTPException) -> JSONResponse:
+    if error.status_code == 404:
+        return _nothing_at(request.url.path)
+    if error.status_code == 400:  # a body that is no text is as wrong as one that is no JSON
+        return _error(422, "invalid_request", error.detail)
+    answer = _error(error.status_code, "http_error", error.detail)
+    if error.status_code == 405:
+        answer.headers["Allow"] = _methods_at(app, request)
+    return answer
+
+
+def _methods_at(app: FastAPI, request: Request) -> str:
+    matching = (r for r in app.routes if r.matches(request.scope)[0] is not Match.NONE)
+    return ", ".join(sorted({m for r in matching for m in getattr(r, "methods", None) or ()}))
+
+
+def _nothing_at(path: str) -> JSONResponse:
+    if path.startswith(f"{LISTING_PATH}/"):  # such as a name with a line break, which fits no route
+        return answer_error(404, "Server not found")
+    return _error(404, "http_error", "there is nothing at this address: see /openapi.json")
 
 
 def _error(status: int, code: str, message: str) -> JSONResponse:

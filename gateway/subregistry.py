@@ -24,8 +24,9 @@ from gateway.directory import ListedServer, ServerDirectory
 from gateway.protocol import Catalog
 from gateway.workers import FIRST, Seat
 
-__all__ = ["Subregistry"]
+__all__ = ["LISTING_PATH", "Subregistry", "answer_error"]
 
+LISTING_PATH = "/v0.1/servers"
 MAX_PAGE = 100
 DEFAULT_PAGE = 30
 """Both as in the official registry."""
@@ -161,7 +162,7 @@ class Subregistry:
 
     def routes(self) -> APIRouter:
         """Lay out the paths below ``/v0.1``; a server's name holds one slash, plain or as ``%2F``."""
-        v0 = APIRouter(prefix="/v0.1/servers")
+        v0 = APIRouter(prefix=LISTING_PATH)
         page: dict[str, Any] = {"methods": ["GET"], "response_model": RegistryPage}
         entry: dict[str, Any] = {"methods": ["GET"], "response_model": RegistryEntry}
         one = "/{namespace}/{name}/versions"
@@ -186,7 +187,7 @@ class Subregistry:
         """List servers, by name, in the format of the official registry."""
         after = _place_of(cursor) if cursor else None
         if cursor and after is None:
-            return _say(400, "the cursor is none that a page gave: begin again without one")
+            return answer_error(400, "the cursor is none that a page gave: begin again without one")
         wanted = _Wanted(
             search=search,
             updated_since=updated_since,
@@ -205,7 +206,7 @@ class Subregistry:
         """List the versions of a server, the latest first."""
         versions = self._everything().versions.get(f"{namespace}/{name}")
         if versions is None:
-            return _say(404, "Server not found")
+            return answer_error(404, "Server not found")
         return await self._page(request, versions, None)
 
     async def show_version(
@@ -217,7 +218,9 @@ class Subregistry:
         found = [f for f in versions if (f.is_latest if is_latest else f.listed.version == version)]
         entries = await self._entries(request, found)
         if not entries:
-            return _say(404, "Server not found" if not versions else "Server version not found")
+            return answer_error(
+                404, "Server not found" if not versions else "Server version not found"
+            )
         return self._answer(request, entries[0])
 
     def _everything(self) -> "_Everything":
@@ -341,5 +344,6 @@ def _recency(server: ListedServer) -> tuple[Any, ...]:
     return (True, numbers, parts, server.published_at, server.version)
 
 
-def _say(status: int, message: str) -> JSONResponse:
+def answer_error(status: int, message: str) -> JSONResponse:
+    """Answer an error in the form of the official registry."""
     return JSONResponse({"error": message}, status_code=status)

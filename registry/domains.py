@@ -12,7 +12,7 @@ from sqlmodel import col
 
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.domains import Domain
-from astra_mcp.errors import ModelError
+from astra_mcp.errors import BudgetSpentError, ModelError
 from registry.database import Database
 from registry.tables import ServerRow, ServerToolRow, ToolRow, table_of
 from registry.version import lock_catalog, next_version
@@ -74,7 +74,7 @@ async def label_servers(
     *,
     hear: Callable[[int], None] = lambda _: None,
 ) -> LabelReport:
-    """Label the kept servers whose labels say no domain; what is found is kept when it ends early.
+    """Label the kept servers whose labels say no domain; what is found is kept when the budget is spent.
 
     A model goes over those again that were labelled by likeness, since it knows better.
 
@@ -96,9 +96,11 @@ async def label_servers(
         found = [
             (server, answer)
             for server, answer in zip(batch, answers, strict=True)
-            if not isinstance(answer, ModelError)
+            if not isinstance(answer, ModelError | BudgetSpentError)
         ]
         await database.write(partial(_store, labeller.by, found))
+        if spent := [answer for answer in answers if isinstance(answer, BudgetSpentError)]:
+            raise spent[0]
         labelled.update(domain for _, domain in found if domain is not None)
         unlabelled += sum(domain is None for _, domain in found)
         failed.update(answer.fault for answer in answers if isinstance(answer, ModelError))
@@ -108,10 +110,13 @@ async def label_servers(
     return LabelReport(labelled=dict(labelled), unlabelled=unlabelled, failed=dict(failed))
 
 
-async def _ask(labeller: DomainLabeller, server: DescribedServer) -> Domain | ModelError | None:
+async def _ask(
+    labeller: DomainLabeller, server: DescribedServer
+) -> Domain | ModelError | BudgetSpentError | None:
+    """Ask about a server; a spent budget is an answer too, so that those before it are stored."""
     try:
         return await labeller.label(server)
-    except ModelError as error:
+    except (ModelError, BudgetSpentError) as error:
         return error
 
 

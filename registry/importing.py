@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from astra_mcp.concurrency import map_concurrently
+from astra_mcp.errors import BudgetSpentError
 from astra_mcp.types import JsonObject
 from registry.batches import batches
 from registry.database import Database
@@ -63,6 +64,8 @@ class ImportReport:
     unchanged: int
     errors: tuple[DocumentFault, ...]
     """What is no document, and was left out."""
+    stopped: str | None = None
+    """Why the rest of the stream was not read: what the judge may cost is spent. None where it was."""
 
     def as_json(self) -> JsonObject:
         """Render for programs."""
@@ -73,6 +76,7 @@ class ImportReport:
             "changed": self.changed,
             "unchanged": self.unchanged,
             "errors": [{"line": fault.line, "reason": fault.reason} for fault in self.errors],
+            **({"stopped": self.stopped} if self.stopped is not None else {}),
         }
 
 
@@ -94,7 +98,8 @@ async def import_documents(
         database: Where to.
         stream: Read lazily, in a thread.
         prepare: Judges a document by itself; called in a thread.
-        judge: Asked about what was prepared, some servers at once; what it raises ends the import.
+        judge: Asked about what was prepared, some servers at once. Where its budget is spent, the import ends
+            with what was stored before; anything else that it raises propagates.
         hear: Told after each batch.
         now: The time that rows are stamped with.
 
@@ -105,9 +110,14 @@ async def import_documents(
     limiter = CapacityLimiter(1)
     ids: list[int] = []
     counts: Counter[str] = Counter()
+    stopped: str | None = None
     while batch := await anyio.to_thread.run_sync(reading.next_batch, limiter=limiter):
         if judge is not None:
-            batch = await map_concurrently(judge, batch, limit=_JUDGED_AT_ONCE)
+            try:
+                batch = await map_concurrently(judge, batch, limit=_JUDGED_AT_ONCE)
+            except BudgetSpentError as error:
+                stopped = str(error)
+                break
         stored = await database.write(partial(store_servers, prepared=batch, now=now()))
         ids += stored.ids
         counts.update(added=stored.added, changed=stored.changed, unchanged=stored.unchanged)
@@ -121,6 +131,7 @@ async def import_documents(
         changed=counts["changed"],
         unchanged=counts["unchanged"],
         errors=tuple(reading.faults),
+        stopped=stopped,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
@@ -21,6 +22,7 @@ __all__ = [
     "StoredServer",
     "StoredTool",
     "count_servers",
+    "facet_values",
     "find_server",
     "list_servers",
     "load_published",
@@ -29,6 +31,8 @@ __all__ = [
 
 _BATCH_ROWS = 500
 """So many values stand in one statement; databases bound it."""
+_MAX_CANDIDATES = 10
+"""So many servers of one name are told apart; more would be no help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,18 +133,39 @@ def count_servers(session: Session, where: ServerFilter | None = None) -> int:
     return session.execute(counted).scalar_one()
 
 
+def facet_values(
+    session: Session, facet: Literal["source", "language"], where: ServerFilter | None = None
+) -> tuple[str, ...]:
+    """Find what the servers that a filter means have of it, sorted."""
+    values = select(getattr(ServerRow, facet)).where(*_conditions(where)).distinct()
+    return tuple(sorted(value for value in session.scalars(values) if value is not None))
+
+
 def find_server(session: Session, name: str) -> StoredServer:
-    """Load one server, kept or rejected.
+    """Load one server, kept or rejected, by its name, else by the key or the title of its source.
 
     Raises:
-        UnknownNameError: There is none; names the closest ones.
+        UnknownNameError: There is none, and the closest ones are named; or there are several.
     """
-    found = load_servers(session, [name])
+    found = load_servers(session, [name]) or load_servers(session, _named_by_source(session, name))
+    if len(found) > 1:
+        names = [server.name for server in found[:_MAX_CANDIDATES]]
+        msg = f"{len(found)} servers are called {name!r} by their sources: name one of {', '.join(names)}"
+        raise UnknownNameError(msg)
     if not found:
         known = session.scalars(select(col(ServerRow.name))).all()
         hint = "`astra-mcp registry list` names all"
         raise UnknownNameError.among("server", name, known, hint)
     return found[0]
+
+
+def _named_by_source(session: Session, name: str) -> tuple[str, ...]:
+    """Find the servers that a source knows by a name: by its keys, which tell more, or by its titles."""
+    for column in (col(ServerRow.key), col(ServerRow.title)):
+        found = session.scalars(select(col(ServerRow.name)).where(column == name)).all()
+        if found:
+            return tuple(sorted(found))
+    return ()
 
 
 def load_servers(session: Session, names: Iterable[str]) -> tuple[StoredServer, ...]:

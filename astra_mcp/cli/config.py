@@ -4,13 +4,14 @@
 or from the environment, never from a command line.
 """
 
-import difflib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any, Literal, Self, TypeVar
+from urllib.parse import urlsplit
 
 import platformdirs
 from pydantic import (
@@ -23,6 +24,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -30,6 +32,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from astra_mcp.cli.choices import closest
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import EmbeddingConfig, EndpointConfig, ModelConfig, Role
 from astra_mcp.sandbox import SandboxLimits
@@ -48,6 +51,7 @@ __all__ = [
     "RolloutSettings",
     "ServeSettings",
     "Settings",
+    "at_base_url",
     "home_folder",
     "load_serving",
     "load_settings",
@@ -178,6 +182,33 @@ def _with_openai_variables(config: EndpointConfigT) -> EndpointConfigT:
         fault = error.errors(include_url=False)[0]
         variable = f"OPENAI_{str(fault['loc'][0]).upper()}"
         raise ConfigError(f"{variable}: {fault['msg'].removeprefix('Value error, ')}") from None
+
+
+def at_base_url(config: EndpointConfigT, base_url: str) -> EndpointConfigT:
+    """Have a model answer at an address of the command line, with the key that is meant for it.
+
+    A key of the settings is for the address that they name: another host never sees it. So it is with
+    ``OPENAI_API_KEY`` where ``OPENAI_BASE_URL`` names another host.
+
+    Raises:
+        ConfigError: The address is none, or holds a secret; or the key cannot be sent.
+    """
+    shared, key = (os.environ.get(name) or None for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
+    is_meant = shared is None or _is_same_host(shared, base_url)
+    named = {"base_url": base_url, "api_key": key if is_meant else None}
+    try:
+        return type(config).model_validate({**config.model_dump(), **named})
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        what = "--base-url" if fault["loc"][0] == "base_url" else "OPENAI_API_KEY:"
+        raise ConfigError(f"{what} {fault['msg'].removeprefix('Value error, ')}") from None
+
+
+def _is_same_host(one: str, other: str) -> bool:
+    try:
+        return urlsplit(one)[:2] == urlsplit(other)[:2]
+    except ValueError:
+        return False
 
 
 class RolloutSettings(BaseModel):
@@ -315,8 +346,7 @@ def load_settings(**overrides: Any) -> Settings:
         return Settings(**overrides)
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(map(str, e['loc']))}: {_words(e['type'], e['msg'], e['loc'])}"
-            for e in error.errors(include_url=False)
+            f"{'.'.join(map(str, e['loc']))}: {_words(e)}" for e in error.errors(include_url=False)
         )
         msg = f"astra.toml or ASTRA_MCP_* is wrong: {faults}"
         raise ConfigError(msg) from None
@@ -328,18 +358,27 @@ def load_settings(**overrides: Any) -> Settings:
         raise ConfigError(msg) from None
 
 
-def _words(kind: str, message: str, place: tuple[int | str, ...]) -> str:
-    """Say what is wrong with a setting; for a key that does not exist, which one is close."""
-    if kind != "extra_forbidden":
-        return message.removeprefix("Value error, ")
+def _words(fault: ErrorDetails) -> str:
+    """Say what is wrong with a setting, and which key or value is close to a wrong one."""
+    message = fault["msg"].removeprefix("Value error, ")
+    match fault["type"]:
+        case "extra_forbidden":
+            return _words_of_unknown(tuple(map(str, fault["loc"])))
+        case "enum" | "literal_error":
+            known = re.findall(r"'([^']*)'", fault.get("ctx", {}).get("expected", ""))
+            close = closest(str(fault["input"]), known)
+            return f"{message}: did you mean {close}?" if close else message
+        case _:
+            return message
+
+
+def _words_of_unknown(place: tuple[str, ...]) -> str:
     model: Any = Settings
     for name in place[:-1]:
         model = model.model_fields[name].annotation
-    close = difflib.get_close_matches(str(place[-1]), list(model.model_fields), n=1)
-    if close:
-        return (
-            f"there is no such setting: did you mean {'.'.join([*map(str, place[:-1]), *close])}?"
-        )
+    close = closest(place[-1], model.model_fields)
+    if close is not None:
+        return f"there is no such setting: did you mean {'.'.join((*place[:-1], close))}?"
     return f"there is no such setting; there are {', '.join(model.model_fields)}"
 
 

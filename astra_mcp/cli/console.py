@@ -13,10 +13,11 @@ from typing import Any, NoReturn, TypeVar, cast
 import anyio
 import typer
 from rich.console import Console
+from rich.progress import Progress, ProgressColumn
 
-from astra_mcp.errors import AstraError, ConfigError
+from astra_mcp.errors import AstraError, BudgetSpentError, ConfigError
 
-__all__ = ["ExitCode", "fail", "out", "print_json", "report_errors", "run_async", "say"]
+__all__ = ["ExitCode", "bars", "fail", "out", "print_json", "report_errors", "run_async", "say"]
 
 Result = TypeVar("Result")
 
@@ -47,6 +48,18 @@ def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:
     raise typer.Exit(code)
 
 
+def bars(*columns: ProgressColumn, console: Console = say, transient: bool = False) -> Progress:
+    """Make bars for people who look: what is no terminal gets not even a blank line.
+
+    Args:
+        columns: Of each bar.
+        console: Where they are drawn.
+        transient: True to leave nothing of them behind.
+    """
+    hidden = not console.is_terminal
+    return Progress(*columns, console=console, transient=transient, disable=hidden)
+
+
 @contextmanager
 def report_errors() -> Generator[None]:
     """Turn the errors that this project raises on purpose into a message and an exit code."""
@@ -54,6 +67,8 @@ def report_errors() -> Generator[None]:
         yield
     except ConfigError as error:
         fail(str(error), ExitCode.USAGE)
+    except BudgetSpentError as error:
+        fail(f"{error}; what was finished is kept: run it again to go on")
     except AstraError as error:
         fail(str(error))
     except KeyboardInterrupt:

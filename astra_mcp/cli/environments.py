@@ -10,7 +10,7 @@ from rich.table import Column, Table
 
 from astra_mcp.cli.compose import find_bundles, load_published, open_bundle_sandbox
 from astra_mcp.cli.config import Settings, load_settings
-from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async, say
+from astra_mcp.cli.console import ExitCode, bars, out, print_json, report_errors, run_async
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.environments.acceptance import Verdict, verdict_of_faults, verify_bundle
 from astra_mcp.environments.bundle import Bundle
@@ -89,12 +89,11 @@ def _load(folder: Path) -> Bundle | Verdict:
 
 
 def _progress() -> Progress:
-    return Progress(
+    return bars(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        console=say,
         transient=True,
     )
 

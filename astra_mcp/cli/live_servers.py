@@ -12,7 +12,6 @@ from servers.deployed.config import Entry, ServerEntry
 
 __all__ = ["list_live_tools"]
 
-_NAME = "imported"
 _SECRET_LENGTH = 6
 """Shorter values are no secrets, and replacing them would garble messages."""
 
@@ -23,11 +22,11 @@ async def list_live_tools(target: LiveTarget) -> LiveServer:
     Raises:
         UpstreamError: It cannot be started or reached, or does not list its tools.
     """
-    entry = Entry(_NAME, _server_entry(target), _secrets(target.env, target.headers))
+    entry = Entry(target.shown, _server_entry(target), _secrets(target.env, target.headers))
     with tempfile.TemporaryDirectory() as home:
         async with open_deployed(None, home=Path(home)) as servers:
             servers.publish([entry], source=Path(home))
-            server = servers.find(_NAME)
+            server = servers.find(target.shown)
             assert server is not None  # noqa: S101 - it was published above
             await server.prepare()
         card = CardFile(Path(home) / "cards", entry.config_hash).read()

@@ -7,12 +7,14 @@ import typer
 
 from astra_mcp import __version__
 from astra_mcp.cli import connect, doctor, environments, episodes, registry, rollout, run, serve
+from astra_mcp.cli.suggesting import SuggestingGroup
 
 __all__ = ["app", "main"]
 
 _LAST_STANDARD_STREAM = 2
 
 app = typer.Typer(
+    cls=SuggestingGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Verified tool environments as real MCP servers behind one gateway.",

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from astra_mcp.cli.console import out, say
+from astra_mcp.cli.console import bars, out, say
 from astra_mcp.pipeline import Begun, Given, Interrupted, Progress, Settled, Tally, YieldTable
 
 __all__ = ["ShownPipeline", "print_yield", "show_pipeline"]
@@ -34,8 +34,8 @@ def show_pipeline(
         TextColumn("{task.fields[losses]}", markup=False),
         TimeElapsedColumn(),
     )
-    with Bars(*columns, console=console, disable=not console.is_terminal) as bars:
-        yield ShownPipeline(bars, stages, total)
+    with bars(*columns, console=console) as drawn:
+        yield ShownPipeline(drawn, stages, total)
 
 
 class ShownPipeline:

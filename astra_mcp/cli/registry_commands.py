@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from astra_mcp.cli import registry_views as views
+from astra_mcp.cli.choices import not_one_of
 from astra_mcp.cli.config import EmbedderKind, Settings, load_settings
-from astra_mcp.cli.console import ExitCode, out, print_json, run_async, say
+from astra_mcp.cli.console import ExitCode, fail, out, print_json, run_async, say
 from astra_mcp.cli.registry_access import Spending, open_embedder, open_registry
 from astra_mcp.cli.registry_import import (
     LISTING,
@@ -22,6 +23,7 @@ from astra_mcp.cli.registry_import import (
     print_imported,
     without_judge,
 )
+from astra_mcp.cli.registry_misses import explain_nothing
 from astra_mcp.domains import Domain
 from astra_mcp.errors import ConfigError
 from registry.database import Database, Deadlines
@@ -95,9 +97,10 @@ def import_(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Import tool documents: of a file, of all files of a folder, of a registry or of a server.
 
-    A URL whose path holds /v0 is a registry's list of servers; any other one is a running MCP server.
-    What cannot be read is named with its line, and the rest is imported: the exit code is then 1, and 0
-    where everything could be read, however much of it was rejected. Importing again changes nothing.
+    A URL whose path holds /v0 is a registry's list of servers; any other one is
+    a running MCP server. What cannot be read is named with its line, and the
+    rest is imported: the exit code is then 1, and 0 where everything could be
+    read, however much of it was rejected. Importing again changes nothing.
     """
     headers = dict(_pair(each) for each in header_from or ())
     source = Source(place=place, command=command, form=form, name=name, headers_from=headers)
@@ -110,7 +113,14 @@ def import_(  # noqa: PLR0913 - one for each option
         print_json(imported.as_json())
     else:
         print_imported(imported)
-    if imported.has_errors:
+    if imported.stopped is not None:
+        fail(f"{imported.stopped}; what was imported before is kept, and importing again goes on")
+    if imported.num_undecided:
+        fail(
+            f"the judge gave no verdict on {imported.num_undecided} tools: they are left out until an"
+            " import with --judge asks again; `astra-mcp registry show SERVER` says what went wrong"
+        )
+    if imported.has_failed:
         raise typer.Exit(ExitCode.FAILED)
 
 
@@ -141,8 +151,8 @@ def list_(
     """List servers by name; by default those that are kept."""
     reasons = [reason.value for reason in ServerReason]
     if status not in (*_STATUSES, *reasons):
-        known = ", ".join((*_STATUSES, *reasons))
-        raise typer.BadParameter(f"choose one of {known}", param_hint="--status")
+        refusal = not_one_of(status, (*_STATUSES, *reasons))
+        raise typer.BadParameter(refusal, param_hint="'--status'")
     where = ServerFilter(
         status=_STATUSES.get(status, "rejected"),
         reason=status if status in reasons else None,
@@ -154,7 +164,7 @@ def list_(
     total, servers = run_async(_list, where, after, limit)
     if as_json:
         print_json({"total": total, "servers": [views.server_summary(s) for s in servers]})
-    else:
+    elif servers:
         views.print_servers(servers, total)
 
 
@@ -162,17 +172,27 @@ async def _list(
     where: ServerFilter, after: str | None, limit: int
 ) -> tuple[int, tuple[StoredServer, ...]]:
     async with open_registry(load_settings()) as database:
-        return await database.read(
+        total, servers = await database.read(
             lambda session: (
                 count_servers(session, where),
                 list_servers(session, where, after=after, limit=limit),
             )
         )
+        if not total:
+            await _say_nothing(database, where)
+        return total, servers
+
+
+async def _say_nothing(database: Database, where: ServerFilter) -> None:
+    why = await explain_nothing(database, where)
+    say.print(why, style="yellow", markup=False, highlight=False)
 
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As `registry list` names it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="As `registry list` names it, or its source.")
+    ],
     *,
     as_json: Json = False,
 ) -> None:
@@ -204,6 +224,8 @@ def search(
     as_json: Json = False,
 ) -> None:
     """Search the tools of kept servers by their words, by their vectors, or by both."""
+    if not query.strip():
+        raise typer.BadParameter("say what is searched for", param_hint="QUERY")
     if by is SearchBy.WORDS and embedder is not None:
         raise typer.BadParameter("--by words needs no vectors", param_hint="--embedder")
     provenance = None if crawled else Provenance.LIVE
@@ -229,7 +251,11 @@ async def _search(
         ):
             await update_vectors(database, embedder, scope)  # costs nothing but a little time
         index = SearchIndex(database, embedder)
-        return embedder.model, await index.search(query, limit=limit, by=by, scope=scope)
+        answer = await index.search(query, limit=limit, by=by, scope=scope)
+        if not answer.hits:
+            where = ServerFilter(language=scope.language, provenance=scope.provenance)
+            await _say_nothing(database, where)
+        return embedder.model, answer
 
 
 @app.command("embed")
@@ -283,7 +309,8 @@ def label(
 ) -> None:
     """Give domains to the kept servers whose labels say none; what is found stays when it ends early.
 
-    The exit code is 1 where the model failed about a server; the next run asks again.
+    The exit code is 1 where the model failed about a server; the next run asks
+    again.
     """
     spending = Spending(max_calls=max_calls, max_cost=max_cost)
     labelled = run_async(_label, by, embedder, spending)
@@ -347,8 +374,8 @@ def export(
 ) -> None:
     """Freeze everything that the registry holds into files, with a manifest of their hashes.
 
-    Equal content gives equal files. A folder that holds the same content is left as it is; one that holds
-    anything else is never written over.
+    Equal content gives equal files. A folder that holds the same content is left
+    as it is; one that holds anything else is never written over.
     """
     done = run_async(_export, folder.absolute(), form)
     if as_json:

@@ -17,18 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from astra_mcp.cli.config import Settings, load_settings
-from astra_mcp.cli.console import out, say
+from astra_mcp.cli.console import bars, out, say
 from astra_mcp.cli.live_servers import list_live_tools
 from astra_mcp.cli.registry_access import open_registry
 from astra_mcp.cli.registry_views import print_usage
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.usage import Usage, metered
 from registry.database import Database
-from registry.documents import DocumentFault, DocumentStream
+from registry.documents import DocumentFault, DocumentStream, ToolReason
 from registry.importers import FORMATS, detect, format_named
 from registry.importers.listing import fetch_listing
 from registry.importers.live import LiveTarget, fetch_live
@@ -93,9 +93,19 @@ class Imported:
     """Of the judge; None where none was to be asked."""
 
     @property
-    def has_errors(self) -> bool:
-        """True where something could not be read."""
-        return any(report.errors for _, report in self.reports)
+    def stopped(self) -> str | None:
+        """Why it ended before everything was read; None where everything was."""
+        return self.reports[-1][1].stopped if self.reports else None
+
+    @property
+    def has_failed(self) -> bool:
+        """True where something was not or could not be read."""
+        return self.stopped is not None or any(report.errors for _, report in self.reports)
+
+    @property
+    def num_undecided(self) -> int:
+        """Tools about which the judge failed."""
+        return sum(r.tools.rejected.get(ToolReason.UNDECIDED, 0) for _, r in self.reports)
 
     def as_json(self) -> dict[str, Any]:
         """Render for programs; errors name their file where there are several."""
@@ -111,6 +121,7 @@ class Imported:
                 for name, report in self.reports
                 for e in report.errors
             ],
+            **({"stopped": self.stopped} if self.stopped is not None else {}),
             **(self.usage.as_json() if self.usage is not None else {}),
         }
 
@@ -123,7 +134,6 @@ async def import_source(source: Source, open_judge: OpenJudge = without_judge) -
         open_judge: Opens what is asked about descriptions that the rule leaves open.
 
     Raises:
-        BudgetSpentError: The judge may not be asked any more; what was stored before stays.
         ConfigError: What was named is not there, or in no format that is known.
         SourceError: A server or a list could not be reached.
         RegistryError: The database failed; what was stored before stays.
@@ -135,6 +145,8 @@ async def import_source(source: Source, open_judge: OpenJudge = without_judge) -
         async with open_registry(settings) as database, open_judge(settings, database) as judge:
             for name, stream in streams:
                 reports.append((name, await _import(database, name, stream, judge)))
+                if reports[-1][1].stopped is not None:
+                    break
     return Imported(reports=tuple(reports), usage=meter.usage if judge is not None else None)
 
 
@@ -208,7 +220,7 @@ def _in_files(path: Path, form: str | None) -> Sequence[tuple[str, DocumentStrea
     for file in files:
         name = str(file.relative_to(path))
         try:
-            streams.append((name, (named or detect(file)).read(file)))
+            streams.append((name, (named or detect(file)).read_below(path, file)))
         except ConfigError:
             known = ", ".join(each.name for each in FORMATS)
             fault = DocumentFault(line=1, reason=f"in no format that is known ({known})")
@@ -248,7 +260,7 @@ async def _import(
     database: Database, name: str, stream: DocumentStream, judge: Judge | None
 ) -> ImportReport:
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=say, transient=True) as progress:
+    with bars(*columns, TimeElapsedColumn(), transient=True) as progress:
         task = progress.add_task(name, total=None)
 
         def hear(made: ImportProgress) -> None:

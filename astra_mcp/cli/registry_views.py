@@ -4,11 +4,12 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from astra_mcp.cli.console import out, say
+from astra_mcp.cli.console import bars, out, say
 from astra_mcp.llm.usage import Usage
 from astra_mcp.types import JsonObject
 from registry.export import Export
@@ -41,9 +42,9 @@ _SHOWN_TEXT = 100
 def progress(what: str) -> Generator[Callable[[int, int | None], None]]:
     """Show a bar while the block runs; it is told how much is done, and of how much where that is known."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=say, transient=True) as bars:
-        task = bars.add_task(what, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
+    with bars(*columns, transient=True) as drawn:
+        task = drawn.add_task(what, total=None)
+        yield lambda done, total: drawn.update(task, completed=done, total=total)
 
 
 def server_summary(server: StoredServer) -> JsonObject:
@@ -93,8 +94,7 @@ def _tool_details(tool: StoredTool) -> dict[str, Any]:
 
 def print_servers(servers: Sequence[StoredServer], total: int) -> None:
     """Show a list of servers."""
-    columns = ("title", "source", "domain", "lang", "from", "tools", "status")
-    table = Table(Column("name", no_wrap=True), *columns)
+    table = _server_table()
     for server in servers:
         status = server.reason or server.status
         cells = (server.name, _cut(server.title, 40), server.source, server.domain or "-")
@@ -104,6 +104,13 @@ def print_servers(servers: Sequence[StoredServer], total: int) -> None:
     if 0 < len(servers) < total:
         hint = f"{len(servers)} of {total}; `--after {servers[-1].name}` goes on"
         out.print(hint, highlight=False, markup=False)
+
+
+def _server_table() -> Table:
+    """Lay a list out so that it fits 80 characters: long words are folded, the short ones are not."""
+    folded = (Column(name, overflow="fold") for name in ("name", "title", "source", "domain"))
+    whole = (Column(name, no_wrap=True) for name in ("lang", "from", "tools", "status"))
+    return Table(*folded, *whole, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
 
 
 def print_server(server: StoredServer) -> None:
@@ -173,7 +180,8 @@ def print_hits(answer: SearchAnswer, by: SearchBy, model: str) -> None:
         servers = f"{first} and {len(others)} more" if others else first
         cells = (hit.tool.name, servers, _cut(hit.tool.description))
         table.add_row(f"{hit.score:.3f}", *map(escape, cells))
-    out.print(table)
+    if answer.hits:
+        out.print(table)
     how = by.value if by is SearchBy.WORDS else f"{by.value}, vectors of {model}"
     out.print(f"{answer.searched} tools searched by {how}", markup=False, highlight=False)
     if by is not SearchBy.WORDS and answer.embedded < answer.searched:

@@ -11,12 +11,11 @@ from secrets import token_hex
 from urllib.parse import urlsplit
 
 import typer
-from pydantic import ValidationError
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from astra_mcp.cli import rollout_options
-from astra_mcp.cli.config import Settings, load_settings
-from astra_mcp.cli.console import ExitCode, report_errors, run_async, say
+from astra_mcp.cli.config import Settings, at_base_url, load_settings
+from astra_mcp.cli.console import ExitCode, bars, report_errors, run_async, say
 from astra_mcp.cli.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.cli.listening import run_until_stopped
 from astra_mcp.cli.rollout_difficulty import Difficulty, ask_difficulty, naming_options
@@ -150,7 +149,7 @@ async def _play(
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=say, disable=not say.is_terminal) as progress:
+    with bars(*columns) as progress:
         bar = progress.add_task(f"{options.agent} plays", total=len(rollouts))
         report = RolloutReport(
             writer.write, lambda: progress.advance(bar), servers=options.sources.servers
@@ -203,18 +202,20 @@ async def _open_model_agent(
 ) -> AsyncGenerator[Agent]:
     from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to import
 
-    async with open_model(Role.AGENT, _model_config(settings, options)) as chat:
+    config = _model_config(settings, options)
+    if config.api_key is None and settings.models.agent.api_key is not None:
+        withheld = "the key of models.agent is for another address and is not sent to --base-url"
+        say.print(f"{withheld}: set OPENAI_API_KEY if it needs one", style="yellow", markup=False)
+    async with open_model(Role.AGENT, config) as chat:
         yield ModelAgent(model, chat, max_turns=settings.rollout.max_turns)
 
 
 def _model_config(settings: Settings, options: _Options) -> ModelConfig:
-    config = settings.models.of_role(Role.AGENT)
-    named = {"model": options.agent, "base_url": options.base_url or config.base_url}
-    try:
-        return ModelConfig.model_validate({**config.model_dump(), **named})
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        raise ConfigError(f"--base-url {fault['msg'].removeprefix('Value error, ')}") from None
+    if options.base_url is None:
+        config = settings.models.of_role(Role.AGENT)
+    else:
+        config = at_base_url(settings.models.agent, options.base_url)
+    return config.model_copy(update={"model": options.agent})
 
 
 def _check(options: _Options, settings: Settings) -> None:

@@ -101,6 +101,6 @@ Gateway = Annotated[
 ]
 BaseUrl = Annotated[
     str | None,
-    typer.Option(help="Chat endpoint of the model, such as http://127.0.0.1:8000/v1."),
+    typer.Option(help="Chat endpoint of the model; its key is OPENAI_API_KEY alone."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

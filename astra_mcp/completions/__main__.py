@@ -86,12 +86,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plan(options: argparse.Namespace) -> FaultPlan:
-    shares = dict(option.partition("=")[::2] for option in options.fault)
     try:
         return FaultPlan.model_validate(
             {
                 "seed": options.fault_seed,
-                "shares": shares,
+                "shares": _shares(options.fault),
                 "retry_after_seconds": options.retry_after,
             }
         )
@@ -103,6 +102,17 @@ def _plan(options: argparse.Namespace) -> FaultPlan:
             f"a fault is KIND=SHARE, with a share from 0 to 1 and one of {wanted}"
         )
         raise ConfigError(msg) from None
+
+
+def _shares(given: Sequence[str]) -> dict[str, str]:
+    shares: dict[str, str] = {}
+    for option in given:
+        kind, _, share = option.partition("=")
+        if kind in shares:
+            msg = f"--fault {kind} is given twice, with {shares[kind]} and {share}: give it once"
+            raise ConfigError(msg)
+        shares[kind] = share
+    return shares
 
 
 def _load_policy(name: str) -> Policy:

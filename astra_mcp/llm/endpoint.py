@@ -98,7 +98,10 @@ class Endpoint:
             case openai.APIStatusError(status_code=status):
                 text = f"HTTP {status}: {error.message}"
                 if status == 401 and self._config.api_key is None:
-                    text = f"HTTP {status}, and there is no key: set {_key_variable(self._role)}"
+                    text = (
+                        f"HTTP {status}, and there is no key: set {_key_variable(self._role)}, or"
+                        " OPENAI_API_KEY for an address that no setting names"
+                    )
                 if 300 <= status < 400:
                     text = f"HTTP {status}: it lives at another address; name that in base_url"
                 return _fault_of(status), text

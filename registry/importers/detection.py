@@ -1,5 +1,6 @@
 """Finding the format of a file from what stands in it."""
 
+import difflib
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -31,9 +32,10 @@ def format_among(formats: Sequence[Format], name: str) -> Format:
     """
     found = next((each for each in formats if each.name == name), None)
     if found is None:
-        known = ", ".join(each.name for each in formats)
-        msg = f"no format is named {name!r}; there are {known}"
-        raise ConfigError(msg)
+        known = [each.name for each in formats]
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise ConfigError(f"no format is named {name!r}; {hint}there are {', '.join(known)}")
     return found
 
 

@@ -40,3 +40,11 @@ class Format:
     Raises:
         ConfigError: The file is not there or cannot be opened; faults inside are part of the stream.
     """
+    read_as: Callable[[Path, str], DocumentStream] | None = None
+    """For keys that hold the file's name: reads it like :attr:`read`, but by another name."""
+
+    def read_below(self, folder: Path, path: Path) -> DocumentStream:
+        """Read a file of a folder, in which several may have one name: it goes by its path below."""
+        if self.read_as is None:
+            return self.read(path)
+        return self.read_as(path, path.relative_to(folder).as_posix())

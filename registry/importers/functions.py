@@ -64,8 +64,12 @@ class _Group:
     labels: Counter[str] = field(default_factory=Counter[str])
 
 
-def read(path: Path) -> DocumentStream:
+def read(path: Path, name: str | None = None) -> DocumentStream:
     """Read the functions of a file, grouped into servers.
+
+    Args:
+        path: The file.
+        name: What the keys of its servers call it, wherever it lies; None for its own name.
 
     Yields:
         A fault for each row without a function that can be read, then the servers in the order in which
@@ -88,7 +92,7 @@ def read(path: Path) -> DocumentStream:
             reason = f"only {MAX_FUNCTIONS:,} functions are read of one file: split it"
             yield DocumentFault(line=number, reason=reason)
             break
-    yield from _servers(found, path)
+    yield from _servers(found, (name or path.name).removesuffix(".gz"))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, JsonObject] | DocumentFault]:
@@ -186,10 +190,10 @@ def _labels(source: JsonObject) -> Iterator[str]:
                 yield label.strip()
 
 
-def _servers(functions: list[_Function], path: Path) -> Iterator[ServerDocument]:
-    file = path.name.split(".", 1)[0] or path.name
+def _servers(functions: list[_Function], file: str) -> Iterator[ServerDocument]:
+    last = file.rpartition("/")[2]
     loose = [function.tool.name for function in functions if function.service is None]
-    named = iter(group_names(loose, file))
+    named = iter(group_names(loose, last.split(".", 1)[0] or last))
     groups: dict[str, _Group] = {}
     for function in functions:
         name = function.service if function.service is not None else next(named)
@@ -197,20 +201,20 @@ def _servers(functions: list[_Function], path: Path) -> Iterator[ServerDocument]
         group.tools.setdefault(_content(function.tool), function.tool)
         group.labels.update(function.labels)
     for name, group in groups.items():
-        yield _server(name, group.tools.values(), group.labels, path)
+        yield _server(name, group.tools.values(), group.labels, file)
 
 
 def _server(
-    name: str, tools: Iterable[ToolDocument], labels: Counter[str], path: Path
+    name: str, tools: Iterable[ToolDocument], labels: Counter[str], file: str
 ) -> ServerDocument:
     return ServerDocument(
         source=SOURCE,
-        key=f"{path.resolve().parent.name}/{path.name}#{name}",
+        key=f"{file}#{name}",
         name=name,
         labels=tuple(label for label, _ in labels.most_common(MAX_LABELS)),
         provenance=Provenance.LIVE,
         tools=tuple(tools),
-        origin={"file": path.name},
+        origin={"file": file},
     )
 
 
@@ -233,4 +237,5 @@ FORMAT = Format(
     summary="functions in OpenAI's form: a list, or rows that carry some (BFCL, ToolACE, xLAM)",
     recognises=_recognises,
     read=read,
+    read_as=read,
 )

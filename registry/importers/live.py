@@ -86,7 +86,8 @@ class ToolLister(Protocol):
         """Start or reach the server, ask, and leave nothing of it running.
 
         Raises:
-            UpstreamError: It cannot be started or reached, or does not list its tools.
+            UpstreamError: It cannot be started or reached, or does not list its tools; names it as it is
+                shown.
         """
         ...
 
@@ -111,7 +112,7 @@ async def fetch_live(
         msg = f"{target.shown} did not list its tools within {seconds:g} s"
         raise SourceError(msg) from None
     except UpstreamError as error:
-        raise SourceError(f"{target.shown}: {error}") from None
+        raise SourceError(str(error)) from None
     return _document(target, server)
 
 

@@ -2,12 +2,16 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
+from astra_mcp.cli.main import app
 
 
 def astra(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -43,6 +47,14 @@ def test_a_rollout_is_listed_with_its_reward(home: Path, episode: dict[str, Any]
     listed = astra(home, "episodes", "list").stdout
     assert episode["id"][:12] in listed
     assert "tour-rebooking" in listed
+
+
+def test_every_filter_of_the_list_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text(encoding="utf-8")
+    shown = CliRunner().invoke(app, ["episodes", "list", "--help"], env={"COLUMNS": "200"}).stdout
+    options = set(re.findall(r"--[a-z][a-z-]+", shown)) - {"--json", "--help", "--no-interactive"}
+    assert "--min-reward" in options
+    assert not [option for option in options if f"`{option}" not in page]
 
 
 @pytest.mark.parametrize(

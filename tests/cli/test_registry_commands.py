@@ -55,6 +55,16 @@ def _registry(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
         os.environ.update(before)
 
 
+def test_without_a_terminal_no_progress_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
+    file = tmp_path / "functions.json"
+    file.write_text(json.dumps(DOCUMENTS[-1:]))
+    assert run("import", str(file)).stderr == ""
+    assert run("embed").stderr == ""
+
+
 def test_kept_servers_are_listed_by_name_page_by_page() -> None:
     listed = told("list")
     assert listed["total"] == 2
@@ -84,6 +94,25 @@ def test_a_server_is_shown_with_its_tools_and_where_it_comes_from() -> None:
     assert all(text in shown for text in SERVICES["harbour"])
     [rejected] = told("list", "--status", "rejected")["servers"]
     assert "server_rejected" in run("show", rejected["name"]).stdout
+
+
+def test_a_server_is_found_by_the_name_that_its_source_has_and_several_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
+    originals = ("io.github.ann/ferries", "io.github.bob/ferries")
+    for name in originals:
+        file = tmp_path / "documents" / name / "server.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps({"name": name, "version": "1", "title": "Ferries"}))
+    assert run("import", str(tmp_path / "documents")).exit_code == 0
+    found = [told("show", name) for name in originals]
+    assert [server["key"] for server in found] == [*originals]
+    several = run("show", "Ferries")
+    assert several.exit_code == 1
+    assert "2 servers are called 'Ferries' by their sources" in several.stderr
+    assert all(server["name"] in several.stderr for server in found)
+    assert told("show", found[1]["name"]) == found[1]
 
 
 def test_an_unknown_server_is_a_message_that_names_what_is_close() -> None:
@@ -123,9 +152,58 @@ def test_a_search_that_finds_nothing_says_in_how_much() -> None:
     assert "0 tools searched" in run("search", "apples", "--language", "zh").stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["list", "--source", "function"], "no source is 'function'; did you mean functions?"),
+        (["list", "--source", "toucan"], "no source is 'toucan'; there are functions"),
+        (["list", "--language", "zh"], "no language is 'zh'; there are en"),
+        (["search", "apples", "--language", "zh"], "no language is 'zh'; there are en"),
+        (["list", "--domain", "finance"], "nothing matches"),
+        (["search", "apples", "--domain", "finance"], "nothing matches"),
+    ],
+)
+def test_where_nothing_matches_the_values_that_exist_are_named(
+    arguments: list[str], said: str
+) -> None:
+    done = run(*arguments)
+    assert done.exit_code == 0
+    assert said in done.stderr
+    assert "name" not in done.stdout
+    assert told(*arguments)
+
+
+@pytest.mark.parametrize("query", ["", "  "])
+def test_a_search_for_nothing_is_wrong_usage(query: str) -> None:
+    done = run("search", query)
+    assert done.exit_code == 2
+    assert "say what is searched for" in done.stderr
+
+
+def test_a_narrow_list_folds_long_names_and_cuts_no_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
+    service = "a_harbour_whose_name_is_longer_than_a_column_of_a_table_can_be"
+    functions = [{**document, "service": service} for document in DOCUMENTS[:2]]
+    (tmp_path / "functions.json").write_text(json.dumps(functions))
+    assert run("import", str(tmp_path / "functions.json")).exit_code == 0
+    [server] = told("list", "--status", "any")["servers"]
+    lines = run("list", "--status", "any").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum("too_few_tools" in line for line in lines) == 1
+    assert "".join(line.split(" ")[0] for line in lines[2:]) == server["name"]
+
+
 def test_vectors_are_made_once() -> None:
     run("embed")
     assert told("embed")["embedded"] == 0
+
+
+def test_where_nobody_looks_no_bar_leaves_a_trace() -> None:
+    assert run("embed").stderr == ""
+    assert run("label", "--by", "embedding").stderr == ""
 
 
 def test_an_embedder_without_a_model_says_which_setting_names_one() -> None:

@@ -62,6 +62,10 @@ def test_an_import_tells_what_was_kept_and_importing_again_changes_nothing(tmp_p
     assert told("stats") == before
 
 
+def test_where_nobody_looks_no_bar_leaves_a_trace(tmp_path: Path) -> None:
+    assert run("import", str(write_lines(tmp_path / "functions.jsonl"))).stderr == ""
+
+
 def test_a_corrupted_line_is_reported_with_its_number_and_the_rest_is_imported(
     tmp_path: Path,
 ) -> None:
@@ -88,6 +92,18 @@ def test_a_folder_is_imported_file_by_file_and_errors_name_their_file(tmp_path: 
     [error] = answer["errors"]
     assert error["file"] == "letter.json"
     assert "functions" in error["reason"]
+
+
+def test_files_of_one_name_in_a_folder_do_not_take_each_others_place(tmp_path: Path) -> None:
+    for part, service in (("train", "canal"), ("test", "bridge")):
+        (tmp_path / "docs" / part).mkdir(parents=True)
+        functions = [{**line, "name": f"{n}", "service": "s"} for n, line in enumerate(LINES)]
+        functions[0]["description"] = f"Tell the length of the {service} in whole metres"
+        (tmp_path / "docs" / part / "tools.json").write_text(json.dumps(functions))
+    first = told("import", str(tmp_path / "docs"))
+    assert (first["added"], first["servers"]["kept"]) == (2, 2)
+    again = told("import", str(tmp_path / "docs"))
+    assert (again["changed"], again["unchanged"]) == (0, 2)
 
 
 @pytest.mark.parametrize(

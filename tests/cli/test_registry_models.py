@@ -61,6 +61,14 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def folder(file: Path) -> Path:
+    """Two such files, in the first of which everything is clear."""
+    clear = file.with_name("clear.json")
+    clear.write_text(file.read_text().replace(SHORT, SENTENCES[0]))
+    return file.parent
+
+
 async def test_a_judge_decides_what_the_rule_leaves_open(file: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with open_completions(answer) as server:
@@ -72,15 +80,32 @@ async def test_a_judge_decides_what_the_rule_leaves_open(file: Path, tmp_path: P
     assert told["tokens"] > 0
 
 
-async def test_a_budget_that_is_spent_ends_an_import_and_says_so(
+async def test_an_import_whose_judge_fails_keeps_the_rest_and_exits_with_1(
     file: Path, tmp_path: Path
 ) -> None:
+    home = tmp_path / "home"
+    async with open_completions(refuse) as server:
+        code, told = await registry(home, server.base_url, "import", str(file), "--judge")
+    assert code == 1
+    assert told["tools"]["rejected"] == {"undecided": 1}
+    assert told["servers"]["kept"] == 2
     async with open_completions(answer) as server:
-        options = ("--judge", "--max-calls", "0")
-        code, told = await registry(
-            tmp_path / "home", server.base_url, "import", str(file), *options
-        )
-    assert (code, told) == (1, {})
+        code, told = await registry(home, server.base_url, "import", str(file), "--judge")
+    assert code == 0
+    assert told["tools"]["rejected"] == {"vague_description": 1}
+
+
+async def test_an_import_whose_budget_is_spent_tells_what_was_imported_before_it_ended(
+    folder: Path, tmp_path: Path
+) -> None:
+    async with open_completions(answer) as server:
+        options = (str(folder), "--judge", "--max-calls", "0")
+        home = tmp_path / "home"
+        code, told = await registry(home, server.base_url, "import", *options)
+    assert code == 1
+    assert told["stopped"] == "the budget of 0 calls is spent"
+    assert (told["added"], told["tools"]["kept"]) == (2, 7)
+    assert told["model_calls"] == 0
 
 
 async def test_servers_without_a_domain_get_one_by_a_model_and_no_answer_is_paid_twice(

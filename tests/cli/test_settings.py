@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.cli.compose import load_published
-from astra_mcp.cli.config import DEFAULT_PORT, ServeSettings, load_serving, load_settings
+from astra_mcp.cli.config import (
+    DEFAULT_PORT,
+    ServeSettings,
+    at_base_url,
+    load_serving,
+    load_settings,
+)
 from astra_mcp.errors import ConfigError, ModelFault
 from astra_mcp.llm.config import EmbeddingConfig, ModelConfig, Role
 from astra_mcp.sandbox import SandboxLimits
@@ -56,6 +62,10 @@ def test_the_environment_comes_before_the_file(
         ("[serve]\nworkers = 3\nworker_port = 65535\n", "ports up to 65536"),
         ("[serve]\npublic_url = 'http://a.example:{prot}'\n", r"only \{worker\} and \{port\}"),
         ("[serve]\nport = 70000\n", "serve.port"),
+        ("[serve]\nlog_format = 'jsn'\n", r"log_format: .*'json': did you mean json\?"),
+        ("[registry]\nembedder = 'lexcal'\n", r"embedder: .*: did you mean lexical\?"),
+        ("[registry]\nembedder = 'zzz'\n", r"embedder: .* or 'endpoint'$"),
+        ("[registry]\nembedder = 7\n", r"embedder: .* or 'endpoint'$"),
         ("[sandbox]\nhard_seconds = 0\n", "sandbox.hard_seconds"),
         ("colour = 'red'\n", "colour"),
         ("[serve\n", "astra.toml"),
@@ -175,6 +185,37 @@ def test_the_shared_key_is_not_sent_to_an_address_of_the_settings(
     (folder / "astra.toml").write_text("[models.embedding]\nbase_url = 'http://a.example/v1'\n")
     monkeypatch.setenv("OPENAI_API_KEY", "shared")
     assert load_settings().models.of_embedding().api_key is None
+
+
+@pytest.mark.parametrize(
+    ("shared_url", "key"),
+    [
+        (None, "shared"),
+        ("http://b.example/v1", "shared"),
+        ("https://b.example/v1", None),
+        ("http://b.example:81/v1", None),
+        ("http://a.example/v1", None),
+        ("http://[", None),
+    ],
+)
+def test_an_address_of_the_command_line_gets_no_key_that_is_for_another_host(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, shared_url: str | None, key: str | None
+) -> None:
+    (folder / "astra.toml").write_text(
+        "[models.agent]\nmodel = 'm'\nbase_url = 'http://a.example/v1'\napi_key = 'own'\n"
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "shared")
+    if shared_url is None:
+        monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    else:
+        monkeypatch.setenv("OPENAI_BASE_URL", shared_url)
+    config = at_base_url(load_settings().models.agent, "http://b.example/v1")
+    assert (config.model, config.base_url) == ("m", "http://b.example/v1")
+    assert (config.api_key and config.api_key.get_secret_value()) == key
+    monkeypatch.setenv("OPENAI_API_KEY", "two words")
+    if key is not None:
+        with pytest.raises(ConfigError, match="OPENAI_API_KEY: must be visible"):
+            at_base_url(load_settings().models.agent, "http://b.example/v1")
 
 
 def test_a_shared_variable_that_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

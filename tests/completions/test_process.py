@@ -60,6 +60,10 @@ async def test_a_process_plays_a_policy_by_its_name() -> None:
         (["--policy", "completions_client:KEY"], "no function"),
         (["--policy", "completions_client:echo", "--fault", "sulk=0.1"], "one of rate_limited"),
         (["--policy", "completions_client:echo", "--fault", "hang"], "KIND=SHARE"),
+        (
+            ["--policy", "completions_client:echo", "--fault", "hang=.1", "--fault", "hang=.2"],
+            "--fault hang is given twice, with .1 and .2",
+        ),
         (["--recordings", "none.jsonl"], "none.jsonl"),
     ],
 )

@@ -55,7 +55,7 @@ def test_a_file_that_is_not_there_is_a_mistake_of_the_caller(tmp_path: Path) -> 
 
 def test_a_format_is_found_by_its_name() -> None:
     assert [format_named(each.name) for each in FORMATS] == list(FORMATS)
-    with pytest.raises(ConfigError, match="'tucan'; there are toucan"):
+    with pytest.raises(ConfigError, match=r"'tucan'; did you mean toucan\? there are toucan"):
         format_named("tucan")
 
 

@@ -8,7 +8,7 @@ from sqlmodel import col, select
 
 from astra_mcp.domains import Domain
 from astra_mcp.embedding.lexical import LexicalEmbedder
-from astra_mcp.errors import ModelError, ModelFault
+from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault
 from registry import domains
 from registry.database import Database
 from registry.domain_labellers import ModelLabeller, open_similarity_labeller
@@ -109,6 +109,25 @@ async def test_a_failure_leaves_the_server_open_for_the_next_run(
     again = FakeLabeller(dict.fromkeys(["Two", "Three", "Four"], Domain.ENERGY))
     assert (await label_servers(database, again)).labelled == {Domain.ENERGY: 3}
     assert [server.title for server in again.asked] == ["Two", "Three", "Four"]
+
+
+async def test_what_was_found_before_the_budget_was_spent_is_stored(database: Database) -> None:
+    for name in ("one", "two", "three"):
+        await store_server(database, name, TOOLS)
+
+    class Frugal(FakeLabeller):
+        async def label(self, server: DescribedServer) -> Domain | None:
+            if len(self.asked) == 2:
+                raise BudgetSpentError("the budget of 2 calls is spent")
+            return await super().label(server)
+
+    every = dict.fromkeys(["One", "Two", "Three"], Domain.LEGAL)
+    with pytest.raises(BudgetSpentError):
+        await label_servers(database, Frugal(every))
+    stored = await labels(database)
+    assert sorted(domain for domain, _ in stored.values() if domain) == ["legal", "legal"]
+    again = FakeLabeller(every)
+    assert (await label_servers(database, again)).labelled == {Domain.LEGAL: 1}
 
 
 async def test_a_change_is_a_new_version_of_the_catalog_and_no_change_is_none(

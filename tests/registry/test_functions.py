@@ -1,5 +1,6 @@
 """Lists of functions: where they stand in a file, how they are typed, and which server they come from."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from registry.documents import DocumentFault, ServerDocument
 from registry.importers import detect
 from registry.importers.function_groups import group_names
 from registry.importers.function_types import shape_parameters
-from registry.importers.functions import read
+from registry.importers.functions import FORMAT, read
 from registry.preparation import prepare_server
 
 
@@ -218,8 +219,31 @@ def test_functions_of_one_service_are_one_server_in_the_order_of_the_file(tmp_pa
         "tools": ["look"],
     }
     assert [server.key for server in servers_of(path)] == [
-        f"{tmp_path.name}/tools.json#{name}" for name in ("Spotify", "maps", "tools")
+        f"tools.json#{name}" for name in ("Spotify", "maps", "tools")
     ]
+
+
+def test_a_file_that_lies_elsewhere_or_is_packed_has_the_same_servers(tmp_path: Path) -> None:
+    rows = [function("play", server="Spotify"), function("look")]
+    (tmp_path / "elsewhere").mkdir()
+    here = written(tmp_path, rows)
+    there = written(tmp_path / "elsewhere", rows)
+    packed = tmp_path / "elsewhere" / "tools.json.gz"
+    packed.write_bytes(gzip.compress(here.read_bytes()))
+    assert servers_of(here) == servers_of(there) == servers_of(packed)
+
+
+def test_files_of_one_name_in_a_folder_are_told_apart_by_their_paths_below_it(
+    tmp_path: Path,
+) -> None:
+    keys: list[str] = []
+    for part in ("train", "test"):
+        (tmp_path / part).mkdir()
+        path = written(tmp_path / part, [function("look")])
+        documents = [d for d in FORMAT.read_below(tmp_path, path) if isinstance(d, ServerDocument)]
+        assert [document.name for document in documents] == ["tools"]
+        keys += [document.key for document in documents]
+    assert keys == ["train/tools.json#tools", "test/tools.json#tools"]
 
 
 def test_categories_are_labels(tmp_path: Path) -> None:

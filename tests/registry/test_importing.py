@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 from sqlmodel import col
 
-from astra_mcp.errors import BudgetSpentError
+from astra_mcp.errors import BudgetSpentError, ConfigError
 from registry.database import Database
 from registry.documents import (
     DocumentFault,
@@ -367,14 +367,29 @@ async def test_a_judge_is_asked_before_anything_is_stored(database: Database) ->
     assert report.servers.rejected == {"too_few_tools": 1}
 
 
-async def test_a_judge_that_gives_up_leaves_the_batches_before(database: Database) -> None:
+async def test_an_import_whose_judge_may_cost_no_more_ends_and_reports_the_batches_before(
+    database: Database,
+) -> None:
     async def judge(prepared: PreparedServer) -> PreparedServer:
         if prepared.document.key == "server060":
-            raise BudgetSpentError
+            raise BudgetSpentError("the budget of 60 calls is spent")
         return prepared
 
     documents = [server(f"server{i:03}") for i in range(70)]
-    with pytest.raises(BudgetSpentError):
+    report = await import_documents(database, documents, prepare=prepare, judge=judge)
+    assert await _names(database) == [f"server{i:03}" for i in range(50)]
+    assert (report.added, report.servers.imported) == (50, 50)
+    assert report.as_json()["stopped"] == "the budget of 60 calls is spent"
+
+
+async def test_a_judge_that_fails_otherwise_leaves_the_batches_before(database: Database) -> None:
+    async def judge(prepared: PreparedServer) -> PreparedServer:
+        if prepared.document.key == "server060":
+            raise ConfigError("no such model")
+        return prepared
+
+    documents = [server(f"server{i:03}") for i in range(70)]
+    with pytest.raises(ConfigError):
         await import_documents(database, documents, prepare=prepare, judge=judge)
     assert await _names(database) == [f"server{i:03}" for i in range(50)]
 

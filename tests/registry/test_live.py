@@ -74,7 +74,14 @@ async def test_a_given_name_names_the_document_for_ever() -> None:
 
 async def test_a_program_that_cannot_be_started_is_named_without_its_arguments() -> None:
     target = LiveTarget.of_command(("/nowhere/notes-server", SECRET))
-    with pytest.raises(SourceError, match=r"notes-server: .*cannot be started") as caught:
+    with pytest.raises(SourceError, match=r"^upstream notes-server cannot be started") as caught:
+        await fetch_live(target, list_live_tools)
+    assert SECRET not in str(caught.value)
+
+
+async def test_an_address_that_nobody_answers_at_is_named_without_its_query() -> None:
+    target = LiveTarget.at_url(f"http://127.0.0.1:9/mcp?key={SECRET}")
+    with pytest.raises(SourceError, match=r"^upstream http://127\.0\.0\.1:9/mcp cannot") as caught:
         await fetch_live(target, list_live_tools)
     assert SECRET not in str(caught.value)
 

@@ -1,4 +1,11 @@
-"""The official registry's documents: valid by its schema, and back without loss for the tools."""
+"""The official registry's documents: valid by its schema, and back without loss for the tools.
+
+``server.schema.json`` beside this file has every rule of the schema that the MCP project publishes as
+https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json (its repository
+``modelcontextprotocol/static`` holds the file): each definition, type, pattern, format, length, enumeration
+and list of required members, compared member by member. What says nothing about validity is left out:
+descriptions, examples, defaults and the title.
+"""
 
 import json
 from pathlib import Path

@@ -224,6 +224,27 @@ async def test_a_configured_model_plays_where_no_agent_is_named(
     assert json.loads(done.stdout)["model"] == "configured"
 
 
+async def test_the_key_of_a_configured_model_is_not_sent_to_another_address(
+    served: Cli, gold_model: Callable[[], CompletionsServer]
+) -> None:
+    server = gold_model()
+    named: dict[str, Any] = {
+        "ASTRA_MCP_MODELS__AGENT__BASE_URL": "http://127.0.0.1:9/v1",
+        "ASTRA_MCP_MODELS__AGENT__API_KEY": "sk-configured",
+    }
+    options = ("--agent", "scripted", "--base-url", server.base_url, NAMES[0], "--json")
+    done = await anyio.to_thread.run_sync(lambda: served.run(*options, **named))
+    assert done.returncode == 0, done.stderr
+    assert "is not sent to --base-url: set OPENAI_API_KEY" in done.stderr
+    assert server.keys
+    assert "sk-configured" not in "".join((*server.keys, done.stderr, done.stdout))
+    server.keys.clear()
+    named["OPENAI_API_KEY"] = "sk-meant"
+    done = await anyio.to_thread.run_sync(lambda: served.run(*options, **named))
+    assert done.returncode == 0, done.stderr
+    assert set(server.keys) == {"sk-meant"}
+
+
 async def test_a_model_that_is_down_fails_the_run_without_a_score(
     served: Cli, completions: CompletionsServer
 ) -> None:

@@ -198,6 +198,7 @@ async def test_versions_stand_by_the_order_of_semantic_versioning_the_latest_fir
         ("dev.example%2Fnone/versions", "Server not found"),
         ("dev.example%2Fnone/versions/latest", "Server not found"),
         ("dev.example%2Ftides/versions/9", "Server version not found"),
+        ("%0Aa/b/versions/%0Ac", "Server not found"),
     ],
 )
 async def test_what_is_not_listed_answers_404_in_the_official_form(

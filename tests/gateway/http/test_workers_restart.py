@@ -207,8 +207,7 @@ async def refused(probe: httpx.AsyncClient, url: str) -> None:
     """Wait until the gateway says that it is stopping."""
     while True:
         answer = await probe.get(f"{url}/readyz")
-        if answer.status_code == 503:
-            assert "it is stopping" in answer.json()["missing"]
+        if answer.status_code == 503 and "it is stopping" in answer.json()["missing"]:
             return
         await anyio.sleep(0.01)
 
