@@ -30,12 +30,12 @@ DistractorMode = Literal["none", "random", "banded"]
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[NAME]...", help="Environments to play. [default: all]"),
+    typer.Argument(metavar="[NAME]...", help="Environments to play. \\[default: all]"),
 ]
 AgentName = Annotated[
     str | None,
     typer.Option(
-        help="oracle, noop, random, probe, or the name of a chat model. [default: models.agent.model]"
+        help="oracle, noop, random, probe, or the name of a chat model. \\[default: models.agent.model]"
     ),
 ]
 Servers = Annotated[
@@ -62,13 +62,13 @@ Distractors = Annotated[
     DistractorMode | None,
     typer.Option(
         help="Mix in tools that do not belong to the task: by bands of similarity, or from other "
-        "domains at random. [default: none]"
+        "domains at random. \\[default: none]"
     ),
 ]
 K = Annotated[
     int | None,
     typer.Option(
-        "--k", min=1, help="With --distractors banded: from each band at most. [default: 3]"
+        "--k", min=1, help="With --distractors banded: from each band at most. \\[default: 3]"
     ),
 ]
 FailureRate = Annotated[
@@ -76,7 +76,7 @@ FailureRate = Annotated[
     typer.Option(
         min=0,
         max=1,
-        help="Share of calls that fail on purpose. [default: the gateway's, for the oracle 0]",
+        help="Share of calls that fail on purpose. \\[default: the gateway's, for the oracle 0]",
     ),
 ]
 FailureKinds = Annotated[
@@ -93,11 +93,11 @@ FailureDelay = Annotated[
 Concurrency = Annotated[int, typer.Option(min=1, help="Episodes open at once.")]
 Out = Annotated[
     Path | None,
-    typer.Option(help="New JSONL file for the trajectories. [default: one in the home]"),
+    typer.Option(help="New JSONL file for the trajectories. \\[default: one in the home]"),
 ]
 Gateway = Annotated[
     str | None,
-    typer.Option(help="URL of a gateway. [default: the one that runs, else an own one]"),
+    typer.Option(help="URL of a gateway. \\[default: the one that runs, else an own one]"),
 ]
 BaseUrl = Annotated[
     str | None,

@@ -59,14 +59,14 @@ def run(
     ] = False,
     host: Annotated[
         str | None,
-        typer.Option(help="With --http: address to listen on. [default: serve.host]"),
+        typer.Option(help="With --http: address to listen on. \\[default: serve.host]"),
     ] = None,
     port: Annotated[
         int | None,
         typer.Option(
             min=0,
             max=65535,
-            help=f"With --http: port, 0 for any free one. [default: {DEFAULT_PORT}]",
+            help=f"With --http: port, 0 for any free one. \\[default: {DEFAULT_PORT}]",
         ),
     ] = None,
     trusted: Annotated[

@@ -25,10 +25,10 @@ __all__ = [
     "Workers",
 ]
 
-Host = Annotated[str | None, typer.Option(help="Address to listen on. [default: serve.host]")]
+Host = Annotated[str | None, typer.Option(help="Address to listen on. \\[default: serve.host]")]
 Port = Annotated[
     int | None,
-    typer.Option(min=0, max=65535, help="Port; 0 takes any free one. [default: serve.port]"),
+    typer.Option(min=0, max=65535, help="Port; 0 takes any free one. \\[default: serve.port]"),
 ]
 Stdio = Annotated[
     bool, typer.Option("--stdio", help="Speak MCP on standard input and output instead.")
@@ -41,19 +41,19 @@ Environments = Annotated[
 McpConfig = Annotated[
     Path | None,
     typer.Option(
-        help="Also publish the servers of this mcpServers file. [default: serve.mcp_config]"
+        help="Also publish the servers of this mcpServers file. \\[default: serve.mcp_config]"
     ),
 ]
 Workers = Annotated[
     int | None,
     typer.Option(
-        min=1, max=256, help="Processes that share the episodes. [default: serve.workers]"
+        min=1, max=256, help="Processes that share the episodes. \\[default: serve.workers]"
     ),
 ]
 PublicUrl = Annotated[
     str | None,
     typer.Option(
-        help="Base URL that clients use, behind a reverse proxy. [default: serve.public_url]"
+        help="Base URL that clients use, behind a reverse proxy. \\[default: serve.public_url]"
     ),
 ]
 FailureRate = Annotated[
@@ -62,7 +62,7 @@ FailureRate = Annotated[
         min=0,
         max=1,
         help="Share of calls that fail on purpose, where an episode does not say it itself. "
-        "[default: serve.failure_rate]",
+        "\\[default: serve.failure_rate]",
     ),
 ]
 Scope = Annotated[
@@ -70,7 +70,7 @@ Scope = Annotated[
     typer.Option(
         "--failure-scope",
         help="Whether that is for episodes of emulated servers, or for all. "
-        "[default: serve.failure_scope]",
+        "\\[default: serve.failure_scope]",
     ),
 ]
 Trusted = Annotated[
@@ -80,6 +80,6 @@ Trusted = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", help="Log every request to standard error.")]
 Log = Annotated[
     LogFormat | None,
-    typer.Option(help="Log for people, or one JSON object a line. [default: serve.log_format]"),
+    typer.Option(help="Log for people, or one JSON object a line. \\[default: serve.log_format]"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print where it listens as one JSON object.")]
