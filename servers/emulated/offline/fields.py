@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 from astra_mcp.guesses import resolve
 from astra_mcp.types import JsonValue, ToolSpec
 from servers.emulated.nouns import key_of, singular, words_of
+from servers.emulated.offline.making import WRAPPINGS
 from servers.emulated.offline.merging import Schema
 from servers.emulated.parameters import Parameter, Role, key_suffix
 from servers.emulated.verbs import ToolReading, Verb
@@ -42,6 +43,8 @@ _EDGES: Final = frozenset(
     )
 )  # fmt: skip
 """Bound a list by its times; no field of its entities is named so."""
+_OF_ANSWERS: Final = frozenset(("success", "ok", "deleted", "has_more", "total", "next_cursor"))
+"""Members of answers that say nothing of an entity."""
 _DEEPEST: Final = 3
 _FEW_MEMBERS: Final = 5
 """An object of so few, one of them a list, is the wrapping of the list."""
@@ -108,7 +111,8 @@ def output_fields(tool: ToolSpec, noun: str) -> Iterator[Field]:
     if root is None:
         return
     for name, schema in _entity_members(root, root, noun, 0).items():
-        yield Field(name=name, key=key_of(name), schema=schema, root=root)
+        if key_of(name) not in _OF_ANSWERS:
+            yield Field(name=name, key=key_of(name), schema=schema, root=root)
 
 
 def _entity_members(schema: Schema, root: Schema, noun: str, depth: int) -> Mapping[str, Any]:
@@ -130,9 +134,10 @@ def _entity_members(schema: Schema, root: Schema, noun: str, depth: int) -> Mapp
 
 
 def _wrapped(named: Mapping[str, Any], root: Schema, noun: str) -> Iterator[Schema]:
-    """The members that may hold the entity: one of its name, or the only list."""
+    """The members that may hold the entity: one of its name, the usual wrappings, or the only list."""
     objects = {name: cast("Schema", s) for name, s in named.items() if isinstance(s, dict)}
     yield from (schema for name, schema in objects.items() if singular(key_of(name)) == noun)
+    yield from (schema for name, schema in objects.items() if key_of(name) in WRAPPINGS)
     lists = [s for s in objects.values() if "items" in resolve(s, root)]
     if len(lists) == 1 and len(named) <= _FEW_MEMBERS:
         yield lists[0]

@@ -9,12 +9,12 @@ from servers.emulated.nouns import words_of
 from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.making import Making, Spot
 from servers.emulated.offline.selection import RefusedError
-from servers.emulated.offline.vocabulary import Meaning, is_usual, meaning_of, usual_fields
+from servers.emulated.offline.vocabulary import Meaning, is_usual, meaning_of
 from servers.emulated.offline.wording import Wording
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import ToolReading
 
-__all__ = ["echo", "fact", "is_fact", "outcome"]
+__all__ = ["echo", "is_fact", "named_values", "outcome"]
 
 _MAX_ECHOED: Final = 200
 _MAX_TOLD: Final = 5
@@ -75,23 +75,19 @@ def echo(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject
     }
 
 
-def fact(
-    tool: ToolSpec, noun: str, named: Mapping[str, str], wording: Wording, dice: Dice
-) -> JsonObject:
-    """What is told of a thing that has no identity: a price, the weather of a place.
+def named_values(tool: ToolSpec, noun: str, wording: Wording, dice: Dice) -> JsonObject:
+    """The values that the name and the description of a tool speak of.
 
     Args:
-        tool: Its description may name what it gives.
-        noun: What it is about.
-        named: Keys to the names in which the server would write them.
+        tool: Tells of something.
+        noun: What it tells of.
         wording: Has the words.
-        dice: Decide it.
+        dice: Decide the values.
     """
-    keys = dict.fromkeys((*_own_value(noun), *usual_fields(noun), *_told(tool)))
     making = Making({}, wording)
     return {
-        named.get(key, key): making.value({}, Spot(dice=dice.at(key), key=key, noun=noun, depth=1))
-        for key in keys
+        key: making.value({}, Spot(dice=dice.at(key), key=key, noun=noun, depth=1))
+        for key in dict.fromkeys((*_own_value(noun), *_told(tool)))
     }
 
 
@@ -153,7 +149,7 @@ def _sum(verb: str, arguments: Mapping[str, JsonValue], otherwise: JsonValue) ->
     if verb not in _SUMS or len(numbers) != 2 or len(arguments) != 2:
         return otherwise
     try:
-        return _SUMS[verb](*numbers)
+        return _SUMS[verb](numbers[0], numbers[1])
     except ZeroDivisionError:
         raise RefusedError("Division by zero") from None
     except OverflowError:

@@ -40,7 +40,8 @@ from emulated_worlds import spec, text
 def test_a_tool_is_read_by_its_name_and_parameters(
     name: str, parameters: tuple[str, ...], verb: str, noun: str | None, own: str | None
 ) -> None:
-    reading = read_tool(spec(name, "Does it.", **dict.fromkeys(parameters, text)))
+    taken: Any = dict.fromkeys(parameters, text)
+    reading = read_tool(spec(name, "Does it.", **taken))
 
     assert (reading.verb.value, reading.noun, reading.id_parameter) == (verb, noun, own)
 
