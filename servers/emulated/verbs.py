@@ -326,7 +326,8 @@ def _own_id(draft: ToolReading, nouns: _Nouns) -> str | None:
         return None
     rank, best = min(ranked, key=lambda item: item[0], default=(None, None))
     if best is not None and rank in _OWN_RANKS[draft.verb]:
-        return best.name
+        is_of_another = draft.is_many and rank in _NATURAL_RANKS and "array" not in best.types
+        return None if is_of_another else best.name
     if draft.verb in (Verb.OTHER, Verb.CREATE) or draft.is_many:
         return None
     foreign = [
@@ -358,6 +359,8 @@ def _rank(key: str, noun: str | None) -> int | None:
 
 _OPTIONAL: Final = 100
 """Is added to the rank of what need not be given."""
+_NATURAL_RANKS: Final = range(3, _OPTIONAL)
+"""``get_topics(title)`` gives the topics of what has that title."""
 _BY_ANY_NAME: Final = frozenset((*range(_OPTIONAL), _OPTIONAL, _OPTIONAL + 1))
 _OWN_RANKS: Final[Mapping[Verb, frozenset[int]]] = {
     Verb.GET: _BY_ANY_NAME,

@@ -39,7 +39,8 @@ _KINDS: Final[Mapping[str, str]] = {
         " review suggest recommend compare think evaluate answer execute run describe scrape crawl"
         " interpret predict classify rewrite refactor complete invoke eval",
         "check": "check validate verify test is has can should lint compile",
-        "number": "calculate convert compute count sum estimate measure multiply divide subtract add",
+        "count": "count",
+        "number": "calculate convert compute sum estimate measure multiply divide subtract add",
         "file": "download export render capture screenshot take record print",
         "sent": "send notify share invite forward reply broadcast submit",
     }.items()
@@ -54,13 +55,14 @@ _SUMS: Final[Mapping[str, Callable[[float, float], float]]] = {
 }
 _EXTRAS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "text": (("result", "content"),),
-    "check": (("valid", "valid"), ("message", "message")),
+    "check": (("valid", "valid"), ("status", "")),
     "number": (("result", "amount"),),
+    "count": (("result", "count"),),
     "file": (("path", "path"), ("size", "size"), ("status", "")),
     "sent": (("id", "message_id"), ("status", ""), ("sent_at", "sent_at")),
     "done": (("status", ""), ("success", "success")),
 }
-_STATUS: Final = {"sent": "sent", "file": "completed", "done": "completed"}
+_STATUS: Final = {"sent": "sent", "check": "ok", "file": "completed", "done": "completed"}
 
 
 def echo(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject:

@@ -221,6 +221,7 @@ _WRITERS: Final[Mapping[str, _Writer]] = {
     "datetime": lambda w, dice, _: written(w.moment(dice)),
     "status": _listed("statuses"),
     "priority": _listed("priorities"),
+    "action": _listed("past_actions"),
     "category": _listed("categories"),
     "tag": _listed("tags"),
     "color": _listed("colors"),

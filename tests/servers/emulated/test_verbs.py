@@ -22,6 +22,7 @@ from emulated_worlds import spec, text
         ("getPagesInSpace", ("spaceKey",), "list", "page", None),
         ("get_users", ("query",), "search", "user", None),
         ("find_files", ("pattern_query", "query"), "search", "file", None),
+        ("get_related_topics", ("title",), "list", "related_topic", None),
         ("search_hotels", (), "list", "hotel", None),
         ("contact_create", ("email",), "create", "contact", None),
         ("new_ticket", ("title",), "create", "ticket", None),
