@@ -190,12 +190,23 @@ def changed_servers(record: Record, upstreams: Sequence[Upstream] | None) -> lis
     changed = [
         u.name
         for u in upstreams
-        if opened.servers[u.name] != u.version
-        or (u.name in opened.emulators) != (emulated(u) is not None)
+        if opened.servers[u.name] != u.version or _is_answered_by_another(opened, u)
     ]
     if opened.endpoint is not None:  # what a server lists by now matters where it was used
         return [name for name in changed if record.past_calls(name)]
     return changed
+
+
+def _is_answered_by_another(opened: EpisodeOpened, upstream: Upstream) -> bool:
+    """True where who made answers up, or that they were, is not as recorded.
+
+    An episode proper keeps the emulator that it began with; at an interactive endpoint people are told which
+    one the settings name.
+    """
+    server, recorded = emulated(upstream), opened.emulators.get(upstream.name)
+    if server is None or recorded is None:
+        return server is not None or recorded is not None
+    return opened.endpoint is not None and server.emulator is not recorded
 
 
 def open_turns(

@@ -155,9 +155,21 @@ class FakeEmulator:
 
 @asynccontextmanager
 async def open_emulating_gateway(
-    home: Path, documents: FakeDocuments, *desks: Desk, emulator: Emulator | None = None
+    home: Path,
+    documents: FakeDocuments,
+    *desks: Desk,
+    emulator: Emulator | None = None,
+    further: Sequence[Emulator] = (),
 ) -> AsyncGenerator[RelayGateway]:
-    """Serve these documents and deployed servers behind one gateway while the context is open."""
+    """Serve these documents and deployed servers behind one gateway while the context is open.
+
+    Args:
+        home: Has the records.
+        documents: Of the emulated servers.
+        desks: The deployed servers.
+        emulator: Answers.
+        further: Emulators that answer where a record says so.
+    """
     metrics = Metrics()
     answering = emulator or FakeEmulator()
     rules = access_rules(host="127.0.0.1", control_key=KEY)
@@ -165,7 +177,7 @@ async def open_emulating_gateway(
         async with open_deployed(None, home=home) as deployed:
             emulated = EmulatedServers(
                 documents,
-                {answering.kind: answering},
+                {each.kind: each for each in (answering, *further)},
                 kind=answering.kind,
                 is_taken=lambda name: deployed.find(name) is not None,
             )

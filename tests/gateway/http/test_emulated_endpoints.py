@@ -200,6 +200,42 @@ async def test_an_episode_goes_on_with_the_documents_that_it_began_with(tmp_path
     assert [call.origin for call in record.calls] == ["tool", "tool"]
 
 
+async def test_a_state_whose_emulator_is_another_by_now_begins_anew_and_is_marked_with_it(
+    tmp_path: Path,
+) -> None:
+    documents = FakeDocuments(document("berry"))
+    offline, model = FakeEmulator(), FakeEmulator(kind=EmulatorKind.MODEL)
+    results: list[Any] = []
+    for emulator, other in ((offline, model), (model, offline)):
+        opening = open_emulating_gateway(tmp_path, documents, emulator=emulator, further=[other])
+        async with opening as gateway:
+            url = f"{gateway.url}/servers/berry/mcp?caller=ann"
+            results.append(await post(url, "tools/call"))
+    assert [result["_meta"][EMULATOR_KEY] for result in results] == ["offline", "model"]
+    assert ['"words": ["apple"]' in result["content"][0]["text"] for result in results] == [
+        True
+    ] * 2
+    assert [len(each.states) for each in (offline, model)] == [1, 1]
+
+
+async def test_an_episode_keeps_the_emulator_that_it_began_with(tmp_path: Path) -> None:
+    documents = FakeDocuments(document("berry"))
+    offline, model = FakeEmulator(), FakeEmulator(kind=EmulatorKind.MODEL)
+    async with open_emulating_gateway(
+        tmp_path, documents, emulator=offline, further=[model]
+    ) as gateway:
+        created = await gateway.control.create_episode(request_episode("berry"))
+    async with open_emulating_gateway(
+        tmp_path, documents, emulator=model, further=[offline]
+    ) as gateway:
+        path = created.mcp_url.removeprefix(f"http://{httpx.URL(created.mcp_url).netloc.decode()}")
+        async with gateway.client(path, MODERN) as client:
+            await client.call_tool("remember", {"word": "a"})
+        record = await gateway.control.record(created.id)
+    assert [call.emulator for call in record.calls] == [EmulatorKind.OFFLINE]
+    assert model.states == []
+
+
 async def test_a_model_that_fails_is_a_failure_of_the_server_and_of_its_episode(
     tmp_path: Path,
 ) -> None:
