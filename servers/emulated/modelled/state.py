@@ -57,8 +57,8 @@ class ModelState:
         self._history = History()
         self._ledger = Ledger()
         self._num_refused = 0
-        """Calls since the last answer whose answers were of no use: each is a new draw, since those are
-        kept by the cache like all others."""
+        """Calls since the last answer for which the model wrote nothing of use: each is a new draw, since
+        the cache keeps that like all else."""
 
     async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
         """Answer a call, and remember it.
@@ -100,7 +100,12 @@ class ModelState:
     async def _fold(self) -> None:
         """Work what is too much into the state; it says the same then, so no failure has to undo it."""
         while calls := self._history.to_fold():
-            state = await self._writer.fold(self._history.state, calls, sample=self._sample("fold"))
+            sample = self._sample("fold", self._num_refused)
+            try:
+                state = await self._writer.fold(self._history.state, calls, sample=sample)
+            except ModelError as error:
+                self._num_refused += error.fault is ModelFault.INVALID
+                raise
             self._history = self._history.with_state(state, len(calls))
 
     async def _ask(self, tool: ToolSpec, call: ReadCall) -> tuple[EmulatedReply, _Judged]:

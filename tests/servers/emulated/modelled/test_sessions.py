@@ -240,6 +240,34 @@ async def test_a_state_that_is_too_long_is_asked_for_once_more_and_then_fails(
     assert len(overlong) == 2
 
 
+async def test_a_state_that_came_out_too_long_is_drawn_anew_although_the_cache_keeps_it(
+    completions: CompletionsServer,
+) -> None:
+    is_too_long = True
+
+    def reply(body: Body) -> Reply:
+        if is_fold(body) and is_too_long:
+            return says(json.dumps({"state": "s" * 4001}))
+        return play(body)
+
+    completions.always = reply
+    update = ("update_note", {"note_id": "note-1", "title": "t" * 2000})
+    async with emulator_model(completions, cache=CacheInMemory()) as model:
+        state = ModelEmulator(model).open_state(NOTES, seed=1)
+        await called(state, ("create_note", {"title": "t"}))
+
+        async def go_on() -> None:
+            for _ in range(20):
+                await called(state, update)
+
+        with pytest.raises(ModelError, match="wrote 4001 characters"):
+            await go_on()
+        is_too_long = False
+        answer = await called(state, ("get_note", {"note_id": "note-1"}))
+
+    assert answer.value == {"id": "note-1", "title": "t" * 2000}
+
+
 async def test_a_restored_session_goes_on_with_the_questions_of_the_first_life(
     completions: CompletionsServer,
 ) -> None:
