@@ -196,6 +196,6 @@ class FailurePlan:
 
 def _pick(items: Sequence[Item], place: float) -> tuple[Item, float]:
     """Take the item at a place in [0, 1), and tell the place within the item's share."""
-    x = place * len(items)
+    x = min(place, 1.0) * len(items)  # the last kind's share may end below 1, by a sum of floats
     index = min(int(x), len(items) - 1)
     return items[index], x - index

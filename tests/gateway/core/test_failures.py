@@ -91,6 +91,16 @@ def test_a_call_fails_below_the_rate_and_by_kinds_of_their_weights(
     assert failure.delay_seconds == 0
 
 
+def test_no_delay_is_longer_than_its_kind_takes_where_shares_do_not_come_to_one() -> None:
+    weights = {"timeout": 0.2, "unreachable": 0.6, "rate_limited": 0.4, "server_error": 1e-17}
+    asked = FailureRequest(rate=1, kinds=weights, delay=True)
+    plan = FailurePlan(FailureDefaults().law(asked, []), 0)
+    failure = plan.failure_at(1 - 2**-53)
+    assert failure is not None
+    least, most = DELAYS[failure.kind]
+    assert least <= failure.delay_seconds <= most
+
+
 def test_the_order_in_which_kinds_are_named_decides_nothing() -> None:
     named = {"timeout": 1.0, "server_error": 3.0}
     one, other = (
