@@ -304,7 +304,7 @@ class Settings(BaseSettings):
 
     @property
     def emulator_fault(self) -> str | None:
-        """Why the emulators cannot be opened: a model is asked for that is not named. None where they can."""
+        """Why the emulators cannot be opened: what they are asked for needs a model. None where they can."""
         for field in ("kind", "distractors"):
             is_asked_for = getattr(self.emulators, field) is EmulatorKind.MODEL
             if is_asked_for and not self.models.emulator.model:
@@ -312,6 +312,11 @@ class Settings(BaseSettings):
                     f"emulators.{field} is 'model', and no model is named: set "
                     f"models.emulator.model in astra.toml, or emulators.{field} to 'offline'"
                 )
+        if self.emulators.hint_share and self.emulators.kind is not EmulatorKind.MODEL:
+            return (
+                "emulators.hint_share is for a model that answers, and emulators.kind is "
+                f"{self.emulators.kind.value!r}: set it to 'model', or leave emulators.hint_share out"
+            )
         return None
 
     @property

@@ -168,6 +168,16 @@ async def test_a_model_that_is_asked_for_and_not_named_is_a_mistake_in_the_setti
                 pass
 
 
+async def test_hints_for_an_emulator_that_asks_no_model_are_a_mistake_in_the_settings(
+    make_settings: MakeSettings,
+) -> None:
+    settings = make_settings(EMULATORS__HINT_SHARE="0.3")
+    async with open_database(settings.registry_url) as database:
+        with pytest.raises(ConfigError, match=r"emulators\.hint_share is for a model"):
+            async with open_emulators(settings, database):
+                pass
+
+
 async def test_the_model_is_opened_where_the_settings_ask_for_it(
     make_settings: MakeSettings,
 ) -> None:
