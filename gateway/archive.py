@@ -89,6 +89,7 @@ async def replay_record(record: Record, catalog: Catalog) -> Replay:
 
     Raises:
         GatewayError: A server is another version than the recorded one.
+        NotAvailableError: Answers were made up by a model, and the settings name none.
         UpstreamError: A server failed, or did not answer in time.
         UnknownNameError: A server is not published.
     """

@@ -217,7 +217,6 @@ class MeteredUpstream(Protocol):
         ...
 
 
-@runtime_checkable
 class EmulatedUpstream(Upstream, Protocol):
     """A server whose answers are made up from its documents."""
 
@@ -248,6 +247,9 @@ class EmulatedUpstream(Upstream, Protocol):
             seed: As there.
             past: As there; their results are part of the state.
             prompt: What the user asked for, which an emulator may take a hint from.
+
+        Raises:
+            NotAvailableError: The settings do not have this emulator.
         """
         ...
 

@@ -15,7 +15,7 @@ from astra_mcp.types import ToolSpec
 from servers.emulated.nouns import MASS, is_plural, key_of, singular, words_of
 from servers.emulated.parameters import Parameter, Role, key_suffix, parameters_of
 
-__all__ = ["ToolReading", "Verb", "read_tool", "read_tools"]
+__all__ = ["ToolReading", "Verb", "read_tools"]
 
 
 class Verb(StrEnum):
@@ -126,11 +126,6 @@ _NATURAL_KEYS: Final = (
     "id", "identifier", "uuid", "guid", "key", "slug", "name", "number", "path", "symbol", "ticker",
     "username", "email", "code", "hash", "handle", "title", "url", "login", "file_path", "filename",
 )  # fmt: skip
-
-
-def read_tool(tool: ToolSpec) -> ToolReading:
-    """Read one tool alone; :func:`read_tools` knows more."""
-    return read_tools((tool,))[tool.name]
 
 
 def read_tools(tools: Sequence[ToolSpec]) -> Mapping[str, ToolReading]:

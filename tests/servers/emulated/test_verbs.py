@@ -4,11 +4,16 @@ from typing import Any
 
 import pytest
 
+from astra_mcp.types import ToolSpec
 from servers.emulated.nouns import is_plural, plural, singular, words_of
 from servers.emulated.parameters import Role
-from servers.emulated.verbs import Verb, read_tool, read_tools
+from servers.emulated.verbs import ToolReading, Verb, read_tools
 
 from emulated_worlds import spec, text
+
+
+def read_alone(tool: ToolSpec) -> ToolReading:
+    return read_tools((tool,))[tool.name]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +47,7 @@ def test_a_tool_is_read_by_its_name_and_parameters(
     name: str, parameters: tuple[str, ...], verb: str, noun: str | None, own: str | None
 ) -> None:
     taken: Any = dict.fromkeys(parameters, text)
-    reading = read_tool(spec(name, "Does it.", **taken))
+    reading = read_alone(spec(name, "Does it.", **taken))
 
     assert (reading.verb.value, reading.noun, reading.id_parameter) == (verb, noun, own)
 
@@ -50,15 +55,15 @@ def test_a_tool_is_read_by_its_name_and_parameters(
 def test_numbers_are_added_not_made() -> None:
     number: dict[str, Any] = {"type": "number"}
 
-    assert read_tool(spec("add", "Add two numbers.", a=number, b=number)).verb is Verb.OTHER
+    assert read_alone(spec("add", "Add two numbers.", a=number, b=number)).verb is Verb.OTHER
 
 
 def test_a_name_without_a_verb_is_read_by_its_description() -> None:
-    assert read_tool(spec("open_issues", "Lists all open issues.")).verb is Verb.LIST
-    assert read_tool(spec("weather", "获取城市的天气", city=text)).verb is Verb.GET
-    assert read_tool(spec("查询订单", "按编号", order_id=text)).noun == "订单"
+    assert read_alone(spec("open_issues", "Lists all open issues.")).verb is Verb.LIST
+    assert read_alone(spec("weather", "获取城市的天气", city=text)).verb is Verb.GET
+    assert read_alone(spec("查询订单", "按编号", order_id=text)).noun == "订单"
     assert (
-        read_tool(spec("pages", "Deploy Server X @a/b Try in Playground Search pages")).noun
+        read_alone(spec("pages", "Deploy Server X @a/b Try in Playground Search pages")).noun
         == "page"
     )
 
@@ -102,7 +107,7 @@ def test_what_makes_others_makes_them_where_no_tool_is_there_to_do_so() -> None:
     sending, listing = spec("send_message", text=text), spec("list_messages")
 
     assert read_tools([sending, listing])["send_message"].verb is Verb.CREATE
-    assert read_tool(sending).verb is Verb.OTHER
+    assert read_alone(sending).verb is Verb.OTHER
     drafting = spec("create_message", text=text)
     assert read_tools([sending, listing, drafting])["send_message"].verb is Verb.OTHER
 
@@ -122,7 +127,7 @@ def test_parameters_are_told_apart_by_what_they_are_for() -> None:
         search_pages=text,
         Add=text,
     )
-    roles = {p.name: p.role for p in read_tool(tool).parameters}
+    roles = {p.name: p.role for p in read_alone(tool).parameters}
 
     assert roles == {
         "q": Role.QUERY,
