@@ -39,7 +39,10 @@ def read_alone(tool: ToolSpec) -> ToolReading:
         ("remove_tag", ("tag",), "delete", "tag", "tag"),
         ("delete_silences", ("ids",), "delete", "silence", "ids"),
         ("add", ("a", "b"), "create", None, None),
-        ("execute_query", ("sql",), "other", "execute_query", None),
+        ("execute_query", ("sql",), "other", "query", None),
+        ("get_emojis_by_category_tool", ("category",), "list", "emoji", None),
+        ("set_price", ("game_id", "price"), "update", "price", None),
+        ("disconnect_database", (), "other", "database", None),
         ("convert", ("amount",), "other", "convert", None),
     ],
 )
