@@ -1,10 +1,11 @@
 """Answers of tools that keep nothing: what they were asked, and what such tools say beside it."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
-from astra_mcp.types import JsonObject, JsonValue, ToolSpec
+from astra_mcp.types import JsonObject, JsonValue, ToolSpec, json_fault
 from servers.emulated.nouns import words_of
 from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.making import Making, Spot
@@ -159,8 +160,11 @@ def _sum(verb: str, arguments: Mapping[str, JsonValue], otherwise: JsonValue) ->
     if verb not in _SUMS or len(numbers) != 2 or len(arguments) != 2:
         return otherwise
     try:
-        return _SUMS[verb](numbers[0], numbers[1])
+        result = _SUMS[verb](numbers[0], numbers[1])
     except ZeroDivisionError:
         raise RefusedError("Division by zero") from None
     except OverflowError:
-        return otherwise
+        result = math.inf
+    if json_fault(result) is not None:
+        raise RefusedError("The result is out of range")
+    return result

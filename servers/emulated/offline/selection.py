@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 _DEFAULT_LIMIT: Final = 20
 _MAX_LIMIT: Final = 200
+_MAX_PLACE: Final = 2**53
+"""Of pages and offsets; programs that read JSON know no greater whole numbers for certain."""
 _OPERATORS: Final = re.compile(
     r"\b[\w.]+\s*(?::|=|!=|<|>|~)\s*(?:\"[^\"]*\"|\S+)|\b(?:AND|OR|NOT|ORDER BY|ASC|DESC)\b|[*\"'(){}\[\]|]"
 )
@@ -224,11 +226,14 @@ def _number(
     if value is None or value == "":
         return default
     try:
-        return int(float(str(value)))
+        number = int(float(str(value)))
     except (ValueError, OverflowError):
         raise RefusedError(
             f"Invalid value for {parameter.name}: {value!r} is not a number"
         ) from None
+    if abs(number) > _MAX_PLACE:
+        raise RefusedError(f"Invalid value for {parameter.name}: {value!r} is out of range")
+    return number
 
 
 def _written_cursor(offset: int) -> str:
