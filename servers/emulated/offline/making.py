@@ -13,7 +13,13 @@ from servers.emulated.nouns import is_plural, key_of, singular
 from servers.emulated.offline.alternatives import NOTHING, Alternatives
 from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.merging import Schema
-from servers.emulated.offline.scalars import UnmetError, make_number, make_text, takes
+from servers.emulated.offline.scalars import (
+    TooLargeError,
+    UnmetError,
+    make_number,
+    make_text,
+    takes,
+)
 from servers.emulated.offline.vocabulary import Meaning, meaning_of
 from servers.emulated.offline.wording import Wording
 
@@ -116,8 +122,10 @@ class Making:
             UnmetError: There is none, or it is not found.
         """
         self._left -= 1
-        if spot.depth > _MAX_DEPTH or self._left < 0:
-            raise UnmetError("nested too deeply, or too large")
+        if self._left < 0:
+            raise TooLargeError(f"more than {_MAX_VALUES} values")
+        if spot.depth > _MAX_DEPTH:
+            raise UnmetError("nested too deeply")
         flat = self._alternatives.flat(schema, spot.dice, spot.told, spot.depth)
         for kept in _kept(flat, spot):
             return kept

@@ -18,7 +18,7 @@ from servers.emulated.offline.patterns import PatternError, matching_text
 from servers.emulated.offline.vocabulary import Meaning, Numbers, meaning_of, numbers_of
 from servers.emulated.offline.wording import Wording
 
-__all__ = ["UnmetError", "make_id", "make_number", "make_text", "takes"]
+__all__ = ["TooLargeError", "UnmetError", "make_id", "make_number", "make_text", "takes"]
 
 _ID_NUMBERS: Final = Numbers(10_000, 9_999_999, 0)
 _ANY_NUMBERS: Final = Numbers(1, 400, 0)
@@ -31,6 +31,10 @@ _ENDINGS: Final = frozenset(("id", "ids", "uuid", "guid", "uid", "key", "identif
 
 class UnmetError(Exception):
     """No value is found that a schema takes."""
+
+
+class TooLargeError(UnmetError):
+    """Values of a schema have more parts than are made; so it is at each attempt."""
 
 
 def make_text(schema: Schema, dice: Dice, wording: Wording, *, key: str, noun: str) -> str:
@@ -124,6 +128,13 @@ def make_number(schema: Schema, dice: Dice, *, key: str, is_integer: bool) -> in
     Raises:
         UnmetError: There is none between its bounds.
     """
+    try:
+        return _number(schema, dice, key=key, is_integer=is_integer)
+    except OverflowError:
+        raise UnmetError("its bounds or its step are beyond what is counted with") from None
+
+
+def _number(schema: Schema, dice: Dice, *, key: str, is_integer: bool) -> int | float:
     size = _size(key)
     low, high = _bounds(schema)
     low, high = _span(low, high, size)
@@ -283,9 +294,9 @@ def _check(keyword: str, value: str) -> jsonschema_rs.Validator:
 def _takes_number(schema: Schema, number: float) -> bool:
     try:
         low, high = _bounds(schema)
-    except UnmetError:
+        step = schema.get("multipleOf")
+        return low <= number <= high and (
+            step is None or math.isclose(number / step, round(number / step))
+        )
+    except (UnmetError, OverflowError):
         return False
-    step = schema.get("multipleOf")
-    return low <= number <= high and (
-        step is None or math.isclose(number / step, round(number / step))
-    )

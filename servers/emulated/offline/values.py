@@ -13,7 +13,7 @@ from servers.emulated.offline.alternatives import NOTHING
 from servers.emulated.offline.clock import VirtualClock
 from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.making import Making, Spot, Told
-from servers.emulated.offline.scalars import UnmetError
+from servers.emulated.offline.scalars import TooLargeError, UnmetError
 from servers.emulated.offline.wording import Wording
 
 __all__ = ["NoValueError", "ValueMaker"]
@@ -82,16 +82,21 @@ class ValueMaker:
             NoValueError: None was found.
             SchemaError: The schema is not valid.
         """
+        told_attempts = _TOLD_ATTEMPTS
         for attempt in range(_ATTEMPTS):
             making = Making(self._schema, wording, attempt=attempt, share=share)
-            known = dict(told) if told and attempt < _TOLD_ATTEMPTS else NOTHING
+            known = dict(told) if told and attempt < told_attempts else NOTHING
             spot = Spot(dice=dice.at(attempt) if attempt else dice, noun=noun, told=known)
             try:
                 value = making.value(self._schema, spot)
                 if self._validator.is_valid(value):
                     return value
-            except (UnmetError, RecursionError):
-                continue
             except ValueError:  # a pattern beyond what can be checked
                 break
+            except TooLargeError:  # as it would be again, unless it was for what is told
+                if known is NOTHING:
+                    break
+                told_attempts = 0
+            except (UnmetError, RecursionError):
+                continue
         raise NoValueError("no value was found that fits the schema")

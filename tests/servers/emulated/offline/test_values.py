@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astra_mcp.schemas import SchemaError, compile_validator
+from servers.emulated.offline import values
 from servers.emulated.offline.dice import Dice
+from servers.emulated.offline.making import Making
 from servers.emulated.offline.patterns import PatternError, matching_text
 from servers.emulated.offline.values import NoValueError, ValueMaker
 
@@ -104,6 +106,31 @@ def test_formats_are_kept_whatever_the_language(form: str, language: str) -> Non
 def test_where_there_is_no_value_none_is_offered(schema: dict[str, Any]) -> None:
     with pytest.raises((NoValueError, SchemaError)):
         ValueMaker(schema).make(1)
+
+
+@pytest.mark.parametrize(
+    "number", [{"multipleOf": 5e-324}, {"minimum": 10**400}, {"minimum": 1e308, "multipleOf": 1e-9}]
+)
+def test_numbers_beyond_what_is_counted_with_are_not_offered(number: dict[str, Any]) -> None:
+    with pytest.raises(NoValueError):
+        ValueMaker({"type": "number", **number}).make(1)
+
+
+def test_what_is_too_large_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts: list[int] = []
+
+    class CountedMaking(Making):
+        def __init__(self, *args: Any, attempt: int, **kwargs: Any) -> None:
+            attempts.append(attempt)
+            super().__init__(*args, attempt=attempt, **kwargs)
+
+    monkeypatch.setattr(values, "Making", CountedMaking)
+    schema: dict[str, Any] = {"type": "integer"}
+    for _ in range(3):
+        schema = {"type": "array", "minItems": 30, "items": schema}
+    with pytest.raises(NoValueError):
+        ValueMaker(schema).make(1)
+    assert attempts == [0]
 
 
 @settings(max_examples=300, deadline=None)
