@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from anyio.lowlevel import checkpoint
+
 from astra_mcp.errors import UpstreamError
 from astra_mcp.schemas import SchemaError
 from astra_mcp.seeds import derive_seed
@@ -96,13 +98,17 @@ class OfflineState:
         except (NoValueError, SchemaError, UnmetError) as error:
             self._store.rollback()
             raise UpstreamError(f"{tool.name} cannot be answered: {error}") from error
+        except BaseException:
+            self._store.rollback()
+            raise
         self._store.commit()
         self._store.calls += 1
         return EmulatedAnswer(value=value)
 
     async def restore(self, past: Sequence[PastCall]) -> None:
-        """Make the applied calls of an earlier life again, in their order."""
+        """Make the applied calls of an earlier life again; others have their turn in between."""
         for call in past:
+            await checkpoint()
             if call.outcome is CallOutcome.APPLIED:
                 await self.answer(self._learned.tools[call.tool], call.arguments)
 

@@ -82,6 +82,8 @@ class Store:
         self._collections: dict[str, Collection] = {}
         self._number = 0
         self._undo: list[Callable[[], object]] = []
+        self._saved: set[str] = set()
+        """The nouns whose collections were copied since the last commit."""
 
     @property
     def now(self) -> int:
@@ -96,11 +98,13 @@ class Store:
     def commit(self) -> None:
         """Let stand what was done since the last time."""
         self._undo.clear()
+        self._saved.clear()
 
     def rollback(self) -> None:
         """Undo what was done since the last commit."""
         while self._undo:
             self._undo.pop()()
+        self._saved.clear()
 
     def collection(self, noun: str) -> Collection:
         """The entities of a noun; some exist from the first look on where the server gives them out."""
@@ -213,7 +217,7 @@ class Store:
     def remove(self, collection: Collection, entity: Entity) -> None:
         """Let an entity exist no more."""
         key = str(entity.identity)
-        entities, gone = dict(collection.entities), dict(collection.gone)
+        self._save(collection)
         collection.entities.pop(key, None)
         collection.gone[key] = entity
         if len(collection.gone) > _MAX_GONE:
@@ -222,6 +226,17 @@ class Store:
 
         def undo() -> None:
             self._number += entity.is_known
+
+        self._undo.append(undo)
+
+    def _save(self, collection: Collection) -> None:
+        """Remember what exists, in its order; once until the next commit: later changes are undone first."""
+        if collection.noun.name in self._saved:
+            return
+        self._saved.add(collection.noun.name)
+        entities, gone = dict(collection.entities), dict(collection.gone)
+
+        def undo() -> None:
             collection.entities, collection.gone = entities, gone
 
         self._undo.append(undo)

@@ -1,6 +1,7 @@
 """What single calls are told: lists and their pages, searches, facts, refusals, output schemas."""
 
 import re
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -162,6 +163,35 @@ def test_a_number_that_is_none_is_refused() -> None:
         world.refusal("list_logs", limit="many")
         == "Invalid value for limit: 'many' is not a number"
     )
+
+
+@pytest.mark.parametrize("page", [1e300, 2**60, "1e30"])
+def test_a_page_beyond_what_json_counts_is_refused(page: Any) -> None:
+    pages = spec("list_notes", page={"type": ["number", "string"]}, output={"type": "object"})
+    assert "out of range" in World(document_of(pages)).refusal("list_notes", page=page)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1e308, 10.0), (10**18, 10**18)])
+def test_a_result_that_json_cannot_carry_is_refused(a: float, b: float) -> None:
+    number = {"type": "number"}
+    world = World(document_of(spec("multiply", a=number, b=number)))
+    assert world.refusal("multiply", a=a, b=b) == "The result is out of range"
+    assert world.call("multiply", a=3, b=4)["result"] == 12
+
+
+def test_taking_all_away_in_one_call_takes_little_memory() -> None:
+    tasks = {"type": "array", "items": {"type": "object", "properties": {"title": text}}}
+    tools = spec("create_tasks", tasks=tasks), spec("list_tasks"), spec("delete_all_tasks")
+    world = World(document_of(*tools))
+    world.call("create_tasks", tasks=[{"title": f"t{n}"} for n in range(600)])
+    tracemalloc.start()
+    try:
+        assert world.call("delete_all_tasks")["count"] >= 600
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 << 20
+    assert world.call("list_tasks")["total"] == 0
 
 
 def test_cursors_lead_through_a_list_and_no_others_do() -> None:

@@ -108,3 +108,22 @@ def test_answers_are_the_same_in_another_process() -> None:
 
     assert len(told) == 1
     assert json.loads(told.pop()) == json.loads(json.dumps(here))
+
+
+async def test_others_have_their_turn_while_a_long_life_is_taken_over() -> None:
+    world = World(STYLE.document)
+    call = PastCall(tool=STYLE.listing, arguments={}, outcome=CallOutcome.APPLIED)
+    turns = 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(take_turns)
+        await world.state.restore([call] * 50)
+        group.cancel_scope.cancel()
+
+    assert turns >= 40
