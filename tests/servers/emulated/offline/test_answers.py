@@ -9,6 +9,7 @@ import pytest
 from astra_mcp.errors import UpstreamError
 from astra_mcp.schemas import compile_validator
 from servers.emulated.offline.store import MAX_ENTITIES
+from servers.emulated.offline.values import ValueMaker
 from servers.emulated.offline.vocabulary import words_in
 
 from emulated_worlds import World, document_of, spec, text
@@ -177,6 +178,23 @@ def test_a_result_that_json_cannot_carry_is_refused(a: float, b: float) -> None:
     world = World(document_of(spec("multiply", a=number, b=number)))
     assert world.refusal("multiply", a=a, b=b) == "The result is out of range"
     assert world.call("multiply", a=3, b=4)["result"] == 12
+
+
+def test_a_call_that_breaks_in_the_middle_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    making = spec("create_note", title=text, output={"type": "object"})
+    world = World(document_of(making, spec("list_notes")))
+    before = world.call("list_notes")
+
+    def breaks(*_: Any, **__: Any) -> None:
+        raise KeyError("a bug")
+
+    with monkeypatch.context() as broken, pytest.raises(KeyError):
+        broken.setattr(ValueMaker, "fill", breaks)
+        world.ask("create_note", title="milk")
+
+    assert world.call("list_notes") == before
 
 
 def test_taking_all_away_in_one_call_takes_little_memory() -> None:
