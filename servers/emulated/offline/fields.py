@@ -10,6 +10,7 @@ from astra_mcp.types import JsonValue, ToolSpec
 from servers.emulated.nouns import key_of, singular, words_of
 from servers.emulated.offline.making import WRAPPINGS
 from servers.emulated.offline.merging import Schema
+from servers.emulated.offline.vocabulary import Meaning, meaning_of
 from servers.emulated.parameters import Parameter, Role, key_suffix
 from servers.emulated.verbs import ToolReading, Verb
 
@@ -71,7 +72,7 @@ def input_fields(tool: ToolSpec, reading: ToolReading, noun: str) -> Iterator[Fi
     for parameter in reading.parameters:
         if parameter.role is not Role.FIELD or parameter.name == reading.id_parameter:
             continue
-        if is_filter and (range_of(parameter.key) or not parameter.is_scalar):
+        if is_filter and not _is_member(parameter):
             continue
         inner = None if is_filter else inner_fields(parameter, noun, tool.input_schema)
         if inner is not None:
@@ -88,6 +89,16 @@ def input_fields(tool: ToolSpec, reading: ToolReading, noun: str) -> Iterator[Fi
                 root=tool.input_schema,
                 reference=reference,
             )
+
+
+def _is_member(parameter: Parameter) -> bool:
+    """Say whether a filter names a property of what it filters, rather than a way of its own."""
+    if range_of(parameter.key) or not parameter.is_scalar:
+        return False
+    is_told = (
+        parameter.is_required or "enum" in parameter.schema or key_suffix(parameter.key)[1] != ""
+    )
+    return is_told or meaning_of(parameter.key)[0] is not Meaning.UNKNOWN
 
 
 def inner_fields(parameter: Parameter, noun: str, root: Schema) -> Mapping[str, Any] | None:

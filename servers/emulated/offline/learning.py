@@ -208,9 +208,7 @@ class Learned:
 
 
 def _plain(name: str, key: str) -> Field:
-    is_list = key in ("tags", "labels")
-    schema = {"type": "array", "items": {"type": "string"}, "minItems": 2} if is_list else {}
-    return Field(name=name, key=key, schema=schema, root={})
+    return Field(name=name, key=key, schema={}, root={})
 
 
 def _address(readings: Sequence[ToolReading]) -> frozenset[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from astra_mcp.types import JsonValue
-from servers.emulated.nouns import key_of, singular
+from servers.emulated.nouns import is_plural, key_of, singular
 from servers.emulated.offline.alternatives import NOTHING, Alternatives
 from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.merging import Schema
@@ -147,6 +147,8 @@ class Making:
             return told
         if self._attempt >= _ANY_KIND_ATTEMPT:
             return _KINDS[self._attempt % len(_KINDS)]
+        if meaning_of(spot.key)[1] == "tag" and is_plural(spot.key):
+            return "array"
         described = (kind for kind, words in _KEYWORDS.items() if not words.isdisjoint(schema))
         return next(described, _KIND_OF_MEANING.get(meaning_of(spot.key)[0], "string"))
 

@@ -275,7 +275,9 @@ class Store:
             yield from self._time(each, entity.changed or entity.born)
         elif each.reference is None or not entity.is_made:
             try:
-                yield self._drawn(collection.noun, each, entity.dice.at(each.name))
+                is_who = self.wording.is_of_person(collection.noun.name, each.key)
+                place = entity.dice.at("who" if is_who else each.name)
+                yield self._drawn(collection.noun, each, place)
             except UnmetError:
                 return
 

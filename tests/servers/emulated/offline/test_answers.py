@@ -8,6 +8,7 @@ import pytest
 from astra_mcp.errors import UpstreamError
 from astra_mcp.schemas import compile_validator
 from servers.emulated.offline.store import MAX_ENTITIES
+from servers.emulated.offline.vocabulary import words_in
 
 from emulated_worlds import World, document_of, spec, text
 
@@ -396,3 +397,24 @@ def test_chinese_servers_answer_in_chinese() -> None:
         re.search("[\u4e00-\u9fff]", row["title"]) for row in world.call("list_tasks")["tasks"]
     )
     assert all("预算" in row["title"] for row in world.call("search_tasks", query="预算")["tasks"])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_person_has_the_name_that_is_in_the_address(language: str) -> None:
+    world = World(document_of(spec("list_users"), language=language))
+    words = words_in(language)
+    logins = words["first_names" if language == "en" else "first_logins"]
+
+    for row in world.call("list_users")["users"]:
+        first = next(name for name in words["first_names"] if name in row["name"])
+        login = logins[words["first_names"].index(first)].lower()
+        assert row["email"].startswith(f"{login}.")
+
+
+def test_a_value_that_is_set_is_told_as_it_was_given() -> None:
+    number = {"type": "number"}
+    world = World(document_of(spec("set_price", gameId=text, price=number), spec("start_game")))
+    told = world.call("set_price", gameId="g1", price=143.75)
+
+    assert told["price"] == 143.75
+    assert 143.75 not in [value for name, value in told.items() if name != "price"]
