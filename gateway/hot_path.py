@@ -31,11 +31,11 @@ from astra_mcp.types import EmulatorKind, JsonObject, JsonValue, ServerKind, Too
 from gateway.call_meta import CallMeta
 from gateway.endpoints import EndpointView
 from gateway.episode import Episode
-from gateway.episodes import Episodes
+from gateway.episodes import ALL_SERVERS, Episodes
 from gateway.hot_wire import HotRequest, is_plain, read_request, shaped
 from gateway.protocol import Upstream
 from gateway.record import Encoded
-from gateway.search import CALL_TOOL, MAX_LISTED, SEARCH_TOOLS
+from gateway.search import CALL_TOOL, SEARCH_TOOLS, listed
 from gateway.sessions import Session, Sessions
 from gateway.targets import EpisodeTarget, Target
 from gateway.tracing import with_header
@@ -184,20 +184,18 @@ class HotPath:
             view = await self._views.prepared(target)
             if "tools" not in view.capabilities:
                 return None
-            tools = self._views.tools(target)
+            tools = listed(self._views.tools(target), of_all=target.place == ALL_SERVERS)
         except AstraError:
             return None  # the SDK's server finds the same, and says it
-        if len(tools) > MAX_LISTED:
-            tools = (SEARCH_TOOLS, CALL_TOOL)
         key = orjson.dumps([target.place, *((u.name, u.version) for u in view.upstreams)])
         return self._rendered(f"{key.decode()}{len(tools)}", tools, request.version)
 
     def _rendered(self, key: str, tools: tuple[ToolSpec, ...], version: str) -> bytes | None:
         found = self._lists.get((key, version))
         if found is None:
-            listed: JsonObject = {"tools": [tool_to_wire(t) for t in tools]}
+            content: JsonObject = {"tools": [tool_to_wire(t) for t in tools]}
             try:
-                found = orjson.dumps(shaped("tools/list", version, listed, _SERVER_INFO))
+                found = orjson.dumps(shaped("tools/list", version, content, _SERVER_INFO))
             except (MCPError, TypeError):
                 return None
             if len(self._lists) >= _MAX_REMEMBERED:

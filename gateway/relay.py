@@ -31,9 +31,10 @@ from astra_mcp.types import JsonObject, ToolResult, ToolSpec
 from gateway.call_meta import CallMeta, meta_for_server
 from gateway.channel import StreamChannel, era_of
 from gateway.endpoints import Endpoints
+from gateway.episodes import ALL_SERVERS
 from gateway.merged import MergedServers, WrongCursorError
 from gateway.news import News
-from gateway.search import CALL_TOOL, MAX_LISTED, SEARCH_TOOLS, ToolCall, answer_search, read_call
+from gateway.search import CALL_TOOL, SEARCH_TOOLS, ToolCall, answer_search, listed, read_call
 from gateway.suspended import InputRequiredError, SuspendedCalls
 from gateway.targets import EpisodeTarget, InteractiveTarget, Target
 from gateway.tracing import with_header
@@ -252,10 +253,8 @@ class Relay:
         return {"tools": [tool_to_wire(tool) for tool in self._listed(visit)]}
 
     def _listed(self, visit: Visit) -> tuple[ToolSpec, ...]:
-        tools = self._endpoints.tools(visit.view.target)
-        if isinstance(visit.view.target, EpisodeTarget) or len(tools) <= MAX_LISTED:
-            return tools
-        return (SEARCH_TOOLS, CALL_TOOL)
+        target = visit.view.target
+        return listed(self._endpoints.tools(target), of_all=target.place == ALL_SERVERS)
 
     async def _call_tool(self, visit: Visit) -> JsonObject:
         name, given = str(visit.params["name"]), visit.params.get("arguments")

@@ -1,13 +1,14 @@
-"""Finding a tool by words, for endpoints that publish too many to list.
+"""Finding a tool by words, for the endpoint of all servers, which may publish too many to list.
 
-Above :data:`MAX_LISTED` tools an endpoint lists two tools in their place: ``search_tools`` and
-``call_tool``. The search compares words and nothing else: equal query and tools, equal answer.
+Above :data:`MAX_LISTED` tools it lists two in their place: ``search_tools`` and ``call_tool``. The search
+compares words and nothing else: equal query and tools, equal answer.
 """
 
 import re
 from collections.abc import Sequence
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
 
@@ -18,11 +19,12 @@ __all__ = [
     "ToolCall",
     "answer_search",
     "find_tools",
+    "listed",
     "read_call",
 ]
 
 MAX_LISTED = 100
-"""An endpoint with more tools than this lists the two below instead."""
+"""Of all servers together; a server alone lists what it has."""
 
 _NAME_WEIGHT = 3
 _WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
@@ -43,7 +45,7 @@ class ToolCall(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field(description="Name of the tool, as search_tools shows it.")
-    arguments: dict[str, JsonValue] = Field(
+    arguments: Annotated[dict[str, JsonValue], WithJsonSchema({"type": "object"})] = Field(
         default_factory=dict[str, JsonValue], description="Arguments by the tool's own schema."
     )
 
@@ -68,6 +70,16 @@ SEARCH_TOOLS = _spec(
     _Search,
 )
 CALL_TOOL = _spec("call_tool", "Call a tool that search_tools has shown.", ToolCall)
+
+
+def listed(tools: tuple[ToolSpec, ...], *, of_all: bool) -> tuple[ToolSpec, ...]:
+    """What an endpoint lists: its tools, or a search and a call in their place.
+
+    Args:
+        tools: That the endpoint has.
+        of_all: It is the one of all servers.
+    """
+    return (SEARCH_TOOLS, CALL_TOOL) if of_all and len(tools) > MAX_LISTED else tools
 
 
 def find_tools(tools: Sequence[ToolSpec], query: str, limit: int) -> list[ToolSpec]:

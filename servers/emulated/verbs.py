@@ -68,11 +68,11 @@ def _words(text: str) -> frozenset[str]:
 _WORDS: Final[Mapping[Verb, str]] = {
     Verb.LIST: "list ls browse enumerate",
     Verb.SEARCH: "search find query filter discover",
-    Verb.GET: "get fetch read show retrieve view describe load display inspect lookup",
+    Verb.GET: "get fetch read show retrieve view describe load display inspect lookup recall",
     Verb.CREATE: "create add new insert register append make post",
     Verb.UPDATE: "update edit modify set patch change put rename replace adjust move assign mark"
-    " toggle upsert save store write configure",
-    Verb.DELETE: "delete remove destroy drop erase del rm purge unregister clear trash discard",
+    " toggle upsert save store write configure revise amend alter",
+    Verb.DELETE: "delete remove destroy drop erase del rm purge unregister clear trash discard forget",
 }
 _VERBS: Final = {word: verb for verb, words in _WORDS.items() for word in words.split()}
 _STATES: Final = {
@@ -99,6 +99,8 @@ _ACTS: Final = _words(
     " initialize optimize format lint debug count measure evaluate score rank rate monitor scan detect"
 )
 """Do something else; what follows them is a noun all the same."""
+_KEEPERS: Final = _words("save store write put upsert")
+"""Make an entity where nothing says which one they change, and the server shows such ones."""
 _AMBIGUOUS: Final = _words("post log list set query search order file store record view")
 """Also nouns: the last word is the verb where it can only be one."""
 _STRONG: Final = _words(
@@ -160,12 +162,26 @@ class _Nouns:
         named = [d for d in drafts if d.noun and d.verb is not Verb.OTHER]
         self.all = {d.noun for d in named}
         self.created = {d.noun for d in named if d.verb is Verb.CREATE}
+        self.counted = {d.noun for d in named if _is_counted(d)}
+        self._address: dict[str | None, frozenset[str]] = {}
+        for draft in named:
+            if draft.verb in (Verb.GET, Verb.UPDATE, Verb.DELETE) and not draft.is_many:
+                keys = frozenset(p.key for p in draft.parameters if p.role is Role.FIELD)
+                noun = self.head(draft.noun)
+                self._address[noun] = keys & self._address.get(noun, keys)
 
     def head(self, noun: str | None) -> str | None:
         """``command_task`` is a ``task`` where the server has such ones."""
         words = (noun or "").split("_")
         tails = ("_".join(words[at:]) for at in range(1, len(words)))
         return next((tail for tail in tails if tail in self.all and tail not in MASS), noun)
+
+    def may_name(self, noun: str | None, key: str) -> bool:
+        """Say whether an argument that is no id can name an entity that is to be changed.
+
+        It cannot where all tools that tell, change or take away one take others.
+        """
+        return key in (address := self._address.get(noun, frozenset[str]())) or not address
 
     def target(self, key: str) -> str | None:
         """The noun that a key such as ``from_account_id`` refers to."""
@@ -289,12 +305,18 @@ def _settled_verb(draft: ToolReading, nouns: _Nouns) -> Verb:
         return Verb.LIST if draft.is_many or own is None else Verb.GET
     if verb is Verb.CREATE and noun is None and _is_sum(draft.parameters):
         return Verb.OTHER
-    if verb is Verb.OTHER and noun in nouns.all:
-        if draft.state is not None and own is not None:
-            return Verb.UPDATE
-        if draft.word in _MAKERS and own is None and noun not in nouns.created:
-            return Verb.CREATE
-    return verb
+    if verb is Verb.OTHER and noun in nouns.all and draft.state is not None and own is not None:
+        return Verb.UPDATE
+    return Verb.CREATE if own is None and _makes(draft, nouns) else verb
+
+
+def _makes(draft: ToolReading, nouns: _Nouns) -> bool:
+    """Say whether a tool of an ambiguous verb makes what no other tool of the server makes."""
+    if draft.noun in nouns.created:
+        return False
+    if draft.verb is Verb.OTHER:
+        return draft.word in _MAKERS and draft.noun in nouns.all
+    return draft.word in _KEEPERS and draft.noun in nouns.counted
 
 
 def _of_part(draft: ToolReading) -> ToolReading | None:
@@ -307,6 +329,12 @@ def _of_part(draft: ToolReading) -> ToolReading | None:
             left = {key: of for key, of in draft.references.items() if key != name}
             return replace(draft, noun=noun, id_parameter=name, state=state, references=left)
     return None
+
+
+def _is_counted(draft: ToolReading) -> bool:
+    """There may be many entities of the noun: they are listed, or told apart by ids."""
+    has_id = any(p.is_required and _rank(p.key, draft.noun) in (0, 1) for p in draft.parameters)
+    return has_id or draft.is_many or draft.verb in (Verb.LIST, Verb.SEARCH)
 
 
 def _takes_words(draft: ToolReading) -> bool:
@@ -335,11 +363,8 @@ def _own_id(draft: ToolReading, nouns: _Nouns) -> str | None:
     if draft.verb is Verb.CREATE and (draft.noun or "").rpartition("_")[2] in _REPLIES:
         return None
     rank, best = min(ranked, key=lambda item: item[0], default=(None, None))
-    if best is not None and rank in _OWN_RANKS[draft.verb]:
-        if rank == _NAMED_AS_NOUN and draft.word in _SETTING:
-            return None
-        is_of_another = draft.is_many and rank in _NATURAL_RANKS and "array" not in best.types
-        return None if is_of_another else best.name
+    if best is not None and rank is not None and rank in _OWN_RANKS[draft.verb]:
+        return best.name if _names_one(draft, nouns, best, rank) else None
     if draft.verb in (Verb.OTHER, Verb.CREATE) or draft.is_many:
         return None
     foreign = [
@@ -352,6 +377,16 @@ def _own_id(draft: ToolReading, nouns: _Nouns) -> str | None:
         foreign = [p for p in candidates if p.is_required and key_suffix(p.key)[1]]
     is_own = len(foreign) == 1 and nouns.target(foreign[0].key) is None
     return foreign[0].name if is_own else None
+
+
+def _names_one(draft: ToolReading, nouns: _Nouns, best: Parameter, rank: int) -> bool:
+    """Tell whether the best argument says which entity, and not what is to stand in it."""
+    if rank == _NAMED_AS_NOUN and draft.word in _SETTING:
+        return False
+    if draft.is_many and rank in _NATURAL_RANKS and "array" not in best.types:
+        return False
+    is_id = draft.verb is not Verb.UPDATE or nouns.may_name(draft.noun, best.key)
+    return is_id or rank in _BY_ID
 
 
 def _rank(key: str, noun: str | None) -> int | None:
@@ -376,6 +411,7 @@ _SETTING: Final = _words("set put save store write change adjust configure")
 """``set_price(price)`` takes the value, not which one."""
 _NATURAL_RANKS: Final = range(3, _OPTIONAL)
 """``get_topics(title)`` gives the topics of what has that title."""
+_BY_ID: Final = frozenset((0, 1, 2, _OPTIONAL, _OPTIONAL + 1))
 _BY_ANY_NAME: Final = frozenset((*range(_OPTIONAL), _OPTIONAL, _OPTIONAL + 1))
 _OWN_RANKS: Final[Mapping[Verb, frozenset[int]]] = {
     Verb.GET: _BY_ANY_NAME,

@@ -147,7 +147,7 @@ class Answering:
         if call.reading.state is not None:
             changes.setdefault(state_of(collection.noun), call.reading.state)
         try:
-            found = named_entities(self._store, collection, self._addressed(call))
+            found = named_entities(self._store, collection, _addressed(call, collection.noun))
         except RefusedError:
             own = call.own
             if call.reading.word not in _SETTING or own is None or not own.is_scalar:
@@ -156,13 +156,6 @@ class Answering:
         for entity in found:
             self._store.change(collection, entity, changes)
         return self._shown(call, collection, found)
-
-    def _addressed(self, call: Call) -> Call:
-        """A call that names no entity is about the newest one of those that it refers to."""
-        if call.own is not None:
-            return call
-        kept = {k: v for k, v in call.arguments.items() if k in call.reading.references}
-        return Call(tool=call.tool, reading=call.reading, arguments=kept)
 
     def _delete(self, call: Call, collection: Collection) -> Answer:
         if call.own is None and call.reading.is_many:
@@ -181,6 +174,21 @@ class Answering:
 
 def _is_list(value: JsonValue) -> bool:
     return isinstance(value, list)
+
+
+def _addressed(call: Call, noun: Noun) -> Call:
+    """A change without an identifier is about what the arguments say that others look up by, too.
+
+    Where there are no such ones, it is about the newest entity of those that it refers to.
+    """
+    if call.own is not None:
+        return call
+    kept = {
+        p.name: call.arguments[p.name]
+        for p in call.fields()
+        if p.name in call.reading.references or p.key in noun.address
+    }
+    return Call(tool=call.tool, reading=call.reading, arguments=kept)
 
 
 def _is_identity(key: str, noun: Noun) -> bool:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import MCPError
 
 from astra_mcp.types import ToolSpec
-from gateway.search import find_tools
+from gateway.search import CALL_TOOL, SEARCH_TOOLS, find_tools
 
 
 def a_tool(name: str, description: str = "") -> ToolSpec:
@@ -36,6 +37,24 @@ async def test_100_tools_are_listed_and_101_are_searched(
     async with open_gateway(many(101)) as gateway, sdk(f"{gateway.url}/mcp", era) as client:
         names = [t.name for t in (await client.list_tools()).tools]
         assert names == ["search_tools", "call_tool"]
+
+
+async def test_a_server_alone_lists_all_of_its_tools_however_many(
+    open_gateway: Any, sdk: Any, many: Any, era: str
+) -> None:
+    async with (
+        open_gateway(many(101)) as gateway,
+        sdk(f"{gateway.url}/servers/coins/mcp", era) as client,
+    ):
+        names = [t.name for t in (await client.list_tools()).tools]
+        assert names == ["add", *(f"t{n}" for n in range(100))]
+
+
+def test_what_the_schemas_of_the_search_refer_to_stands_in_them() -> None:
+    for tool in (SEARCH_TOOLS, CALL_TOOL):
+        assert "$ref" not in str(tool.input_schema)
+    validator = jsonschema_rs.validator_for(CALL_TOOL.input_schema)
+    assert validator.is_valid({"name": "add", "arguments": {"n": [1]}})
 
 
 async def test_a_tool_is_found_called_and_counted_and_the_search_is_not(

@@ -115,6 +115,19 @@ def test_what_makes_others_makes_them_where_no_tool_is_there_to_do_so() -> None:
     assert read_tools([sending, listing, drafting])["send_message"].verb is Verb.OTHER
 
 
+@pytest.mark.parametrize("word", ["save", "store", "write", "put", "upsert"])
+def test_what_keeps_a_thing_makes_it_where_nothing_says_which_one_it_changes(word: str) -> None:
+    keeping = spec(f"{word}_memo", content=text)
+    for other in (spec("show_memos"), spec("read_memo", memo_id=text)):
+        assert read_tools((keeping, other))[keeping.name].verb is Verb.CREATE
+    named = spec(f"{word}_memo", memo_id=text, content=text)
+    assert read_tools((named, spec("show_memos")))[named.name].verb is Verb.UPDATE
+    maker = spec("create_memo", content=text)
+    assert read_tools((keeping, maker, spec("show_memos")))[keeping.name].verb is Verb.UPDATE
+    setting = (spec(f"{word}_theme", color=text), spec("get_theme"))
+    assert read_tools(setting)[setting[0].name].verb is Verb.UPDATE
+
+
 def test_parameters_are_told_apart_by_what_they_are_for() -> None:
     tool = spec(
         "search_pages",

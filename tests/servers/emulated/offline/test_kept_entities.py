@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from emulated_worlds import STYLES, Style, World
+from emulated_worlds import STYLES, Style, World, document_of, spec, text
 
 WORDS = ("amber", "basalt", "cobalt", "dune", "ember", "fjord", "garnet", "heath")
 TITLES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
@@ -115,3 +115,40 @@ def test_what_calls_did_is_so_for_all_tools(style: Style) -> None:
     machine = type("Keeping", (Keeping,), {"style": style})
     quick = settings(max_examples=8, stateful_step_count=12, deadline=None)
     run_state_machine_as_test(machine, settings=quick)
+
+
+@pytest.mark.parametrize("keys", [("isbn",), ("shelf", "row")])
+def test_a_change_is_of_what_the_other_tools_look_up_by(keys: tuple[str, ...]) -> None:
+    named: dict[str, Any] = dict.fromkeys(keys, text)
+    world = World(
+        document_of(
+            spec("add_book", "Add a book", **named, title=text),
+            spec("lookup_book", "Look up a book", **named),
+            spec("edit_book", "Edit a book", **named, title=text),
+            spec("remove_book", "Remove a book", **named),
+            spec("get_all_books", "Get all books"),
+        )
+    )
+    first, second = ({key: f"{key}-{n}" for key in keys} for n in (1, 2))
+    world.call("add_book", **first, title="amber")
+    world.call("add_book", **second, title="basalt")
+    assert world.call("edit_book", **first, title="cobalt")["title"] == "cobalt"
+    assert world.call("lookup_book", **first)["title"] == "cobalt"
+    assert world.call("lookup_book", **second)["title"] == "basalt"
+    world.call("remove_book", **first)
+    assert "not found" in world.refusal("edit_book", **first, title="dune")
+    assert "not found" in world.refusal("lookup_book", **first)
+    assert world.call("lookup_book", **second)["title"] == "basalt"
+
+
+def test_saving_twice_makes_two() -> None:
+    world = World(
+        document_of(
+            spec("save_memo", "Save a memo", content=text),
+            spec("read_memo", "Read a memo", id={"type": "integer"}),
+            spec("show_memos", "Show all memos"),
+        )
+    )
+    made = [world.call("save_memo", content=word) for word in ("amber", "basalt")]
+    assert made[0]["id"] != made[1]["id"]
+    assert [world.call("read_memo", id=one["id"])["content"] for one in made] == ["amber", "basalt"]
