@@ -149,7 +149,8 @@ def test_the_names_of_many_servers_leave_the_figures_beside_them_in_sight(
     names = [f"A_Server_That_Has_A_Long_Name_{number}" for number in range(12)]
     with TrajectoryWriter(tmp_path / "t.jsonl") as writer:
         report = RolloutReport(writer.write, lambda: None, servers=names)
-        report.add(7, played(7))
+        source = {"kind": "servers", "names": names}
+        report.add(7, played(7).model_copy(update={"source": source}))
         report.print_table(file=writer.path)
 
     printed = capsys.readouterr().out
