@@ -32,7 +32,7 @@ from astra_mcp.types import (
 )
 from gateway.failures import FailurePlan, InjectedFailure
 from gateway.protocol import Upstream, UpstreamSession
-from gateway.record import CallStarted, Encoded, StartedMembers
+from gateway.record import Encoded, RecordedCall, StartedMembers
 from gateway.tracing import upstream_span
 
 __all__ = [
@@ -89,12 +89,17 @@ class Call:
     """How it fails on purpose; None where it does not."""
     is_unfinished: bool = False
     """True where an earlier life of the gateway started it only."""
+    started_at: int = 0
+    """Where the record says how it began, in bytes."""
+    finished_at: int | None = None
+    """Where it says how it ended; None where it does not yet."""
     done: anyio.Event | None = None
     """Made by whoever waits for the end of the call."""
 
     @classmethod
-    def of(cls, started: CallStarted, *, is_unfinished: bool) -> "Call":
+    def of(cls, recorded: RecordedCall) -> "Call":
         """Take over a recorded call."""
+        started, is_unfinished = recorded.started, recorded.finished is None
         return cls(
             n=started.n,
             shown=started.shown,
@@ -106,6 +111,8 @@ class Call:
             fault=started.fault,
             is_distractor=started.distractor,
             is_unfinished=is_unfinished,
+            started_at=recorded.started_at,
+            finished_at=recorded.finished_at,
         )
 
     def as_started(self, call_id: str) -> StartedMembers:

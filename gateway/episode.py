@@ -54,14 +54,17 @@ from gateway.protocol import (
     Upstream,
 )
 from gateway.record import (
+    CallFinished,
+    CallStarted,
     Encoded,
     EpisodeEnded,
     EpisodeOpened,
+    Event,
     FinishedMembers,
     Record,
     RecordFile,
     encode_result,
-    read_record,
+    read_event,
 )
 from gateway.relaying import Relaying
 from gateway.shown import Shown
@@ -318,8 +321,7 @@ class Episode:
         asked: tuple[str, Mapping[str, JsonValue], str | None],
         exchange: Exchange,
     ) -> Encoded:
-        started = (await self._read()).calls[call.n].started
-        if digest_of(started.shown, started.arguments, started.fault) != digest_of(*asked):
+        if not await self._is_the_same(call, asked):
             msg = "this call id was used for another call: choose a new one"
             raise CallFaultError(msg)
         if call.is_unfinished and call.seq is not None:
@@ -334,13 +336,23 @@ class Episode:
             self._running[call.n] = call
             return await self._finish(call, exchange)
         await self._wait_for(call)
-        finished = (await self._read()).calls[call.n].finished
-        if finished is None:
+        if call.finished_at is None:
+            return unrecorded()
+        finished = await self._read(call.finished_at)
+        if not isinstance(finished, CallFinished):
             return unrecorded()
         return answered(call, encode_result(finished.result))
 
-    async def _read(self) -> Record:
-        return await anyio.to_thread.run_sync(read_record, self._file.path)
+    async def _is_the_same(
+        self, call: Call, asked: tuple[str, Mapping[str, JsonValue], str | None]
+    ) -> bool:
+        started = await self._read(call.started_at)
+        if not isinstance(started, CallStarted):
+            return False
+        return digest_of(started.shown, started.arguments, started.fault) == digest_of(*asked)
+
+    async def _read(self, begin: int) -> Event:
+        return await anyio.to_thread.run_sync(read_event, self._file.path, begin)
 
     async def _wait_for(self, call: Call) -> None:
         """Wait until a call that runs has been recorded."""
@@ -372,7 +384,8 @@ class Episode:
             is_distractor=route is not None and route.is_distractor,
         )
         self._last_activity = now = self._now()
-        self._file.append_started(now, call.as_started(call_id or f"{self._own_ids}-{n}"))
+        members = call.as_started(call_id or f"{self._own_ids}-{n}")
+        call.started_at = self._file.append_started(now, members)
         if self._plan is not None:
             call.injected = call.draw(self._plan, arguments)
         self._num_started = n + 1
@@ -419,7 +432,7 @@ class Episode:
             members["emulator"] = turn.emulator.value
         if call.injected is not None and origin is Origin.INJECTED:
             members["injected"] = call.injected.kind.value
-        self._file.append_finished(self._now(), answer, members)
+        call.finished_at = self._file.append_finished(self._now(), answer, members)
         note_result(call.server, origin, answer.result)
         self._solved |= solved
         if answer.result.asks and not call.is_over_limit:
@@ -523,14 +536,13 @@ class Episode:
     def resume(self, record: Record) -> None:
         """Take over the calls of an earlier life; the sessions were opened with them."""
         for recorded in record.calls:
-            started, is_unfinished = recorded.started, recorded.finished is None
-            call = Call.of(started, is_unfinished=is_unfinished)
-            self._calls[started.call_id] = call
+            started = recorded.started
+            call = self._calls[started.call_id] = Call.of(recorded)
             if self._plan is not None:
                 injected = call.draw(self._plan, started.arguments)
-                call.injected = injected if is_unfinished else None
+                call.injected = injected if call.is_unfinished else None
             if started.seq is not None:
-                (self._order.reopen if is_unfinished else self._order.take)(started.seq)
+                (self._order.reopen if call.is_unfinished else self._order.take)(started.seq)
         self._num_started = len(record.calls)
         self._num_agent_calls = record.agent_calls
         self._solved = set(record.solved)

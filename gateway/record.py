@@ -47,6 +47,7 @@ __all__ = [
     "Encoded",
     "EpisodeEnded",
     "EpisodeOpened",
+    "Event",
     "FinishedCall",
     "FinishedMembers",
     "Record",
@@ -54,6 +55,7 @@ __all__ = [
     "RecordedCall",
     "StartedMembers",
     "encode_result",
+    "read_event",
     "read_record",
     "record_path",
 ]
@@ -158,6 +160,10 @@ class RecordedCall:
 
     started: CallStarted
     finished: CallFinished | None
+    started_at: int
+    """Where its line begins in the file, in bytes."""
+    finished_at: int | None
+    """Likewise; None where it has no such line."""
 
     def as_state(self) -> CallState:
         """Render for the control plane."""
@@ -336,7 +342,7 @@ class RecordFile:
         data = event.model_dump(mode="json")
         self._write(data, data)
 
-    def append_started(self, at: float, call: "StartedMembers") -> None:
+    def append_started(self, at: float, call: "StartedMembers") -> int:
         """Write a :class:`CallStarted`, or nothing of it.
 
         Calls are most of what is written, so neither this nor :meth:`append_finished` makes a model;
@@ -346,19 +352,25 @@ class RecordFile:
             at: Seconds since the epoch.
             call: The further members of the event.
 
+        Returns:
+            Where its line begins in the file, in bytes.
+
         Raises:
             RecordError: As :meth:`append`.
         """
         data = {"at": _written(at), "event": "call_started", **call}
-        self._write(data, data)
+        return self._write(data, data)
 
-    def append_finished(self, at: float, answer: Encoded, call: "FinishedMembers") -> None:
+    def append_finished(self, at: float, answer: Encoded, call: "FinishedMembers") -> int:
         """Write a :class:`CallFinished`, or nothing of it.
 
         Args:
             at: Seconds since the epoch.
             answer: The result; its JSON is taken as it is.
             call: The further members of the event.
+
+        Returns:
+            Where its line begins in the file, in bytes.
 
         Raises:
             RecordError: As :meth:`append`.
@@ -379,10 +391,10 @@ class RecordFile:
             plain |= rare
             spliced |= rare
         data = {"at": _written(at), "event": "call_finished", **call, "result": plain}
-        self._write(data, {**data, "result": spliced})
+        return self._write(data, {**data, "result": spliced})
 
-    def _write(self, data: Mapping[str, Any], content: Mapping[str, Any]) -> None:
-        """Write a line, and tell the sinks.
+    def _write(self, data: Mapping[str, Any], content: Mapping[str, Any]) -> int:
+        """Write a line, tell the sinks, and say where in the file the line begins.
 
         Args:
             data: The event as they are told it.
@@ -405,9 +417,11 @@ class RecordFile:
             self.close()
             msg = f"a record cannot be written ({error.strerror}): free disk space"
             raise RecordError(msg) from error
+        begin = self._size
         self._size += len(line)
         for sink in self._sinks:
             sink.write(self._episode, data)
+        return begin
 
     def discard(self) -> None:
         """Remove a record to which nothing could be written."""
@@ -429,33 +443,68 @@ def read_record(path: Path) -> Record:
         RecordError: The file cannot be read, or a line of it is no event; names the line.
     """
     events: list[Event] = []
+    begins: list[int] = []
+    begin = 0
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
-        msg = f"{_short(path)} cannot be read ({error.strerror})"
-        raise RecordError(msg) from error
+        raise _unreadable(path, error) from error
     for number, line in enumerate(lines, start=1):
+        here, begin = begin, begin + len(line) + 1
         if not line:
             continue
         try:
             events.append(_EVENTS.validate_json(line))
+            begins.append(here)
         except ValidationError as error:
             if number == len(lines):
                 break
             fault = error.errors(include_url=False)[0]["msg"]
             msg = f"{_short(path)}: line {number} is not a record event: {fault}"
             raise RecordError(msg) from None
-    return _assemble(path, events)
+    return _assemble(path, events, begins)
 
 
-def _assemble(path: Path, events: Sequence[Event]) -> Record:
+def read_event(path: Path, begin: int) -> Event:
+    """Read one event back, however long the record is.
+
+    Args:
+        path: Of the record.
+        begin: Where its line begins, in bytes.
+
+    Raises:
+        RecordError: The file cannot be read, or there is no event there.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(begin)
+            return _EVENTS.validate_json(file.readline())
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except ValidationError:
+        msg = f"{_short(path)}: byte {begin} begins no record event"
+        raise RecordError(msg) from None
+
+
+def _unreadable(path: Path, error: OSError) -> RecordError:
+    return RecordError(f"{_short(path)} cannot be read ({error.strerror})")
+
+
+def _assemble(path: Path, events: Sequence[Event], begins: Sequence[int]) -> Record:
     opened = events[0] if events else None
     if not isinstance(opened, EpisodeOpened):
         msg = f"{_short(path)}: the first line is not an episode_opened event"
         raise RecordError(msg)
-    started = [e for e in events if isinstance(e, CallStarted)]
     finished = {e.n: e for e in events if isinstance(e, CallFinished)}
-    calls = tuple(RecordedCall(started=s, finished=finished.get(s.n)) for s in started)
+    placed = list(zip(events, begins, strict=True))
+    ends = {e.n: begin for e, begin in placed if isinstance(e, CallFinished)}
+    calls = tuple(
+        RecordedCall(
+            started=e, finished=finished.get(e.n), started_at=begin, finished_at=ends.get(e.n)
+        )
+        for e, begin in placed
+        if isinstance(e, CallStarted)
+    )
     by_number = {c.started.n: c for c in calls}
     return Record(
         opened=opened,

@@ -35,7 +35,8 @@ class EmulatedState(Protocol):
             arguments: Valid by the tool's schema.
 
         Raises:
-            ModelError: The model failed; the state is as it was.
+            UpstreamError: No answer is found that fits the tool's output schema; the state is as it was.
+            ModelError: The model failed; likewise.
             BudgetSpentError: The model may not be asked any more; likewise.
             PipelineError: The cache of completions does not answer; likewise.
         """

@@ -12,6 +12,9 @@ __all__ = ["MASS", "is_plural", "key_of", "plural", "singular", "words_of"]
 _WORD = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*[a-z]*|\d+|[^\W\d_A-Za-z]+")
 _DISTINCT = 20_000
 """So many names are remembered with their words."""
+_LONGEST = 128
+"""Longer texts are no names."""
+_READ = 1000
 
 _IRREGULAR: Final = {
     "people": "person",
@@ -28,6 +31,9 @@ _IRREGULAR: Final = {
     "cookies": "cookie",
     "zombies": "zombie",
     "apis": "api",
+    "emojis": "emoji",
+    "kpis": "kpi",
+    "taxis": "taxi",
     "ids": "id",
     "aliases": "alias",
     "statuses": "status",
@@ -51,16 +57,28 @@ MASS: Final = frozenset(_MASS.split())
 _SIBILANTS: Final = ("s", "x", "z", "ch", "sh")
 
 
-@lru_cache(_DISTINCT)
 def words_of(name: str) -> tuple[str, ...]:
     """Split a name where programmers join words, in lower case: ``getIDs`` is ``get``, ``ids``."""
+    return _known_words(name) if len(name) <= _LONGEST else _split(name[:_READ])
+
+
+@lru_cache(_DISTINCT)
+def _known_words(name: str) -> tuple[str, ...]:
+    return _split(name)
+
+
+def _split(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in _WORD.findall(name.replace("IDs", "Ids")))
 
 
-@lru_cache(_DISTINCT)
 def key_of(name: str) -> str:
     """The normal form of a field's name, in which ``dueDate``, ``due-date`` and ``due_date`` are one."""
-    return "_".join(words_of(name)) or name.lower()
+    return _known_key(name) if len(name) <= _LONGEST else name
+
+
+@lru_cache(_DISTINCT)
+def _known_key(name: str) -> str:
+    return "_".join(_split(name)) or name.lower()
 
 
 def singular(word: str) -> str:

@@ -89,6 +89,16 @@ _MAKERS: Final = _words(
     " place start launch open record buy order reserve draft publish deploy"
 )
 """Make an entity where the server shows or deletes such ones too."""
+_ACTS: Final = _words(
+    "execute run calculate convert compute generate analyze analyse check validate verify test compare"
+    " summarize translate extract scrape crawl navigate click press type scroll wait hover drag play"
+    " connect disconnect install restart reset refresh sync login logout authenticate subscribe"
+    " unsubscribe follow unfollow like merge push pull commit checkout build compile deploy execute"
+    " invoke trigger process parse transcribe render download export ingest index estimate predict"
+    " solve ask chat notify share transfer swap buy sell snipe stake claim mint burn trade request"
+    " initialize optimize format lint debug count measure evaluate score rank rate monitor scan detect"
+)
+"""Do something else; what follows them is a noun all the same."""
 _AMBIGUOUS: Final = _words("post log list set query search order file store record view")
 """Also nouns: the last word is the verb where it can only be one."""
 _STRONG: Final = _words(
@@ -105,7 +115,9 @@ _FILLERS: Final = _words(
     "the a an all my our your single new multiple batch bulk current existing available one every"
     " latest recent"
 )
-_SUFFIXES: Final = _words("list details detail info information data all items results")
+_SUFFIXES: Final = _words(
+    "tool api endpoint list details detail info information data all items results"
+)
 _DONE: Final = {
     "complete": "completed",
     "completed": "completed",
@@ -190,7 +202,8 @@ def _draft(tool: ToolSpec, prefix: str | None, keys: frozenset[str]) -> ToolRead
     word = "" if at is None else words[at]
     verb = _VERBS.get(word, Verb.OTHER)
     told = _told_verb(words, tool.description)
-    if at is None or (verb is Verb.OTHER and told in _SHOWING):
+    is_act = word in _ACTS and word not in _MAKERS
+    if at is None or (verb is Verb.OTHER and told in _SHOWING and not is_act):
         verb, noun_words = told, words
     else:
         noun_words = _noun_after(words[at + 1 :]) or words[:at]
@@ -214,6 +227,8 @@ def _verb_at(words: Sequence[str]) -> int | None:
     last = len(words) - 1
     is_noun = words[0] in _AMBIGUOUS and words[last] in _STRONG and last > 0
     if _is_verb(words[0]) and not (is_noun and (last == 1 or words[last] != "search")):
+        return 0
+    if words[0] in _ACTS and last > 0:
         return 0
     is_object = words[last] in _AMBIGUOUS - _STRONG and not is_plural(words[0])
     if _is_verb(words[last]) and last > 0 and not is_object:
@@ -326,7 +341,10 @@ def _own_id(draft: ToolReading, nouns: _Nouns) -> str | None:
         return None
     rank, best = min(ranked, key=lambda item: item[0], default=(None, None))
     if best is not None and rank in _OWN_RANKS[draft.verb]:
-        return best.name
+        if rank == _NAMED_AS_NOUN and draft.word in _SETTING:
+            return None
+        is_of_another = draft.is_many and rank in _NATURAL_RANKS and "array" not in best.types
+        return None if is_of_another else best.name
     if draft.verb in (Verb.OTHER, Verb.CREATE) or draft.is_many:
         return None
     foreign = [
@@ -358,6 +376,11 @@ def _rank(key: str, noun: str | None) -> int | None:
 
 _OPTIONAL: Final = 100
 """Is added to the rank of what need not be given."""
+_NAMED_AS_NOUN: Final = 2
+_SETTING: Final = _words("set put save store write change adjust configure")
+"""``set_price(price)`` takes the value, not which one."""
+_NATURAL_RANKS: Final = range(3, _OPTIONAL)
+"""``get_topics(title)`` gives the topics of what has that title."""
 _BY_ANY_NAME: Final = frozenset((*range(_OPTIONAL), _OPTIONAL, _OPTIONAL + 1))
 _OWN_RANKS: Final[Mapping[Verb, frozenset[int]]] = {
     Verb.GET: _BY_ANY_NAME,

@@ -18,8 +18,9 @@ text: dict[str, Any] = {"type": "string"}
 
 
 def spec(
-    name: str,
+    tool: str,
     description: str = "",
+    /,
     *,
     output: dict[str, Any] | None = None,
     optional: Sequence[str] = (),
@@ -31,7 +32,7 @@ def spec(
         "properties": properties,
         "required": [name for name in properties if name not in optional],
     }
-    return ToolSpec(name=name, description=description, input_schema=schema, output_schema=output)
+    return ToolSpec(name=tool, description=description, input_schema=schema, output_schema=output)
 
 
 def document_of(
@@ -107,11 +108,11 @@ def _style(
 ) -> Style:
     title, body = more.get("title", "title"), more.get("body")
     members: dict[str, Any] = {title: text, "priority": {"type": "string", "enum": ["low", "high"]}}
-    taken = members
+    taken: Any = members
     if body is not None:
         inner = {"type": "object", "properties": members, "required": [title]}
         taken = {body: inner}
-    own = {id_parameter: id_schema}
+    own: Any = {id_parameter: id_schema}
     create, read, update, delete, listing, search = names
     tools = (
         spec(create, "Create it.", optional=("priority",), **taken),

@@ -2,8 +2,9 @@
 
 from typing import Final, cast
 
-from astra_mcp.types import JsonObject
+from astra_mcp.types import JsonObject, JsonValue
 from servers.emulated.nouns import key_of
+from servers.emulated.offline.answer import Answer, listed
 from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.facts import Facts, state_of, written_arguments
 from servers.emulated.offline.fields import attribute_of, inner_fields
@@ -11,13 +12,12 @@ from servers.emulated.offline.finding import (
     Call,
     check_references,
     named_entities,
-    values_of,
 )
-from servers.emulated.offline.learning import Learned, Noun
-from servers.emulated.offline.listing import Listing, listed
+from servers.emulated.offline.learning import Noun
+from servers.emulated.offline.listing import Listing
 from servers.emulated.offline.records import is_fact, outcome
 from servers.emulated.offline.selection import RefusedError
-from servers.emulated.offline.store import Collection, Store
+from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.verbs import Verb
 
 __all__ = ["Answering"]
@@ -29,21 +29,20 @@ _SETTING: Final = frozenset(("set", "save", "store", "write", "put", "upsert"))
 class Answering:
     """Answers the calls of one session."""
 
-    def __init__(self, learned: Learned, store: Store, dice: Dice) -> None:
+    def __init__(self, store: Store, dice: Dice) -> None:
         """Prepare.
 
         Args:
-            learned: What the documents say.
             store: What exists; calls change it.
             dice: Decide what is made up beside entities.
         """
         self._store = store
         self._dice = dice
-        self._facts = Facts(learned, store, dice)
+        self._facts = Facts(store, dice)
         self._listing = Listing(store)
 
-    def told(self, call: Call) -> JsonObject:
-        """What a call is told; entities of a list stand under :data:`LISTED` as well.
+    def told(self, call: Call) -> Answer:
+        """What a call is told.
 
         Raises:
             RefusedError: There is no such entity, or an argument makes no sense.
@@ -58,24 +57,27 @@ class Answering:
             return self._listing.told(call, collection, parents)
         if reading.verb is Verb.CREATE:
             return self._create(call, collection)
-        if not collection.noun.is_given_out and reading.id_parameter is None:
-            return self._facts.told(call, collection)
+        if collection.noun.is_fact(reading):
+            return Answer(self._facts.told(call, collection))
         if reading.verb is Verb.GET:
             return self._get(call, collection)
         return (self._update if reading.verb is Verb.UPDATE else self._delete)(call, collection)
 
-    def _outcome(self, call: Call) -> JsonObject:
+    def _outcome(self, call: Call) -> Answer:
         if call.own is not None and call.reading.noun is not None:
             named_entities(self._store, self._store.collection(call.reading.noun), call)
         if is_fact(call.tool, call.reading):
-            return self._facts.told(call, self._store.collection(call.reading.noun or "item"))
+            return Answer(
+                self._facts.told(call, self._store.collection(call.reading.noun or "item"))
+            )
         dice = self._dice.at("outcome", call.tool.name, written_arguments(call.arguments))
-        return outcome(call.tool, call.reading, call.arguments, self._store.wording, dice)
+        told = outcome(call.tool, call.reading, call.arguments, self._store.wording, dice)
+        return Answer(told)
 
-    def _create(self, call: Call, collection: Collection) -> JsonObject:
+    def _create(self, call: Call, collection: Collection) -> Answer:
         many = self._items(call, collection.noun)
         if many is None:
-            return self._made(call, collection, self._members(call, collection.noun), 0)
+            return Answer(self._made(call, collection, self._members(call, collection.noun), 0))
         shared = {p.name for p in call.fields() if not isinstance(call.arguments[p.name], list)}
         common = {k: v for k, v in self._members(call, collection.noun).items() if k in shared}
         made = [
@@ -131,14 +133,16 @@ class Answering:
         given = {noun.name_of(key_of(name), name): value for name, value in members.items()}
         return {name: value for name, value in given.items() if value is not None}
 
-    def _get(self, call: Call, collection: Collection) -> JsonObject:
-        found = named_entities(self._store, collection, call)
-        shown = [self._store.shown(collection, entity) for entity in found]
-        if call.own is not None and isinstance(call.arguments[call.own.name], list):
-            return listed(collection.noun, shown) | {"total": len(shown)}
-        return shown[0]
+    def _get(self, call: Call, collection: Collection) -> Answer:
+        return self._shown(call, collection, named_entities(self._store, collection, call))
 
-    def _update(self, call: Call, collection: Collection) -> JsonObject:
+    def _shown(self, call: Call, collection: Collection, found: list[Entity]) -> Answer:
+        shown = [self._store.shown(collection, entity) for entity in found]
+        if call.own is not None and _is_list(call.arguments[call.own.name]):
+            return listed(collection.noun, shown, {"total": len(shown)})
+        return Answer(shown[0])
+
+    def _update(self, call: Call, collection: Collection) -> Answer:
         changes = self._members(call, collection.noun)
         if call.reading.state is not None:
             changes.setdefault(state_of(collection.noun), call.reading.state)
@@ -148,10 +152,10 @@ class Answering:
             own = call.own
             if call.reading.word not in _SETTING or own is None or not own.is_scalar:
                 raise
-            return self._made(call, collection, changes, 0)
+            return Answer(self._made(call, collection, changes, 0))
         for entity in found:
             self._store.change(collection, entity, changes)
-        return self._store.shown(collection, found[0])
+        return self._shown(call, collection, found)
 
     def _addressed(self, call: Call) -> Call:
         """A call that names no entity is about the newest one of those that it refers to."""
@@ -160,18 +164,23 @@ class Answering:
         kept = {k: v for k, v in call.arguments.items() if k in call.reading.references}
         return Call(tool=call.tool, reading=call.reading, arguments=kept)
 
-    def _delete(self, call: Call, collection: Collection) -> JsonObject:
+    def _delete(self, call: Call, collection: Collection) -> Answer:
         if call.own is None and call.reading.is_many:
             found = self._listing.all_that_fit(call, collection)
         else:
             found = named_entities(self._store, collection, call)
         for entity in found:
             self._store.remove(collection, entity)
-        if call.own is not None and len(values_of(call.arguments[call.own.name])) == 1 and found:
-            return {"deleted": True, collection.noun.identity.name: found[0].identity}
-        if call.own is None and not call.reading.is_many:
-            return {"deleted": True, collection.noun.identity.name: found[0].identity}
-        return {"deleted": True, "ids": [entity.identity for entity in found], "count": len(found)}
+        name, ids = collection.noun.identity.name, [entity.identity for entity in found]
+        is_many = (
+            call.reading.is_many if call.own is None else _is_list(call.arguments[call.own.name])
+        )
+        told: JsonObject = {"ids": ids, "count": len(ids)} if is_many else {name: ids[0]}
+        return Answer({"deleted": True, **told}, {"success": True})
+
+
+def _is_list(value: JsonValue) -> bool:
+    return isinstance(value, list)
 
 
 def _is_identity(key: str, noun: Noun) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from astra_mcp.errors import UpstreamError
+from astra_mcp.schemas import SchemaError
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import CallOutcome, EmulatorKind, JsonValue, PastCall, ToolSpec
 from servers.emulated.document import EmulatedDocument
@@ -18,7 +19,6 @@ from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.facts import written_arguments
 from servers.emulated.offline.finding import Call
 from servers.emulated.offline.learning import Learned
-from servers.emulated.offline.making import LISTED
 from servers.emulated.offline.scalars import UnmetError
 from servers.emulated.offline.selection import RefusedError
 from servers.emulated.offline.store import Store
@@ -75,7 +75,7 @@ class OfflineState:
         self._learned = learned
         self._dice = Dice.of_seed(derive_seed(seed, "offline", learned.document.version))
         self._store = Store(learned, self._dice)
-        self._answering = Answering(learned, self._store, self._dice)
+        self._answering = Answering(self._store, self._dice)
 
     async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
         """Answer a call, and keep what it did.
@@ -87,16 +87,16 @@ class OfflineState:
         Raises:
             UpstreamError: No value is found that fits the tool's output schema; the state is as it was.
         """
-        self._store.begin()
         try:
             value = self._value(tool, arguments)
         except RefusedError as refusal:
             self._store.rollback()
             self._store.calls += 1
             return EmulatedAnswer(value=str(refusal), is_error=True)
-        except (NoValueError, UnmetError) as error:
+        except (NoValueError, SchemaError, UnmetError) as error:
             self._store.rollback()
             raise UpstreamError(f"{tool.name} cannot be answered: {error}") from error
+        self._store.commit()
         self._store.calls += 1
         return EmulatedAnswer(value=value)
 
@@ -108,9 +108,9 @@ class OfflineState:
 
     def _value(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> JsonValue:
         reading = self._learned.readings[tool.name]
-        told = self._answering.told(Call(tool=tool, reading=reading, arguments=arguments))
+        answer = self._answering.told(Call(tool=tool, reading=reading, arguments=arguments))
         maker = self._learned.output(tool)
         if maker is None:
-            return {name: value for name, value in told.items() if name != LISTED}
+            return answer.shown
         dice = self._dice.at("output", tool.name, written_arguments(arguments))
-        return maker.fill(dice, self._store.wording, told=told, noun=reading.noun or "")
+        return maker.fill(dice, self._store.wording, told=answer.known, noun=reading.noun or "")

@@ -9,10 +9,10 @@ from typing import Final
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.finding import Call, not_found
-from servers.emulated.offline.learning import Learned, Noun
-from servers.emulated.offline.records import echo, fact
+from servers.emulated.offline.learning import CREATED, Noun
+from servers.emulated.offline.records import echo, named_values
 from servers.emulated.offline.selection import RefusedError
-from servers.emulated.offline.store import Collection, Store
+from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.verbs import Verb
 
 __all__ = ["Facts", "state_of", "written_arguments"]
@@ -24,15 +24,13 @@ _STATES: Final = ("status", "state", "stage")
 class Facts:
     """Gets, sets and takes away the facts of one session."""
 
-    def __init__(self, learned: Learned, store: Store, dice: Dice) -> None:
+    def __init__(self, store: Store, dice: Dice) -> None:
         """Prepare.
 
         Args:
-            learned: What the documents say.
             store: Keeps what was set.
             dice: Decide the rest.
         """
-        self._learned = learned
         self._store = store
         self._dice = dice
 
@@ -53,22 +51,27 @@ class Facts:
 
     def _get(self, call: Call, collection: Collection) -> JsonObject:
         noun = collection.noun
-        address = self._address(call, noun)
+        address = _address(call, noun)
         asked = echo(call.reading, call.arguments)
         if address in collection.gone:
             raise not_found(noun.name, next(iter(asked.values()), noun.name))
-        kept = collection.entities.get(address)
+        entity = collection.entities.get(address) or self._store.glimpse(collection, {}, address)
         dice = self._dice.at("fact", noun.name, written_arguments(asked))
-        names = {each.key: each.name for each in noun.fields}
-        told = fact(call.tool, noun.name, names, self._store.wording, dice)
-        return {**asked, **told, **asked, **(kept.given if kept is not None else {})}
+        drawn = Entity(identity=address, dice=dice, born=entity.born, given=entity.given)
+        told: JsonObject = {}
+        for each in noun.fields:
+            if each.root or each.key not in CREATED:
+                members = self._store.member(collection, drawn, each)
+                told.update((each.name, member) for member in members)
+        more = named_values(call.tool, noun.name, self._store.wording, dice)
+        return {**asked, **more, **told, **asked, **entity.given}  # what was asked stands first
 
     def _set(self, call: Call, collection: Collection) -> JsonObject:
         asked = {p.name: call.arguments[p.name] for p in call.fields()}
         changes = (
             asked if call.reading.state is None else {state_of(collection.noun): call.reading.state}
         )
-        address = self._address(call, collection.noun)
+        address = _address(call, collection.noun)
         entity = collection.entities.get(address)
         if entity is None and self._store.is_full:
             raise RefusedError("Quota exceeded: no more entries can be stored")
@@ -78,7 +81,7 @@ class Facts:
 
     def _remove(self, call: Call, collection: Collection) -> JsonObject:
         asked = echo(call.reading, call.arguments)
-        address = self._address(call, collection.noun)
+        address = _address(call, collection.noun)
         if asked and call.reading.word not in _CLEARING:
             if address in collection.gone:
                 raise not_found(collection.noun.name, next(iter(asked.values())))
@@ -86,12 +89,11 @@ class Facts:
             self._store.remove(collection, entity or self._store.glimpse(collection, {}, address))
         return {"deleted": True, **asked}
 
-    def _address(self, call: Call, noun: Noun) -> str:
-        """What tells facts of one noun apart: the arguments that all tools about them take."""
-        keys = self._learned.address_keys(noun.name)
-        return written_arguments(
-            {p.key: call.arguments[p.name] for p in call.fields() if p.key in keys}
-        )
+
+def _address(call: Call, noun: Noun) -> str:
+    """What tells facts of one noun apart: the arguments that all tools about them take."""
+    named = {p.key: call.arguments[p.name] for p in call.fields() if p.key in noun.address}
+    return written_arguments(named)
 
 
 def state_of(noun: Noun) -> str:

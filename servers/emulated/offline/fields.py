@@ -8,7 +8,9 @@ from typing import Any, Final, cast
 from astra_mcp.guesses import resolve
 from astra_mcp.types import JsonValue, ToolSpec
 from servers.emulated.nouns import key_of, singular, words_of
+from servers.emulated.offline.making import WRAPPINGS
 from servers.emulated.offline.merging import Schema
+from servers.emulated.offline.vocabulary import Meaning, meaning_of
 from servers.emulated.parameters import Parameter, Role, key_suffix
 from servers.emulated.verbs import ToolReading, Verb
 
@@ -42,6 +44,8 @@ _EDGES: Final = frozenset(
     )
 )  # fmt: skip
 """Bound a list by its times; no field of its entities is named so."""
+_OF_ANSWERS: Final = frozenset(("success", "ok", "deleted", "has_more", "total", "next_cursor"))
+"""Members of answers that say nothing of an entity."""
 _DEEPEST: Final = 3
 _FEW_MEMBERS: Final = 5
 """An object of so few, one of them a list, is the wrapping of the list."""
@@ -68,7 +72,7 @@ def input_fields(tool: ToolSpec, reading: ToolReading, noun: str) -> Iterator[Fi
     for parameter in reading.parameters:
         if parameter.role is not Role.FIELD or parameter.name == reading.id_parameter:
             continue
-        if is_filter and (range_of(parameter.key) or not parameter.is_scalar):
+        if is_filter and not _is_member(parameter):
             continue
         inner = None if is_filter else inner_fields(parameter, noun, tool.input_schema)
         if inner is not None:
@@ -85,6 +89,16 @@ def input_fields(tool: ToolSpec, reading: ToolReading, noun: str) -> Iterator[Fi
                 root=tool.input_schema,
                 reference=reference,
             )
+
+
+def _is_member(parameter: Parameter) -> bool:
+    """Say whether a filter names a property of what it filters, rather than a way of its own."""
+    if range_of(parameter.key) or not parameter.is_scalar:
+        return False
+    is_told = (
+        parameter.is_required or "enum" in parameter.schema or key_suffix(parameter.key)[1] != ""
+    )
+    return is_told or meaning_of(parameter.key)[0] is not Meaning.UNKNOWN
 
 
 def inner_fields(parameter: Parameter, noun: str, root: Schema) -> Mapping[str, Any] | None:
@@ -108,7 +122,8 @@ def output_fields(tool: ToolSpec, noun: str) -> Iterator[Field]:
     if root is None:
         return
     for name, schema in _entity_members(root, root, noun, 0).items():
-        yield Field(name=name, key=key_of(name), schema=schema, root=root)
+        if key_of(name) not in _OF_ANSWERS:
+            yield Field(name=name, key=key_of(name), schema=schema, root=root)
 
 
 def _entity_members(schema: Schema, root: Schema, noun: str, depth: int) -> Mapping[str, Any]:
@@ -130,9 +145,10 @@ def _entity_members(schema: Schema, root: Schema, noun: str, depth: int) -> Mapp
 
 
 def _wrapped(named: Mapping[str, Any], root: Schema, noun: str) -> Iterator[Schema]:
-    """The members that may hold the entity: one of its name, or the only list."""
+    """The members that may hold the entity: one of its name, the usual wrappings, or the only list."""
     objects = {name: cast("Schema", s) for name, s in named.items() if isinstance(s, dict)}
     yield from (schema for name, schema in objects.items() if singular(key_of(name)) == noun)
+    yield from (schema for name, schema in objects.items() if key_of(name) in WRAPPINGS)
     lists = [s for s in objects.values() if "items" in resolve(s, root)]
     if len(lists) == 1 and len(named) <= _FEW_MEMBERS:
         yield lists[0]

@@ -19,7 +19,6 @@ __all__ = [
     "member_of",
     "named_entities",
     "not_found",
-    "values_of",
 ]
 
 
@@ -44,7 +43,7 @@ class Call:
         return next((p for p in self.fields() if p.name == own), None)
 
 
-def values_of(value: JsonValue) -> list[JsonValue]:
+def _values_of(value: JsonValue) -> list[JsonValue]:
     """One or many values, as a list."""
     return value if isinstance(value, list) else [value]
 
@@ -64,7 +63,7 @@ def check_references(store: Store, call: Call) -> list[Entity]:
         find(store, store.collection(noun), call.tool, parameter, value)
         for parameter in call.fields()
         if (noun := call.reading.references.get(parameter.name)) is not None
-        for value in values_of(call.arguments[parameter.name])
+        for value in _values_of(call.arguments[parameter.name])
     ]
 
 
@@ -76,8 +75,9 @@ def named_entities(store: Store, collection: Collection, call: Call) -> list[Ent
     """
     own = call.own
     if own is not None:
-        values = values_of(call.arguments[own.name])
-        return [find(store, collection, call.tool, own, value) for value in values]
+        values = _values_of(call.arguments[own.name])
+        found = (find(store, collection, call.tool, own, value) for value in values)
+        return list(dict.fromkeys(found))
     members = {p.key: call.arguments[p.name] for p in call.fields() if p.is_scalar}
     for entity in collection.newest_first():
         shown = {key_of(name): value for name, value in store.shown(collection, entity).items()}
@@ -107,11 +107,11 @@ def find(
     if is_identity and str(value) in collection.gone:
         raise not_found(noun.name, value)
     if not is_identity:
-        for entity in collection.newest_first():
+        for entity in (*collection.newest_first(), *collection.gone.values()):
             if any(_same(m, value) for m in member_of(store, collection, entity, attribute)):
+                if str(entity.identity) in collection.gone:
+                    raise not_found(noun.name, value)
                 return entity
-        if any(_same(e.given.get(parameter.name), value) for e in collection.gone.values()):
-            raise not_found(noun.name, value)
     if noun.is_strict(attribute) and not is_documented(value, tool, parameter.name):
         raise not_found(noun.name, value)
     if is_identity:

@@ -7,7 +7,7 @@ schemas show; where there are few, the ones that such things usually have.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -59,6 +59,17 @@ class Noun:
     """The server lists, searches or makes them."""
     is_kept: bool
     """The server makes or deletes them: no others exist than those that it knows."""
+    address: frozenset[str]
+    """The properties, in normal form, that all tools take that tell, set or take away one."""
+
+    def is_fact(self, reading: ToolReading) -> bool:
+        """Say whether a tool tells, sets or takes away what has no identity of its own.
+
+        It is known by all that is asked, such as the price of a share on a day.
+        """
+        is_named = reading.id_parameter is not None
+        is_composed = self.identity.key != "id" and len(self.address) > 1
+        return not self.is_given_out and (is_composed or not is_named)
 
     def is_strict(self, attribute: str) -> bool:
         """Say whether an entity must have been there before to be found by an attribute."""
@@ -118,16 +129,6 @@ class Learned:
             self._nouns[name] = self._learn(name)
         return self._nouns[name]
 
-    def address_keys(self, noun: str) -> frozenset[str]:
-        """The properties that all tools take that tell, set or take away facts of a noun."""
-        taken = [
-            frozenset(p.key for p in reading.parameters if p.role is Role.FIELD)
-            for _, reading in self.about(noun)
-            if reading.verb in (Verb.GET, Verb.UPDATE, Verb.DELETE) and reading.id_parameter is None
-        ]
-        first = taken[0] if taken else frozenset[str]()
-        return first.intersection(*taken)
-
     def about(self, noun: str) -> Iterator[tuple[ToolSpec, ToolReading]]:
         """The tools of a noun."""
         for name, reading in self.readings.items():
@@ -148,6 +149,7 @@ class Learned:
             display=_display([identity, *fields]),
             is_given_out=not verbs.isdisjoint((Verb.LIST, Verb.SEARCH, Verb.CREATE)),
             is_kept=not verbs.isdisjoint((Verb.CREATE, Verb.DELETE)),
+            address=_address([reading for _, reading in about]),
         )
 
     def _identity(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Field:
@@ -165,7 +167,11 @@ class Learned:
                 schema = item_schema(parameter.schema, tool.input_schema)
                 name = "id" if chosen == "id" else self.named(chosen)
                 return Field(name=name, key=chosen, schema=schema, root=tool.input_schema)
-        return Field(name="id", key="id", schema={"type": "string"}, root={})
+        keys = ("id", f"{noun}_id")
+        shown = (field for tool, _ in about for field in output_fields(tool, noun))
+        otherwise = Field(name="id", key="id", schema={"type": "string"}, root={})
+        found = next((field for field in shown if field.key in keys), otherwise)
+        return replace(found, name="id", key="id")
 
     def _fields(
         self, noun: str, identity: Field, about: Sequence[tuple[ToolSpec, ToolReading]]
@@ -192,8 +198,9 @@ class Learned:
     def _documented(
         self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]
     ) -> Iterator[Field]:
-        for tool, _ in about:
-            yield from output_fields(tool, noun)
+        for tool, reading in about:
+            if reading.verb not in (Verb.OTHER, Verb.DELETE):
+                yield from output_fields(tool, noun)
         for verb in (Verb.CREATE, Verb.UPDATE, Verb.LIST, Verb.SEARCH):
             for tool, reading in about:
                 if reading.verb is verb:
@@ -201,9 +208,17 @@ class Learned:
 
 
 def _plain(name: str, key: str) -> Field:
-    is_list = key in ("tags", "labels")
-    schema = {"type": "array", "items": {"type": "string"}, "minItems": 2} if is_list else {}
-    return Field(name=name, key=key, schema=schema, root={})
+    return Field(name=name, key=key, schema={}, root={})
+
+
+def _address(readings: Sequence[ToolReading]) -> frozenset[str]:
+    taken = [
+        frozenset(p.key for p in reading.parameters if p.role is Role.FIELD)
+        for reading in readings
+        if reading.verb in (Verb.GET, Verb.UPDATE, Verb.DELETE)
+    ]
+    first = taken[0] if taken else frozenset[str]()
+    return first.intersection(*taken)
 
 
 def _display(fields: list[Field]) -> str:

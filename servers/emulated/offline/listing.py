@@ -1,12 +1,12 @@
 """Lists and searches: which entities a call is shown, and which come to exist because it asks for them."""
 
-from typing import Final, cast
+from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue
+from servers.emulated.offline.answer import Answer, listed
 from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.finding import Call, member_of
 from servers.emulated.offline.learning import Noun
-from servers.emulated.offline.making import LISTED
 from servers.emulated.offline.selection import (
     Filter,
     filters_of,
@@ -17,7 +17,7 @@ from servers.emulated.offline.selection import (
 )
 from servers.emulated.offline.store import Collection, Entity, Store
 
-__all__ = ["Listing", "listed"]
+__all__ = ["Listing"]
 
 _SCOPED: Final = (3, 8)
 _FOUND: Final = (2, 5)
@@ -34,7 +34,7 @@ class Listing:
         """
         self._store = store
 
-    def told(self, call: Call, collection: Collection, parents: list[Entity]) -> JsonObject:
+    def told(self, call: Call, collection: Collection, parents: list[Entity]) -> Answer:
         """What a list or a search shows.
 
         What a search is for exists from then on, unless a call took such things away. So do those of a
@@ -62,7 +62,8 @@ class Listing:
             found = self._fitting(collection, wanted, query)
         found = self._sorted(call, collection, found)
         rows = [self._store.shown(collection, entity) for entity in page.part(found)]
-        return listed(collection.noun, rows) | page.describe(len(found))
+        answer = listed(collection.noun, rows, page.describe(len(found)))
+        return Answer(answer.shown, answer.more | page.synonyms(len(found)))
 
     def all_that_fit(self, call: Call, collection: Collection) -> list[Entity]:
         """Every entity that the arguments do not exclude."""
@@ -114,12 +115,6 @@ class Listing:
             return found
         rows.sort(key=lambda row: _sort_key(next(iter(row[0]), None)), reverse=sort.is_down)
         return [entity for _, entity in rows]
-
-
-def listed(noun: Noun, rows: list[JsonObject]) -> JsonObject:
-    """Entities as an answer shows them, under what the server calls many of them."""
-    entities = cast("list[JsonValue]", rows)
-    return {noun.shown: entities, LISTED: entities}
 
 
 def _is_plain(value: JsonValue) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from astra_mcp.types import JsonValue
-from servers.emulated.nouns import key_of, singular
+from servers.emulated.nouns import is_plural, key_of, singular
 from servers.emulated.offline.alternatives import NOTHING, Alternatives
 from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.merging import Schema
@@ -17,19 +17,22 @@ from servers.emulated.offline.scalars import UnmetError, make_number, make_text,
 from servers.emulated.offline.vocabulary import Meaning, meaning_of
 from servers.emulated.offline.wording import Wording
 
-__all__ = ["LISTED", "Making", "Spot", "Told"]
+__all__ = ["LISTED", "WRAPPINGS", "Making", "Spot", "Told"]
 
 LISTED: Final = ""
 """Where a told object holds the entities of a list, whatever the schema calls them."""
-_WRAPPINGS: Final = frozenset(
+WRAPPINGS: Final = frozenset(
     ("data", "result", "response", "payload", "body", "item", "record", "entity", "object", "value",
      "results", "items", "records", "entries", "objects", "entities", "values", "rows", "hits", "list")
 )  # fmt: skip
+"""Members under which answers hold the thing itself."""
 _DEPTH_OF_OPTIONS: Final = 3
 """Below it only what is required is made."""
 _MAX_DEPTH: Final = 24
 _DRAWS: Final = 16
 _MAX_ITEMS: Final = 1000
+_MAX_VALUES: Final = 10_000
+"""So many values one schema is made of; more are a mistake, or an attack."""
 _KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
     "object": frozenset(
         (
@@ -50,7 +53,6 @@ _KINDS: Final = ("string", "object", "integer", "array", "null", "boolean")
 _ANY_KIND_ATTEMPT: Final = 10
 """From then on a schema without a type is taken at its word: it may be anything."""
 _KIND_OF_MEANING: Final = {Meaning.NUMBER: "number", Meaning.FLAG: "boolean"}
-_ANNOTATIONS: Final = frozenset(("description", "title", "default", "examples"))
 
 Told = Mapping[str, JsonValue]
 """What is known of an object, by the names of its members in any writing."""
@@ -96,6 +98,7 @@ class Making:
         self._wording = wording
         self._attempt = attempt
         self._share = share
+        self._left = _MAX_VALUES
         self._by_kind: Mapping[str, Callable[[Schema, Spot], JsonValue]] = {
             "object": self._object,
             "array": self._array,
@@ -112,8 +115,9 @@ class Making:
         Raises:
             UnmetError: There is none, or it is not found.
         """
-        if spot.depth > _MAX_DEPTH:
-            raise UnmetError("nested too deeply")
+        self._left -= 1
+        if spot.depth > _MAX_DEPTH or self._left < 0:
+            raise UnmetError("nested too deeply, or too large")
         flat = self._alternatives.flat(schema, spot.dice, spot.told, spot.depth)
         for kept in _kept(flat, spot):
             return kept
@@ -122,7 +126,7 @@ class Making:
         members: Any = flat.get("enum")
         if isinstance(members, list):
             return self._member(flat, cast("list[JsonValue]", members), spot.dice)
-        return self._by_kind[self._kind(flat, spot)](flat, spot)
+        return self._by_kind.get(self._kind(flat, spot), self._text)(flat, spot)
 
     def _member(self, schema: Schema, members: list[JsonValue], dice: Dice) -> JsonValue:
         fitting = [m for m in members if isinstance(m, dict | list) or takes(schema, m)]
@@ -143,6 +147,8 @@ class Making:
             return told
         if self._attempt >= _ANY_KIND_ATTEMPT:
             return _KINDS[self._attempt % len(_KINDS)]
+        if meaning_of(spot.key)[1] == "tag" and is_plural(spot.key):
+            return "array"
         described = (kind for kind, words in _KEYWORDS.items() if not words.isdisjoint(schema))
         return next(described, _KIND_OF_MEANING.get(meaning_of(spot.key)[0], "string"))
 
@@ -183,8 +189,10 @@ class Making:
             key = key_of(name)
             if key in known:
                 told: object = known[key]
+            elif key == f"{spot.noun}_id" and "id" in known:
+                told = known["id"]
             else:
-                is_wrapping = key in _WRAPPINGS or key == alone or singular(key) == spot.noun
+                is_wrapping = key in WRAPPINGS or key == alone or singular(key) == spot.noun
                 told = known if known and is_wrapping else NOTHING
             made[name] = self.value(
                 _member_schema(schema, declared, name), spot.member(name, key, told)
@@ -196,13 +204,17 @@ class Making:
     ) -> list[str]:
         """Which members to make, in the order of the schema."""
         required: list[str] = [*schema.get("required", ())]
-        wanted = {*required, *(n for n in declared if key_of(n) in known)}
-        optional = [n for n in declared if n not in wanted and declared[n] is not False]
+        wanted = {*required, *(n for n in declared if known.get(key_of(n)) is not None)}
+        unknown = (n for n in declared if n not in wanted and key_of(n) not in known)
+        optional = [n for n in unknown if declared[n] is not False]
         if spot.depth < _DEPTH_OF_OPTIONS:
             wanted |= {n for n in optional if spot.dice.at("?", n).fraction() < self._share}
         self._add_dependent(schema, wanted)
         names = [n for n in declared if n in wanted]
-        names += [n for n in dict.fromkeys((*required, *sorted(wanted))) if n not in declared]
+        told = _free_names(schema, declared, spot.told)
+        names += [
+            n for n in dict.fromkeys((*required, *sorted(wanted), *told)) if n not in declared
+        ]
         least, most = schema.get("minProperties", 0), schema.get("maxProperties")
         if len(names) < least or self._is_map(schema, declared, names):
             names += self._further(schema, names, optional, max(least - len(names), 1), spot.dice)
@@ -232,6 +244,8 @@ class Making:
         self, schema: Schema, names: list[str], optional: list[str], number: int, dice: Dice
     ) -> list[str]:
         """More members than are asked for by name."""
+        if number > _MAX_ITEMS:
+            raise UnmetError(f"an object of {number} more members")
         more = [n for n in optional if n not in names][:number]
         patterns = list(_patterns(schema))
         for at in range(_DRAWS * number):
@@ -242,7 +256,7 @@ class Making:
                 name = self._text({"pattern": place.choose(patterns)}, Spot(dice=place))
             else:
                 name = str(self.value(schema.get("propertyNames", {}), Spot(dice=place, key="tag")))
-            if name not in names and name not in more:
+            if name not in {*names, *more} and _member_schema(schema, {}, name) is not False:
                 more.append(name)
         return more
 
@@ -278,13 +292,23 @@ def _kept(flat: Schema, spot: Spot) -> Iterator[JsonValue]:
     if told is NOTHING:
         return
     known = cast("JsonValue", told)
-    if isinstance(told, dict | list):
-        if spot.key and not set(flat) - _ANNOTATIONS:
-            yield known
+    kind = _structure(told)
+    if kind is not None:
+        rows = _listed(told)
+        if spot.key and _is_free(flat, "array" if rows is not None else kind):
+            yield known if rows is None else rows
     elif takes(flat, known):
         yield known
     elif isinstance(known, int | float) and not isinstance(known, bool) and takes(flat, str(known)):
         yield str(known)
+
+
+def _is_free(flat: Schema, kind: str) -> bool:
+    """Say whether a schema takes any object, or any list."""
+    kinds: Iterable[str] = flat.get("type") or kind
+    return kind in ([kinds] if isinstance(kinds, str) else kinds) and _KEYWORDS[kind].isdisjoint(
+        flat
+    )
 
 
 def _structure(told: object) -> str | None:
@@ -321,6 +345,14 @@ def _listed(told: object) -> list[JsonValue] | None:
         entities = cast("dict[str, JsonValue]", told).get(LISTED)
         return entities if isinstance(entities, list) else None
     return None
+
+
+def _free_names(schema: Schema, declared: Mapping[str, Any], told: object) -> list[str]:
+    """The members that are known of an object of any names."""
+    is_open = not declared and schema.get("additionalProperties", True) is not False
+    if not is_open or not isinstance(told, dict):
+        return []
+    return [name for name in cast("dict[str, JsonValue]", told) if name != LISTED]
 
 
 def _only_list(declared: Mapping[str, Any], known: Told) -> str | None:

@@ -27,10 +27,28 @@ _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v"}
 _FEW = 6
 """An open repetition is made up to so many more times."""
 _MOST = 4096
+_LONGEST = 20_000
 _DISTINCT = 1024
 
-_Part = Callable[[Dice, int | None], str]
-"""Draws a text for a part of an expression, in which what may be repeated is so as often as asked."""
+
+class _Drawing:
+    """How one text is drawn."""
+
+    __slots__ = ("left", "times")
+
+    def __init__(self, times: int | None) -> None:
+        self.times = times
+        self.left = _LONGEST
+
+    def spend(self) -> None:
+        """Count a character."""
+        self.left -= 1
+        if self.left < 0:
+            raise PatternError(f"it asks for more than {_LONGEST} characters")
+
+
+_Part = Callable[[Dice, _Drawing], str]
+"""Draws a text for a part of an expression."""
 
 
 class PatternError(ValueError):
@@ -48,7 +66,7 @@ def matching_text(pattern: str, dice: Dice, *, times: int | None = None) -> str:
     Raises:
         PatternError: The expression cannot be followed.
     """
-    return _compiled(pattern)(dice, times)
+    return _compiled(pattern)(dice, _Drawing(times))
 
 
 @lru_cache(_DISTINCT)
@@ -90,7 +108,7 @@ class _Reader:
             options.append(self._sequence())
         if len(options) == 1:
             return options[0]
-        return lambda dice, times: dice.choose(options)(dice.at("|"), times)
+        return lambda dice, drawing: dice.choose(options)(dice.at("|"), drawing)
 
     def _sequence(self) -> _Part:
         parts: list[_Part] = []
@@ -100,8 +118,8 @@ class _Reader:
                 parts.append(self._repeated(atom))
         if len(parts) == 1:
             return parts[0]
-        return lambda dice, times: "".join(
-            part(dice.at(at), times) for at, part in enumerate(parts)
+        return lambda dice, drawing: "".join(
+            part(dice.at(at), drawing) for at, part in enumerate(parts)
         )
 
     def _atom(self) -> _Part | None:
@@ -121,7 +139,7 @@ class _Reader:
             case "*" | "+" | "?" | "{":
                 raise PatternError(f"nothing to repeat before {sign!r}")
             case _:
-                return lambda _, __: sign
+                return _one_of(sign)
 
     def _group(self) -> _Part:
         if self._take("?") and not self._take(":"):
@@ -202,11 +220,11 @@ class _Reader:
         if top < least:
             raise PatternError("a repetition ends before it begins")
 
-        def draw(dice: Dice, times: int | None) -> str:
+        def draw(dice: Dice, drawing: _Drawing) -> str:
             number = dice.at("n").between(least, min(top, least + _FEW))
-            if times is not None:
-                number = min(max(times, least), top)
-            return "".join(part(dice.at(i), times) for i in range(number))
+            if drawing.times is not None:
+                number = min(max(drawing.times, least), top)
+            return "".join(part(dice.at(i), drawing) for i in range(number))
 
         return draw
 
@@ -226,4 +244,8 @@ class _Reader:
 
 
 def _one_of(characters: str) -> _Part:
-    return lambda dice, _: dice.choose(characters)
+    def draw(dice: Dice, drawing: _Drawing) -> str:
+        drawing.spend()
+        return dice.choose(characters)
+
+    return draw

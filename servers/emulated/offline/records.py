@@ -9,12 +9,12 @@ from servers.emulated.nouns import words_of
 from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.making import Making, Spot
 from servers.emulated.offline.selection import RefusedError
-from servers.emulated.offline.vocabulary import Meaning, is_usual, meaning_of, usual_fields
+from servers.emulated.offline.vocabulary import Meaning, meaning_of
 from servers.emulated.offline.wording import Wording
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import ToolReading
 
-__all__ = ["echo", "fact", "is_fact", "outcome"]
+__all__ = ["echo", "is_fact", "named_values", "outcome"]
 
 _MAX_ECHOED: Final = 200
 _MAX_TOLD: Final = 5
@@ -31,6 +31,15 @@ _TELLING: Final = frozenset(
     )
 )  # fmt: skip
 """Words of a description that name what an answer holds."""
+_FACTS: Final = frozenset(
+    (
+        "info", "information", "data", "details", "status", "stats", "statistics", "price", "prices", "rate",
+        "rates", "forecast", "weather", "timestamp", "time", "date", "balance", "summary", "overview",
+        "history", "performance", "quote", "profile", "metadata", "version", "score", "news", "report",
+        "conditions", "alerts", "dns", "location", "elevation", "definition",
+    )
+)  # fmt: skip
+"""Names that end so tell something, if no verb says otherwise."""
 _TELLING_TEXTS: Final = frozenset(("datetime", "date", "timezone", "version", "ip", "hash", "url"))
 _KINDS: Final[Mapping[str, str]] = {
     word: kind
@@ -39,7 +48,8 @@ _KINDS: Final[Mapping[str, str]] = {
         " review suggest recommend compare think evaluate answer execute run describe scrape crawl"
         " interpret predict classify rewrite refactor complete invoke eval",
         "check": "check validate verify test is has can should lint compile",
-        "number": "calculate convert compute count sum estimate measure multiply divide subtract add",
+        "count": "count",
+        "number": "calculate convert compute sum estimate measure multiply divide subtract add",
         "file": "download export render capture screenshot take record print",
         "sent": "send notify share invite forward reply broadcast submit",
     }.items()
@@ -54,13 +64,14 @@ _SUMS: Final[Mapping[str, Callable[[float, float], float]]] = {
 }
 _EXTRAS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "text": (("result", "content"),),
-    "check": (("valid", "valid"), ("message", "message")),
+    "check": (("valid", "valid"), ("status", "")),
     "number": (("result", "amount"),),
+    "count": (("result", "count"),),
     "file": (("path", "path"), ("size", "size"), ("status", "")),
     "sent": (("id", "message_id"), ("status", ""), ("sent_at", "sent_at")),
     "done": (("status", ""), ("success", "success")),
 }
-_STATUS: Final = {"sent": "sent", "file": "completed", "done": "completed"}
+_STATUS: Final = {"sent": "sent", "check": "ok", "file": "completed", "done": "completed"}
 
 
 def echo(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject:
@@ -75,23 +86,19 @@ def echo(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject
     }
 
 
-def fact(
-    tool: ToolSpec, noun: str, named: Mapping[str, str], wording: Wording, dice: Dice
-) -> JsonObject:
-    """What is told of a thing that has no identity: a price, the weather of a place.
+def named_values(tool: ToolSpec, noun: str, wording: Wording, dice: Dice) -> JsonObject:
+    """The values that the name and the description of a tool speak of.
 
     Args:
-        tool: Its description may name what it gives.
-        noun: What it is about.
-        named: Keys to the names in which the server would write them.
+        tool: Tells of something.
+        noun: What it tells of.
         wording: Has the words.
-        dice: Decide it.
+        dice: Decide the values.
     """
-    keys = dict.fromkeys((*_own_value(noun), *usual_fields(noun), *_told(tool)))
     making = Making({}, wording)
     return {
-        named.get(key, key): making.value({}, Spot(dice=dice.at(key), key=key, noun=noun, depth=1))
-        for key in keys
+        key: making.value({}, Spot(dice=dice.at(key), key=key, noun=noun, depth=1))
+        for key in dict.fromkeys((*_own_value(noun), *_told(tool)))
     }
 
 
@@ -111,9 +118,8 @@ def _told(tool: ToolSpec) -> list[str]:
 
 def is_fact(tool: ToolSpec, reading: ToolReading) -> bool:
     """Say whether a tool whose name has no verb tells of a thing, such as ``uv_forecast``."""
-    noun = reading.noun or ""
-    is_doing = reading.word or not _KINDS.keys().isdisjoint(words_of(tool.name))
-    return not is_doing and (is_usual(noun) or any(_own_value(noun)))
+    words = words_of(tool.name)
+    return not reading.word and _KINDS.keys().isdisjoint(words) and words[-1] in _FACTS
 
 
 def outcome(
@@ -153,7 +159,7 @@ def _sum(verb: str, arguments: Mapping[str, JsonValue], otherwise: JsonValue) ->
     if verb not in _SUMS or len(numbers) != 2 or len(arguments) != 2:
         return otherwise
     try:
-        return _SUMS[verb](*numbers)
+        return _SUMS[verb](numbers[0], numbers[1])
     except ZeroDivisionError:
         raise RefusedError("Division by zero") from None
     except OverflowError:

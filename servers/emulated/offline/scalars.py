@@ -1,10 +1,9 @@
 """Texts and numbers that a schema takes: what the name of the field suggests, bent until it fits."""
 
 import math
-import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -25,6 +24,8 @@ _ID_NUMBERS: Final = Numbers(10_000, 9_999_999, 0)
 _ANY_NUMBERS: Final = Numbers(1, 400, 0)
 _DRAWS: Final = 8
 _MAX_TIMES: Final = 256
+_MAX_LENGTH: Final = 100_000
+_DISTINCT: Final = 1024
 _ENDINGS: Final = frozenset(("id", "ids", "uuid", "guid", "uid", "key", "identifier"))
 
 
@@ -106,6 +107,8 @@ def _matching(pattern: str, schema: Schema, dice: Dice) -> str:
 def _sized(text: str, schema: Schema, dice: Dice, wording: Wording) -> str:
     least, most = int(schema.get("minLength", 0)), schema.get("maxLength")
     at = 0
+    if least > _MAX_LENGTH:
+        raise UnmetError(f"a text of at least {least} characters")
     while len(text) < least:
         text += f" {wording.sentence(dice.at('more', at))}"
         at += 1
@@ -258,17 +261,23 @@ def _kind(value: JsonValue) -> frozenset[str]:
 def _takes_text(schema: Schema, text: str) -> bool:
     if not schema.get("minLength", 0) <= len(text) <= schema.get("maxLength", math.inf):
         return False
-    form, pattern = schema.get("format"), schema.get("pattern")
+    checks = ((word, schema.get(word)) for word in ("pattern", "format"))
+    return all(_is_so(word, value, text) for word, value in checks if isinstance(value, str))
+
+
+def _is_so(keyword: str, value: str, text: str) -> bool:
+    """Say whether a text has a format or matches a pattern, by the library that decides it in the end."""
+    if keyword == "format" and value not in _FORMATS:
+        return True
     try:
-        is_match = not isinstance(pattern, str) or re.search(pattern, text) is not None
-    except re.error:
+        return _check(keyword, value).is_valid(text)
+    except ValueError:  # not a schema, or a pattern beyond what can be checked
         return False
-    return is_match and (not isinstance(form, str) or _format_check(form).is_valid(text))
 
 
-@cache
-def _format_check(form: str) -> jsonschema_rs.Validator:
-    return compile_validator({"format": form if form in _FORMATS else ""})
+@lru_cache(_DISTINCT)
+def _check(keyword: str, value: str) -> jsonschema_rs.Validator:
+    return compile_validator({keyword: value})
 
 
 def _takes_number(schema: Schema, number: float) -> bool:

@@ -2,9 +2,9 @@
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar
 
 from astra_mcp.types import JsonObject, JsonValue
 from servers.emulated.nouns import key_of
@@ -33,6 +33,7 @@ _OPERATORS: Final = re.compile(
 )
 """What query languages add to the words that are searched for."""
 _MAX_QUERY: Final = 80
+_READ: Final = 1000
 _CURSOR: Final = "offset:"
 _WORDY: Final = frozenset(("name", "title", "sentence", "paragraph", "query", "tag"))
 """Arguments of these meanings hold words to search for, where a search has no better one."""
@@ -104,7 +105,7 @@ def query_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> tuple[
         return None, ""
     value = arguments[name]
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-    plain = " ".join(_OPERATORS.sub(" ", text).split())
+    plain = " ".join(_OPERATORS.sub(" ", text[:_READ]).split())
     return name, plain[:_MAX_QUERY].strip()
 
 
@@ -112,16 +113,14 @@ def _query_argument(reading: ToolReading, arguments: Mapping[str, JsonValue]) ->
     parameter = reading.parameter(Role.QUERY)
     if parameter is not None and isinstance(arguments.get(parameter.name), str | list):
         return parameter.name
+    if reading.verb is not Verb.SEARCH:
+        return None
     texts = (
         p.name
         for p in reading.parameters
         if p.role is Role.FIELD and p.is_required and "string" in p.types and _is_words(p.key)
     )
-    return (
-        next((name for name in texts if name in arguments), None)
-        if reading.verb is Verb.SEARCH
-        else None
-    )
+    return next((name for name in texts if name in arguments), None)
 
 
 def _is_words(key: str) -> bool:
@@ -134,8 +133,8 @@ def words_match(query: str, shown: Mapping[str, JsonValue]) -> bool:
     return all(word in text for word in query.casefold().split())
 
 
-def _texts(values: Sequence[JsonValue] | object) -> Iterator[str]:
-    for value in cast("Sequence[JsonValue]", values):
+def _texts(values: Iterable[JsonValue]) -> Iterator[str]:
+    for value in values:
         match value:
             case dict():
                 yield from _texts(value.values())
@@ -145,6 +144,10 @@ def _texts(values: Sequence[JsonValue] | object) -> Iterator[str]:
                 pass
             case _:
                 yield str(value)
+
+
+_CURSORS: Final = ("next_cursor", "next_page_token", "next_token", "continuation_token")
+_TOTALS: Final = ("total", "total_count", "total_results", "num_found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,9 +171,23 @@ class Page:
         if self.number is not None:
             told["page"] = self.number
         if self.has_cursor:
-            after = self.offset + self.limit
-            told["next_cursor"] = _written_cursor(after) if after < total else None
+            told["next_cursor"] = self._cursor(total)
         return told
+
+    def synonyms(self, total: int) -> JsonObject:
+        """The same, by the names that output schemas may have for it."""
+        cursors: JsonObject = dict.fromkeys(_CURSORS, self._cursor(total))
+        has_more = self.offset + self.limit < total
+        return {
+            **cursors,
+            **dict.fromkeys(_TOTALS, total),
+            "has_more": has_more,
+            "limit": self.limit,
+        }
+
+    def _cursor(self, total: int) -> str | None:
+        after = self.offset + self.limit
+        return _written_cursor(after) if after < total else None
 
 
 def page_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Page:

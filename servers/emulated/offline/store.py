@@ -16,15 +16,18 @@ from servers.emulated.offline.fields import Field
 from servers.emulated.offline.language import spoken_in
 from servers.emulated.offline.learning import CREATED, UPDATED, Learned, Noun
 from servers.emulated.offline.making import Making, Spot
-from servers.emulated.offline.scalars import UnmetError, takes
+from servers.emulated.offline.scalars import UnmetError, make_id, takes
 from servers.emulated.offline.wording import Wording
 
 __all__ = ["MAX_ENTITIES", "Collection", "Entity", "Store"]
 
 MAX_ENTITIES: Final = 2000
 """So many entities one session keeps; then nothing more is made up, and nothing more can be made."""
+_MAX_GONE: Final = 500
+"""So many of a noun are remembered that were taken away."""
 _FIRST: Final = (3, 8)
 _DRAWS: Final = 8
+_FAR: Final = 1_000_000
 
 
 @dataclass(slots=True, eq=False)
@@ -76,8 +79,6 @@ class Store:
         self._dice = dice
         self.clock = VirtualClock(dice)
         self.wording = Wording(spoken_in(learned.document), self.clock.start)
-        self._plain = Making({}, self.wording)
-        self._plain = Making({}, self.wording)
         self.calls = 0
         self._collections: dict[str, Collection] = {}
         self._number = 0
@@ -93,12 +94,12 @@ class Store:
         """No room is left for another entity."""
         return self._number >= MAX_ENTITIES
 
-    def begin(self) -> None:
-        """Remember the state as it is now."""
+    def commit(self) -> None:
+        """Let stand what was done since the last time."""
         self._undo.clear()
 
     def rollback(self) -> None:
-        """Go back to the remembered state."""
+        """Undo what was done since the last commit."""
         while self._undo:
             self._undo.pop()()
 
@@ -131,7 +132,7 @@ class Store:
             given: Says which members an entity has, by its dice.
         """
         key = canonical_json(place)
-        if key in collection.places or self.is_full:
+        if key in collection.places or self.is_full or len(collection.places) >= MAX_ENTITIES:
             return
         collection.places.add(key)
         self._undo.append(lambda: collection.places.discard(key))
@@ -213,15 +214,16 @@ class Store:
     def remove(self, collection: Collection, entity: Entity) -> None:
         """Let an entity exist no more."""
         key = str(entity.identity)
-        entities = dict(collection.entities)
+        entities, gone = dict(collection.entities), dict(collection.gone)
         collection.entities.pop(key, None)
         collection.gone[key] = entity
+        if len(collection.gone) > _MAX_GONE:
+            del collection.gone[next(iter(collection.gone))]
         self._number -= entity.is_known
 
         def undo() -> None:
             self._number += entity.is_known
-            collection.entities = entities
-            collection.gone.pop(key, None)
+            collection.entities, collection.gone = entities, gone
 
         self._undo.append(undo)
 
@@ -242,14 +244,17 @@ class Store:
 
     def _identity(self, collection: Collection, dice: Dice) -> JsonValue:
         """Draw an identity that nothing has had before."""
+        noun = collection.noun
         value: JsonValue = None
         for draw in range(_DRAWS):
-            value = self._drawn(
-                collection.noun, collection.noun.identity, dice.at("identity", draw)
-            )
+            place = dice.at("identity", draw)
+            try:
+                value = self._drawn(noun, noun.identity, place)
+            except UnmetError:
+                value = make_id(noun.name, place)
             if str(value) not in collection.entities and str(value) not in collection.gone:
                 return value
-        return f"{value}-{dice.digits(6)}"
+        return value + dice.below(_FAR) if isinstance(value, int) else f"{value}-{dice.digits(6)}"
 
     def shown(self, collection: Collection, entity: Entity) -> JsonObject:
         """All members of an entity."""
@@ -271,7 +276,9 @@ class Store:
             yield from self._time(each, entity.changed or entity.born)
         elif each.reference is None or not entity.is_made:
             try:
-                yield self._drawn(collection.noun, each, entity.dice.at(each.name))
+                is_who = self.wording.is_of_person(collection.noun.name, each.key)
+                place = entity.dice.at("who" if is_who else each.name)
+                yield self._drawn(collection.noun, each, place)
             except UnmetError:
                 return
 
@@ -289,5 +296,5 @@ class Store:
             others = self.collection(each.reference).first
             if others:
                 return dice.choose(others)
-        making = Making(each.root, self.wording) if each.root else self._plain
+        making = Making(each.root, self.wording)
         return making.value(each.schema, Spot(dice=dice, key=each.key, noun=noun.name, depth=1))

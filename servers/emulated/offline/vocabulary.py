@@ -15,7 +15,6 @@ __all__ = [
     "Meaning",
     "Numbers",
     "Words",
-    "is_usual",
     "meaning_of",
     "numbers_of",
     "usual_fields",
@@ -113,11 +112,6 @@ def _by_ending(words: list[str]) -> tuple[Meaning, str]:
 def numbers_of(key: str) -> Numbers:
     """Of which size the numbers of a known field are."""
     return _fields().numbers[key]
-
-
-def is_usual(noun: str) -> bool:
-    """Say whether it is known which fields entities of the noun usually have."""
-    return not _fields().kinds.keys().isdisjoint(noun.split("_"))
 
 
 def usual_fields(noun: str) -> tuple[str, ...]:

@@ -18,6 +18,9 @@ _PEOPLE: Final = frozenset(
         "attendee", "player", "artist", "agent", "teacher",
     )
 )  # fmt: skip
+_WHO: Final = frozenset(
+    ("name", "full_name", "display_name", "first_name", "last_name", "username", "login", "email")
+)
 _COMPANIES: Final = frozenset(
     (
         "company", "organization", "organisation", "business", "vendor", "supplier", "merchant", "brand",
@@ -77,8 +80,8 @@ class Wording:
         return self._words["done"].format(what=what.capitalize())
 
     def one_of(self, name: str, dice: Dice) -> str:
-        """One of a list of words."""
-        return dice.at(name).choose(self._words[name])
+        """One of a list of words; the logins are those of the names."""
+        return dice.at(name.replace("logins", "names")).choose(self._words[name])
 
     def phrase(self, dice: Dice) -> str:
         """Two or three words with a sense."""
@@ -107,10 +110,9 @@ class Wording:
         return self._words["separator"].join(parts)
 
     def login(self, dice: Dice) -> str:
-        """A name that people log in with."""
-        if "logins" in self._words:
-            return self.one_of("logins", dice)
-        return f"{self.one_of('first_names', dice)}.{self.one_of('last_names', dice)}".lower()
+        """A name that people log in with: that of the person whom the same dice name."""
+        kind = "names" if self._is_english else "logins"
+        return f"{self.one_of(f'first_{kind}', dice)}.{self.one_of(f'last_{kind}', dice)}".lower()
 
     def domain(self, dice: Dice) -> str:
         """A host name."""
@@ -120,6 +122,11 @@ class Wording:
             ends = self._words["company_ends"]
             name = self.one_of("company_starts", dice) + dice.at("domain").choose(ends)
         return f"{name.lower()}.{self.one_of('domain_ends', dice)}"
+
+    @staticmethod
+    def is_of_person(noun: str, key: str) -> bool:
+        """Say whether a field of a noun says who somebody is, as others of its fields do."""
+        return noun.rpartition("_")[2] in _PEOPLE and key in _WHO
 
     def slug(self, dice: Dice) -> str:
         """A name as it stands in addresses."""
@@ -221,6 +228,7 @@ _WRITERS: Final[Mapping[str, _Writer]] = {
     "datetime": lambda w, dice, _: written(w.moment(dice)),
     "status": _listed("statuses"),
     "priority": _listed("priorities"),
+    "action": _listed("past_actions"),
     "category": _listed("categories"),
     "tag": _listed("tags"),
     "color": _listed("colors"),

@@ -91,6 +91,19 @@ async def test_a_retried_call_id_takes_effect_once(episode: Episode, server: Any
     assert episode.state().calls == 1
 
 
+async def test_a_retry_reads_no_line_of_the_record_but_those_of_its_call(
+    episode: Episode, home: Path
+) -> None:
+    first = await episode.call("add", {"amount": 3}, call_id="a")
+    path = record_path(home / "records", episode.id)
+    begin = path.stat().st_size
+    await episode.call("add", {"amount": 4}, call_id="b")
+    with path.open("r+b") as file:
+        file.seek(begin)
+        file.write(b"?" * (path.stat().st_size - begin))
+    assert await episode.call("add", {"amount": 3}, call_id="a") == first
+
+
 async def test_a_call_id_retried_while_it_runs_waits_for_the_one_result(
     episode: Episode, server: Any
 ) -> None:

@@ -22,6 +22,7 @@ from emulated_worlds import spec, text
         ("getPagesInSpace", ("spaceKey",), "list", "page", None),
         ("get_users", ("query",), "search", "user", None),
         ("find_files", ("pattern_query", "query"), "search", "file", None),
+        ("get_related_topics", ("title",), "list", "related_topic", None),
         ("search_hotels", (), "list", "hotel", None),
         ("contact_create", ("email",), "create", "contact", None),
         ("new_ticket", ("title",), "create", "ticket", None),
@@ -33,14 +34,18 @@ from emulated_worlds import spec, text
         ("remove_tag", ("tag",), "delete", "tag", "tag"),
         ("delete_silences", ("ids",), "delete", "silence", "ids"),
         ("add", ("a", "b"), "create", None, None),
-        ("execute_query", ("sql",), "other", "execute_query", None),
+        ("execute_query", ("sql",), "other", "query", None),
+        ("get_emojis_by_category_tool", ("category",), "list", "emoji", None),
+        ("set_price", ("game_id", "price"), "update", "price", None),
+        ("disconnect_database", (), "other", "database", None),
         ("convert", ("amount",), "other", "convert", None),
     ],
 )
 def test_a_tool_is_read_by_its_name_and_parameters(
     name: str, parameters: tuple[str, ...], verb: str, noun: str | None, own: str | None
 ) -> None:
-    reading = read_tool(spec(name, "Does it.", **dict.fromkeys(parameters, text)))
+    taken: Any = dict.fromkeys(parameters, text)
+    reading = read_tool(spec(name, "Does it.", **taken))
 
     assert (reading.verb.value, reading.noun, reading.id_parameter) == (verb, noun, own)
 
