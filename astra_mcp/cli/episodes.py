@@ -185,8 +185,11 @@ def _call(call: RecordedCall) -> dict[str, Any]:
         "n": call.started.n,
         "tool": call.started.shown,
         "server": call.started.server,
+        "distractor": call.started.distractor,
+        "emulator": finished.emulator if finished else None,
         "arguments": call.started.arguments,
         "origin": str(finished.origin) if finished else None,
+        "injected": finished.injected if finished else None,
         "is_error": finished.result.is_error if finished else None,
         "text": finished.result.text if finished else None,
         "solved": list(finished.solved) if finished else [],
@@ -197,12 +200,26 @@ def _call(call: RecordedCall) -> dict[str, Any]:
 def _print_call(call: RecordedCall) -> None:
     finished = call.finished
     solved = f"  solves {list(finished.solved)}" if finished and finished.solved else ""
-    state = "unfinished" if finished is None else str(finished.origin)
-    out.print(f"[{call.started.n}] {call.started.shown} ({state}){solved}", markup=False)
+    out.print(f"[{call.started.n}] {call.started.shown} ({_state(call)}){solved}", markup=False)
     out.print(f"    {call.started.arguments}", markup=False, style="dim")
     if finished is not None:
         style = "red" if finished.result.is_error else None
         out.print(f"    {_cut(finished.result.text)}", markup=False, style=style)
+
+
+def _state(call: RecordedCall) -> str:
+    """Tell who answered, how it failed on purpose, and what the agent was not told of the tool."""
+    finished = call.finished
+    origin = "unfinished" if finished is None else str(finished.origin)
+    injected = finished.injected if finished else None
+    emulator = finished.emulator if finished else None
+    return ", ".join(
+        [
+            f"{origin}: {injected}" if injected else origin,
+            *(["distractor"] if call.started.distractor else []),
+            *([f"emulated: {emulator}"] if emulator else []),
+        ]
+    )
 
 
 def _cut(text: str) -> str:

@@ -100,7 +100,12 @@ class RolloutReport:
     def print_table(self, *, file: Path) -> None:
         """Print one line per environment for people, or one for the servers, and what failed."""
         table = Table(box=SIMPLE)
-        table.add_column("servers" if self._servers else "environment", no_wrap=True)
+        if (
+            self._servers
+        ):  # there may be many: their names wrap, so that the figures beside them stay
+            table.add_column("servers", overflow="fold")
+        else:
+            table.add_column("environment", no_wrap=True)
         table.add_column("status")
         for name in ("reward", "recall", "precision", "calls"):
             table.add_column(name, justify="right", no_wrap=True, min_width=len(name))

@@ -101,6 +101,32 @@ def test_an_episode_is_shown_by_the_first_characters_of_its_id(
     assert "reward 1.0000" in astra(home, "episodes", "show", episode["id"]).stdout
 
 
+def test_what_the_agent_was_not_told_of_a_call_is_shown(
+    home: Path, episode: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "records").mkdir()
+    name = f"{episode['id']}.jsonl"
+    events = [json.loads(line) for line in (home / "records" / name).read_text().splitlines()]
+    started = next(e for e in events if e["event"] == "call_started")
+    finished = next(e for e in events if e["event"] == "call_finished")
+    started["distractor"] = True
+    finished |= {"origin": "injected", "injected": "timeout", "emulator": "offline"}
+    (tmp_path / "records" / name).write_text("".join(json.dumps(e) + "\n" for e in events))
+
+    shown = json.loads(astra(tmp_path, "episodes", "show", episode["id"], "--json").stdout)
+    told = astra(tmp_path, "episodes", "show", episode["id"]).stdout
+
+    first, second = shown["record"][:2]
+    assert (first["distractor"], first["injected"], first["emulator"]) == (
+        True,
+        "timeout",
+        "offline",
+    )
+    assert (second["distractor"], second["injected"], second["emulator"]) == (False, None, None)
+    assert f"[0] {first['tool']} (injected: timeout, distractor, emulated: offline)" in told
+    assert f"[1] {second['tool']} (tool)" in told
+
+
 def test_a_replay_reports_identical_results(home: Path, episode: dict[str, Any]) -> None:
     done = astra(home, "episodes", "replay", episode["id"], "--json")
     assert done.returncode == 0, done.stderr

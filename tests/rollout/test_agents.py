@@ -15,7 +15,7 @@ from astra_mcp.seeds import generator
 from astra_mcp.trajectory import AssistantMessage, StopReason
 from astra_mcp.types import JsonValue, ToolResult
 from gateway.protocol import GoldCall
-from training.rollout.agent import AgentError
+from training.rollout.agent import AgentError, CallRequest
 from training.rollout.arguments import ArgumentSource, find_strings
 from training.rollout.chance import RandomAgent
 from training.rollout.noop import NoopAgent
@@ -240,6 +240,14 @@ def test_random_arguments_cope_with_any_shape_of_schema(schema: dict[str, Any]) 
 
     for _ in range(20):
         jsonschema_rs.validate(schema, source.draw(rng))
+
+
+def test_random_arguments_can_be_written_where_a_schema_sets_integers_no_bounds() -> None:
+    properties = {name: {"type": "integer"} for name in "abcdef"}
+    source, rng = ArgumentSource(spec("t", properties, list(properties)).input_schema), generator(0)
+
+    for _ in range(200):
+        CallRequest.of("t", source.draw(rng))
 
 
 @pytest.mark.parametrize(

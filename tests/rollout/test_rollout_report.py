@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import resource
 import tempfile
 import weakref
@@ -140,3 +141,19 @@ def test_figures_come_in_the_order_of_the_plan(
         ("place-0", 0.5),
         ("place-1", 2.5),
     ]
+
+
+def test_the_names_of_many_servers_leave_the_figures_beside_them_in_sight(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"A_Server_That_Has_A_Long_Name_{number}" for number in range(12)]
+    with TrajectoryWriter(tmp_path / "t.jsonl") as writer:
+        report = RolloutReport(writer.write, lambda: None, servers=names)
+        source = {"kind": "servers", "names": names}
+        report.add(7, played(7).model_copy(update={"source": source}))
+        report.print_table(file=writer.path)
+
+    printed = capsys.readouterr().out
+    assert "status" in printed
+    assert re.search(r"closed .* 7 *\n", printed)
+    assert "Name_11" in re.sub(r"\s", "", printed)

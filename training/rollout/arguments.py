@@ -29,6 +29,8 @@ MAX_ITEMS = 4
 MAX_DRAWS = 200
 """Values tried before a schema counts as impossible."""
 _ENTROPY_BYTES = 4096
+_INT64 = {"minimum": -(2**63), "maximum": 2**63 - 1}
+"""Bounds of a number whose schema sets none: larger integers cannot be written on every way to a tool."""
 _SCALARS = ["string", "integer", "number", "boolean", "null"]
 _Schema = Mapping[str, Any]
 _Values = st.SearchStrategy[JsonValue]
@@ -101,8 +103,9 @@ class ArgumentSource:
                 return self._arrays(schema)
             case "string":
                 return self._strings(schema)
-            case _:
-                return _leaf(canonical_json(schema))
+            case kind:
+                bounds = _INT64 if kind in ("integer", "number") else {}
+                return _leaf(canonical_json({**bounds, **schema}))
 
     def _objects(self, schema: _Schema) -> _Values:
         """Objects of declared properties alone: the required ones, and each other one or not."""

@@ -13,6 +13,7 @@ from servers.emulated.offline.alternatives import as_schema
 from servers.emulated.offline.clock import DAY, VirtualClock, written
 from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.fields import Field
+from servers.emulated.offline.language import spoken_in
 from servers.emulated.offline.learning import CREATED, UPDATED, Learned, Noun
 from servers.emulated.offline.making import Making, Spot
 from servers.emulated.offline.scalars import UnmetError, make_id, takes
@@ -77,7 +78,7 @@ class Store:
         self._learned = learned
         self._dice = dice
         self.clock = VirtualClock(dice)
-        self.wording = Wording(learned.document.language, self.clock.start)
+        self.wording = Wording(spoken_in(learned.document), self.clock.start)
         self.calls = 0
         self._collections: dict[str, Collection] = {}
         self._number = 0
