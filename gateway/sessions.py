@@ -15,11 +15,13 @@ from astra_mcp.exchange import Cancellation
 from astra_mcp.types import JsonValue
 from gateway.targets import Target
 
-__all__ = ["OVER_SECONDS", "Session", "Sessions"]
+__all__ = ["OPENED_SECONDS", "OVER_SECONDS", "Session", "Sessions"]
 
 IDLE_SECONDS = 1800.0
 OVER_SECONDS = 60.0
 """A session of an episode that is over may be used for so long still, for retries."""
+OPENED_SECONDS = 60.0
+"""A session whose client never came back, not even to say that it is ready, is kept for so long."""
 MAX_SESSIONS = 10_000
 _ROUND_SECONDS = 5.0
 
@@ -38,6 +40,8 @@ class Session:
     """What its client declared."""
     last_used: float
     """By the clock of its :class:`Sessions`."""
+    is_used: bool = False
+    """True once its client came back with it."""
     num_held: int = 0
     """Requests and streams under way."""
     under_way: dict[str | int, Cancellation] = field(default_factory=dict[str | int, Cancellation])
@@ -102,6 +106,7 @@ class Sessions:
         if session is None or session.target != target:
             return None
         session.last_used = self._now()
+        session.is_used = True
         return session
 
     def is_elsewhere(self, session_id: str, target: Target) -> bool:
@@ -123,13 +128,14 @@ class Sessions:
         session.last_used = self._now()
 
     def idle(self, is_over: Callable[[Target], bool] = lambda _: False) -> tuple[Session, ...]:
-        """Name the sessions that nobody has used for too long, and those of which there are too many.
+        """Name the sessions that nobody used for too long, or ever, and those of which there are too many.
 
         Args:
             is_over: Tells the endpoints that take no more calls; their sessions are idle sooner.
         """
         now = self._now()
         due, due_where_over = now - self._idle_seconds, now - OVER_SECONDS
+        due_where_unused = now - OPENED_SECONDS
         surplus = len(self._open) - self._max_sessions
         unused = sorted(
             (s for s in self._open.values() if not s.num_held), key=lambda s: s.last_used
@@ -139,6 +145,7 @@ class Sessions:
             for place, s in enumerate(unused)
             if place < surplus
             or s.last_used <= due
+            or (s.last_used <= due_where_unused and not s.is_used)
             or (s.last_used <= due_where_over and is_over(s.target))
         )
 

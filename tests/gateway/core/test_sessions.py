@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from gateway.protocol import EpisodeId
-from gateway.sessions import OVER_SECONDS, Session, Sessions
+from gateway.sessions import OPENED_SECONDS, OVER_SECONDS, Session, Sessions
 from gateway.targets import EpisodeTarget, InteractiveTarget, Target
 
 HERE, THERE = InteractiveTarget(None), EpisodeTarget(EpisodeId("0" * 32))
@@ -48,6 +48,17 @@ def test_a_session_is_idle_when_nobody_used_it_for_too_long(
     time[0] = 9.0
     sessions.find(used.id, HERE)
     time[0] = 10.0
+    assert sessions.idle() == (unused,)
+
+
+def test_a_session_to_which_nobody_came_back_is_idle_sooner(time: list[float]) -> None:
+    sessions = Sessions(now=lambda: time[0])
+    used, unused = (
+        sessions.add(name, HERE, caller=name, version="2025-11-25", capabilities={})
+        for name in ("a", "b")
+    )
+    sessions.find(used.id, HERE)
+    time[0] = OPENED_SECONDS
     assert sessions.idle() == (unused,)
 
 
@@ -104,6 +115,8 @@ def test_a_session_of_an_episode_that_is_over_is_idle_sooner() -> None:
         sessions.add(name, where, caller="", version="2025-11-25", capabilities={})
         for name, where in (("a", HERE), ("b", THERE))
     )
+    for opened in (session, other):
+        sessions.find(opened.id, opened.target)
     time[0] = OVER_SECONDS - 1
     assert sessions.idle(lambda target: target == HERE) == ()
     time[0] = OVER_SECONDS
