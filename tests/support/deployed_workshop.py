@@ -68,7 +68,12 @@ async def over_http(app: ASGIApp, port: int = 0) -> AsyncGenerator[str]:
     """Serve an application on a socket of this machine; yields its URL."""
     server = uvicorn.Server(
         uvicorn.Config(
-            app, port=port, log_level="error", lifespan="on", timeout_graceful_shutdown=1
+            app,
+            port=port,
+            log_config=None,  # its own would stay for every later test of the process
+            access_log=False,
+            lifespan="on",
+            timeout_graceful_shutdown=1,
         )
     )
     async with anyio.create_task_group() as group:
