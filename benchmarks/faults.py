@@ -100,7 +100,8 @@ async def _run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 async def _trials(options: argparse.Namespace, report: _Report) -> None:
-    for server, (wire, isolation) in SERVERS.items():
+    for server in options.servers:
+        wire, isolation = SERVERS[server]
         wanted = [f for f in (*faults_of(server), VANISH) if f in (options.faults or [f])]
         # The states of callers keep their processes for a while: each fault finds all places free.
         is_crowded = wire == "stdio" and isolation == "episode"
@@ -170,6 +171,9 @@ def _options() -> argparse.Namespace:
         nargs="+",
         choices=("trials", "upstream", "gateway"),
         default=("trials", "upstream", "gateway"),
+    )
+    parser.add_argument(
+        "--servers", nargs="+", choices=SERVERS, default=SERVERS, help="of the trials, these alone"
     )
     faults = sorted({*STDIO_FAULTS, *HTTP_FAULTS, IDLE_KILL, VANISH})
     parser.add_argument(
