@@ -22,6 +22,7 @@ from mcp.shared.subscriptions import event_from_wire
 from mcp_types.methods import SERVER_NOTIFICATIONS
 
 from astra_mcp.exchange import Hear
+from astra_mcp.hearers import Hearers
 from astra_mcp.types import JsonObject
 
 __all__ = ["Listeners", "Place"]
@@ -46,7 +47,7 @@ class Listeners:
 
     def __init__(self, group: TaskGroup) -> None:
         self._group = group
-        self._ears: dict[str, dict[str, dict[object, Hear]]] = {}
+        self._ears: dict[str, dict[str, Hearers[[str, JsonObject]]]] = {}
 
     @classmethod
     @asynccontextmanager
@@ -60,8 +61,9 @@ class Listeners:
 
     def tell(self, place: Place, method: str, params: JsonObject) -> None:
         """Tell those who listen to one caller's state."""
-        for hear in tuple(self._ears.get(place.endpoint, {}).get(place.caller, {}).values()):
-            hear(method, params)
+        hearers = self._ears.get(place.endpoint, {}).get(place.caller)
+        if hearers is not None:
+            hearers.tell(method, params)
 
     def tell_all(self, endpoint: str, method: str, params: JsonObject) -> None:
         """Tell all who listen at an endpoint."""
@@ -70,14 +72,13 @@ class Listeners:
 
     def add(self, place: Place, hear: Hear) -> Callable[[], None]:
         """Listen; the answer ends it, and may be called twice."""
-        token = object()
-        self._ears.setdefault(place.endpoint, {}).setdefault(place.caller, {})[token] = hear
+        hearers = self._ears.setdefault(place.endpoint, {}).setdefault(place.caller, Hearers())
+        end = hearers.add(hear)
 
         def remove() -> None:
+            end()
             callers = self._ears.get(place.endpoint, {})
-            ears = callers.get(place.caller, {})
-            ears.pop(token, None)
-            if not ears:
+            if not callers.get(place.caller):
                 callers.pop(place.caller, None)
             if not callers:
                 self._ears.pop(place.endpoint, None)

@@ -13,6 +13,7 @@ from anyio.lowlevel import checkpoint
 
 from astra_mcp.cli.config import Settings
 from astra_mcp.errors import ConfigError, RegistryError
+from astra_mcp.hearers import Hearers
 from astra_mcp.llm.config import Role
 from astra_mcp.types import EmulatorKind
 from registry.completions import DatabaseCompletionCache
@@ -45,7 +46,7 @@ class RegistryDocuments:
         self._versions = _versions_of(publication)
         self._crawled = crawled
         self._is_stale = anyio.Event()
-        self._hearers: dict[object, Callable[[str], None]] = {}
+        self._hearers = Hearers[[str]]()
 
     def versions(self) -> Mapping[str, str]:
         """Name to version of every published server."""
@@ -79,13 +80,7 @@ class RegistryDocuments:
 
     def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
         """Be told the name of every server that comes, goes or has another version than before."""
-        token = object()
-        self._hearers[token] = hear
-
-        def end() -> None:
-            self._hearers.pop(token, None)
-
-        return end
+        return self._hearers.add(hear)
 
     async def follow(self) -> None:
         """Read names and versions anew whenever the catalog changes, until cancelled."""
@@ -122,8 +117,7 @@ class RegistryDocuments:
         self._publication, self._versions = publication, _versions_of(publication)
         names = sorted(before.keys() | now.keys())
         for name in (n for n in names if before.get(n) != now.get(n)):
-            for hear in tuple(self._hearers.values()):
-                hear(name)
+            self._hearers.tell(name)
             await checkpoint()
 
 

@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 from mcp.server.lowlevel import Server
 
 from astra_mcp.errors import ConfigError
+from astra_mcp.hearers import Hearers
 from servers.deployed.background import start
 from servers.deployed.card import CardFile
 from servers.deployed.config import Entry, Isolation, read_entries
@@ -46,7 +47,7 @@ class DeployedServers:
         self._servers: dict[str, DeployedServer] = {}
         self._retiring: set[DeployedServer] = set()
         self._mounted: set[str] = set()
-        self._hearers: dict[object, Callable[[str], None]] = {}
+        self._hearers = Hearers[[str]]()
 
     def upstreams(self) -> tuple[DeployedServer, ...]:
         """All servers, by name."""
@@ -65,13 +66,7 @@ class DeployedServers:
         Returns:
             Ends it.
         """
-        token = object()
-        self._hearers[token] = hear
-
-        def end() -> None:
-            self._hearers.pop(token, None)
-
-        return end
+        return self._hearers.add(hear)
 
     def mount(
         self, name: str, server: Server[Any] | ServerFactory, *, isolation: Isolation = "episode"
@@ -161,8 +156,7 @@ class DeployedServers:
             self._retiring.discard(server)
 
     def _tell(self, name: str) -> None:
-        for hear in tuple(self._hearers.values()):
-            hear(name)
+        self._hearers.tell(name)
 
     def _make(self, entry: Entry) -> DeployedServer:
         server = entry.server

@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 
 from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.exchange import Era, Hear
+from astra_mcp.hearers import Hearers
 from astra_mcp.types import (
     JsonObject,
     JsonValue,
@@ -105,7 +106,7 @@ class DeployedServer:
         self._sessions: set[DeployedSession] = set()
         self._connections: dict[int, Connection] = {}
         self._counts = {"opened": 0, "failed": 0, "lost": 0, "closed": 0}
-        self._listeners: dict[object, Hear] = {}
+        self._listeners = Hearers[[str, JsonObject]]()
         self._follower = Follower(name, tasks)
         self._is_refreshing = False
         self._stale: Connection | None = None
@@ -256,7 +257,7 @@ class DeployedServer:
             connection = self._shared.get(opening.era)
             if connection is None or connection.peer.fault is not None:
                 opening = replace(opening, capabilities=ABLE)
-                opening = replace(opening, hear=self._tell_listeners)
+                opening = replace(opening, hear=self._listeners.tell)
                 connection = self._shared[opening.era] = await self.open_connection(opening)
             return connection
 
@@ -284,13 +285,7 @@ class DeployedServer:
 
     def add_listener(self, hear: Hear) -> Callable[[], None]:
         """Hear what shared connections bring; returns its end."""
-        token = object()
-        self._listeners[token] = hear
-
-        def end() -> None:
-            self._listeners.pop(token, None)
-
-        return end
+        return self._listeners.add(hear)
 
     def follow(self, connection: Connection, owner: object, wanted: JsonObject) -> None:
         """Have a server of the modern era tell of changes on this connection, those of its tools included."""
@@ -384,10 +379,6 @@ class DeployedServer:
     def _make_version(self) -> str:
         tools = [tool.model_dump(mode="json") for tool in self._tools.specs]
         return sha256(canonical_json([self._traits.config_hash, tools])).hexdigest()
-
-    def _tell_listeners(self, method: str, params: JsonObject) -> None:
-        for hear in tuple(self._listeners.values()):
-            hear(method, params)
 
     async def _close_sessions(self, reason: str, seconds: float) -> None:
         self._closed_for = reason

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from astra_mcp.hearers import Hearers
 from astra_mcp.types import EmulatorKind
 from servers.emulated.document import DocumentSource, EmulatedDocument, Outline
 from servers.emulated.emulator import Emulator
@@ -69,7 +70,7 @@ class EmulatedServers:
         self._shelf = Shelf() if shelf is None else shelf
         self._servers = {name: self._make(name) for name in source.versions()}
         self._told_hidden: set[str] = set()
-        self._hearers: dict[object, Callable[[str], None]] = {}
+        self._hearers = Hearers[[str]]()
         self._end = source.watch(self._hear)
 
     def upstreams(self) -> tuple[EmulatedServer, ...]:
@@ -93,13 +94,7 @@ class EmulatedServers:
         Returns:
             Ends it.
         """
-        token = object()
-        self._hearers[token] = hear
-
-        def end() -> None:
-            self._hearers.pop(token, None)
-
-        return end
+        return self._hearers.add(hear)
 
     def close(self) -> None:
         """Follow the source no longer."""
@@ -123,8 +118,7 @@ class EmulatedServers:
         elif known is None or known.version != version:
             self._servers[name] = self._make(name)
         if not self._is_hidden(name):
-            for hear in tuple(self._hearers.values()):
-                hear(name)
+            self._hearers.tell(name)
 
     def _is_hidden(self, name: str) -> bool:
         if not self._is_taken(name):
