@@ -3,10 +3,9 @@
 Knows sockets and uvicorn; knows nothing of what it serves.
 """
 
-import gc
 import socket
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import anyio
 import uvicorn
@@ -15,6 +14,7 @@ from starlette.types import ASGIApp
 from astra_mcp.cli.allocator import give_back_forever, share_arenas
 from astra_mcp.cli.connections import HEAD_SECONDS, MAX_HEAD_BYTES, Connection, Server
 from astra_mcp.cli.draining import Door, IsStream, is_listening
+from astra_mcp.cli.garbage import collecting_seldom
 from astra_mcp.listening import BACKLOG, bind, run_until_stopped, url_of
 
 __all__ = [
@@ -31,11 +31,6 @@ KEEP_ALIVE_SECONDS = 600
 """Agents think between two calls; the usual 5 s would drop their connections."""
 GRACE_SECONDS = 3
 """How long answers under way may take after the stop."""
-_NEW_OBJECTS = 20_000
-"""After so many the youngest objects are looked at for garbage; a few hundred calls at once hold as many."""
-_OLDER = (4, 2)
-"""How often before the next two generations are looked at. Malformed requests leave exceptions that refer to
-themselves: with the default (10, 10) those of 2,000,000 objects would wait for it, in hundreds of MiB."""
 
 
 class Listener:
@@ -126,7 +121,7 @@ async def listen(
             stopped.set()
 
     share_arenas()
-    with _collecting_seldom():
+    with collecting_seldom():
         async with _giving_back(), anyio.create_task_group() as group:
             group.start_soon(serve)
             try:
@@ -147,20 +142,3 @@ async def _giving_back() -> AsyncGenerator[None]:
             yield
         finally:
             group.cancel_scope.cancel()
-
-
-@contextmanager
-def _collecting_seldom() -> Generator[None]:
-    """Look for garbage less often than a program with few objects would.
-
-    The calls under way at once make more objects than the default takes for a sign of garbage, and all of
-    them live: each look would be in vain. What the program is made of is not looked at again.
-    """
-    thresholds = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, *_OLDER)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()
