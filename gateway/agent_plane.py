@@ -34,7 +34,7 @@ from gateway.endpoints import Endpoints
 from gateway.episodes import Episodes
 from gateway.hot_path import HotPath
 from gateway.news import News
-from gateway.protocol import Catalog
+from gateway.protocol import Catalog, EpisodeId
 from gateway.relay import TARGET, Introduction, Relay
 from gateway.security import HeldBody, send_json
 from gateway.sessions import Session, Sessions
@@ -113,7 +113,10 @@ class AgentPlane:
             News.open(self._endpoints) as self._news,
         ):
             self._together = {u.name for u in shown_together(self._catalog.upstreams())}
-            stop = self._catalog.watch(self._hear_of_server)
+            ends = (
+                self._catalog.watch(self._hear_of_server),
+                self._episodes.closings.add(self._hear_of_closing),
+            )
             try:
                 yield Relay(
                     self._endpoints,
@@ -125,7 +128,11 @@ class AgentPlane:
                     on_cancelled=self._cancelled,
                 )
             finally:
-                stop()
+                for end in ends:
+                    end()
+
+    def _hear_of_closing(self, episode: str) -> None:
+        self._sessions.note_closed(EpisodeTarget(EpisodeId(episode)))
 
     def _hear_of_server(self, name: str) -> None:
         # Not by its name: to say that there is none takes long among many.

@@ -26,6 +26,7 @@ from astra_mcp.errors import (
     UnknownNameError,
     UpstreamError,
 )
+from astra_mcp.hearers import Hearers
 from astra_mcp.types import EmulatorKind, Failure, Origin
 from gateway.calls import Turn
 from gateway.emulation import shown_together
@@ -110,6 +111,8 @@ class Episodes:
         self._generations: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._last_asked: dict[str, float] = {}
         self._ended: OrderedDict[str, Episode] = OrderedDict()
+        self.closings = Hearers[[str]]()
+        """Who is told of each episode that somebody closed."""
         self._held: WeakKeyDictionary[Episode, tuple[Upstream, ...]] = WeakKeyDictionary()
         """The servers of each episode, as the catalog had them when it came into memory."""
 
@@ -203,6 +206,7 @@ class Episodes:
             await found.wait_idle()
         found.end(EpisodeStatus.CLOSED)
         await self._retire(found)
+        self.closings.tell(found.id)
         return found.state()
 
     def open_states(self) -> tuple[EpisodeState, ...]:

@@ -15,11 +15,14 @@ from astra_mcp.exchange import Cancellation
 from astra_mcp.types import JsonValue
 from gateway.targets import Target
 
-__all__ = ["OPENED_SECONDS", "OVER_SECONDS", "Session", "Sessions"]
+__all__ = ["CLOSED_SECONDS", "OPENED_SECONDS", "OVER_SECONDS", "Session", "Sessions"]
 
 IDLE_SECONDS = 1800.0
-OVER_SECONDS = 60.0
-"""A session of an episode that is over may be used for so long still, for retries."""
+OVER_SECONDS = 600.0
+"""A session of an episode that ended by itself may be used for so long still: its agent thinks, and does not
+know yet."""
+CLOSED_SECONDS = 5.0
+"""A session of an episode that was closed may be used for so long still, to ask for a lost answer."""
 OPENED_SECONDS = 60.0
 """A session whose client never came back, not even to say that it is ready, is kept for so long."""
 MAX_SESSIONS = 10_000
@@ -75,6 +78,7 @@ class Sessions:
         self._max_sessions = max_sessions
         self._now = now
         self._open: dict[str, Session] = {}
+        self._closed: set[Target] = set()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -118,6 +122,10 @@ class Sessions:
         """Forget a session that has ended; answers what was known of it."""
         return self._open.pop(session_id, None)
 
+    def note_closed(self, target: Target) -> None:
+        """Take an endpoint for closed: its sessions are idle soon."""
+        self._closed.add(target)
+
     def hold(self, session: Session) -> None:
         """Keep a session from being idle while a request or a stream of it is under way."""
         session.num_held += 1
@@ -135,7 +143,7 @@ class Sessions:
         """
         now = self._now()
         due, due_where_over = now - self._idle_seconds, now - OVER_SECONDS
-        due_where_unused = now - OPENED_SECONDS
+        due_where_unused, due_where_closed = now - OPENED_SECONDS, now - CLOSED_SECONDS
         surplus = len(self._open) - self._max_sessions
         unused = sorted(
             (s for s in self._open.values() if not s.num_held), key=lambda s: s.last_used
@@ -146,6 +154,7 @@ class Sessions:
             if place < surplus
             or s.last_used <= due
             or (s.last_used <= due_where_unused and not s.is_used)
+            or (s.last_used <= due_where_closed and s.target in self._closed)
             or (s.last_used <= due_where_over and is_over(s.target))
         )
 
@@ -163,3 +172,5 @@ class Sessions:
             for session in self.idle(is_over):
                 self.remove(session.id)
                 await end(session)
+            if self._closed:
+                self._closed.intersection_update(s.target for s in self._open.values())

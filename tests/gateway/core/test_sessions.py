@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from gateway.protocol import EpisodeId
-from gateway.sessions import OPENED_SECONDS, OVER_SECONDS, Session, Sessions
+from gateway.sessions import CLOSED_SECONDS, OPENED_SECONDS, OVER_SECONDS, Session, Sessions
 from gateway.targets import EpisodeTarget, InteractiveTarget, Target
 
 HERE, THERE = InteractiveTarget(None), EpisodeTarget(EpisodeId("0" * 32))
@@ -122,3 +122,19 @@ def test_a_session_of_an_episode_that_is_over_is_idle_sooner() -> None:
     time[0] = OVER_SECONDS
     assert sessions.idle(lambda target: target == HERE) == (session,)
     assert other not in sessions.idle(lambda _: False)
+
+
+def test_a_session_of_an_episode_that_was_closed_is_idle_soon() -> None:
+    time = [0.0]
+    sessions = Sessions(now=lambda: time[0])
+    closed, other = (
+        sessions.add(name, where, caller="", version="2025-11-25", capabilities={})
+        for name, where in (("a", HERE), ("b", THERE))
+    )
+    for opened in (closed, other):
+        sessions.find(opened.id, opened.target)
+    sessions.note_closed(HERE)
+    time[0] = CLOSED_SECONDS - 1
+    assert sessions.idle(lambda target: target == HERE) == ()
+    time[0] = CLOSED_SECONDS
+    assert sessions.idle(lambda target: target == HERE) == (closed,)

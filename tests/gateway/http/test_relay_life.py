@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,10 @@ from mcp.client.stdio import stdio_client
 
 from astra_mcp.cli.listening import bind, listen, url_of
 from gateway.agent_plane import AgentPlane
-from gateway.episodes import open_episodes
-from gateway.sessions import Sessions
+from gateway.episodes import Episodes, open_episodes
+from gateway.protocol import EpisodeRequest
+from gateway.sessions import CLOSED_SECONDS, Sessions
+from gateway.targets import EpisodeTarget
 from servers.deployed import open_deployed
 
 from relayed_servers import LEGACY, MODERN, DeployedCatalog, Desk
@@ -132,42 +136,72 @@ class Clock:
         return self.seconds
 
 
-async def post(http: httpx.AsyncClient, method: str, session: str | None, **params: Any) -> Any:
+HELLO: dict[str, Any] = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "hand", "version": "1"},
+}
+
+
+async def post(
+    http: httpx.AsyncClient, path: str, method: str, session: str | None, **params: Any
+) -> Any:
     """Send a request of the handshake era."""
     headers = {"Accept": "application/json, text/event-stream"}
     if session is not None:
         headers |= {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
     body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return await http.post("/servers/desk/mcp", json=body, headers=headers)
+    return await http.post(path, json=body, headers=headers)
 
 
-async def test_a_session_that_nobody_uses_ends_and_gives_its_state_back(tmp_path: Path) -> None:
-    clock = Clock()
-    sessions = Sessions(idle_seconds=0.05, now=clock.now)
-    hello: dict[str, Any] = {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "hand", "version": "1"},
-    }
+@asynccontextmanager
+async def desk_behind(
+    sessions: Sessions, home: Path
+) -> AsyncGenerator[tuple[Episodes, httpx.AsyncClient]]:
+    """Serve one deployed server."""
     with bind("127.0.0.1", 0) as listener, anyio.fail_after(30):
-        async with open_deployed(None, home=tmp_path) as deployed:
+        async with open_deployed(None, home=home) as deployed:
             deployed.mount("desk", Desk("desk").make)
             catalog = DeployedCatalog(deployed)
-            async with open_episodes(catalog, tmp_path, secret=b"s") as episodes:
+            async with open_episodes(catalog, home, secret=b"s") as episodes:
                 plane = AgentPlane(catalog, episodes, sessions=sessions)
                 async with (
                     plane.open(max_body_bytes=65536) as app,
                     listen(app, listener),
                     httpx.AsyncClient(base_url=url_of(listener), trust_env=False) as http,
                 ):
-                    opened = await post(http, "initialize", None, **hello)
-                    session = opened.headers["mcp-session-id"]
-                    # One is answered by the SDK, the other one without it: both are use.
-                    assert (await post(http, "prompts/list", session)).is_success
-                    assert (await post(http, "tools/list", session)).is_success
-                    assert episodes.count_open() == 1
-                    clock.seconds = 1000.0
-                    while episodes.count_open():
-                        await anyio.lowlevel.checkpoint()
-                    assert (await post(http, "ping", session)).status_code == 404
-                    assert len(sessions) == 0
+                    yield episodes, http
+
+
+async def test_a_session_that_nobody_uses_ends_and_gives_its_state_back(tmp_path: Path) -> None:
+    clock, path = Clock(), "/servers/desk/mcp"
+    sessions = Sessions(idle_seconds=0.05, now=clock.now)
+    async with desk_behind(sessions, tmp_path) as (episodes, http):
+        opened = await post(http, path, "initialize", None, **HELLO)
+        session = opened.headers["mcp-session-id"]
+        # One is answered by the SDK, the other one without it: both are use.
+        assert (await post(http, path, "prompts/list", session)).is_success
+        assert (await post(http, path, "tools/list", session)).is_success
+        assert episodes.count_open() == 1
+        clock.seconds = 1000.0
+        while episodes.count_open():
+            await anyio.lowlevel.checkpoint()
+        assert (await post(http, path, "ping", session)).status_code == 404
+        assert len(sessions) == 0
+
+
+async def test_the_session_of_an_episode_that_is_closed_is_idle_soon(tmp_path: Path) -> None:
+    clock = Clock()
+    sessions = Sessions(now=clock.now)
+    async with desk_behind(sessions, tmp_path) as (episodes, http):
+        source = {"kind": "servers", "names": ["desk"]}
+        request = EpisodeRequest.model_validate({"source": source})
+        closed, other = [await episodes.create(request) for _ in range(2)]
+        for episode in (closed, other):
+            path = f"/episodes/{episode.id}/mcp"
+            opened = await post(http, path, "initialize", None, **HELLO)
+            name = opened.headers["mcp-session-id"]
+            assert (await post(http, path, "tools/list", name)).is_success
+        await episodes.close(closed.id)
+        clock.seconds = CLOSED_SECONDS
+        assert [s.target for s in sessions.idle()] == [EpisodeTarget(closed.id)]
