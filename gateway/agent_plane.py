@@ -187,7 +187,7 @@ class AgentPlane:
             body = held.body
             if self._hot is not None and is_agent_path(scope["path"]):
                 target = target_at(scope["path"])
-                if await self._hot.answer(target, scope, body, send):
+                if await self._hot.answer(target, scope, body, receive, send):
                     self.num_hot += 1
                     return
         arrival = await self._admit(scope, send)

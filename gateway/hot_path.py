@@ -7,10 +7,12 @@ is its shortcut. Knows the wire of both eras and endpoints; knows no path and no
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
+import anyio
 import mcp_types
 import orjson
 from mcp import MCPError
@@ -19,7 +21,7 @@ from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
 from pydantic import ValidationError
 from starlette.requests import Request
-from starlette.types import Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from astra_mcp import __version__
 from astra_mcp.emulator_mark import EMULATOR_KEY, mark_result
@@ -84,6 +86,16 @@ class States(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _Post:
+    """A request as HTTP brought it, less its body."""
+
+    target: Target
+    scope: Scope
+    receive: Receive
+    send: Send
+
+
+@dataclass(frozen=True, slots=True)
 class _Call:
     """A tool call that can be made at once."""
 
@@ -94,6 +106,8 @@ class _Call:
     exchange: Exchange
     emulator: EmulatorKind | None
     """Who makes up the result, where its caller may know it."""
+    departure: Cancellation | None
+    """Set where the client closes its connection, and thereby cancels the call; None where it does not."""
 
 
 class HotPath:
@@ -117,8 +131,18 @@ class HotPath:
         self._callers: dict[tuple[bytes, bytes], str] = {}
         self._lists: dict[tuple[str, str], bytes] = {}
 
-    async def answer(self, target: Target, scope: Scope, body: bytes, send: Send) -> bool:
-        """Answer one POST, or answer nothing and say False: then the SDK answers it."""
+    async def answer(
+        self, target: Target, scope: Scope, body: bytes, receive: Receive, send: Send
+    ) -> bool:
+        """Answer one POST, or answer nothing and say False: then the SDK answers it.
+
+        Args:
+            target: Where its path leads.
+            scope: Of the request.
+            body: Of the request.
+            receive: Says when its client goes.
+            send: Takes the answer.
+        """
         request = read_request(scope, body)
         if request is None:
             return False
@@ -128,48 +152,41 @@ class HotPath:
             if session is None or session.version not in request.versions_served:
                 return False
             request.version = session.version
+        post = _Post(target, scope, receive, send)
         if session is None:
-            return await self._answer(target, scope, request, None, send)
-        return await self._answer_in_session(target, scope, request, session, send)
+            return await self._answer(post, request, None)
+        return await self._answer_in_session(post, request, session)
 
-    async def _answer_in_session(
-        self, target: Target, scope: Scope, request: HotRequest, session: Session, send: Send
-    ) -> bool:
+    async def _answer_in_session(self, post: _Post, request: HotRequest, session: Session) -> bool:
         number = coerce_request_id(request.id)
         if number in session.under_way:
             error = mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message=_REPEATED)
-            await _send(send, 400, _error(request, error), None)
+            await _send(post.send, 400, _error(request, error), None)
             return True
         session.under_way[number] = Cancellation()
         self._sessions.hold(session)
         try:
-            return await self._answer(target, scope, request, session, send)
+            return await self._answer(post, request, session)
         finally:
             self._sessions.release(session)
             del session.under_way[number]
 
-    async def _answer(
-        self,
-        target: Target,
-        scope: Scope,
-        request: HotRequest,
-        session: Session | None,
-        send: Send,
-    ) -> bool:
+    async def _answer(self, post: _Post, request: HotRequest, session: Session | None) -> bool:
         if request.method == "ping":
             result: bytes | None = b"{}"
         elif request.method == "tools/list":
-            result = await self._list(target, request)
+            result = await self._list(post.target, request)
         else:
-            call = await self._prepare_call(target, scope, request, session)
+            call = await self._prepare_call(post.target, post.scope, request, session)
             if call is None:
                 return False
-            status, content = await self._call(request, call)
-            await _send(send, status, content, session)
+            async with _noting_departure(post.receive, call.departure):
+                status, content = await self._call(request, call)
+            await _send(post.send, status, content, session)
             return True
         if result is None:
             return False
-        await _send(send, 200, _result(request, result), session)
+        await _send(post.send, 200, _result(request, result), session)
         return True
 
     # --- tools/list ------------------------------------------------------------------------------
@@ -219,14 +236,18 @@ class HotPath:
                 return None
         except AstraError:
             return None  # the SDK's server finds the same, and says it
-        exchange = _exchange(scope, request)
-        if session is not None and upstream.relays and not isinstance(target, EpisodeTarget):
+        exchange, departure = _exchange(scope, request), None
+        if upstream.relays and not isinstance(target, EpisodeTarget):
             # As without a gateway; in an episode a call is done to its end, for its retry to find.
-            cancellation = session.under_way[coerce_request_id(request.id)]
+            cancellation: Cancellation | None = None
+            if session is not None:
+                cancellation = session.under_way[coerce_request_id(request.id)]
+            elif told.call_id is None:  # with an id, whoever lost the connection asks again
+                cancellation = departure = Cancellation()
             exchange = replace(exchange, cancellation=cancellation)
         is_made_up = upstream.kind is ServerKind.EMULATOR
         emulator = self._views.view(target).emulator if is_made_up else None
-        return _Call(episode, request.name, request.arguments, told, exchange, emulator)
+        return _Call(episode, request.name, request.arguments, told, exchange, emulator, departure)
 
     async def _state(
         self,
@@ -298,6 +319,26 @@ class HotPath:
         modern = request.era is Era.MODERN
         status = ERROR_CODE_HTTP_STATUS.get(data.code, 200) if modern else 200
         return status, _error(request, data)
+
+
+@asynccontextmanager
+async def _noting_departure(
+    receive: Receive, departure: Cancellation | None
+) -> AsyncGenerator[None]:
+    """Tell a call of the modern era that its client has closed the connection: that is how it cancels."""
+    if departure is None:
+        yield
+        return
+
+    async def note() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        departure.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(note)
+        yield
+        group.cancel_scope.cancel()
 
 
 def _exchange(scope: Scope, request: HotRequest) -> Exchange:

@@ -43,7 +43,7 @@ def test_the_usual_ways_return_with_the_end() -> None:
 
 
 def test_few_objects_are_looked_at_each_time() -> None:
-    with collecting_seldom(many=10 * MANY):
+    with collecting_seldom(many=MANY):
         gc.collect()
         before = gc.get_freeze_count()
         knot = weakref.ref(Knot())
@@ -76,7 +76,7 @@ def test_what_is_set_aside_is_freed_all_the_same_once_nothing_refers_to_it() -> 
 
 def test_garbage_among_what_is_set_aside_is_found_once_that_has_doubled() -> None:
     with collecting_seldom(many=FEW):
-        proved = gc.get_freeze_count()
+        proved = max(gc.get_freeze_count(), 2 * FEW)
         first = many_more()
         knot = Knot()
         found = weakref.ref(knot)

@@ -55,10 +55,11 @@ async def cancel_a_call(client: Any, desk: Desk, **options: Any) -> None:
     [
         (LEGACY, {}, {}),
         (LEGACY, {"elicitation_callback": answer_nothing}, {}),
+        (MODERN, {}, {}),
         (MODERN, {}, {"progress_callback": note}),
         (MODERN, {"elicitation_callback": answer_nothing}, {"progress_callback": note}),
     ],
-    ids=["2025", "2025-asked", "2026", "2026-asked"],
+    ids=["2025", "2025-asked", "2026-plain", "2026", "2026-asked"],
 )
 async def test_a_cancelled_call_at_a_server_s_endpoint_ends_there_and_is_recorded(
     tmp_path: Path, mode: str, client_options: Any, call_options: Any
@@ -76,6 +77,24 @@ async def test_a_cancelled_call_at_a_server_s_endpoint_ends_there_and_is_recorde
         first, second = finished(tmp_path)
         assert first["origin"] == second["origin"] == "tool"
         assert "cancelled" in first["result"]["content"][0]["text"]
+
+
+async def test_a_plain_call_with_an_id_is_done_to_its_end_though_its_connection_is_closed(
+    tmp_path: Path,
+) -> None:
+    desk = Desk("desk")
+    meta: Any = {CALL_ID_KEY: "one"}
+    async with (
+        open_relay_gateway(tmp_path, desk) as gateway,
+        gateway.client(PATH, MODERN) as client,
+    ):
+        await cancel_a_call(client, desk, meta=meta)
+        desk.release.set()
+        again = await client.call_tool("wait", {}, meta=meta)
+        assert isinstance(again.content[0], types.TextContent)
+        assert again.content[0].text == "waited"
+        assert not desk.cancelled.is_set()
+        assert desk.called == ["wait"]
 
 
 @pytest.mark.parametrize("mode", [LEGACY, MODERN], ids=["2025", "2026"])
