@@ -33,6 +33,7 @@ from gateway.emulation import emulated, shown_together
 from gateway.endpoints import Endpoints
 from gateway.episodes import Episodes
 from gateway.hot_path import HotPath
+from gateway.listening import Place
 from gateway.news import News
 from gateway.protocol import Catalog, EpisodeId
 from gateway.relay import TARGET, Introduction, Relay
@@ -132,7 +133,10 @@ class AgentPlane:
                     end()
 
     def _hear_of_closing(self, episode: str) -> None:
-        self._sessions.note_closed(EpisodeTarget(EpisodeId(episode)))
+        target = EpisodeTarget(EpisodeId(episode))
+        self._sessions.note_closed(target)
+        if self._suspended is not None:
+            self._suspended.end_all(target.place)
 
     def _hear_of_server(self, name: str) -> None:
         # Not by its name: to say that there is none takes long among many.
@@ -344,7 +348,7 @@ class AgentPlane:
         if self._news is not None:
             self._news.forget_session(target, caller)
         if self._suspended is not None:
-            self._suspended.end(f"{target.place}\0{caller}")
+            self._suspended.end(Place(target.place, caller))
         if isinstance(target, InteractiveTarget):
             await self._episodes.close_state(target.endpoint, caller)
 

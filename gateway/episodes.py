@@ -112,7 +112,7 @@ class Episodes:
         self._last_asked: dict[str, float] = {}
         self._ended: OrderedDict[str, Episode] = OrderedDict()
         self.closings = Hearers[[str]]()
-        """Who is told of each episode that somebody closed."""
+        """Who is told of each episode that somebody closes."""
         self._held: WeakKeyDictionary[Episode, tuple[Upstream, ...]] = WeakKeyDictionary()
         """The servers of each episode, as the catalog had them when it came into memory."""
 
@@ -202,11 +202,11 @@ class Episodes:
         """End an episode after its running calls, and release what it holds; repeatable."""
         found = await self.get(episode)
         found.begin_closing()
+        self.closings.tell(found.id)
         with anyio.move_on_after(_CLOSE_SECONDS):
             await found.wait_idle()
         found.end(EpisodeStatus.CLOSED)
         await self._retire(found)
-        self.closings.tell(found.id)
         return found.state()
 
     def open_states(self) -> tuple[EpisodeState, ...]:

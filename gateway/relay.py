@@ -32,6 +32,7 @@ from gateway.call_meta import CallMeta, meta_for_server
 from gateway.channel import StreamChannel, era_of
 from gateway.endpoints import Endpoints
 from gateway.episodes import ALL_SERVERS
+from gateway.listening import Place
 from gateway.merged import MergedServers, WrongCursorError
 from gateway.news import News
 from gateway.search import CALL_TOOL, SEARCH_TOOLS, ToolCall, answer_search, listed, read_call
@@ -472,7 +473,7 @@ class Relay:
             )
         if not any(name in front.capabilities for name in _ASKING):
             return await work(front)
-        owner = f"{visit.view.target.place}\0{visit.caller}"
+        owner = Place(visit.view.target.place, visit.caller)
         return await self._suspended.begin(work, owner=owner, binding=binding, front=front)
 
     def _marked_schema(self, name: str) -> Mapping[str, Any] | None:

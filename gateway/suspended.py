@@ -22,6 +22,7 @@ from astra_mcp.errors import RelayedError
 from astra_mcp.exchange import Channel
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from gateway.channel import refuse_unable
+from gateway.listening import Place
 
 __all__ = ["InputRequiredError", "SuspendedCalls"]
 
@@ -54,7 +55,7 @@ class _Question:
 class _Held:
     """One call under way: its questions, and the request that waits for it just now."""
 
-    def __init__(self, owner: str, binding: bytes, front: Channel) -> None:
+    def __init__(self, owner: Place, binding: bytes, front: Channel) -> None:
         self.owner = owner
         self.binding = binding
         self.front: Channel | None = front
@@ -135,7 +136,7 @@ class SuspendedCalls:
         self,
         work: Callable[[Channel], Awaitable[Result]],
         *,
-        owner: str,
+        owner: Place,
         binding: object,
         front: Channel,
     ) -> Result:
@@ -200,10 +201,15 @@ class SuspendedCalls:
                 question.answered.set()
         return await self._next(held)
 
-    def end(self, owner: str) -> None:
+    def end(self, owner: Place) -> None:
         """End the calls of a state that ends: what they ask is refused."""
         for held in [h for h in self._held if h.owner == owner]:
             self._refuse(held, "the state of this call has ended")
+
+    def end_all(self, endpoint: str) -> None:
+        """End the calls of all states of an endpoint."""
+        for owner in {h.owner for h in self._held if h.owner.endpoint == endpoint}:
+            self.end(owner)
 
     async def ask(self, held: _Held, method: str, params: JsonObject) -> JsonObject:
         """Put a question of a call to its client, and wait for the answer.

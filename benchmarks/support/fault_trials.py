@@ -29,7 +29,7 @@ IDLE_KILL = "kill-idle"
 MAY_ANSWER = {"slow", "lost-session", IDLE_KILL}
 """Faults after which the right answer may come; after any other it cannot."""
 MUST_ANSWER = {"slow"}
-HANG_SECONDS = {"stdio": 2.0, "http": 0.4}
+HANG_SECONDS = {"stdio": 2.0, "http": 1.0}
 """``call_seconds`` of episodes whose server will not answer; the start of a process is part of it."""
 SILENT = {"hang", "garbage", "wrong-id", "close-output"}
 HEAL_SECONDS = 1.0

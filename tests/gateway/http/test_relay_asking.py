@@ -13,6 +13,8 @@ from mcp import MCPError
 
 from astra_mcp.errors import RelayedError
 from astra_mcp.types import JsonObject
+from gateway.listening import Place
+from gateway.protocol import EpisodeRequest, EpisodeStatus
 from gateway.suspended import InputRequiredError, SuspendedCalls
 
 from deployed_workshop import MemoryChannel
@@ -72,8 +74,10 @@ async def test_a_client_that_cannot_be_asked_gets_the_server_s_error(
 class ByHand:
     """A client of the 2026 era that sees what the SDK's hides."""
 
-    def __init__(self, gateway: RelayGateway, http: httpx.AsyncClient, query: str = "") -> None:
-        self._url = f"{gateway.url}{PATH}{query}"
+    def __init__(
+        self, gateway: RelayGateway, http: httpx.AsyncClient, query: str = "", path: str = PATH
+    ) -> None:
+        self._url = f"{gateway.url}{path}{query}"
         self._http = http
 
     async def call(self, tool: str, arguments: dict[str, Any] | None = None, **more: Any) -> Any:
@@ -183,9 +187,9 @@ async def test_as_many_calls_as_allowed_wait_and_the_next_is_refused() -> None:
     async with SuspendedCalls.open(limit=2) as calls:
         for number in range(2):
             with pytest.raises(InputRequiredError):
-                await calls.begin(ask_for_roots, owner="o", binding=number, front=front)
+                await calls.begin(ask_for_roots, owner=Place("o", ""), binding=number, front=front)
         with pytest.raises(RelayedError, match="too many"):
-            await calls.begin(ask_for_roots, owner="o", binding=2, front=front)
+            await calls.begin(ask_for_roots, owner=Place("o", ""), binding=2, front=front)
         assert len(calls) == 2
 
 
@@ -203,7 +207,7 @@ async def test_a_call_whose_client_does_not_come_back_is_told_so_and_can_go_on()
 
     async with SuspendedCalls.open(seconds=0.01) as calls:
         with pytest.raises(InputRequiredError) as required:
-            await calls.begin(work, owner="o", binding=1, front=front)
+            await calls.begin(work, owner=Place("o", ""), binding=1, front=front)
         with anyio.fail_after(20):
             await ended.wait()
         assert "did not come back" in refusals[0]
@@ -229,7 +233,7 @@ async def test_a_call_that_ends_without_the_input_it_asked_for_keeps_its_result_
 
     async with SuspendedCalls.open() as calls:
         with pytest.raises(InputRequiredError) as required:
-            await calls.begin(work, owner="o", binding=1, front=front)
+            await calls.begin(work, owner=Place("o", ""), binding=1, front=front)
         is_asked.set()
         with anyio.fail_after(20):
             await ended.wait()
@@ -256,7 +260,7 @@ async def test_so_does_one_that_was_resumed_before() -> None:
 
     async with SuspendedCalls.open() as calls:
         with pytest.raises(InputRequiredError) as first:
-            await calls.begin(work, owner="o", binding=1, front=front)
+            await calls.begin(work, owner=Place("o", ""), binding=1, front=front)
         with pytest.raises(InputRequiredError) as second:
             await calls.resume(*retry(first.value), binding=1, front=front)
         gives_up.set()
@@ -274,7 +278,8 @@ def retry(required: InputRequiredError) -> tuple[str, JsonObject]:
     return str(required.result["requestState"]), {key: {"roots": []} for key in asked}
 
 
-async def test_the_calls_of_a_state_end_with_it() -> None:
+@pytest.mark.parametrize("how", ["its own end", "the end of its endpoint"])
+async def test_the_calls_of_a_state_end_with_it(how: str) -> None:
     front = MemoryChannel(capabilities={"roots": {}})
     ended = anyio.Event()
 
@@ -285,10 +290,34 @@ async def test_the_calls_of_a_state_end_with_it() -> None:
 
     async with SuspendedCalls.open() as calls:
         with pytest.raises(InputRequiredError):
-            await calls.begin(work, owner="mine", binding=1, front=front)
-        calls.end("another's")
+            await calls.begin(work, owner=Place("mine", ""), binding=1, front=front)
+        calls.end(Place("mine", "another caller"))
+        calls.end_all("another's")
         assert len(calls) == 1
-        calls.end("mine")
+        if how == "its own end":
+            calls.end(Place("mine", ""))
+        else:
+            calls.end_all("mine")
         with anyio.fail_after(20):
             await ended.wait()
         assert len(calls) == 0
+
+
+async def test_an_episode_whose_call_waits_for_its_client_can_be_closed_at_once(
+    tmp_path: Path,
+) -> None:
+    request = EpisodeRequest.model_validate({"source": {"kind": "servers", "names": ["desk"]}})
+    async with (
+        open_relay_gateway(tmp_path, Desk("desk", speaks="handshake")) as gateway,
+        httpx.AsyncClient(trust_env=False) as http,
+    ):
+        created = await gateway.control.create_episode(request)
+        client = ByHand(gateway, http, path=created.mcp_url.removeprefix(gateway.url))
+        asked = (await client.call("ask"))["result"]
+        assert asked["resultType"] == "input_required"
+
+        with anyio.fail_after(20):
+            closed = await gateway.control.close_episode(created.id)
+
+        assert closed.status is EpisodeStatus.CLOSED
+        assert events(tmp_path)["call_finished"] == 1
