@@ -111,7 +111,8 @@ def _cases(
     operations = sum(len(methods) for methods in document["paths"].values())
     command = [str(Path(sys.executable).with_name("st")), "run", f"{program.url}/openapi.json"]
     command += ["--header", f"Authorization: Bearer {program.hello['key']}"]
-    command += ["--max-examples", str(max(1, options.cases // operations))]
+    # Some operations have so few different requests that the others must have more.
+    command += ["--max-examples", str(max(1, options.cases * 7 // 4 // operations))]
     command += ["--phases", "coverage,fuzzing", "--continue-on-failure", "--no-color"]
     # What fits the document may still be refused, such as a name that nothing has.
     command += ["--exclude-checks", "positive_data_acceptance"]
@@ -139,7 +140,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--frames", type=int, default=1_000_000, help="to the agent plane")
-    parser.add_argument("--cases", type=int, default=100_000, help="to the control plane")
+    parser.add_argument("--cases", type=int, default=100_000, help="to the control plane, about")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
