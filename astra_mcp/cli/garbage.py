@@ -48,14 +48,17 @@ class _SetAside:
     def __init__(self, many: int) -> None:
         self._many = many
         self._num_proved = gc.get_freeze_count()
+        self._looks_at_all = False
 
     def __call__(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start" or info["generation"] < _OLDEST:
             return
-        if gc.get_freeze_count() == 0:  # all were looked at
+        if self._looks_at_all:
             gc.freeze()
             self._num_proved = gc.get_freeze_count()
+            self._looks_at_all = False
         elif len(gc.get_objects(_OLDEST)) > self._many:
             gc.freeze()
             if gc.get_freeze_count() > 2 * max(self._num_proved, 2 * self._many):
                 gc.unfreeze()
+                self._looks_at_all = True
