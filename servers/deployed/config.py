@@ -31,6 +31,7 @@ Transport = Literal["stdio", "streamable-http", "http", "sse"]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+_VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE: Final = re.compile(r"[\x20-\x7e\x80-\xff\t]*")
 _RESERVED_HEADERS: Final = frozenset(
@@ -133,7 +134,12 @@ def parse_entries(text: bytes, path: Path, environ: Mapping[str, str]) -> dict[s
     members = as_object(document)
     servers = as_object(members.get("mcpServers")) if members is not None else None
     if servers is None:
-        msg = f'{path}: "mcpServers" is missing: write {{"mcpServers": {{"NAME": {{"command": ...}}}}}}'
+        remedy = (
+            'rename "servers" to "mcpServers"'
+            if members is not None and "servers" in members
+            else 'write {"mcpServers": {"NAME": {"command": ...}}}'
+        )
+        msg = f'{path}: "mcpServers" is missing: {remedy}'
         raise ConfigError(msg)
     foreign: dict[str, list[str]] = {}
     entries: dict[str, Entry] = {}
@@ -204,14 +210,9 @@ def _expanded(where: str, name: str, server: ServerEntry, environ: Mapping[str, 
             variable = match.group(1)
             if variable == SESSION_DIR and server.command is not None:
                 return match.group(0)  # known once the process starts
-            if variable not in environ:
-                msg = (
-                    f"{where}: {field}: the environment variable {variable} is not set: "
-                    "set it before the gateway starts"
-                )
-                raise ConfigError(msg)
-            secrets.add(environ[variable])
-            return environ[variable]
+            value = _value_of(f"{where}: {field}", variable, environ)
+            secrets.add(value)
+            return value
 
         return lambda text: _VARIABLE.sub(one, text)
 
@@ -232,6 +233,21 @@ def _expanded(where: str, name: str, server: ServerEntry, environ: Mapping[str, 
     secrets |= {*changes["env"].values(), *changes["headers"].values()}
     hidden = sorted((s for s in secrets if len(s) >= _SECRET_LENGTH), key=len, reverse=True)
     return Entry(name, server.model_copy(update=changes), tuple(hidden))
+
+
+def _value_of(where: str, text: str, environ: Mapping[str, str]) -> str:
+    """Look up ``NAME``, or ``env:NAME`` as some clients write it."""
+    variable = text.removeprefix("env:")
+    if not _VARIABLE_NAME.fullmatch(variable):
+        msg = (
+            f"{where}: ${{{text}}} belongs to another client: "
+            "write ${NAME}, the name of an environment variable, or the value itself"
+        )
+        raise ConfigError(msg)
+    if variable not in environ:
+        msg = f"{where}: the environment variable {variable} is not set: set it before the gateway starts"
+        raise ConfigError(msg)
+    return environ[variable]
 
 
 def _check_url(where: str, url: str) -> None:

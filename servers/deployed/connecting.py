@@ -341,11 +341,8 @@ class Connector:
             eras.reverse()
         refusals: list[UpstreamError] = []
         for era in eras:
-            if peers[-1].fault is not None:
-                peers.append(await self._route.make(opening, card))
-            is_known = card.eras.get(era) is not None
             try:
-                facts = await self._begin(peers[-1], era, opening, is_known=is_known)
+                facts = await self._begin_anew(peers, era, opening, card, was_asked=bool(refusals))
             except OtherEraError as error:
                 refusals.append(error)
             except StatusError as error:
@@ -361,6 +358,23 @@ class Connector:
         for era in missing:
             card = card.with_era(era, None)
         self._learn(card)
+
+    async def _begin_anew(
+        self, peers: list[Peer], era: Era, opening: Opening, card: Card, *, was_asked: bool
+    ) -> EraFacts:
+        """Open the conversation, with another peer where the question of the other era has ended this one.
+
+        Some servers show only at the next message that they have ended.
+        """
+        is_known = card.eras.get(era) is not None
+        if peers[-1].fault is None:
+            try:
+                return await self._begin(peers[-1], era, opening, is_known=is_known)
+            except UpstreamError:
+                if not was_asked or peers[-1].fault is None:
+                    raise
+        peers.append(await self._route.make(opening, card))
+        return await self._begin(peers[-1], era, opening, is_known=is_known)
 
     async def _begin(self, peer: Peer, era: Era, opening: Opening, *, is_known: bool) -> EraFacts:
         """Open the conversation; a server of unknown age that fails at a modern opening may be an old one."""

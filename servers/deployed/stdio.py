@@ -178,7 +178,7 @@ class StdioWire:
             await self._stderr_ended.wait()
         code = self._process.returncode
         how = "closed its output" if code is None else f"closed (exit status {code})"
-        last = next((line for line in reversed(self._stderr) if line.strip()), "")
+        last = _last_words(self._stderr)
         return f"{how}: {last}" if last else how
 
     async def aclose(self) -> None:
@@ -271,6 +271,13 @@ def _in_session_folder(command: Command) -> tuple[Path | None, Command]:
     argv = [fill_in(text, folder) for text in command.argv]
     env = {key: fill_in(text, folder) for key, text in command.env.items()}
     return folder, replace(command, argv=argv, env=env)
+
+
+def _last_words(lines: Sequence[str]) -> str:
+    """Choose the last line with words in it: Python ends the trace of an exception group with a rule."""
+    written = [line.strip() for line in reversed(lines) if line.strip()]
+    worded = (line for line in written if any(map(str.isalnum, line)))
+    return next(worded, written[0] if written else "")
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

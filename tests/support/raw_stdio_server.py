@@ -1,6 +1,7 @@
 """A server of MCP over stdio without any library, which does on request what servers should not.
 
 Run as a script: ``raw_stdio_server.py [handshake] [modern]`` names the eras that it speaks (both by default).
+With ``brittle`` it stops at a method that it does not know, and ends once it is asked to initialize.
 Every call is a line of the file that ``CALLS`` names, written before it is answered.
 """
 
@@ -220,6 +221,10 @@ def main() -> None:
         try:
             result = answer(message["method"], message.get("params", {}))
         except LookupError:
+            if "brittle" in ERAS:
+                while '"initialize"' not in sys.stdin.readline():
+                    pass
+                sys.exit(5)
             error = {"code": -32601, "message": "no such method", "data": {"why": "raw"}}
             send({"id": message["id"], "error": error})
         else:

@@ -55,6 +55,13 @@ def test_variables_are_put_in_everywhere(tmp_path: Path) -> None:
     assert entries["two"].redact("said Bearer secret-1") == "said ***"
 
 
+def test_a_variable_may_be_written_as_other_clients_write_it(tmp_path: Path) -> None:
+    file = write_config(tmp_path, one={**STDIO, "env": {"K": "${env:KEY}"}})
+    entry = read_entries(file, {"KEY": "secret-1"})["one"]
+    assert entry.server.env == {"K": "secret-1"}
+    assert entry.redact("said secret-1") == "said ***"
+
+
 def test_a_secret_changes_the_hash_and_does_not_stand_in_it(tmp_path: Path) -> None:
     file = write_config(tmp_path, one={**STDIO, "env": {"K": "${KEY}"}})
     first, second = (read_entries(file, {"KEY": key})["one"] for key in ("secret-1", "secret-2"))
@@ -83,6 +90,9 @@ def test_a_secret_changes_the_hash_and_does_not_stand_in_it(tmp_path: Path) -> N
             r"env.A: the environment variable NOT_SET is not set",
         ),
         ({**URL, "headers": {"A": "${NOT_SET}"}}, r"headers.A: the environment variable NOT_SET"),
+        ({**STDIO, "env": {"A": "${env:NOT_SET}"}}, "env.A: the environment variable NOT_SET is"),
+        ({**STDIO, "env": {"A": "${input:key}"}}, "env.A: ${input:key} belongs to another client"),
+        ({**URL, "url": "${HOST:-https://a.b}/mcp"}, "url: ${HOST:-https://a.b} belongs to"),
         ({**STDIO, "cwd": "/nowhere"}, "cwd: /nowhere is no folder"),
         ({"url": "example.com"}, "url: write a full address"),
         ({"url": "file:///etc/passwd"}, "url: write a full address"),
@@ -115,7 +125,11 @@ def test_a_name_that_cannot_stand_in_a_url_is_refused(tmp_path: Path, name: str)
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("{", "is no JSON"), ("[]", '"mcpServers" is missing'), ('{"servers": {}}', "is missing")],
+    [
+        ("{", "is no JSON"),
+        ("[]", '"mcpServers" is missing'),
+        ('{"servers": {}}', 'rename "servers" to'),
+    ],
 )
 def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "mcp.json"

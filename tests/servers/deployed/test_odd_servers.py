@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.errors import BusyError, UpstreamError
+from astra_mcp.exchange import Era, Exchange
 from servers.deployed.failures import in_words
 
 from deployed_workshop import deployed, raw_entry, session
@@ -79,6 +80,34 @@ async def test_a_request_that_cannot_be_written_fails_in_words(tmp_path: Path) -
     async with deployed(tmp_path, raw=raw_entry()) as servers:
         with pytest.raises(UpstreamError, match="upstream raw could not be asked"):
             await session(servers).call("count", {"text": "\ud800"})
+
+
+@pytest.mark.parametrize("max_processes", [1, 2])
+async def test_a_server_that_ends_late_of_a_method_it_does_not_know_is_started_again(
+    tmp_path: Path, max_processes: int
+) -> None:
+    entry = raw_entry("handshake", "brittle", timeout_seconds=4.5, max_processes=max_processes)
+    async with deployed(tmp_path, raw=entry) as servers:
+        reply = await session(servers).call("count", {}, Exchange(era=Era.MODERN))
+        assert reply.result.text == "1"
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("  | ValueError: no key\n    +------------------\n", "ValueError: no key"),
+        ("  | + Exception Group\n  +-+------- 1 -------\n  | ValueError: no key\n---\n", "no key"),
+        ("| free | total |\n|------|-------|\n", r"\| free \| total \|"),
+        ("-----\n", "-----"),
+        ("ключ неверен\n=======\n\n", "ключ неверен"),
+    ],
+)
+async def test_the_last_words_of_a_server_are_a_line_with_words(
+    tmp_path: Path, written: str, words: str
+) -> None:
+    async with deployed(tmp_path, raw=raw_entry()) as servers:
+        with pytest.raises(UpstreamError, match=rf"closed \(exit status 3\): .*{words}; delivery"):
+            await session(servers).call("mutter", {"parts": [written.encode().hex()]})
 
 
 def test_an_error_comes_out_of_a_task_groups_wrapping() -> None:
