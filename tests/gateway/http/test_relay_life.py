@@ -158,14 +158,14 @@ async def post(
 
 @asynccontextmanager
 async def desk_behind(
-    sessions: Sessions, home: Path
+    sessions: Sessions, home: Path, **options: Any
 ) -> AsyncGenerator[tuple[Episodes, httpx.AsyncClient]]:
-    """Serve one deployed server."""
+    """Serve one deployed server; the options are those of its episodes."""
     with bind("127.0.0.1", 0) as listener, anyio.fail_after(30):
         async with open_deployed(None, home=home) as deployed:
             deployed.mount("desk", Desk("desk").make)
             catalog = DeployedCatalog(deployed)
-            async with open_episodes(catalog, home, secret=b"s") as episodes:
+            async with open_episodes(catalog, home, secret=b"s", **options) as episodes:
                 plane = AgentPlane(catalog, episodes, sessions=sessions)
                 async with (
                     plane.open(max_body_bytes=65536) as app,
@@ -190,6 +190,27 @@ async def test_a_session_that_nobody_uses_ends_and_gives_its_state_back(tmp_path
             await anyio.lowlevel.checkpoint()
         assert (await post(http, path, "ping", session)).status_code == 404
         assert len(sessions) == 0
+
+
+async def test_an_idle_session_whose_state_cannot_be_restored_ends_and_harms_nobody(
+    tmp_path: Path,
+) -> None:
+    clock, time, path = Clock(), Clock(), "/servers/desk/mcp"
+    sessions = Sessions(idle_seconds=0.05, now=clock.now)
+    async with desk_behind(sessions, tmp_path, now=time.now) as (episodes, http):
+        opened = await post(http, path, "initialize", None, **HELLO)
+        session = opened.headers["mcp-session-id"]
+        assert (await post(http, path, "prompts/list", session)).is_success
+        time.seconds = 1000.0
+        await episodes.sweep()
+        assert episodes.count_open() == 0, "its state is parked"
+        for record in (tmp_path / "records").rglob("*.jsonl"):
+            record.unlink()
+        clock.seconds = 1000.0
+        while len(sessions):
+            await anyio.lowlevel.checkpoint()
+        again = await post(http, path, "initialize", None, **HELLO)
+        assert (await post(http, path, "ping", again.headers["mcp-session-id"])).is_success
 
 
 async def test_the_session_of_an_episode_that_is_closed_is_idle_soon(tmp_path: Path) -> None:
