@@ -1,10 +1,12 @@
 """A relayed server asks the client of a call, across the eras; the call runs once and is recorded once."""
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import httpx
 import mcp_types as types
 import orjson
@@ -299,6 +301,38 @@ async def test_the_calls_of_a_state_end_with_it(how: str) -> None:
         else:
             calls.end_all("mine")
         with anyio.fail_after(20):
+            await ended.wait()
+        assert len(calls) == 0
+
+
+@pytest.mark.parametrize("how", ["its state ends", "its client goes"])
+async def test_a_call_that_nobody_can_resume_is_refused_at_once_what_it_asks_later(
+    how: str,
+) -> None:
+    front, place = MemoryChannel(capabilities={"roots": {}}), Place("mine", "")
+    begun, goes_on, ended = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def work(channel: Any) -> str:
+        with anyio.CancelScope(shield=True):  # as a call of an episode, which is done to its end
+            begun.set()
+            await goes_on.wait()
+            with pytest.raises(RelayedError, match=r"has ended|has gone"):
+                await channel.ask("roots/list", {})
+        ended.set()
+        return "done"
+
+    async with SuspendedCalls.open(seconds=1) as calls, anyio.create_task_group() as clients:
+        call = partial(calls.begin, work, owner=place, binding=1, front=front)
+        clients.start_soon(call)
+        await begun.wait()
+        if how == "its state ends":
+            calls.end_all(place.endpoint)
+        else:
+            clients.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await anyio.lowlevel.checkpoint()
+        goes_on.set()
+        with anyio.fail_after(20, shield=True):
             await ended.wait()
         assert len(calls) == 0
 
