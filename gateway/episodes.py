@@ -113,6 +113,8 @@ class Episodes:
         self._ended: OrderedDict[str, Episode] = OrderedDict()
         self.closings = Hearers[[str]]()
         """Who is told of each episode that somebody closes."""
+        self.replacements = Hearers[[str, str]]()
+        """Who is told the endpoint and the caller of each state that another one takes the place of."""
         self._held: WeakKeyDictionary[Episode, tuple[Upstream, ...]] = WeakKeyDictionary()
         """The servers of each episode, as the catalog had them when it came into memory."""
 
@@ -279,6 +281,7 @@ class Episodes:
                 self._last_asked[episode] = self._now()
                 return known
             if known.is_open:  # the endpoint shows other servers by now
+                self.replacements.tell(endpoint, caller)
                 await self.close(episode)
             generation += 1
             self._remember_generation(endpoint, caller, generation)

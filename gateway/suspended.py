@@ -208,6 +208,14 @@ class SuspendedCalls:
         for held in [h for h in self._held if h.owner == owner]:
             self._refuse(held, "the state of this call has ended")
 
+    def refuse_asked(self, owner: Place) -> None:
+        """Refuse what calls of a state ask just now, where another state takes its place.
+
+        The call for which that happens runs already, and may ask.
+        """
+        for held in [h for h in self._held if h.owner == owner and h.questions]:
+            self._refuse(held, "the state of this call has ended")
+
     def end_all(self, endpoint: str) -> None:
         """End the calls of all states of an endpoint."""
         for owner in {h.owner for h in self._held if h.owner.endpoint == endpoint}:

@@ -355,3 +355,24 @@ async def test_an_episode_whose_call_waits_for_its_client_can_be_closed_at_once(
 
         assert closed.status is EpisodeStatus.CLOSED
         assert events(tmp_path)["call_finished"] == 1
+
+
+async def test_a_call_that_waits_for_its_client_does_not_delay_the_next_state_of_its_caller(
+    tmp_path: Path,
+) -> None:
+    async with (
+        open_relay_gateway(tmp_path, Desk("desk", speaks="handshake")) as gateway,
+        httpx.AsyncClient(trust_env=False) as http,  # waits for 5 s
+    ):
+        client = ByHand(gateway, http, "?caller=me", path="/mcp")
+        first = (await client.call("desk__ask"))["result"]
+        assert first["resultType"] == "input_required"
+        gateway.deployed.mount("late", Desk("late").make)
+
+        second = (await client.call("desk__ask"))["result"]
+
+        assert second["resultType"] == "input_required"
+        last = (await client.call("desk__ask", **answers_to(second, "Bo")))["result"]
+        assert last["content"][0]["text"] == "accept Bo"
+        ended = await client.call("desk__ask", **answers_to(first, "Ann"))
+        assert "begin the call anew" in ended["error"]["message"]
