@@ -117,6 +117,7 @@ class AgentPlane:
             ends = (
                 self._catalog.watch(self._hear_of_server),
                 self._episodes.closings.add(self._hear_of_closing),
+                self._episodes.replacements.add(self._hear_of_replacement),
             )
             try:
                 yield Relay(
@@ -137,6 +138,10 @@ class AgentPlane:
         self._sessions.note_closed(target)
         if self._suspended is not None:
             self._suspended.end_all(target.place)
+
+    def _hear_of_replacement(self, endpoint: str, caller: str) -> None:
+        if self._suspended is not None:
+            self._suspended.refuse_asked(Place(endpoint, caller))
 
     def _hear_of_server(self, name: str) -> None:
         # Not by its name: to say that there is none takes long among many.

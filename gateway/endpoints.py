@@ -141,8 +141,7 @@ class Endpoints:
         """
         match target:
             case EpisodeTarget(id=name):
-                names = self._episodes.at_hand(name).own_servers
-                return EndpointView(target, tuple(self._catalog.upstream(n) for n in names))
+                return EndpointView(target, self._episodes.at_hand(name).own_upstreams)
             case InteractiveTarget(server=str(server)):
                 return EndpointView(target, (self._catalog.upstream(server),))
             case InteractiveTarget():

@@ -164,7 +164,7 @@ class Episode:
     @property
     def relays(self) -> bool:
         """True where more than tools can be reached at one of its own servers."""
-        return any(self._turns[n].upstream.relays for n in self._own if n in self._turns)
+        return any(u.relays for u in self.own_upstreams)
 
     def upstream_of(self, shown: str) -> Upstream | None:
         """The server of a listed tool; None for a tool that is not listed."""
@@ -183,9 +183,12 @@ class Episode:
         return self._shown.servers
 
     @property
-    def own_servers(self) -> tuple[str, ...]:
-        """Names of the servers of its source; of a distractor's server one tool is shown, and no more."""
-        return self._own
+    def own_upstreams(self) -> tuple[Upstream, ...]:
+        """The servers of its source; of a distractor's server one tool is shown, and no more.
+
+        They are those that it holds, whatever is published under their names by now.
+        """
+        return tuple(self._turns[n].upstream for n in self._own if n in self._turns)
 
     @property
     def expires_at(self) -> datetime:

@@ -10,8 +10,8 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -113,6 +113,8 @@ class Episodes:
         self._ended: OrderedDict[str, Episode] = OrderedDict()
         self.closings = Hearers[[str]]()
         """Who is told of each episode that somebody closes."""
+        self.replacements = Hearers[[str, str]]()
+        """Who is told the endpoint and the caller of each state that another one takes the place of."""
         self._held: WeakKeyDictionary[Episode, tuple[Upstream, ...]] = WeakKeyDictionary()
         """The servers of each episode, as the catalog had them when it came into memory."""
 
@@ -279,16 +281,21 @@ class Episodes:
                 self._last_asked[episode] = self._now()
                 return known
             if known.is_open:  # the endpoint shows other servers by now
+                self.replacements.tell(endpoint, caller)
                 await self.close(episode)
             generation += 1
             self._remember_generation(endpoint, caller, generation)
 
     async def close_state(self, endpoint: str, caller: str) -> None:
-        """End the state that a caller has at an interactive endpoint, where it holds anything."""
+        """End the state that a caller has at an interactive endpoint, where it holds anything.
+
+        One that is parked and cannot be restored any more holds nothing, and is forgotten.
+        """
         generation = self._generations.get((endpoint, caller), 0)
         episode = self._interactive_id(endpoint, caller, generation)
         if episode in self._live or episode in self._parked:
-            await self.close(episode)
+            with self._forgetting_lost(episode):
+                await self.close(episode)
 
     async def _find_retried(
         self, endpoint: str, caller: str, generation: int, call_id: str | None
@@ -359,8 +366,14 @@ class Episodes:
                 await self._park(episode)
 
     async def _expire_parked(self, episode: str) -> None:
-        try:
+        with self._forgetting_lost(episode):
             (await self.get(episode)).expire_if_due()
+
+    @contextmanager
+    def _forgetting_lost(self, episode: str) -> Generator[None]:
+        """Forget a parked episode that cannot be restored for its end: nobody is there to be told."""
+        try:
+            yield
         except (RecordError, UnknownNameError, UpstreamError):
             _log.exception("episode %s: its end cannot be recorded", episode[:6])
             self._parked.pop(episode, None)

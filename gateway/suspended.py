@@ -71,6 +71,8 @@ class _Held:
         """Under which it can be resumed; None while a request waits for it."""
         self.taken = anyio.Event()
         """Set once it was resumed under its present name."""
+        self.refusal: str | None = None
+        """Why nobody is there to be asked any more."""
 
     def change(self) -> None:
         self.changed.set()
@@ -202,8 +204,16 @@ class SuspendedCalls:
         return await self._next(held)
 
     def end(self, owner: Place) -> None:
-        """End the calls of a state that ends: what they ask is refused."""
+        """End the calls of a state that ends: what they ask, now or later, is refused."""
         for held in [h for h in self._held if h.owner == owner]:
+            self._refuse(held, "the state of this call has ended")
+
+    def refuse_asked(self, owner: Place) -> None:
+        """Refuse what calls of a state ask just now, where another state takes its place.
+
+        The call for which that happens runs already, and may ask.
+        """
+        for held in [h for h in self._held if h.owner == owner and h.questions]:
             self._refuse(held, "the state of this call has ended")
 
     def end_all(self, endpoint: str) -> None:
@@ -218,6 +228,8 @@ class SuspendedCalls:
             RelayedError: The client cannot be asked, does not come back in time, or too many calls wait.
         """
         refuse_unable(held.capabilities, method)
+        if held.refusal is not None:
+            raise RelayedError(mcp_types.REQUEST_TIMEOUT, held.refusal)
         if held.name is None and len(self._resumable) >= self._limit:
             msg = "too many calls wait for the input of their clients"
             raise RelayedError(mcp_types.INTERNAL_ERROR, msg)
@@ -249,7 +261,8 @@ class SuspendedCalls:
                 await held.changed.wait()
         except BaseException:
             held.front = None
-            held.scope.cancel()  # its client has gone
+            held.scope.cancel()
+            self._refuse(held, "the client of this call has gone")
             raise
         held.front = None
         if held.is_over:
@@ -270,6 +283,8 @@ class SuspendedCalls:
         )
 
     def _refuse(self, held: _Held, why: str) -> None:
+        """Refuse what a call asks, now and later: it may go on to its end, and nobody can resume it."""
+        held.refusal = why
         for question in list(held.questions.values()):
             question.refusal = RelayedError(mcp_types.REQUEST_TIMEOUT, why)
             question.answered.set()

@@ -59,6 +59,8 @@ class Connection:
     """As last set by a request of the handshake era."""
     running: int = 0
     """Requests under way that sessions sent here."""
+    subscribers: dict[str, set[object]] = field(default_factory=dict[str, set[object]])
+    """Who wants news of a resource, by URI; of a server of the handshake era."""
     tells: anyio.Event = field(default_factory=anyio.Event)
     """Set once the server has said that it tells of the changes that are wanted here, or that it will not."""
 

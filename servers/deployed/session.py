@@ -27,9 +27,10 @@ RETRY_SECONDS: Final = (0.1, 0.3, *(0.5,) * 8)
 found within a second."""
 FOLLOW_SECONDS: Final = 2.0
 """How long a server may take to say that it tells of changes; then requests go on without that."""
-_TRANSLATED: Final = (
-    "resources/subscribe", "resources/unsubscribe", "logging/setLevel", "ping",
-)  # fmt: skip
+_SUBSCRIBE: Final = "resources/subscribe"
+_UNSUBSCRIBE: Final = "resources/unsubscribe"
+_SUBSCRIBING: Final = (_SUBSCRIBE, _UNSUBSCRIBE)
+_TRANSLATED: Final = (*_SUBSCRIBING, "logging/setLevel", "ping")
 
 _log = logging.getLogger(__name__)
 
@@ -147,10 +148,6 @@ class DeployedSession:
         ``logging/setLevel`` the level that later requests ask for.
         """
         with in_words(self._host.name):
-            if method in _TRANSLATED:
-                connection = await self._connect(exchange)
-                if connection.era is Era.MODERN:
-                    return await self._translate(connection, method, params)
             return await self._send(method, {**params, **exchange.params}, exchange, None)
 
     def watch(self, hear: Hear) -> None:
@@ -172,6 +169,8 @@ class DeployedSession:
         self._unlisten.clear()
         connection, self._connection = self._connection, None
         if connection is not None and self._host.is_shared:
+            for wanted_by in connection.subscribers.values():
+                wanted_by.discard(self)
             self._host.follow(connection, self, {})
         elif connection is not None:
             await self._host.drop(connection)
@@ -226,6 +225,10 @@ class DeployedSession:
         while True:
             try:
                 connection = await self._connect(exchange)
+                if connection.era is Era.MODERN and method in _TRANSLATED:
+                    return await self._translate(connection, method, params)
+                if method in _SUBSCRIBING:
+                    return await self._subscribe(connection, method, params, exchange)
                 return await self._send_once(connection, method, params, exchange, headers)
             except NotSentError as error:
                 is_lost = isinstance(error, SessionLostError) and not was_lost
@@ -264,6 +267,33 @@ class DeployedSession:
             if connection.peer.fault is not None:
                 await self._let_go(connection)
                 self._note_loss(connection)
+
+    async def _subscribe(
+        self, connection: Connection, method: str, params: JsonObject, exchange: Exchange
+    ) -> JsonObject:
+        """Pass a subscription of the handshake era on, and remember it for the next connection.
+
+        Of the sessions that share a connection, the last one that wants a resource no more says so.
+        """
+        uri = str(params.get("uri"))
+        wanted_by = connection.subscribers.setdefault(uri, set())
+        if method == _UNSUBSCRIBE:
+            self._subscribed.pop(uri, None)
+            wanted_by.discard(self)
+            if wanted_by:
+                return {}
+            del connection.subscribers[uri]
+            return await self._send_once(connection, method, params, exchange, None)
+        is_known = self in wanted_by
+        wanted_by.add(self)  # before it is answered: another may leave meanwhile
+        try:
+            answer = await self._send_once(connection, method, params, exchange, None)
+        except BaseException:
+            if not is_known:
+                wanted_by.discard(self)
+            raise
+        self._subscribed[uri] = None
+        return answer
 
     def _note_state(self, connection: Connection, method: str) -> None:
         if method == "tools/call" and connection.peer.keeps_state and not self._host.is_shared:
@@ -348,9 +378,19 @@ class DeployedSession:
     async def _follow_first(self, connection: Connection) -> None:
         """Have the server tell of changes before it is asked for one, so that none is missed."""
         self._follow(connection)
-        if connection.era is Era.MODERN:
-            with anyio.move_on_after(FOLLOW_SECONDS):
+        with anyio.move_on_after(FOLLOW_SECONDS):
+            if connection.era is Era.MODERN:
                 await connection.tells.wait()
+            else:
+                await self._subscribe_again(connection)
+
+    async def _subscribe_again(self, connection: Connection) -> None:
+        """Tell a server of the handshake era, which is another one by now, what this session wants."""
+        try:
+            for uri in tuple(self._subscribed):
+                await self._subscribe(connection, _SUBSCRIBE, {"uri": uri}, SILENT)
+        except UpstreamError as error:
+            _log.warning("upstream %s tells no news of a resource: %s", self._host.name, error)
 
     async def _translate(
         self, connection: Connection, method: str, params: JsonObject
@@ -358,10 +398,10 @@ class DeployedSession:
         if method == "logging/setLevel":
             self._log_level = str(params.get("level"))
         uri = str(params.get("uri"))
-        if method == "resources/subscribe":
+        if method == _SUBSCRIBE:
             self._subscribed[uri] = None
             await self._follow_first(connection)
-        elif method == "resources/unsubscribe" and self._subscribed.pop(uri, ...) is None:
+        elif method == _UNSUBSCRIBE and self._subscribed.pop(uri, ...) is None:
             self._follow(connection)
         return {}
 

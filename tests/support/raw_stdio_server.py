@@ -203,6 +203,9 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         return list_tools(params)
     if method == "logging/setLevel":
         return {}
+    if method in ("resources/subscribe", "resources/unsubscribe") and "handshake" in ERAS:
+        write_down(f"{method} {params['uri']}")
+        return {}
     if method == "tools/call":
         write_down(params["name"])
         return (TOOLS | UNLISTED)[params["name"]](params.get("arguments", {}), params)

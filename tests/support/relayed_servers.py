@@ -436,12 +436,14 @@ async def open_client(
 
 
 @asynccontextmanager
-async def open_relay_gateway(home: Path, *desks: Desk) -> AsyncGenerator[RelayGateway]:
-    """Serve these servers behind a gateway while the context is open."""
+async def open_relay_gateway(
+    home: Path, *desks: Desk, file: Path | None = None
+) -> AsyncGenerator[RelayGateway]:
+    """Serve these servers, and those of a file, behind a gateway while the context is open."""
     metrics = Metrics()
     rules = access_rules(host="127.0.0.1", control_key=KEY)
     with bind("127.0.0.1", 0) as listener:
-        async with open_deployed(None, home=home) as deployed:
+        async with open_deployed(file, home=home) as deployed:
             for desk in desks:
                 deployed.mount(desk.name, desk.make)
             catalog = DeployedCatalog(deployed)

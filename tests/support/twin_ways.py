@@ -14,7 +14,7 @@ from typing import Any, cast
 from unittest.mock import patch
 
 import orjson
-from starlette.types import ASGIApp, Message, Scope, Send
+from starlette.types import ASGIApp, Message, Scope
 
 from astra_mcp.errors import UnknownNameError, UpstreamError
 from astra_mcp.exchange import SILENT, Exchange
@@ -35,7 +35,6 @@ from gateway.hot_path import HotPath
 from gateway.metrics import Metrics
 from gateway.protocol import EnvironmentInfo, EpisodeRequest, GoldCall, Upstream
 from gateway.security import access_rules
-from gateway.targets import Target
 
 from tools_only import ToolsOnly, Unchanging
 
@@ -266,12 +265,10 @@ async def open_twins(home: Path) -> AsyncGenerator[Twins]:
     answer = HotPath.answer
     twins: list[Twins] = []
 
-    async def answer_or_not(
-        self: HotPath, target: Target, scope: Scope, body: bytes, send: Send
-    ) -> bool:
+    async def answer_or_not(self: HotPath, *asked: Any) -> bool:
         if _ask_the_sdk.get():
             return False
-        is_answered = await answer(self, target, scope, body, send)
+        is_answered = await answer(self, *asked)
         twins[0].num_hot += is_answered
         return is_answered
 

@@ -153,7 +153,7 @@ async def test_of_a_distractors_server_no_other_tool_can_be_called(tmp_path: Pat
         episode = await episodes.create(asking())
         with pytest.raises(Exception, match="Unknown tool: dim"):
             await episode.call("dim", {})
-        assert episode.own_servers == ("ships",)
+        assert [u.name for u in episode.own_upstreams] == ["ships"]
     assert not of[1].reached
 
 
@@ -225,7 +225,7 @@ async def test_an_episode_is_restored_with_the_very_list_that_it_had(tmp_path: P
         assert restored.tools == before
         assert restored.tools_hash == tools_hash(before)
         assert (await restored.call("fly", {})).text == "300 tons"
-        assert restored.own_servers == ("ships",)
+        assert [u.name for u in restored.own_upstreams] == ["ships"]
         calls = (await second.record(episode.id)).calls
     assert [c.is_distractor for c in calls] == [True, True]
     (session,) = of[2].opened

@@ -1,10 +1,12 @@
 """A relayed server asks the client of a call, across the eras; the call runs once and is recorded once."""
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import httpx
 import mcp_types as types
 import orjson
@@ -303,6 +305,38 @@ async def test_the_calls_of_a_state_end_with_it(how: str) -> None:
         assert len(calls) == 0
 
 
+@pytest.mark.parametrize("how", ["its state ends", "its client goes"])
+async def test_a_call_that_nobody_can_resume_is_refused_at_once_what_it_asks_later(
+    how: str,
+) -> None:
+    front, place = MemoryChannel(capabilities={"roots": {}}), Place("mine", "")
+    begun, goes_on, ended = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def work(channel: Any) -> str:
+        with anyio.CancelScope(shield=True):  # as a call of an episode, which is done to its end
+            begun.set()
+            await goes_on.wait()
+            with pytest.raises(RelayedError, match=r"has ended|has gone"):
+                await channel.ask("roots/list", {})
+        ended.set()
+        return "done"
+
+    async with SuspendedCalls.open(seconds=1) as calls, anyio.create_task_group() as clients:
+        call = partial(calls.begin, work, owner=place, binding=1, front=front)
+        clients.start_soon(call)
+        await begun.wait()
+        if how == "its state ends":
+            calls.end_all(place.endpoint)
+        else:
+            clients.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await anyio.lowlevel.checkpoint()
+        goes_on.set()
+        with anyio.fail_after(20, shield=True):
+            await ended.wait()
+        assert len(calls) == 0
+
+
 async def test_an_episode_whose_call_waits_for_its_client_can_be_closed_at_once(
     tmp_path: Path,
 ) -> None:
@@ -321,3 +355,24 @@ async def test_an_episode_whose_call_waits_for_its_client_can_be_closed_at_once(
 
         assert closed.status is EpisodeStatus.CLOSED
         assert events(tmp_path)["call_finished"] == 1
+
+
+async def test_a_call_that_waits_for_its_client_does_not_delay_the_next_state_of_its_caller(
+    tmp_path: Path,
+) -> None:
+    async with (
+        open_relay_gateway(tmp_path, Desk("desk", speaks="handshake")) as gateway,
+        httpx.AsyncClient(trust_env=False) as http,  # waits for 5 s
+    ):
+        client = ByHand(gateway, http, "?caller=me", path="/mcp")
+        first = (await client.call("desk__ask"))["result"]
+        assert first["resultType"] == "input_required"
+        gateway.deployed.mount("late", Desk("late").make)
+
+        second = (await client.call("desk__ask"))["result"]
+
+        assert second["resultType"] == "input_required"
+        last = (await client.call("desk__ask", **answers_to(second, "Bo")))["result"]
+        assert last["content"][0]["text"] == "accept Bo"
+        ended = await client.call("desk__ask", **answers_to(first, "Ann"))
+        assert "begin the call anew" in ended["error"]["message"]

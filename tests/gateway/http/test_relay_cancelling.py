@@ -89,6 +89,8 @@ async def test_a_plain_call_with_an_id_is_done_to_its_end_though_its_connection_
         gateway.client(PATH, MODERN) as client,
     ):
         await cancel_a_call(client, desk, meta=meta)
+        # What comes over a later connection shows that the end of the first one was seen.
+        await client.list_tools()
         desk.release.set()
         again = await client.call_tool("wait", {}, meta=meta)
         assert isinstance(again.content[0], types.TextContent)
@@ -109,12 +111,30 @@ async def test_a_cancelled_call_of_an_episode_is_done_to_its_end_for_its_retry(
         async with gateway.client(path, mode, elicitation_callback=answer_nothing) as client:
             meta: Any = {CALL_ID_KEY: "one"}
             await cancel_a_call(client, desk, meta=meta, progress_callback=note)
+            await client.list_tools()  # which comes after the end of the call's connection
             desk.release.set()
             again = await client.call_tool("wait", {}, meta=meta)
             assert isinstance(again.content[0], types.TextContent)
             assert again.content[0].text == "waited"
         assert not desk.cancelled.is_set()
         assert desk.called == ["wait"]
+
+
+async def test_a_plain_call_of_an_episode_is_done_to_its_end_even_without_an_id(
+    tmp_path: Path,
+) -> None:
+    desk = Desk("desk")
+    request = EpisodeRequest.model_validate({"source": {"kind": "servers", "names": ["desk"]}})
+    async with open_relay_gateway(tmp_path, desk) as gateway:
+        created = await gateway.control.create_episode(request)
+        path = created.mcp_url.removeprefix(gateway.url)
+        async with gateway.client(path, MODERN) as client:
+            await cancel_a_call(client, desk)
+            await client.list_tools()  # which comes after the end of the call's connection
+            desk.release.set()
+            assert not (await client.call_tool("say", {})).is_error
+        first, _ = finished(tmp_path)
+        assert first["result"]["content"][0]["text"] == "waited"
 
 
 async def test_another_request_than_a_call_is_cancelled_with_its_client(tmp_path: Path) -> None:

@@ -18,12 +18,14 @@ from mcp.client.stdio import stdio_client
 from astra_mcp.cli.listening import bind, listen, url_of
 from gateway.agent_plane import AgentPlane
 from gateway.episodes import Episodes, open_episodes
-from gateway.protocol import EpisodeRequest
+from gateway.protocol import EpisodeRequest, EpisodeStatus
 from gateway.sessions import CLOSED_SECONDS, Sessions
 from gateway.targets import EpisodeTarget
 from servers.deployed import open_deployed
+from servers.deployed.config import read_entries
 
-from relayed_servers import LEGACY, MODERN, DeployedCatalog, Desk
+from deployed_workshop import raw_entry, write_config
+from relayed_servers import LEGACY, MODERN, DeployedCatalog, Desk, open_relay_gateway
 
 NOTES = '''
 from mcp.server import MCPServer
@@ -156,14 +158,14 @@ async def post(
 
 @asynccontextmanager
 async def desk_behind(
-    sessions: Sessions, home: Path
+    sessions: Sessions, home: Path, **options: Any
 ) -> AsyncGenerator[tuple[Episodes, httpx.AsyncClient]]:
-    """Serve one deployed server."""
+    """Serve one deployed server; the options are those of its episodes."""
     with bind("127.0.0.1", 0) as listener, anyio.fail_after(30):
         async with open_deployed(None, home=home) as deployed:
             deployed.mount("desk", Desk("desk").make)
             catalog = DeployedCatalog(deployed)
-            async with open_episodes(catalog, home, secret=b"s") as episodes:
+            async with open_episodes(catalog, home, secret=b"s", **options) as episodes:
                 plane = AgentPlane(catalog, episodes, sessions=sessions)
                 async with (
                     plane.open(max_body_bytes=65536) as app,
@@ -190,6 +192,27 @@ async def test_a_session_that_nobody_uses_ends_and_gives_its_state_back(tmp_path
         assert len(sessions) == 0
 
 
+async def test_an_idle_session_whose_state_cannot_be_restored_ends_and_harms_nobody(
+    tmp_path: Path,
+) -> None:
+    clock, time, path = Clock(), Clock(), "/servers/desk/mcp"
+    sessions = Sessions(idle_seconds=0.05, now=clock.now)
+    async with desk_behind(sessions, tmp_path, now=time.now) as (episodes, http):
+        opened = await post(http, path, "initialize", None, **HELLO)
+        session = opened.headers["mcp-session-id"]
+        assert (await post(http, path, "prompts/list", session)).is_success
+        time.seconds = 1000.0
+        await episodes.sweep()
+        assert episodes.count_open() == 0, "its state is parked"
+        for record in (tmp_path / "records").rglob("*.jsonl"):
+            record.unlink()
+        clock.seconds = 1000.0
+        while len(sessions):
+            await anyio.lowlevel.checkpoint()
+        again = await post(http, path, "initialize", None, **HELLO)
+        assert (await post(http, path, "ping", again.headers["mcp-session-id"])).is_success
+
+
 async def test_the_session_of_an_episode_that_is_closed_is_idle_soon(tmp_path: Path) -> None:
     clock = Clock()
     sessions = Sessions(now=clock.now)
@@ -205,3 +228,28 @@ async def test_the_session_of_an_episode_that_is_closed_is_idle_soon(tmp_path: P
         await episodes.close(closed.id)
         clock.seconds = CLOSED_SECONDS
         assert [s.target for s in sessions.idle()] == [EpisodeTarget(closed.id)]
+
+
+@pytest.mark.parametrize("mode", [LEGACY, MODERN])
+async def test_a_server_that_is_removed_breaks_no_other_of_an_episode_and_fails_it_once_called(
+    tmp_path: Path, mode: str
+) -> None:
+    file = write_config(tmp_path, gone=raw_entry(), kept=raw_entry())
+    request = EpisodeRequest.model_validate(
+        {"source": {"kind": "servers", "names": ["gone", "kept"]}}
+    )
+    async with open_relay_gateway(tmp_path / "home", file=file) as gateway:
+        created = await gateway.control.create_episode(request)
+        path = created.mcp_url.removeprefix(gateway.url)
+        async with gateway.client(path, mode) as client:
+            write_config(tmp_path, kept=raw_entry())
+            gateway.deployed.publish(read_entries(file).values(), source=file)
+            counted = await client.call_tool("kept__count", {})
+            assert (str(getattr(counted.content[0], "text", "")), counted.is_error) == ("1", False)
+            assert (await gateway.control.episode(created.id)).status is EpisodeStatus.OPEN
+
+            refused = await client.call_tool("gone__count", {})
+
+            assert refused.is_error
+            assert "its entry was removed" in str(getattr(refused.content[0], "text", ""))
+        assert (await gateway.control.episode(created.id)).status is EpisodeStatus.FAILED

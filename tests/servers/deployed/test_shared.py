@@ -1,6 +1,8 @@
 """One connection for many: whose a message of the server is, and how it heals."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import anyio
@@ -19,6 +21,7 @@ from deployed_workshop import (
     deployed,
     over_http,
     raw_entry,
+    raw_processes,
     session,
     until,
 )
@@ -203,3 +206,43 @@ async def test_a_shared_server_that_still_answers_is_kept_after_a_call_was_given
                 await until(lambda: "sleep" in calls_of(calls))
                 group.cancel_scope.cancel()
             assert await _call(servers, "2", "count", {}, MemoryChannel()) == "2"
+
+
+async def test_of_those_who_share_a_connection_the_last_one_to_leave_ends_a_subscription(
+    tmp_path: Path,
+) -> None:
+    calls = tmp_path / "calls"
+    wanted: JsonObject = {"uri": "note://1"}
+    entry = raw_entry("handshake", isolation="shared", env={"CALLS": str(calls)})
+    async with deployed(tmp_path, raw=entry) as servers:
+        one, two, gone = (session(servers, key=key) for key in "123")
+        for each in (one, two, gone):
+            await each.request("resources/subscribe", wanted, Exchange())
+        await gone.aclose()
+        await one.request("resources/unsubscribe", wanted, Exchange())
+        assert calls_of(calls) == ["resources/subscribe note://1"] * 3
+        await two.request("resources/unsubscribe", wanted, Exchange())
+        assert calls_of(calls)[3:] == ["resources/unsubscribe note://1"]
+
+
+@pytest.mark.parametrize("isolation", ["episode", "shared"])
+async def test_a_server_that_is_started_again_is_told_what_its_clients_want_news_of(
+    tmp_path: Path, isolation: str
+) -> None:
+    calls = tmp_path / "calls"
+    entry = raw_entry("handshake", isolation=isolation, env={"CALLS": str(calls)})
+    async with deployed(tmp_path, raw=entry) as servers:
+        one = session(servers)
+        for number in "12":
+            wanted: JsonObject = {"uri": f"note://{number}"}
+            await one.request("resources/subscribe", wanted, Exchange())
+        await one.request("resources/unsubscribe", {"uri": "note://2"}, Exchange())
+        connection = one.connection
+        assert connection is not None
+        [pid] = raw_processes()
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: connection.peer.fault is not None)
+
+        assert (await one.call("count", {})).result.text == "1"
+
+        assert calls_of(calls)[3:] == ["resources/subscribe note://1", "count"]
