@@ -61,10 +61,11 @@ _log = logging.getLogger(__name__)
 
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
     """Render a tool as a list shows it, with all members that its server gave it."""
+    described: JsonObject = {"description": tool.description} if tool.description else {}
     shown: JsonObject = {
         **tool.extra,
         "name": tool.name,
-        "description": tool.description,
+        **described,
         "inputSchema": tool.input_schema,
     }
     if tool.output_schema is not None:

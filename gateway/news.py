@@ -26,7 +26,7 @@ from gateway.episode import Episode
 from gateway.episodes import ALL_SERVERS
 from gateway.listening import Listeners, Place
 from gateway.protocol import Upstream
-from gateway.targets import EpisodeTarget, Target
+from gateway.targets import EpisodeTarget, InteractiveTarget, Target
 from gateway.visits import Visit
 
 __all__ = ["News"]
@@ -48,6 +48,12 @@ class _Wanted:
     count: int = 0
 
 
+def _listing_of(upstream: Upstream | None) -> frozenset[str]:
+    if upstream is None or not upstream.relays:
+        return frozenset()
+    return frozenset({"prompts", "resources"} & upstream.capabilities.keys())
+
+
 class News:
     """Made by :meth:`open`."""
 
@@ -60,6 +66,9 @@ class News:
         self._watched: WeakSet[Episode] = WeakSet()
         self._states: WeakValueDictionary[Place, Episode] = WeakValueDictionary()
         self._wanted: OrderedDict[Place, dict[tuple[str, str], _Wanted]] = OrderedDict()
+        shown = endpoints.view(InteractiveTarget(None)).upstreams
+        self._listings = {u.name: (u, _listing_of(u)) for u in shown}
+        """What each server lists beside its tools, as was last told."""
 
     @classmethod
     @asynccontextmanager
@@ -149,14 +158,15 @@ class News:
             upstream: As it is now; None where it was removed.
             together: The endpoint of all servers shows it, or did so before.
         """
+        before, told = self._listings.pop(name, (None, frozenset[str]()))
+        now = _listing_of(upstream)
+        if upstream is not None:
+            self._listings[name] = upstream, now
+        is_same = before is upstream and told == now
+        changed = ("tools",) if is_same else ("tools", *sorted(_listing_of(before) | told | now))
         for endpoint in (name, ALL_SERVERS) if together else (name,):
-            self._listeners.tell_all(endpoint, _TOOLS_CHANGED, {})
-        if upstream is None or not upstream.relays:
-            return
-        for capability in ("resources", "prompts"):
-            if capability in upstream.capabilities:
-                method = f"notifications/{capability}/list_changed"
-                self._listeners.tell_all(ALL_SERVERS, method, {})
+            for what in changed:
+                self._listeners.tell_all(endpoint, f"notifications/{what}/list_changed", {})
 
     # --- resources -------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """What changes at a server reaches the clients that it concerns, in both eras, and nobody else."""
 
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,9 @@ import pytest
 from mcp import Client
 from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, ToolsListChanged
 
+from servers.deployed.config import read_entries
+
+from deployed_workshop import write_config
 from relayed_servers import LEGACY, MODERN, Desk, RelayGateway, open_relay_gateway
 
 WAIT_SECONDS = 20.0
@@ -190,3 +194,41 @@ async def test_a_get_without_a_session_is_405(
         for path in ("/mcp", "/servers/desk/mcp"):
             answer = await http.get(f"{gateway.url}{path}", headers={"Accept": "text/event-stream"})
             assert (answer.status_code, answer.headers["allow"]) == (405, "POST, DELETE")
+
+
+GREETER = """
+from mcp.server import MCPServer
+
+server = MCPServer("greeter")
+
+
+@server.tool()
+def wave() -> str:
+    return "waved"
+
+
+@server.prompt()
+def greet(whom: str) -> str:
+    return f"Hello {whom}"
+
+
+server.run()
+"""
+
+
+async def test_clients_hear_that_a_server_with_prompts_was_added_and_removed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "greeter.py").write_text(GREETER)
+    entry = {"command": sys.executable, "args": ["-P", str(tmp_path / "greeter.py")]}
+    file = write_config(tmp_path)
+    async with (
+        open_relay_gateway(tmp_path / "home", Desk("apple"), file=file) as gateway,
+        hearing(gateway, "/mcp", LEGACY) as (client, heard),
+    ):
+        for servers in ({"greeter": entry}, {}):
+            write_config(tmp_path, **servers)
+            gateway.deployed.publish(read_entries(file).values(), source=file)
+            await client.list_prompts()  # the server is looked at
+            await heard.wait_for("prompts")
+            heard.news.clear()
