@@ -54,10 +54,11 @@ def _open_interpreter(world: Path) -> Path:
     if all(folder.stat().st_mode & 0o001 for folder in (python, *python.parents, library)):
         return python
     if sysconfig.get_config_var("Py_ENABLE_SHARED"):
-        # Its library would not be found from a copy: another interpreter stands in for it.
-        system = shutil.which("python3", path="/usr/bin:/usr/local/bin")
+        # Its library would not be found from a copy: another interpreter of its version stands in for it.
+        version = sysconfig.get_python_version()
+        system = shutil.which(f"python{version}", path="/usr/bin:/usr/local/bin")
         if system is None:
-            pytest.skip("an ordinary user can run no Python 3.11 or newer on this machine")
+            pytest.skip(f"an ordinary user can run no Python {version} on this machine")
         return Path(system)
     prefix = world / "python"
     ignored = shutil.ignore_patterns("test", "tests", "site-packages", "idlelib", "config-*", "*.a")
