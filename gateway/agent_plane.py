@@ -40,7 +40,7 @@ from gateway.relay import TARGET, Introduction, Relay
 from gateway.security import HeldBody, send_json
 from gateway.sessions import Session, Sessions
 from gateway.suspended import SuspendedCalls
-from gateway.targets import EpisodeTarget, InteractiveTarget, Target, is_agent_path, target_at
+from gateway.targets import EpisodeTarget, InteractiveTarget, Target
 
 __all__ = ["AgentPlane"]
 
@@ -164,7 +164,7 @@ class AgentPlane:
     # --- HTTP ------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def open(self, *, max_body_bytes: int) -> AsyncGenerator[ASGIApp]:
+    async def open(self, *, max_body_bytes: int) -> AsyncGenerator[None]:
         """Answer HTTP requests while the context is open; can be opened once."""
         async with self._open_relay() as relay:
             if self._news is not None:
@@ -183,32 +183,37 @@ class AgentPlane:
             ):
                 group.start_soon(self._sessions.end_idle, self._end_idle, self._is_over)
                 try:
-                    yield self
+                    yield
                 finally:
                     group.cancel_scope.cancel()
         self._plain = self._streaming = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one HTTP request at one of the three paths."""
+    async def answer(self, target: Target, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request while the plane is open.
+
+        Args:
+            target: Where its path leads.
+            scope: Of the request.
+            receive: Gives its body.
+            send: Takes the answer.
+        """
         body: bytes | None = None
         if scope["method"] == "POST":
             receive = held = await _take_body(receive)
             body = held.body
-            if self._hot is not None and is_agent_path(scope["path"]):
-                target = target_at(scope["path"])
-                if await self._hot.answer(target, scope, body, receive, send):
-                    self.num_hot += 1
-                    return
-        arrival = await self._admit(scope, send)
-        if arrival is None:
+            if self._hot and await self._hot.answer(target, scope, body, receive, send):
+                self.num_hot += 1
+                return
+        if not await self._is_found(target, scope, send):
             return
+        arrival = _Arrival(target)
         send = self._watching(arrival, scope, send)
-        if body is not None and not await self._is_admitted(arrival.target, scope, body, send):
+        if body is not None and not await self._is_admitted(target, scope, body, send):
             return
         self.num_sdk += 1
-        TARGET.set(arrival.target)
-        app = self._app_for(arrival.target, scope)
-        session = self._sessions.find(_session_of(scope), arrival.target)
+        TARGET.set(target)
+        app = self._app_for(target, scope)
+        session = self._sessions.find(_session_of(scope), target)
         if session is None:
             await app({**scope, _ARRIVAL_KEY: arrival}, receive, send)
             return
@@ -218,16 +223,15 @@ class AgentPlane:
         finally:
             self._sessions.release(session)
 
-    async def _admit(self, scope: Scope, send: Send) -> _Arrival | None:
-        """Find where a request leads; None where it leads nowhere and was answered so."""
+    async def _is_found(self, target: Target, scope: Scope, send: Send) -> bool:
+        """False where a request leads nowhere and was answered so."""
         try:
-            target = target_at(scope["path"])
             await self._find(target)
             self._check_session(target, scope)
             if scope["method"] == "GET" and not self._has_news(target, scope):
                 fields = {"Allow": "POST, DELETE"}
                 await _send_error(send, 405, "POST a JSON-RPC message here", fields)
-                return None
+                return False
         except UnknownNameError as error:
             await _send_error(send, 404, str(error))
         except RecordError:
@@ -236,8 +240,8 @@ class AgentPlane:
         except UpstreamError as error:
             await _send_error(send, 502, str(error))
         else:
-            return _Arrival(target)
-        return None
+            return True
+        return False
 
     async def _find(self, target: Target) -> None:
         if isinstance(target, EpisodeTarget):

@@ -14,7 +14,7 @@ from gateway.metrics import Metrics
 from gateway.protocol import Catalog
 from gateway.security import AccessRules, Gate
 from gateway.subregistry import Subregistry
-from gateway.targets import is_agent_path
+from gateway.targets import target_at
 from gateway.workers import ALONE, Seat, send_on
 
 __all__ = ["open_app"]
@@ -51,7 +51,7 @@ async def open_app(
     metrics.watch_plane(ways=lambda: (plane.num_hot, plane.num_sdk), sessions=plane.count_sessions)
     async with (
         open_fleet(seat, rules.control_key) as fleet,
-        plane.open(max_body_bytes=rules.max_body_bytes) as agent,
+        plane.open(max_body_bytes=rules.max_body_bytes),
     ):
         control = build_control_plane(
             catalog,
@@ -63,7 +63,10 @@ async def open_app(
         )
 
         async def planes(scope: Scope, receive: Receive, send: Send) -> None:
-            answering: ASGIApp = agent if is_agent_path(scope["path"]) else control
-            await answering(scope, receive, send)
+            target = target_at(scope["path"])
+            if target is None:
+                await control(scope, receive, send)
+            else:
+                await plane.answer(target, scope, receive, send)
 
         yield Gate(send_on(planes, seat), rules, metrics.observe_request)

@@ -5,7 +5,7 @@ Knows names and limits; knows neither transports nor episodes.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from astra_mcp.errors import CallFaultError
 from astra_mcp.types import JsonObject, json_fault
@@ -16,6 +16,7 @@ __all__ = ["CallMeta", "meta_for_server"]
 MAX_CALL_ID_LENGTH = 128
 MAX_SEQ = 2**53
 MAX_FAULT_LENGTH = 2000
+_KEYS = frozenset((CALL_ID_KEY, SEQ_KEY, FAULT_KEY))
 _OURS = ("io.modelcontextprotocol/", "dev.astra-mcp/")
 
 
@@ -33,13 +34,18 @@ class CallMeta:
     fault: str | None = None
 
     @classmethod
-    def of(cls, meta: Mapping[str, Any]) -> Self:
+    def of(cls, meta: Mapping[str, Any]) -> "CallMeta":
         """Read ``_meta``.
 
         Raises:
             CallFaultError: An entry is not as it must be; the message names it.
         """
+        if _KEYS.isdisjoint(meta):
+            return _NOTHING_TOLD
         return cls(_call_id(meta), _seq(meta), _fault(meta))
+
+
+_NOTHING_TOLD = CallMeta()
 
 
 def _call_id(meta: Mapping[str, Any]) -> str | None:

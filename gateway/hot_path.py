@@ -9,8 +9,8 @@ is its shortcut. Knows the wire of both eras and endpoints; knows no path and no
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, Protocol
 
 import anyio
 import mcp_types
@@ -85,8 +85,7 @@ class States(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Post:
+class _Post(NamedTuple):
     """A request as HTTP brought it, less its body."""
 
     target: Target
@@ -95,8 +94,7 @@ class _Post:
     send: Send
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(NamedTuple):
     """A tool call that can be made at once."""
 
     episode: Episode
@@ -180,8 +178,11 @@ class HotPath:
             call = await self._prepare_call(post.target, post.scope, request, session)
             if call is None:
                 return False
-            async with _noting_departure(post.receive, call.departure):
+            if call.departure is None:
                 status, content = await self._call(request, call)
+            else:
+                async with _noting(call.departure, post.receive):
+                    status, content = await self._call(request, call)
             await _send(post.send, status, content, session)
             return True
         if result is None:
@@ -322,13 +323,8 @@ class HotPath:
 
 
 @asynccontextmanager
-async def _noting_departure(
-    receive: Receive, departure: Cancellation | None
-) -> AsyncGenerator[None]:
+async def _noting(departure: Cancellation, receive: Receive) -> AsyncGenerator[None]:
     """Tell a call of the modern era that its client has closed the connection: that is how it cancels."""
-    if departure is None:
-        yield
-        return
 
     async def note() -> None:
         while (await receive())["type"] != "http.disconnect":

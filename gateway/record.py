@@ -521,14 +521,14 @@ def _assemble(path: Path, events: Sequence[Event], begins: Sequence[int]) -> Rec
 
 def _written(at: float) -> str:
     """Write a time in ISO 8601 with microseconds."""
-    seconds, microseconds = divmod(round(at * 1_000_000), 1_000_000)
-    return f"{_second(seconds)}.{microseconds:06d}+00:00"
+    digits = str(round(at * 1_000_000)).zfill(7)  # of microseconds, the last six of them a fraction
+    return f"{_second(digits[:-6])}.{digits[-6:]}+00:00"
 
 
 @lru_cache(maxsize=4)
-def _second(seconds: int) -> str:
+def _second(seconds: str) -> str:
     """Write a second, in which many lines are written."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _drop_torn_line(path: Path, descriptor: int) -> int:

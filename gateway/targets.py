@@ -4,18 +4,16 @@ The path alone decides, in both eras of the protocol, so that any client can be 
 Knows paths; knows neither MCP nor what stands behind a target.
 """
 
-import re
 from dataclasses import dataclass
-from functools import lru_cache
 
-from astra_mcp.errors import UnknownNameError
 from gateway.episodes import ALL_SERVERS
 from gateway.protocol import EpisodeId
 
-__all__ = ["EpisodeTarget", "InteractiveTarget", "Target", "is_agent_path", "target_at"]
+__all__ = ["EpisodeTarget", "InteractiveTarget", "Target", "target_at"]
 
-_MAX_REMEMBERED = 4096
-_PATH = re.compile(r"/mcp|/episodes/(?P<episode>[^/]+)/mcp|/servers/(?P<server>[^/]+)/mcp")
+_ALL = "/mcp"
+_EPISODE = "/episodes/"
+_SERVER = "/servers/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +49,24 @@ class InteractiveTarget:
 Target = EpisodeTarget | InteractiveTarget
 
 
-@lru_cache(_MAX_REMEMBERED)
-def is_agent_path(path: str) -> bool:
-    """True where the agent plane answers."""
-    return _PATH.fullmatch(path) is not None
-
-
-@lru_cache(_MAX_REMEMBERED)
-def target_at(path: str) -> Target:
+def target_at(path: str) -> Target | None:
     """Read where a path leads; whether anything is there is not known here.
 
-    Raises:
-        UnknownNameError: It is no path of the agent plane.
+    Remembers nothing by path: of the many episodes each has an own one.
+
+    Returns:
+        None where the agent plane does not answer.
     """
-    match = _PATH.fullmatch(path)
-    if match is None:
-        msg = "MCP is spoken at /mcp, /servers/{name}/mcp and /episodes/{id}/mcp"
-        raise UnknownNameError(msg)
-    if match["episode"] is not None:
-        return EpisodeTarget(EpisodeId(match["episode"]))
-    return InteractiveTarget(match["server"])
+    if episode := _name_in(path, _EPISODE):
+        return EpisodeTarget(EpisodeId(episode))
+    if server := _name_in(path, _SERVER):
+        return InteractiveTarget(server)
+    return InteractiveTarget(None) if path == _ALL else None
+
+
+def _name_in(path: str, prefix: str) -> str:
+    """Read the one segment between a prefix and ``/mcp``; empty where a path is not made so."""
+    if not (path.startswith(prefix) and path.endswith(_ALL)):
+        return ""
+    name = path[len(prefix) : -len(_ALL)]
+    return "" if "/" in name else name

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 __all__ = ["MANY", "collecting_seldom"]
 
-_NEW_OBJECTS = 20_000
+_NEW_OBJECTS = 5_000
 """After so many the youngest objects are looked at; a few hundred calls at once hold as many, all alive."""
 _OLDER = (4, 2)
 """How often before the next two generations are looked at. Malformed requests leave exceptions that refer to

@@ -14,13 +14,14 @@ import mcp_types as types
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from starlette.types import Receive, Scope, Send
 
 from astra_mcp.cli.listening import bind, listen, url_of
 from gateway.agent_plane import AgentPlane
 from gateway.episodes import Episodes, open_episodes
 from gateway.protocol import EpisodeRequest, EpisodeStatus
 from gateway.sessions import CLOSED_SECONDS, Sessions
-from gateway.targets import EpisodeTarget
+from gateway.targets import EpisodeTarget, target_at
 from servers.deployed import open_deployed
 from servers.deployed.config import read_entries
 
@@ -167,8 +168,14 @@ async def desk_behind(
             catalog = DeployedCatalog(deployed)
             async with open_episodes(catalog, home, secret=b"s", **options) as episodes:
                 plane = AgentPlane(catalog, episodes, sessions=sessions)
+
+                async def app(scope: Scope, receive: Receive, send: Send) -> None:
+                    target = target_at(scope["path"])
+                    assert target is not None
+                    await plane.answer(target, scope, receive, send)
+
                 async with (
-                    plane.open(max_body_bytes=65536) as app,
+                    plane.open(max_body_bytes=65536),
                     listen(app, listener),
                     httpx.AsyncClient(base_url=url_of(listener), trust_env=False) as http,
                 ):
