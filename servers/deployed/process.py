@@ -1,4 +1,4 @@
-"""A process of this machine and our ends of its standard streams; it gets nothing else of ours.
+"""A process of this machine, which gets its standard streams and nothing else of ours.
 
 uvloop starts a process with copies of its ends left open in it, so that an output which it closes never ends
 for us, and forks with all of this process's memory, which takes 50 ms where that is 800 MB. Knows no lines.
@@ -10,24 +10,19 @@ import errno
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, cast
+from typing import IO, Final, cast
 
 import anyio
-import anyio.lowlevel
 from anyio.lowlevel import RunVar
 
+from servers.deployed.pipes import Input, Output
+
 __all__ = ["Process"]
-
-HIGH_WATER_BYTES: Final = 128 << 10
-"""So much of an output is held before anybody takes it; then no more is read, and the process waits."""
-
 
 _lock: Final = RunVar[anyio.Lock]("lock of starts")
 
@@ -35,18 +30,12 @@ _lock: Final = RunVar[anyio.Lock]("lock of starts")
 class Process:
     """A process in a group of its own."""
 
-    def __init__(
-        self,
-        popen: "subprocess.Popen[bytes]",
-        stdin: "Input",
-        stdout: "Output",
-        stderr: "Output",
-    ) -> None:
+    def __init__(self, popen: "subprocess.Popen[bytes]") -> None:
         self._popen = popen
         self._ended = asyncio.Event()
-        self.stdin = stdin
-        self.stdout = stdout
-        self.stderr = stderr
+        self.stdin = Input(cast("IO[bytes]", popen.stdin))
+        self.stdout = Output(cast("IO[bytes]", popen.stdout))
+        self.stderr = Output(cast("IO[bytes]", popen.stderr))
         _when_ended(popen, self._ended.set)
 
     @classmethod
@@ -67,19 +56,8 @@ class Process:
             OSError: It cannot be started.
             ValueError: An argument or a variable holds what none can.
         """
-        streams = stdin, stdout, stderr = Input(), Output(), Output()
-        is_started = False
-        try:
-            with ExitStack() as theirs:
-                fds = [await _connect(stream, theirs) for stream in streams]
-                async with _turns():
-                    popen = _start(argv, fds, env, cwd)
-            is_started = True
-        finally:
-            if not is_started:
-                for stream in streams:
-                    await stream.abort()
-        return cls(popen, stdin, stdout, stderr)
+        async with _turns():
+            return cls(_start(argv, env, cwd))
 
     @property
     def pid(self) -> int:
@@ -96,121 +74,13 @@ class Process:
         await self._ended.wait()
         return self._popen.returncode
 
-    async def aclose(self) -> None:
+    def close(self) -> None:
         """Let go of its streams; what still runs is killed with its group, and reaped once it has ended."""
         if not self._ended.is_set():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         for stream in (self.stdin, self.stdout, self.stderr):
-            await stream.abort()
-
-
-class _Stream(asyncio.Protocol):
-    """Our end of a standard stream.
-
-    A socket, since of those both loops close the number once; that of a pipe uvloop closes twice, and in
-    between it may be another thread's.
-    """
-
-    def __init__(self) -> None:
-        self._transport: asyncio.Transport | None = None
-        self._moved = asyncio.Event()
-        """Whoever waits for the stream looks at it again."""
-        self._gone = asyncio.Event()
-
-    async def abort(self) -> None:
-        """Close it at once, whatever is under way; closing twice is allowed."""
-        if self._transport is None or self._gone.is_set():
-            return
-        self._transport.abort()
-        with anyio.CancelScope(shield=True):  # the loop closes it in its next round
-            await self._gone.wait()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        del exc
-        self._moved.set()
-        self._gone.set()
-
-    async def _move(self) -> None:
-        self._moved.clear()
-        await self._moved.wait()
-
-
-class Input(_Stream):
-    """Standard input. Data that is sent goes out whole, also where its sender is cancelled."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._is_full = False
-
-    async def send(self, data: bytes) -> None:
-        """Send data; returns once the process has read so much that more may come.
-
-        Raises:
-            anyio.BrokenResourceError: The process has closed it, or we have.
-        """
-        await anyio.lowlevel.checkpoint_if_cancelled()
-        transport = self._transport
-        if transport is None or transport.is_closing():
-            raise anyio.BrokenResourceError
-        transport.write(data)
-        while self._is_full and not transport.is_closing():
-            await self._move()
-        if transport.is_closing():
-            raise anyio.BrokenResourceError
-
-    def end(self) -> None:
-        """Close it behind what was sent."""
-        if self._transport is not None:
-            self._transport.close()
-        self._moved.set()
-
-    def pause_writing(self) -> None:
-        self._is_full = True
-
-    def resume_writing(self) -> None:
-        self._is_full = False
-        self._moved.set()
-
-
-class Output(_Stream):
-    """Standard output or standard error."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._held = bytearray()
-        self._is_paused = False
-
-    async def receive(self) -> bytearray:
-        """Wait for data, and take all there is.
-
-        Raises:
-            anyio.EndOfStream: Nobody can write to it any more, or we have closed it.
-        """
-        while not self._held:
-            if self._gone.is_set():
-                raise anyio.EndOfStream
-            await self._move()
-        data, self._held = self._held, bytearray()
-        if self._is_paused and self._transport is not None and not self._gone.is_set():
-            self._is_paused = False
-            self._transport.resume_reading()
-        return data
-
-    async def abort(self) -> None:
-        """Close it, and drop what nobody took."""
-        await super().abort()
-        self._held.clear()
-
-    def data_received(self, data: bytes) -> None:
-        self._held += data
-        if len(self._held) > HIGH_WATER_BYTES and not self._is_paused:
-            self._is_paused = True
-            cast("asyncio.Transport", self._transport).pause_reading()
-        self._moved.set()
+            stream.close()
 
 
 def _turns() -> anyio.Lock:
@@ -222,37 +92,28 @@ def _turns() -> anyio.Lock:
     return lock
 
 
-async def _connect(stream: _Stream, theirs: ExitStack) -> int:
-    """Attach our end of a stream to the loop; returns the other end, which stays open until the start."""
-    ours, other = socket.socketpair()
-    theirs.enter_context(other)
-    loop = asyncio.get_running_loop()
-    with anyio.CancelScope(shield=True):  # two rounds of the loop, in which nobody owns the socket
-        await loop.create_unix_connection(lambda: stream, sock=ours)
-    return other.fileno()
-
-
 def _start(
-    argv: Sequence[str], fds: Sequence[int], env: Mapping[str, str], cwd: Path | None
+    argv: Sequence[str], env: Mapping[str, str], cwd: Path | None
 ) -> "subprocess.Popen[bytes]":
     try:
-        return _open(argv, fds, env, cwd)
+        return _open(argv, env, cwd)
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise
     # A script that does not name its interpreter is the shell's, as everywhere else.
     program = shutil.which(argv[0], path=env.get("PATH", os.defpath)) or argv[0]
-    return _open(["/bin/sh", program, *argv[1:]], fds, env, cwd)
+    return _open(["/bin/sh", program, *argv[1:]], env, cwd)
 
 
 def _open(
-    argv: Sequence[str], fds: Sequence[int], env: Mapping[str, str], cwd: Path | None
+    argv: Sequence[str], env: Mapping[str, str], cwd: Path | None
 ) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(  # noqa: S603 - what to start is the caller's choice
         argv,
-        stdin=fds[0],
-        stdout=fds[1],
-        stderr=fds[2],
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         cwd=cwd,
         env=env,
         close_fds=True,

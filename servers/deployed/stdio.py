@@ -189,7 +189,7 @@ class StdioWire:
             finally:
                 self._watchdog.remove(self._process.pid)
                 self._reading.cancel()
-                await self._process.aclose()
+                self._process.close()
                 await to_thread.run_sync(remove_session_folder, self._folder)
                 self._closed.set()
 
