@@ -31,7 +31,7 @@ MAY_ANSWER = {"slow", "lost-session", IDLE_KILL}
 MUST_ANSWER = {"slow"}
 HANG_SECONDS = {"stdio": 2.0, "http": 1.0}
 """``call_seconds`` of episodes whose server will not answer; the start of a process is part of it."""
-SILENT = {"hang", "garbage", "wrong-id", "close-output"}
+SILENT = {"hang", "garbage", "wrong-id"}
 HEAL_SECONDS = 1.0
 HEAL_DEADLINE = 5.0
 SENTINEL_SECONDS = 0.02
@@ -61,16 +61,9 @@ class Tally:
 
 
 def faults_of(server: str) -> tuple[str, ...]:
-    """Name what can go wrong with a server of the bench.
-
-    That a shared process has closed its output is noticed as late as that it hangs: uvloop leaves a copy
-    of the pipe open in it.
-    """
-    wire, isolation = SERVERS[server]
-    if wire == "http":
-        return HTTP_FAULTS
-    faults = (*STDIO_FAULTS, IDLE_KILL)
-    return faults if isolation == "episode" else tuple(f for f in faults if f != "close-output")
+    """Name what can go wrong with a server of the bench."""
+    wire, _ = SERVERS[server]
+    return HTTP_FAULTS if wire == "http" else (*STDIO_FAULTS, IDLE_KILL)
 
 
 async def run_trials(

@@ -94,6 +94,8 @@ class DuplexPeer:
         self._answering: dict[str, anyio.CancelScope] = {}
         self._reading = anyio.CancelScope()
         self._fault: str | None = None
+        self._is_ending = False
+        self._ended = anyio.Event()
         tasks.start_soon(self._read)
 
     @property
@@ -115,7 +117,7 @@ class DuplexPeer:
     ) -> JsonObject:
         """Send a request and wait for its result; see :class:`servers.deployed.peer.Peer`."""
         del headers
-        self._require_no_fault()
+        await self._require_no_fault()
         number = next(self._numbers)
         params, token = own_token(params, number)
         flight = Flight(channel, token, is_listening=method == LISTEN)
@@ -142,7 +144,7 @@ class DuplexPeer:
 
     async def notify(self, method: str, params: Mapping[str, JsonValue] | None = None) -> None:
         """Send a notification."""
-        self._require_no_fault()
+        await self._require_no_fault()
         await self._send(notification(method, params))
 
     def agree(self, version: str, *, expects_messages: bool) -> None:
@@ -154,7 +156,9 @@ class DuplexPeer:
         await self._wire.aclose()
         self._reading.cancel()
 
-    def _require_no_fault(self) -> None:
+    async def _require_no_fault(self) -> None:
+        if self._is_ending:  # what is sent now is never answered: rather wait to hear why
+            await self._ended.wait()
         if self._fault is not None:
             raise NotSentError(f"upstream {self._name} {self._fault}")
 
@@ -214,6 +218,7 @@ class DuplexPeer:
             try:
                 while (message := await self._wire.receive()) is not None:
                     self._take(message)
+                self._is_ending = True
                 fault = await self._wire.describe_end()
             except UpstreamError as error:
                 fault = str(error)
@@ -230,6 +235,7 @@ class DuplexPeer:
     def _end(self, fault: str) -> None:
         if self._fault is None:
             self._fault = fault
+        self._ended.set()
         self._flights.wake_all()
 
     def _take(self, message: JsonObject) -> None:

@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 import signal
-import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,12 +15,13 @@ from pathlib import Path
 import anyio
 import orjson
 from anyio import to_thread
-from anyio.abc import Process, TaskGroup
+from anyio.abc import TaskGroup
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.types import JsonObject
 from servers.deployed.failures import StartError
 from servers.deployed.messages import MAX_MESSAGE_BYTES, parse_message
+from servers.deployed.process import Process
 from servers.deployed.session_folder import (
     fill_in,
     make_session_folder,
@@ -117,21 +117,18 @@ class StdioWire:
         except OSError as error:
             msg = f"upstream {name} cannot be started: no folder for its session: {error.strerror}"
             raise StartError(msg) from None
+        is_started = False
         try:
-            process = await anyio.open_process(
-                list(command.argv),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=command.cwd,
-                env={**inherited, **command.env},
-                start_new_session=True,
-            )
-        except OSError as error:
-            remove_session_folder(folder)
-            what = error.strerror or str(error)
+            env = {**inherited, **command.env}
+            process = await Process.start(command.argv, env=env, cwd=command.cwd)
+            is_started = True
+        except (OSError, ValueError) as error:
+            what = (error.strerror if isinstance(error, OSError) else None) or str(error)
             msg = f"upstream {name} cannot be started: {redact(command.argv[0])}: {what}"
             raise StartError(msg) from None
+        finally:
+            if not is_started:
+                remove_session_folder(folder)
         watchdog.add(process.pid)
         wire = cls(process, watchdog, name=name, redact=redact, folder=folder)
         tasks.start_soon(wire._read_stderr)
@@ -144,15 +141,14 @@ class StdioWire:
 
     async def send(self, message: JsonObject) -> None:
         """Write one line."""
-        stdin = self._process.stdin
-        if stdin is None or self._is_closed:
+        if self._is_closed:
             raise UpstreamError("was closed")
         try:
             with anyio.fail_after(SEND_SECONDS):
-                await stdin.send(orjson.dumps(message) + b"\n")
+                await self._process.stdin.send(orjson.dumps(message) + b"\n")
         except TimeoutError:
             raise UpstreamError(f"did not read its input for {SEND_SECONDS:.0f} s") from None
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        except anyio.BrokenResourceError:
             raise UpstreamError(await self.describe_end()) from None
 
     async def receive(self) -> JsonObject | None:
@@ -193,14 +189,12 @@ class StdioWire:
             finally:
                 self._watchdog.remove(self._process.pid)
                 self._reading.cancel()
-                await self._process.aclose()
+                self._process.close()
                 await to_thread.run_sync(remove_session_folder, self._folder)
                 self._closed.set()
 
     async def _end_group(self) -> None:
-        if self._process.stdin is not None:
-            with contextlib.suppress(anyio.BrokenResourceError, OSError):
-                await self._process.stdin.aclose()
+        self._process.stdin.end()
         for seconds, number in (
             (CLOSE_STDIN_SECONDS, signal.SIGTERM),
             (TERMINATE_SECONDS, signal.SIGKILL),
@@ -218,16 +212,13 @@ class StdioWire:
 
     async def _line(self) -> bytes | None:
         """Read up to the next line feed; what comes after the last one is no line."""
-        stdout = self._process.stdout
         while (end := self._buffer.find(b"\n", self._searched)) < 0:
             self._searched = len(self._buffer)
             if self._searched > MAX_MESSAGE_BYTES:
                 raise UpstreamError(f"wrote a line of more than {MAX_MESSAGE_BYTES >> 20} MiB")
-            if stdout is None:
-                return None
             try:
-                self._buffer += await stdout.receive(1 << 16)
-            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                self._buffer += await self._process.stdout.receive()
+            except anyio.EndOfStream:
                 return None
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
@@ -236,16 +227,15 @@ class StdioWire:
 
     async def _read_stderr(self) -> None:
         rest = bytearray()
-        stderr = self._process.stderr
         with self._reading:
             try:
-                while stderr is not None:
-                    first, *others = (await stderr.receive()).split(b"\n")
+                while True:
+                    first, *others = (await self._process.stderr.receive()).split(b"\n")
                     rest += first[: MAX_STDERR_LINE_BYTES - len(rest)]
                     for other in others:
                         self._note(rest)
                         rest = bytearray(other[:MAX_STDERR_LINE_BYTES])
-            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            except anyio.EndOfStream:
                 self._note(rest)
         self._stderr_ended.set()
 

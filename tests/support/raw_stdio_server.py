@@ -140,6 +140,12 @@ def odd(arguments: dict[str, Any], _: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def close_output(_: dict[str, Any], __: dict[str, Any]) -> None:
+    """Live on without an output."""
+    os.close(1)
+    time.sleep(300)
+
+
 def mutter(arguments: dict[str, Any], _: dict[str, Any]) -> None:
     """Write to standard error, in parts, and end."""
     for part in arguments["parts"]:
@@ -163,7 +169,7 @@ TOOLS = {
     f.__name__: f
     for f in (count, die, hang, garbage, progress, sample, need, spawn, grow, sleep, show, refuse)
 }
-UNLISTED = {f.__name__: f for f in (give_up, chat, odd, mutter)}
+UNLISTED = {f.__name__: f for f in (give_up, chat, odd, close_output, mutter)}
 
 
 def initialize(params: dict[str, Any]) -> dict[str, Any]:

@@ -8,12 +8,14 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import pytest
+from anyio import to_thread
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.exchange import Exchange
 from astra_mcp.types import JsonObject
 from servers.deployed import DeployedServers, duplex, flights
 from servers.deployed import session as sessions
+from servers.deployed.failures import NotSentError
 
 from deployed_workshop import (
     MemoryChannel,
@@ -25,6 +27,7 @@ from deployed_workshop import (
     session,
     until,
 )
+from processes import wait_until_gone
 from talkative_server import Recording, Talkative
 
 
@@ -246,3 +249,71 @@ async def test_a_server_that_is_started_again_is_told_what_its_clients_want_news
         assert (await one.call("count", {})).result.text == "1"
 
         assert calls_of(calls)[3:] == ["resources/subscribe note://1", "count"]
+
+
+# --- an output that is closed ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "anyio_backend", [("asyncio", {"use_uvloop": uv}) for uv in (False, True)], ids=str
+)
+async def test_a_shared_server_that_closes_its_output_and_lives_on_is_ended_and_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duplex, "CHECK_SECONDS", 1000)
+    async with deployed(tmp_path, raw=raw_entry(isolation="shared")) as servers:
+        one, two = session(servers, key="1"), session(servers, key="2")
+        assert (await one.call("count", {})).result.text == "1"
+        [pid] = raw_processes()
+        handle = os.pidfd_open(pid)
+        with anyio.fail_after(20):
+            with pytest.raises(
+                UpstreamError, match="upstream raw closed its output; delivery unknown"
+            ):
+                await two.call("close_output", {})
+            assert (await one.call("count", {})).result.text == "1"
+            assert await to_thread.run_sync(wait_until_gone, [handle], 20) == 0
+        assert len(raw_processes()) == 1
+
+
+class _EndedWire:
+    """Has ended; why, it says once it is asked to."""
+
+    def __init__(self) -> None:
+        self.is_asked = anyio.Event()
+        self.may_tell = anyio.Event()
+        self.sent: list[JsonObject] = []
+
+    async def send(self, message: JsonObject) -> None:
+        self.sent.append(message)
+
+    async def receive(self) -> JsonObject | None:
+        return None
+
+    async def describe_end(self) -> str:
+        self.is_asked.set()
+        await self.may_tell.wait()
+        return "closed its output"
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def test_a_request_behind_the_end_of_a_wire_is_not_sent_and_told_why() -> None:
+    wire = _EndedWire()
+    async with anyio.create_task_group() as tasks:
+        peer = duplex.DuplexPeer(wire, tasks, name="raw", hear=_ignore, is_shared=True)
+        await wire.is_asked.wait()
+        tasks.start_soon(_set_once_all_wait, wire.may_tell)
+        with anyio.fail_after(20), pytest.raises(NotSentError, match="raw closed its output"):
+            await peer.request("tools/call", {})
+    assert wire.sent == []
+
+
+def _ignore(method: str, params: JsonObject) -> None:
+    del method, params
+
+
+async def _set_once_all_wait(event: anyio.Event) -> None:
+    await anyio.wait_all_tasks_blocked()
+    event.set()
