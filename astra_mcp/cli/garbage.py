@@ -12,8 +12,8 @@ from contextlib import contextmanager
 __all__ = ["MANY", "collecting_seldom"]
 
 _NEW_OBJECTS = 5_000
-"""After so many the youngest objects are looked at. Four times as many let garbage pile up until memory that was
-level rose by 6 % in thousands of episodes; with these it is 1 to 2 %."""
+"""After so many the youngest objects are looked at. With four times as many garbage piles up, and memory that
+is level otherwise rises by 6 % in thousands of episodes; with these by 1 to 2 %."""
 _OLDER = (4, 2)
 """How often before the next two generations are looked at. Malformed requests leave exceptions that refer to
 themselves: with the default (10, 10) those of 2,000,000 objects would wait for it, in hundreds of MiB."""
