@@ -3,9 +3,9 @@
     python benchmarks/gateway.py [--json FILE] [--svg FILE] [--targets gateway,sandboxed] [--peers]
 
 Every target and the load generator run in processes of their own; processor time is the kernel's account of
-the measured processes, their children included where they do the work (the sandbox). Rounds are
-interleaved, a ratio compares cells of one round, and a figure is the median of the rounds. Each
-answer is checked against the nonce of its call.
+the measured processes, their children included where they do the work (the sandbox). In a round
+all targets are called by turns; a ratio compares cells of one round, and a figure is the median of the
+rounds. Each answer is checked against the nonce of its call.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import anyio  # noqa: E402 - after the search path is right
 from circumstances import conditions  # noqa: E402
 from figures_report import chart, table  # noqa: E402
 from measured_peers import open_peers  # noqa: E402
-from measured_rounds import measure_rounds, open_generator, summarise  # noqa: E402
+from measured_rounds import TURNS, measure_rounds, summarise  # noqa: E402
 from measured_targets import NAMES, open_targets  # noqa: E402
 
 SEED = 0
@@ -51,20 +51,20 @@ def main() -> None:
 
 async def _measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     names = ["baseline", *(name for name in options.targets if name != "baseline")]
-    circumstances = conditions(seed=SEED, rounds=options.rounds, seconds=options.seconds)
+    circumstances = conditions(
+        seed=SEED, rounds=options.rounds, seconds=options.seconds, turns=TURNS
+    )
     with open_targets(names, folder) as targets, open_peers(options.peers) as (peers, absent):
         for line in absent:
             print(f"not measured: {line}", file=sys.stderr)
-        with open_generator() as generator:
-            cells = await measure_rounds(
-                [*targets, *peers],
-                generator,
-                connections=options.connections,
-                rounds=options.rounds,
-                seconds=options.seconds,
-                seed=SEED,
-                tell=lambda line: print(line, file=sys.stderr),
-            )
+        cells = await measure_rounds(
+            [*targets, *peers],
+            connections=options.connections,
+            rounds=options.rounds,
+            seconds=options.seconds,
+            seed=SEED,
+            tell=lambda line: print(line, file=sys.stderr),
+        )
     return {**summarise(cells), "conditions": circumstances.finished(absent)}
 
 
@@ -73,7 +73,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--svg", type=Path, help="also draw the CPU ratios at 32 connections")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of one cell")
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of one cell in all")
     parser.add_argument(
         "--connections", type=_numbers, default=CONNECTIONS, help="such as 1,32,128"
     )

@@ -84,12 +84,12 @@ async def _generation(target: Target, generator: LoadProcess, figures: dict[str,
             port=target.port,
             paths=paths,
             era=target.era,
-            seconds=SECONDS,
             warm_calls=1,
             seed=figures["episodes"],
         )
         generator.prepare(job)
-        outcome = generator.run()
+        generator.call(SECONDS)
+        outcome = generator.finish()
     figures["calls"] += outcome.calls
     figures["episodes"] += len(paths)
     figures["errors"] += sum(outcome.errors.values())

@@ -7,8 +7,9 @@ decoded, and its id and its text are compared with what was asked. Speaks both e
 understands answers as JSON and as event streams. Knows no gateway.
 
 A command is a :class:`Job`. The generator connects, opens sessions, makes a few calls on each connection,
-prints ``{"ready": true}`` and waits for a line; then it calls for so many seconds, waits for what is
-still under way, and prints a :class:`Outcome`.
+and prints ``{"ready": true}``. For each number that follows it calls for so many seconds, waits for what is
+still under way, and prints the number of right answers; at ``null`` it disconnects and prints the
+:class:`Outcome` of all.
 """
 
 import asyncio
@@ -44,7 +45,6 @@ class Job:
     era: str
     """``modern`` or ``handshake``."""
     tool: str = "echo"
-    seconds: float = 2.0
     warm_calls: int = 3
     """Calls of each connection before the clock starts."""
     seed: int = 0
@@ -271,6 +271,7 @@ class Load:
         self._callers = [Caller(job, index) for index in range(len(job.paths))]
         self._latencies: list[float] = []
         self._errors: Counter[str] = Counter()
+        self._seconds = 0.0
         self._stop_at = 0.0
 
     async def prepare(self) -> None:
@@ -285,24 +286,29 @@ class Load:
         for _ in range(self._job.warm_calls):
             await caller.call()
 
-    async def run(self) -> Outcome:
-        """Call until the time is over."""
+    async def call(self, seconds: float) -> int:
+        """Call until the time is over; answers how often that went well."""
+        before = len(self._latencies)
         began = time.perf_counter()
-        self._stop_at = began + self._job.seconds
-        with anyio.move_on_after(self._job.seconds + DRAIN_SECONDS) as scope:
+        self._stop_at = began + seconds
+        with anyio.move_on_after(seconds + DRAIN_SECONDS) as scope:
             async with anyio.create_task_group() as group:
                 for caller in self._callers:
                     group.start_soon(self._drive, caller)
-        seconds = time.perf_counter() - began
+        self._seconds += time.perf_counter() - began
         if scope.cancelled_caught:
             self._errors["not answered"] += 1
+        return len(self._latencies) - before
+
+    async def finish(self) -> Outcome:
+        """Disconnect, and sum up."""
         with anyio.move_on_after(OPEN_SECONDS):
             for caller in self._callers:
                 await caller.close()
         ranked = sorted(self._latencies) or [float("nan")]
         return Outcome(
             calls=len(self._latencies),
-            seconds=seconds,
+            seconds=self._seconds,
             p50_ms=ranked[len(ranked) // 2] * 1e3,
             p90_ms=ranked[len(ranked) * 90 // 100] * 1e3,
             p99_ms=ranked[len(ranked) * 99 // 100] * 1e3,
@@ -334,8 +340,9 @@ async def _work() -> None:
             _say({"ready": False, "error": repr(_first(error))})
             continue
         _say({"ready": True})
-        await reader.readline()
-        _say(asdict(await load.run()))
+        while (seconds := orjson.loads(await reader.readline() or b"null")) is not None:
+            _say({"calls": await load.call(seconds)})
+        _say(asdict(await load.finish()))
 
 
 def _first(error: BaseException) -> BaseException:

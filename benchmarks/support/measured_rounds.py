@@ -1,4 +1,4 @@
-"""Interleaved rounds: every target once per round, so that the machine's moods meet all of them alike.
+"""Interleaved rounds: in each all targets by turns, so that the machine's moods meet all of them alike.
 
 Latency and rate are those of the load generator, processor time is what the kernel has booked on the
 measured processes while the calls ran.
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,7 +20,10 @@ from measured_programs import SUPPORT, stop
 from measured_targets import Target
 from process_accounts import cpu_seconds
 
-__all__ = ["Cell", "LoadProcess", "measure_rounds", "open_generator", "summarise"]
+__all__ = ["TURNS", "Cell", "LoadProcess", "measure_rounds", "open_generator", "summarise"]
+
+TURNS = 16
+"""How often each target has its turn in a round: a shared machine changes its speed within seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +56,14 @@ class LoadProcess:
             msg = f"port {job.port}, {len(job.paths)} connections: {answer['error']}"
             raise RuntimeError(msg)
 
-    def run(self) -> Outcome:
-        """Call until the time of the job is over."""
-        self._send(b"go")
+    def call(self, seconds: float) -> int:
+        """Call for so long; answers how often that went well."""
+        self._send(orjson.dumps(seconds))
+        return self._receive()["calls"]
+
+    def finish(self) -> Outcome:
+        """Disconnect; answers what came of all calls."""
+        self._send(b"null")
         return Outcome(**self._receive())
 
     def _send(self, line: bytes) -> None:
@@ -85,9 +93,54 @@ def open_generator() -> Generator[LoadProcess]:
         stop(process)
 
 
+class _Course:
+    """The calls to one target in one round."""
+
+    def __init__(self, target: Target, generator: LoadProcess) -> None:
+        self.target = target
+        self._generator = generator
+        self._cpu_seconds = 0.0
+
+    async def open(self, connections: int, seed: int, stack: AsyncExitStack) -> None:
+        """Connect; what is opened for it is closed with the stack."""
+        target = self.target
+        self._cpu_seconds = 0.0
+        paths = await stack.enter_async_context(target.paths(connections))
+        job = Job(
+            host=target.host,
+            port=target.port,
+            paths=paths,
+            era=target.era,
+            tool=target.tool,
+            seed=seed,
+        )
+        try:
+            self._generator.prepare(job)
+        except RuntimeError as error:
+            msg = f"{target.name}: {error}"
+            raise RuntimeError(msg) from None
+
+    def call(self, seconds: float) -> None:
+        """Have a turn."""
+        target = self.target
+        before = cpu_seconds(target.pid, with_children=target.with_children)
+        self._generator.call(seconds)
+        self._cpu_seconds += cpu_seconds(target.pid, with_children=target.with_children) - before
+
+    def finish(self, connections: int, index: int) -> Cell:
+        """Disconnect, and sum up."""
+        outcome = self._generator.finish()
+        return Cell(
+            target=self.target.name,
+            connections=connections,
+            round=index,
+            outcome=outcome,
+            cpu_ms=self._cpu_seconds * 1e3 / max(1, outcome.calls),
+        )
+
+
 async def measure_rounds(
     targets: Sequence[Target],
-    generator: LoadProcess,
     *,
     connections: Sequence[int],
     rounds: int,
@@ -98,11 +151,10 @@ async def measure_rounds(
     """Measure every target at every number of connections, in interleaved rounds.
 
     Args:
-        targets: In the order of each round.
-        generator: Makes the calls.
+        targets: In the order of a round's odd turns; the even ones go back.
         connections: How many at once.
         rounds: How often each cell is measured; a shorter round before them is thrown away.
-        seconds: Length of one cell.
+        seconds: Length of one cell, the sum of its turns.
         seed: Part of every nonce.
         tell: Told of every finished cell.
 
@@ -110,43 +162,30 @@ async def measure_rounds(
         RuntimeError: A target could not be called at all.
     """
     cells: list[Cell] = []
-    for number in connections:
-        for index in range(-1, rounds):
-            for target in (t for t in targets if t.max_connections >= number):
-                length = seconds if index >= 0 else seconds / 4
-                async with target.paths(number) as paths:
-                    job = Job(
-                        host=target.host,
-                        port=target.port,
-                        paths=paths,
-                        era=target.era,
-                        tool=target.tool,
-                        seconds=length,
-                        seed=seed,
-                    )
-                    cell = _measure(target, generator, job, index)
-                if index >= 0:
-                    cells.append(cell)
+    with ExitStack() as stack:
+        courses = [_Course(t, stack.enter_context(open_generator())) for t in targets]
+        for number in connections:
+            wanted = [course for course in courses if course.target.max_connections >= number]
+            await _measure(wanted, number, index=-1, seconds=seconds / 4, seed=seed)
+            for index in range(rounds):
+                found = await _measure(wanted, number, index=index, seconds=seconds, seed=seed)
+                cells += found
+                for cell in found:
                     tell(_line(cell))
     return cells
 
 
-def _measure(target: Target, generator: LoadProcess, job: Job, index: int) -> Cell:
-    try:
-        generator.prepare(job)
-    except RuntimeError as error:
-        msg = f"{target.name}: {error}"
-        raise RuntimeError(msg) from None
-    before = cpu_seconds(target.pid, with_children=target.with_children)
-    outcome = generator.run()
-    used = cpu_seconds(target.pid, with_children=target.with_children) - before
-    return Cell(
-        target=target.name,
-        connections=len(job.paths),
-        round=index,
-        outcome=outcome,
-        cpu_ms=used * 1e3 / max(1, outcome.calls),
-    )
+async def _measure(
+    courses: Sequence[_Course], connections: int, *, index: int, seconds: float, seed: int
+) -> list[Cell]:
+    """Measure one round."""
+    async with AsyncExitStack() as stack:
+        for course in courses:
+            await course.open(connections, seed, stack)
+        for turn in range(TURNS):
+            for course in courses if turn % 2 == 0 else reversed(courses):
+                course.call(seconds / TURNS)
+        return [course.finish(connections, index) for course in courses]
 
 
 def _line(cell: Cell) -> str:
