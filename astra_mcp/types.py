@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any, Self, cast
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation
 
 __all__ = [
     "CallOutcome",
@@ -197,20 +197,24 @@ class ToolSpec(BaseModel):
         return self if name == self.name else self.model_copy(update={"name": name})
 
 
+_Object = dict[str, SkipValidation[JsonValue]]
+"""Of a result. To look at each value inside takes longer than a call; what is no JSON is not recorded."""
+
+
 class ToolResult(BaseModel):
     """What a tool call returned, in MCP's terms."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    content: tuple[ContentBlock, ...]
-    structured: JsonValue = None
+    content: tuple[_Object, ...]
+    structured: SkipValidation[JsonValue] = None
     is_error: bool = False
-    meta: JsonObject | None = Field(default=None, exclude_if=lambda meta: meta is None)
+    meta: _Object | None = Field(default=None, exclude_if=lambda meta: meta is None)
     """``_meta`` of the result, as a relayed server gave it."""
-    asks: JsonObject | None = Field(default=None, exclude_if=lambda asks: asks is None)
+    asks: _Object | None = Field(default=None, exclude_if=lambda asks: asks is None)
     """What a relayed server needs before it goes on (MCP 2026-07-28 ``InputRequiredResult``:
     ``inputRequests``, ``requestState``); the content is empty then."""
-    refusal: JsonObject | None = Field(default=None, exclude_if=lambda refusal: refusal is None)
+    refusal: _Object | None = Field(default=None, exclude_if=lambda refusal: refusal is None)
     """The JSON-RPC error (``code``, ``message``, ``data``) with which a relayed server answered; the
     content says its message then."""
 

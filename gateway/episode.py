@@ -98,7 +98,14 @@ class Episode:
             turns, self._shown, self._plan, opened.limits, goes_on=opened.endpoint is not None
         )
         further = opened.distractor_servers
-        self._own = tuple(name for name in opened.servers if name not in further)
+        own = [name for name in opened.servers if name not in further and name in turns]
+        self.own_upstreams = tuple(turns[name].upstream for name in own)
+        """The servers of its source; of a distractor's server one tool is shown, and no more.
+
+        They are those that it holds, whatever is published under their names by now.
+        """
+        self.relays = any(upstream.relays for upstream in self.own_upstreams)
+        """True where more than tools can be reached at one of its own servers."""
         self._file = file
         self._now = now
         self._calls: dict[str, Call] = {}
@@ -161,11 +168,6 @@ class Episode:
         """True where a call of this id was recorded, so that a retry is answered from the record."""
         return call_id in self._calls
 
-    @property
-    def relays(self) -> bool:
-        """True where more than tools can be reached at one of its own servers."""
-        return any(u.relays for u in self.own_upstreams)
-
     def upstream_of(self, shown: str) -> Upstream | None:
         """The server of a listed tool; None for a tool that is not listed."""
         route = self._shown.routes.get(shown)
@@ -181,14 +183,6 @@ class Episode:
     def servers(self) -> Mapping[str, str]:
         """Name to version of every server of the episode."""
         return self._shown.servers
-
-    @property
-    def own_upstreams(self) -> tuple[Upstream, ...]:
-        """The servers of its source; of a distractor's server one tool is shown, and no more.
-
-        They are those that it holds, whatever is published under their names by now.
-        """
-        return tuple(self._turns[n].upstream for n in self._own if n in self._turns)
 
     @property
     def expires_at(self) -> datetime:

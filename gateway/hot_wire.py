@@ -33,6 +33,7 @@ _ENVELOPE = (
     mcp_types.CLIENT_CAPABILITIES_META_KEY,
     mcp_types.CLIENT_INFO_META_KEY,
 )
+_ENVELOPE_KEYS = frozenset(_ENVELOPE)
 _OURS = ("io.modelcontextprotocol/", "dev.astra-mcp/")
 _SENTINEL = b"=?base64?"
 _MAX_DEPTH = 64
@@ -46,6 +47,8 @@ _NOTHING: dict[str, Any] = {}
 
 _accepted: dict[bytes, tuple[bool, bool]] = {}
 _envelopes: set[bytes] = set()
+_latest: list[Mapping[str, Any]] = []
+"""The last ``_meta`` that was an envelope and nothing else: mostly the next request says the same."""
 
 
 class HotRequest:
@@ -57,6 +60,7 @@ class HotRequest:
         "capabilities",
         "era",
         "id",
+        "is_as_latest",
         "meta",
         "method",
         "name",
@@ -83,6 +87,8 @@ class HotRequest:
         self.meta: Mapping[str, Any] = _NOTHING
         self.own_meta: Mapping[str, Any] = _NOTHING
         """Of ``meta`` what is the client's own."""
+        self.is_as_latest = False
+        """True where ``meta`` is an envelope that holds, and nothing else."""
         self.capabilities: Mapping[str, JsonValue] = _NOTHING
         self.wants_progress = False
         self.wants_log = False
@@ -171,31 +177,38 @@ def _read_call(request: HotRequest, params: dict[str, Any]) -> bool:
     if type(name) is not str or type(arguments) is not dict or not params.keys() <= _CALL_MEMBERS:
         return False
     request.name = name
-    request.arguments = cast("Mapping[str, JsonValue]", arguments)
-    return _is_sound(arguments, _MAX_DEPTH)
+    request.arguments = given = cast("dict[str, Any]", arguments)
+    return _is_sound(given, _MAX_DEPTH)
 
 
 def _read_meta(request: HotRequest, meta: Any) -> HotRequest | None:
     if type(meta) is not dict:
         return None
+    said = request.meta = cast("dict[str, Any]", meta)
+    if [said] == _latest:
+        request.is_as_latest = True
+        return request
+    return request if _read_own(request, said) else None
+
+
+def _read_own(request: HotRequest, meta: dict[str, Any]) -> bool:
+    """Read what is not of the envelope."""
     own: dict[str, Any] = {}
-    for key, value in cast("dict[str, Any]", meta).items():
-        if key in _ENVELOPE:
+    for key, value in meta.items():
+        if key in _ENVELOPE_KEYS:
             continue
         if key == "progressToken":
             if type(value) is not int and type(value) is not str:
-                return None
+                return False
             request.wants_progress = True
         if not key.startswith(_OURS):
             own[key] = value
         elif key.startswith(_OURS[0]):
             if key != mcp_types.LOG_LEVEL_META_KEY:
-                return None
+                return False
             request.wants_log = True
-    if own and not _is_sound(own, _MAX_DEPTH):
-        return None
-    request.meta, request.own_meta = meta, own
-    return request
+    request.own_meta = own
+    return not own or _is_sound(own, _MAX_DEPTH)
 
 
 def _read_modern(message: dict[str, Any], headers: Mapping[bytes, bytes]) -> HotRequest | None:
@@ -206,6 +219,9 @@ def _read_modern(message: dict[str, Any], headers: Mapping[bytes, bytes]) -> Hot
         return None
     meta = request.meta
     capabilities = meta.get(mcp_types.CLIENT_CAPABILITIES_META_KEY)
+    if request.is_as_latest:
+        request.capabilities = cast("JsonObject", capabilities)
+        return request
     if meta.get(mcp_types.PROTOCOL_VERSION_META_KEY) != _MODERN or type(capabilities) is not dict:
         return None
     if not _is_envelope(request, message["params"]):
@@ -231,16 +247,17 @@ def _is_envelope(request: HotRequest, params: dict[str, Any]) -> bool:
     meta = request.meta
     said = {key: meta[key] for key in (*_ENVELOPE, mcp_types.LOG_LEVEL_META_KEY) if key in meta}
     key = orjson.dumps(said)
-    if key in _envelopes:
-        return True
-    try:
-        methods.validate_client_request(request.method, request.version, params)
-    except (ValidationError, KeyError):
-        return False
-    if len(_envelopes) >= _MAX_REMEMBERED:
-        _envelopes.clear()
-    if len(key) <= _MAX_KEY_BYTES:
-        _envelopes.add(key)
+    if key not in _envelopes:
+        try:
+            methods.validate_client_request(request.method, request.version, params)
+        except (ValidationError, KeyError):
+            return False
+        if len(_envelopes) >= _MAX_REMEMBERED:
+            _envelopes.clear()
+        if len(key) <= _MAX_KEY_BYTES:
+            _envelopes.add(key)
+    if key in _envelopes and meta.keys() <= _ENVELOPE_KEYS:
+        _latest[:] = [meta]
     return True
 
 
@@ -254,16 +271,15 @@ def _read_handshake(message: dict[str, Any], session: bytes) -> HotRequest | Non
     return request
 
 
-def _is_sound(value: Any, depth: int) -> bool:
+def _is_sound(value: dict[str, Any] | list[Any], depth: int) -> bool:
     """True where a value was read as it was sent: no rounded number, no great depth."""
-    if isinstance(value, str | int) or value is None:
-        return True
-    if isinstance(value, float):
-        return -_MAX_EXACT < value < _MAX_EXACT
-    if depth == 0:
-        return False
-    parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else value
-    return all(_is_sound(part, depth - 1) for part in parts)
+    for part in value.values() if isinstance(value, dict) else value:
+        if isinstance(part, (dict, list)):
+            if depth <= 1 or not _is_sound(cast("dict[str, Any] | list[Any]", part), depth - 1):
+                return False
+        elif isinstance(part, float) and not -_MAX_EXACT < part < _MAX_EXACT:
+            return False
+    return True
 
 
 def is_plain(result: ToolResult) -> bool:

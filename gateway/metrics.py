@@ -105,8 +105,8 @@ class Metrics(Collector):
         self._ended: defaultdict[Labels, int] = defaultdict(int)
         self._failures: defaultdict[Labels, int] = defaultdict(int)
         self._injected: defaultdict[Labels, int] = defaultdict(int)
-        self._requests: defaultdict[Labels, int] = defaultdict(int)
-        self._running: dict[tuple[str, int], tuple[str, float]] = {}
+        self._requests: defaultdict[tuple[Plane, int], int] = defaultdict(int)
+        self._running: dict[tuple[str, int], tuple[str, float, _Queue]] = {}
         self._queues: dict[tuple[str, str], _Queue] = {}
         self._servers: Callable[[], Iterable[str]] | None = None
         self._registry = CollectorRegistry()
@@ -118,7 +118,7 @@ class Metrics(Collector):
 
     def observe_request(self, plane: Plane, status: int) -> None:
         """Count one answered HTTP request."""
-        self._requests[plane.value, str(status)] += 1
+        self._requests[plane, status] += 1
 
     def write(self, episode: EpisodeId, event: Mapping[str, Any]) -> None:
         """Take one record event."""
@@ -144,20 +144,23 @@ class Metrics(Collector):
         if len(self._running) >= _MAX_RUNNING:
             forgotten, number = next(iter(self._running))
             self._finish(forgotten, number)
-        self._running[episode, n] = server, self._now()
-        self._queues.setdefault((episode, server), _Queue()).pending += 1
+        queue = self._queues.get((episode, server))
+        if queue is None:
+            queue = self._queues[episode, server] = _Queue()
+        queue.pending += 1
+        self._running[episode, n] = server, self._now(), queue
 
     def _finish(self, episode: str, n: int) -> str:
         started = self._running.pop((episode, n), None)
         if started is None:
             return _RESTORED
-        server, began = started
-        queue = self._queues[episode, server]
+        server, began, queue = started
         # The server was busy with another call of this episode until then.
         self._waits[server,].observe(max(0.0, queue.freed_at - began))
-        queue.freed_at = self._now()
         queue.pending -= 1
-        if not queue.pending:
+        if queue.pending:
+            queue.freed_at = self._now()
+        else:
             del self._queues[episode, server]
         return server
 
@@ -338,7 +341,7 @@ class Metrics(Collector):
             "counter",
             "HTTP requests by plane and status.",
             ("plane", "status"),
-            self._requests.copy,
+            lambda: {(p.value, str(status)): n for (p, status), n in self._requests.items()},
         )
 
 

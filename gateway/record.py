@@ -340,7 +340,8 @@ class RecordFile:
             RecordError: The disk is full or the record is closed; after a failure it stays closed.
         """
         data = event.model_dump(mode="json")
-        self._write(data, data)
+        self._write(data)
+        self._tell(data)
 
     def append_started(self, at: float, call: "StartedMembers") -> int:
         """Write a :class:`CallStarted`, or nothing of it.
@@ -359,7 +360,9 @@ class RecordFile:
             RecordError: As :meth:`append`.
         """
         data = {"at": _written(at), "event": "call_started", **call}
-        return self._write(data, data)
+        begin = self._write(data)
+        self._tell(data)
+        return begin
 
     def append_finished(self, at: float, answer: Encoded, call: "FinishedMembers") -> int:
         """Write a :class:`CallFinished`, or nothing of it.
@@ -376,35 +379,26 @@ class RecordFile:
             RecordError: As :meth:`append`.
         """
         result = answer.result
-        plain: dict[str, Any] = {
-            "content": list(result.content),
-            "structured": result.structured,
-            "is_error": result.is_error,
-        }
-        spliced: dict[str, Any] = {
+        written: dict[str, Any] = {
             "content": orjson.Fragment(answer.content),
             "structured": orjson.Fragment(answer.structured),
             "is_error": result.is_error,
         }
         if result.meta or result.asks or result.refusal:
-            rare = {name: getattr(result, name) for name in _RARE if getattr(result, name)}
-            plain |= rare
-            spliced |= rare
-        data = {"at": _written(at), "event": "call_finished", **call, "result": plain}
-        return self._write(data, {**data, "result": spliced})
+            written |= {name: getattr(result, name) for name in _RARE if getattr(result, name)}
+        data = {"at": _written(at), "event": "call_finished", **call, "result": written}
+        begin = self._write(data)
+        written["content"], written["structured"] = list(result.content), result.structured
+        self._tell(data)
+        return begin
 
-    def _write(self, data: Mapping[str, Any], content: Mapping[str, Any]) -> int:
-        """Write a line, tell the sinks, and say where in the file the line begins.
-
-        Args:
-            data: The event as they are told it.
-            content: The same, with whatever is JSON already.
-        """
+    def _write(self, event: Mapping[str, Any]) -> int:
+        """Write a line; answers where in the file it begins."""
         if self._descriptor is None:
             msg = "the record is closed"
             raise RecordError(msg)
         try:
-            line = orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
+            line = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
         except TypeError as error:
             msg = f"an event cannot be written as JSON ({error})"
             raise RecordError(msg) from error
@@ -419,9 +413,11 @@ class RecordFile:
             raise RecordError(msg) from error
         begin = self._size
         self._size += len(line)
-        for sink in self._sinks:
-            sink.write(self._episode, data)
         return begin
+
+    def _tell(self, event: Mapping[str, Any]) -> None:
+        for sink in self._sinks:
+            sink.write(self._episode, event)
 
     def discard(self) -> None:
         """Remove a record to which nothing could be written."""

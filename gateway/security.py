@@ -293,9 +293,9 @@ class Gate:
         None where the client went away before its request was complete.
         """
         limit = self._rules.max_body_bytes
-        declared = _values(scope["headers"], b"content-length")
-        if any(not v.isdecimal() or len(v) > MAX_LENGTH_DIGITS or int(v) > limit for v in declared):
-            raise _too_large(limit)
+        for name, value in scope["headers"]:
+            if name == b"content-length" and not _is_at_most(limit, value.strip()):
+                raise _too_large(limit)
         try:
             body = await within(BODY_SECONDS, _whole_body(receive, limit))
         except TimeoutError:
@@ -346,6 +346,10 @@ async def _whole_body(receive: Receive, limit: int) -> bytes | None:
             raise _too_large(limit)
         if not message.get("more_body", False):
             return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _is_at_most(limit: int, length: bytes) -> bool:
+    return length.isdigit() and len(length) <= MAX_LENGTH_DIGITS and int(length) <= limit
 
 
 def _too_large(limit: int) -> Refusal:

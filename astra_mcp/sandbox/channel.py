@@ -119,19 +119,23 @@ class Channel:
         """Take in what has arrived at once, where nothing more comes beside the bytes."""
         self._ahead = _AHEAD
 
-    def post(self, head: bytes, body: bytes = b"") -> None:
-        """Send as much of a message as goes at once; :meth:`flush` sends the rest.
+    def post(self, body: bytes) -> None:
+        """Send as much of a message without a head as goes at once; :meth:`flush` sends the rest.
 
         Args:
-            head: JSON.
             body: Any.
 
         Raises:
             ChannelClosedError: The process is gone, and has not seen the message.
         """
         self._is_interrupted = False  # what concerned an earlier message
-        self._unsent = memoryview(join(head, body))
+        self._unsent = memoryview(join(b"", body))
         self._send_on()
+
+    @property
+    def is_flushed(self) -> bool:
+        """True where all of what was posted is sent."""
+        return not self._unsent
 
     async def flush(self) -> None:
         """Send the rest of what was posted; can be interrupted and gone on with.
@@ -171,7 +175,8 @@ class Channel:
             InterruptedWaitError: By :meth:`interrupt`, where it reads ahead.
             OversizedMessageError: Head or body is announced as larger than its limit, in bytes.
         """
-        await self._fill(PREFIX.size)
+        if len(self._arrived) < PREFIX.size:
+            await self._fill(PREFIX.size)
         return await self._finish(head_limit, body_limit)
 
     async def receive_with_ancillary(self, *, head_limit: int) -> tuple[Message, Ancillary]:
@@ -211,12 +216,11 @@ class Channel:
             raise OversizedMessageError(f"{head_size} + {body_size} bytes announced")
         begin = PREFIX.size + head_size
         end = begin + body_size
-        await self._fill(end)
-        message = Message(
-            bytes(self._arrived[PREFIX.size : begin]), bytes(self._arrived[begin:end])
-        )
+        if len(self._arrived) < end:
+            await self._fill(end)
+        message = bytes(self._arrived[:end])
         del self._arrived[:end]
-        return message
+        return Message(message[PREFIX.size : begin], message[begin:])
 
     async def _fill(self, size: int) -> None:
         """Read until so many bytes have arrived, and no more than a chunk beyond."""

@@ -8,6 +8,7 @@ import orjson
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.channel import Message
 from astra_mcp.sandbox.protocol import Raised, Returned
+from astra_mcp.sandbox.zygote.wire import RETURNED
 from astra_mcp.types import JsonValue
 
 __all__ = ["MalformedReplyError", "head_limit", "parse_call", "parse_head"]
@@ -49,6 +50,8 @@ def parse_call(message: Message, *, call: str, output_bytes: int) -> Returned | 
     Raises:
         MalformedReplyError: Not the shape that the loop sends, or the answer to something else.
     """
+    if message.head == RETURNED % call.encode():  # as nearly always
+        return Returned(value=_value(message.body))
     head = parse_head(message)
     if head.get("call") != call:
         raise MalformedReplyError("a reply to another call, or to none")

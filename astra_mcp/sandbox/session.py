@@ -80,6 +80,7 @@ class ProcessSession:
         channel.read_ahead()
         self._process = process
         self._limits = limits
+        self._head_limit = head_limit(limits.output_bytes)
         self._on_closed = on_closed
         self._turn = Baton()
         self._deadline = Alarm(channel.interrupt)
@@ -102,7 +103,7 @@ class ProcessSession:
             call = _numbers.draw()
             patience = Patience(self._limits.hard_seconds, self._channel, self._process.pid)
             try:
-                self._channel.post(_head_of(function) % call.encode(), _encode(arguments))
+                self._channel.post(_call_of(function) % (call.encode(), _encode(arguments)))
                 outcome = await self._attempt(call, patience)
             except ChannelClosedError:
                 self.lose(_LOST_IDLE)
@@ -141,9 +142,10 @@ class ProcessSession:
     async def _take_answer(self, call: str) -> Returned | Raised:
         """Wait for the answer to a posted call; can be interrupted and gone on with."""
         limits = self._limits
-        await self._channel.flush()
+        if not self._channel.is_flushed:
+            await self._channel.flush()
         message = await self._channel.receive(
-            head_limit=head_limit(limits.output_bytes), body_limit=limits.result_bytes
+            head_limit=self._head_limit, body_limit=limits.result_bytes
         )
         return parse_call(message, call=call, output_bytes=limits.output_bytes)
 
@@ -196,10 +198,10 @@ _numbers = _Numbers()
 
 
 @lru_cache
-def _head_of(function: str) -> bytes:
-    """The head of a call, with a place for the name of the call."""
+def _call_of(function: str) -> bytes:
+    """The body of a call, with places for its name and its arguments."""
     name = json.dumps(function).replace("%", "%%").encode()
-    return b'{"op":"call","function":' + name + b',"call":"%b"}'
+    return b'["%b",' + name + b",%b]"
 
 
 def _encode(arguments: Mapping[str, JsonValue]) -> bytes:

@@ -366,9 +366,9 @@ ANSWERS_TWICE = (
     "    global n\n"
     "    n += 1\n"
     "    frame = inspect.currentframe()\n"
-    "    while 'request' not in frame.f_locals:\n        frame = frame.f_back\n"
+    "    while 'call' not in frame.f_locals:\n        frame = frame.f_back\n"
     "    encode = frame.f_globals['wire'].encode\n"
-    "    head = {'status': 'returned', 'call': frame.f_locals['request'].get('call')}\n"
+    "    head = {'status': 'returned', 'call': frame.f_locals['call']}\n"
     "    frame.f_locals['self']._channel.sendall(encode(head, b'\"forged\"'))\n"
     "    return n\n"
 )
@@ -447,16 +447,16 @@ def pose():
         except EOFError:
             channels.remove(channel)
             continue
-        if frame.head["op"] == "branch":
+        if not frame.head:
+            head = {"status": "returned", "call": wire.decode(frame.body)[0], "output": ""}
+            channel.sendall(wire.encode(head, json.dumps(os.getpid()).encode()))
+        elif frame.head["op"] == "branch":
             channels.append(socket.socket(fileno=descriptor))
-        elif frame.head["op"] == "begin":
+        else:
             select.poll().poll(200 if len(channels) > 2 else 0)  # so that a fork passes before
             answer = "ready" if began or not REFUSES else "failed"
             began.append(channel.fileno())
             channel.sendall(wire.encode({"status": answer}))
-        else:
-            head = {"status": "returned", "call": frame.head.get("call"), "output": ""}
-            channel.sendall(wire.encode(head, json.dumps(os.getpid()).encode()))
 
 loop._answer = lambda: lead() if os.getpid() == leader else pose()
 """

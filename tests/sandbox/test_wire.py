@@ -1,8 +1,9 @@
 """What a hostile process writes on its channel is refused, never believed and never fatal."""
 
+import itertools
 import json
 import socket
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -113,3 +114,32 @@ async def test_a_descriptor_travels_with_the_first_byte() -> None:
             received.sendall(b"x")
         assert kept.recv(1) == b"x"
     channel.close()
+
+
+class CutStream:
+    """Receives like a socket, by pieces of given lengths."""
+
+    def __init__(self, stream: bytes, lengths: list[int]) -> None:
+        self._left = stream
+        self._lengths = itertools.cycle(lengths)
+
+    def recv(self, size: int) -> bytes:
+        """Take the next piece; empty at the end."""
+        length = min(size, next(self._lengths))
+        piece, self._left = self._left[:length], self._left[length:]
+        return piece
+
+
+@given(
+    messages=st.lists(st.tuples(st.binary(max_size=40), st.binary(max_size=9000)), max_size=5),
+    lengths=st.lists(st.integers(1, 5000), min_size=1, max_size=5),
+)
+def test_messages_are_read_ahead_however_they_are_cut(
+    messages: list[tuple[bytes, bytes]], lengths: list[int]
+) -> None:
+    stream = CutStream(b"".join(wire.join(*message) for message in messages), lengths)
+    ahead = bytearray()
+    for message in messages:
+        assert wire.receive_ahead(cast("socket.socket", stream), ahead) == message
+    with pytest.raises(EOFError):
+        wire.receive_ahead(cast("socket.socket", stream), ahead)

@@ -29,8 +29,6 @@ from astra_mcp.sandbox.zygote.values import (
 __all__ = ["ToolProcess"]
 
 _FILE_NAME = "tools.py"
-_RETURNED = b'{"status":"returned","output":"","call":"%b"}'
-"""The head of the answer to a call, whose name is of hexadecimal digits, where nothing was printed."""
 _exit = os._exit
 _fork = os.fork
 _setitimer = signal.setitimer
@@ -87,20 +85,22 @@ class ToolProcess:
     def _answer(self) -> None:
         descriptor: int | None = None
         if self._ahead is None:
-            frame, descriptor = wire.receive_with_descriptor(self._channel)
+            (head, body), descriptor = wire.receive_with_descriptor(self._channel)
         else:
-            frame = wire.receive_ahead(self._channel, self._ahead)
-        match frame.head["op"]:
+            packed, body = wire.receive_ahead(self._channel, self._ahead)
+            head = wire.decode(packed) if packed else None
+        if not head:
+            self._channel.sendall(self._call(*wire.decode(body)))
+            return
+        match head["op"]:
             case "load":
-                reply = self._load(frame.head, frame.body)
+                reply = self._load(head, body)
             case "branch" if descriptor is not None:
                 self._branch(descriptor)
                 return
-            case "begin":
-                determinism.begin(frame.head["seed"], frame.head["clock"])
-                reply = wire.encode({"status": "ready"})
             case _:
-                reply = self._call(frame.head, wire.decode(frame.body))
+                determinism.begin(head["seed"], head["clock"])
+                reply = wire.encode({"status": "ready"})
         self._channel.sendall(reply)
 
     def _load(self, head: Mapping[str, Any], source: bytes) -> bytes:
@@ -140,12 +140,12 @@ class ToolProcess:
         self._channel = session
         self._ahead = bytearray()
 
-    def _call(self, request: Mapping[str, Any], arguments: dict[str, Any]) -> bytes:
+    def _call(self, call: str, function: str, arguments: dict[str, Any]) -> bytes:
         determinism.advance()
         head: dict[str, object] = {"status": "returned"}
         body = b""
         try:
-            body = self._invoke(request["function"], arguments)
+            body = self._invoke(function, arguments)
         except _SoftTimeoutError:
             seconds = f"{self._settings.soft_seconds:g}"
             message = f"the tool used more than {seconds} s of processor time"
@@ -159,9 +159,9 @@ class ToolProcess:
             head = {"status": "raised", "kind": kind, "message": message}
         output = self._output.take()
         if body and not output:  # as nearly always
-            return wire.join(_RETURNED % request["call"].encode(), body)
+            return wire.join(wire.RETURNED % call.encode(), body)
         head["output"] = output
-        head["call"] = request["call"]
+        head["call"] = call
         return wire.encode(head, body)
 
     def _invoke(self, function: str, arguments: dict[str, Any]) -> bytes:

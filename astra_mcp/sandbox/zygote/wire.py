@@ -1,7 +1,8 @@
 """Frames between the host and a sandboxed process: two lengths, a JSON head and an opaque body.
 
 Head and body have limits of their own, so the host can refuse a result by its announced size before it
-reads a byte of it. Knows bytes and sockets; does not know what the messages mean.
+reads a byte of it. A call, which is nearly every message, has an empty head: its body is the JSON array of
+its name, the function and the arguments. Knows bytes and sockets; does not know what the messages mean.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 __all__ = [
     "PREFIX",
+    "RETURNED",
     "Frame",
     "decode",
     "encode",
@@ -25,6 +27,9 @@ __all__ = [
 PREFIX = struct.Struct("!II")
 """Length of the head and length of the body, in bytes."""
 
+RETURNED = b'{"status":"returned","output":"","call":"%b"}'
+"""The head of the answer to a call, whose name is of hexadecimal digits, where nothing was printed."""
+
 _CHUNK = 1 << 16
 _AHEAD = 1 << 12
 # Bound early: tool code may replace what the module offers. Made once: that costs more than most messages.
@@ -36,6 +41,7 @@ class Frame(NamedTuple):
     """One message as a process receives it from the host, which it trusts."""
 
     head: dict[str, Any]
+    """Empty for a call."""
     body: bytes
 
 
@@ -78,8 +84,8 @@ def receive(channel: socket.socket) -> Frame:
     return _finish(channel, receive_exactly(channel, PREFIX.size))
 
 
-def receive_ahead(channel: socket.socket, ahead: bytearray) -> Frame:
-    """Read one message by as few system calls as it takes.
+def receive_ahead(channel: socket.socket, ahead: bytearray) -> tuple[bytes, bytes]:
+    """Read one message, its head undecoded, by as few steps as it takes.
 
     Args:
         channel: A blocking socket over which no descriptors come.
@@ -88,21 +94,27 @@ def receive_ahead(channel: socket.socket, ahead: bytearray) -> Frame:
     Raises:
         EOFError: The host closed its end.
     """
-    head_end = size = PREFIX.size
-    while True:
-        if len(ahead) >= PREFIX.size:
-            head_size, body_size = PREFIX.unpack_from(ahead)
-            head_end = PREFIX.size + head_size
-            size = head_end + body_size
-            if len(ahead) >= size:
-                break
+    size = 0
+    while len(ahead) < PREFIX.size or len(ahead) < (size := _size_of(ahead)):
         chunk = channel.recv(min(max(size - len(ahead), _AHEAD), _CHUNK))
         if not chunk:
             raise EOFError
+        if not ahead and len(chunk) >= PREFIX.size and len(chunk) == _size_of(chunk):
+            return _parts(chunk)  # as nearly always
         ahead += chunk
-    frame = Frame(decode(ahead[PREFIX.size : head_end]), bytes(ahead[head_end:size]))
+    message = bytes(ahead[:size])
     del ahead[:size]
-    return frame
+    return _parts(message)
+
+
+def _size_of(begun: bytes | bytearray) -> int:
+    head_size, body_size = PREFIX.unpack_from(begun)
+    return PREFIX.size + head_size + body_size
+
+
+def _parts(message: bytes) -> tuple[bytes, bytes]:
+    head_end = PREFIX.size + PREFIX.unpack_from(message)[0]
+    return message[PREFIX.size : head_end], message[head_end:]
 
 
 def receive_with_descriptor(channel: socket.socket) -> tuple[Frame, int | None]:
@@ -121,4 +133,4 @@ def receive_with_descriptor(channel: socket.socket) -> tuple[Frame, int | None]:
 def _finish(channel: socket.socket, prefix: bytes) -> Frame:
     head_size, body_size = PREFIX.unpack(prefix)
     head = receive_exactly(channel, head_size)
-    return Frame(decode(head), receive_exactly(channel, body_size))
+    return Frame(decode(head) if head else {}, receive_exactly(channel, body_size))

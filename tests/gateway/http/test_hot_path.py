@@ -94,6 +94,7 @@ ODD: dict[str, RawRequest] = {
     "no meta": modern(
         {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo"}}
     ),
+    "an empty meta": modern(with_params(_meta={})),
     "no version": modern(without_meta("protocolVersion")),
     "no capabilities": modern(without_meta("clientCapabilities")),
     "another version in the body": modern(plain({f"{PREFIX}protocolVersion": "2026-07-29"})),
@@ -177,6 +178,17 @@ async def test_a_plain_request_is_answered_as_the_sdk_answers_it(twins: Twins, w
 @pytest.mark.parametrize("what", ODD)
 async def test_an_odd_request_gets_the_sdks_answer(twins: Twins, what: str) -> None:
     await agree(twins, ODD[what], *await twins.episode_paths())
+
+
+@pytest.mark.parametrize("what", [*PLAIN, *ODD])
+async def test_what_the_request_before_said_of_itself_changes_nothing(
+    twins: Twins, what: str
+) -> None:
+    request = (PLAIN | ODD)[what]
+    alone = await agree(twins, request, *await twins.episode_paths())
+    assert await agree(twins, modern(call()), *await twins.episode_paths()) == 1
+    assert await agree(twins, request, *await twins.episode_paths()) == alone
+    assert await agree(twins, request, *await twins.episode_paths()) == alone
 
 
 @pytest.mark.parametrize("path", ["/servers/palette/mcp", "/mcp"])
