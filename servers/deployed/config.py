@@ -39,6 +39,8 @@ _RESERVED_HEADERS: Final = frozenset(
 )
 _OF_COMMAND: Final = frozenset({"args", "env", "cwd", "max_processes", "queue_seconds"})
 _OF_URL: Final = frozenset({"headers"})
+_URL_ELSEWHERE: Final = ("serverUrl", "httpUrl")
+"""What other clients call ``url``."""
 _SECRET_LENGTH = 6
 """Shorter values are no secrets, and replacing them would garble messages."""
 
@@ -66,6 +68,17 @@ class ServerEntry(BaseModel):
     timeout_seconds: float = Field(default=30.0, gt=0, le=600)
     """For its start and its handshake."""
     disabled: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_url(cls, raw: object) -> object:
+        """Take the address under the names that other clients give it."""
+        given = as_object(raw) or {}
+        names = [name for name in ("url", *_URL_ELSEWHERE) if name in given]
+        if len(names) > 1:
+            msg = f"`{names[0]}` and `{names[1]}` both name the address: leave one out"
+            raise ValueError(msg)
+        return {**given, "url": given[names[0]]} if names else raw
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> Self:
@@ -145,7 +158,7 @@ def parse_entries(text: bytes, path: Path, environ: Mapping[str, str]) -> dict[s
     entries: dict[str, Entry] = {}
     for name, raw in servers.items():
         entry = _entry(path, name, raw, environ)
-        unknown = sorted(set(as_object(raw) or {}) - set(ServerEntry.model_fields))
+        unknown = sorted(set(as_object(raw) or {}) - {*ServerEntry.model_fields, *_URL_ELSEWHERE})
         if unknown:
             foreign[name] = unknown
         if not entry.server.disabled:

@@ -33,6 +33,17 @@ def test_a_file_of_a_desktop_client_is_taken_as_it_is(
     assert "files: alwaysAllow; web: autoApprove" in notice
 
 
+@pytest.mark.parametrize("name", ["serverUrl", "httpUrl"])
+def test_an_address_may_be_named_as_other_clients_name_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    as_theirs = read_entries(write_config(tmp_path, web={name: URL["url"]}))["web"]
+    assert as_theirs.config_hash == read_entries(write_config(tmp_path, web=URL))["web"].config_hash
+    assert not caplog.messages
+    with pytest.raises(ConfigError, match=f"'web': entry: .*`url` and `{name}` both name"):
+        read_entries(write_config(tmp_path, web={**URL, name: "https://example.com/other"}))
+
+
 def test_a_disabled_server_is_left_out_with_all_its_faults(tmp_path: Path) -> None:
     file = write_config(
         tmp_path, off={**STDIO, "env": {"A": "${NOT_SET}"}, "disabled": True}, on=URL
