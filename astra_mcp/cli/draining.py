@@ -42,7 +42,12 @@ class Door:
         self.is_stream = is_stream
         self.closed = anyio.Event()
         self._num_under_way = 0
+        self._num_begun = 0
         self._became_empty = anyio.Event()
+
+    def activity(self) -> int | None:
+        """Tell how many requests there were so far, streams aside; None while one is under way."""
+        return None if self._num_under_way else self._num_begun
 
     def close(self) -> None:
         """Refuse further requests, all but health checks."""
@@ -65,6 +70,7 @@ class Door:
             await self._app(scope, receive, send)
             return
         self._num_under_way += 1
+        self._num_begun += 1
         try:
             await self._app(scope, receive, send)
         finally:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from astra_mcp.cli.allocator import give_back_forever, share_arenas
 from astra_mcp.cli.connections import HEAD_SECONDS, MAX_HEAD_BYTES, Connection, Server
 from astra_mcp.cli.draining import Door, IsStream, is_listening
-from astra_mcp.cli.garbage import collecting_seldom
+from astra_mcp.cli.garbage import SetAside, collecting_seldom, look_when_quiet
 from astra_mcp.listening import BACKLOG, bind, run_until_stopped, url_of
 
 __all__ = [
@@ -121,8 +121,8 @@ async def listen(
             stopped.set()
 
     share_arenas()
-    with collecting_seldom():
-        async with _giving_back(), anyio.create_task_group() as group:
+    with collecting_seldom() as set_aside:
+        async with _keeping_house(set_aside, door), anyio.create_task_group() as group:
             group.start_soon(serve)
             try:
                 yield Listener(server, door)
@@ -134,10 +134,11 @@ async def listen(
 
 
 @asynccontextmanager
-async def _giving_back() -> AsyncGenerator[None]:
-    """Give freed memory back to the system every now and then."""
+async def _keeping_house(set_aside: SetAside, door: Door) -> AsyncGenerator[None]:
+    """Look for garbage and give freed memory back to the system, every now and then."""
     async with anyio.create_task_group() as group:
         group.start_soon(give_back_forever)
+        group.start_soon(look_when_quiet, set_aside, door.activity)
         try:
             yield
         finally:

@@ -2,11 +2,14 @@
 
 import gc
 import weakref
+from collections import deque
 from collections.abc import Generator
+from functools import partial
 
+import anyio
 import pytest
 
-from astra_mcp.cli.garbage import MANY, collecting_seldom
+from astra_mcp.cli.garbage import MANY, collecting_seldom, look_when_quiet
 
 FEW = 1000
 
@@ -76,20 +79,67 @@ def test_what_is_set_aside_is_freed_all_the_same_once_nothing_refers_to_it() -> 
         assert alive
 
 
-def test_garbage_among_what_is_set_aside_is_found_once_that_has_doubled() -> None:
+def set_a_knot_aside() -> "weakref.ref[Knot]":
+    """Make garbage that only a look at all finds."""
+    knot = Knot()
+    found = weakref.ref(knot)
+    first = many_more()
+    gc.collect()
+    del knot, first
+    gc.collect()
+    assert found() is not None
+    return found
+
+
+def set_aside_until(num: int) -> list[list[int]]:
+    """Have so many objects set aside."""
+    alive: list[list[int]] = [[] for _ in range(num - gc.get_freeze_count() + FEW)]
+    gc.collect()
+    return alive
+
+
+def test_a_look_at_all_is_due_once_what_is_set_aside_has_doubled() -> None:
+    with collecting_seldom(many=FEW) as set_aside:
+        proved = max(gc.get_freeze_count(), 2 * FEW)
+        found = set_a_knot_aside()
+        assert not set_aside.is_due
+        alive = set_aside_until(2 * proved)
+        assert set_aside.is_due
+        assert found() is not None
+
+        set_aside.look()
+
+        assert found() is None
+        assert not set_aside.is_due
+        assert gc.get_freeze_count() >= len(alive), "what lives is set aside again"
+
+
+def test_a_look_that_is_overdue_is_taken_in_the_midst_of_work() -> None:
     with collecting_seldom(many=FEW):
         proved = max(gc.get_freeze_count(), 2 * FEW)
-        first = many_more()
-        knot = Knot()
-        found = weakref.ref(knot)
-        gc.collect()
-        del knot
-        gc.collect()
-        assert found() is not None, "it is set aside"
-
-        second: list[list[int]] = [[] for _ in range(2 * proved)]
-        gc.collect()
-        assert gc.get_freeze_count() < len(second), "all are to be looked at"
+        found = set_a_knot_aside()
+        alive = set_aside_until(4 * proved)
+        assert gc.get_freeze_count() < len(alive), "all are to be looked at"
         gc.collect()
         assert found() is None
-        assert gc.get_freeze_count() >= len(first) + len(second)
+        assert gc.get_freeze_count() >= len(alive)
+
+
+async def test_all_is_looked_at_when_nobody_wants_anything() -> None:
+    counts: deque[int | None] = deque([None, 7, 7, 8, 9, 9])
+    asked = anyio.Event()
+
+    def activity() -> int | None:
+        if len(counts) == 1:
+            asked.set()
+        return counts.popleft() if len(counts) > 1 else counts[0]
+
+    with collecting_seldom(many=FEW) as set_aside:
+        found = set_a_knot_aside()
+        alive = set_aside_until(2 * max(gc.get_freeze_count(), 2 * FEW))
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(look_when_quiet, set_aside, activity, seconds=0.001))
+            await asked.wait()
+            group.cancel_scope.cancel()
+        assert found() is None
+        assert alive
