@@ -21,7 +21,7 @@ _OLDER = (4, 2)
 themselves: with the default (10, 10) those of 2,000,000 objects would wait for it, in hundreds of MiB."""
 _OLDEST = 2
 _PATIENCE = 2
-"""So many times more than when a look at all was due are set aside, until it is taken in the midst of work."""
+"""So many times more than when a look at all was due are set aside, until it is taken amid work."""
 MANY = 200_000
 """Objects of which a look takes about 0.3 s; a thousand sessions have as many."""
 QUIET_SECONDS = 1.0
