@@ -8,8 +8,10 @@ from functools import partial
 
 import anyio
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
-from astra_mcp.cli.garbage import MANY, collecting_seldom, look_when_quiet
+from astra_mcp.cli.draining import Door, is_listening
+from astra_mcp.cli.garbage import MANY, SetAside, collecting_seldom, look_when_quiet
 
 FEW = 1000
 
@@ -125,21 +127,53 @@ def test_a_look_that_is_overdue_is_taken_in_the_midst_of_work() -> None:
         assert gc.get_freeze_count() >= len(alive)
 
 
-async def test_all_is_looked_at_when_nobody_wants_anything() -> None:
-    counts: deque[int | None] = deque([None, 7, 7, 8, 9, 9])
-    asked = anyio.Event()
+async def watch(counts: list[int | None], set_aside: SetAside) -> None:
+    """Have it looked for quiet, until all of these were told."""
+    left = deque(counts)
+    told = anyio.Event()
 
     def activity() -> int | None:
-        if len(counts) == 1:
-            asked.set()
-        return counts.popleft() if len(counts) > 1 else counts[0]
+        if len(left) == 1:
+            told.set()
+            return left[0]
+        return left.popleft()
 
+    async with anyio.create_task_group() as group:
+        group.start_soon(partial(look_when_quiet, set_aside, activity, seconds=0.001))
+        await told.wait()
+        group.cancel_scope.cancel()
+
+
+async def test_all_is_looked_at_when_nobody_wants_anything() -> None:
     with collecting_seldom(many=FEW) as set_aside:
         found = set_a_knot_aside()
         alive = set_aside_until(2 * max(gc.get_freeze_count(), 2 * FEW))
-        async with anyio.create_task_group() as group:
-            group.start_soon(partial(look_when_quiet, set_aside, activity, seconds=0.001))
-            await asked.wait()
-            group.cancel_scope.cancel()
+        await watch([1, None, 1, 2, 2, None, None, 3, 4, 4, 5], set_aside)
+        assert found() is not None, "each time somebody wanted something"
+        await watch([5, 5, 6], set_aside)
         assert found() is None
         assert alive
+
+
+async def test_the_door_tells_whether_anybody_wants_anything() -> None:
+    seen: list[int | None] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del receive, send
+        seen.append(door.activity())
+        assert scope["type"] == "http"
+
+    async def receive() -> Message:
+        return {}
+
+    async def send(message: Message) -> None:
+        del message
+
+    door = Door(app, is_listening)
+    scope: Scope = {"type": "http", "method": "POST", "path": "/x", "headers": []}
+    before = door.activity()
+    await door(scope, receive, send)
+    after = door.activity()
+    await door({**scope, "method": "GET", "path": "/mcp"}, receive, send)
+    assert (before, after) == (0, 1)
+    assert seen == [None, 1], "a stream wants nothing"
