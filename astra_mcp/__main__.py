@@ -6,7 +6,7 @@ Loading the commands takes a second, in which Ctrl-C stops it as quietly as late
 import sys
 
 _STOPPED = 130
-"""As :class:`astra_mcp.cli.console.ExitCode` has it, which is not loaded yet."""
+"""As :class:`astra_mcp.report.console.ExitCode` has it, which is not loaded yet."""
 
 
 def main() -> None:

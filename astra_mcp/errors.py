@@ -22,8 +22,8 @@ AstraError
         CapacityError             as many episodes as allowed are open
         PortInUseError            the address is taken
     TransportError       a client could not reach or understand the gateway
-        RefusedError              the control plane answered with an error (gateway.client)
-        CallRefusedError          the agent plane answered with an error (gateway.client)
+        RefusedError              the control plane answered with an error (gateway.api.client)
+        CallRefusedError          the agent plane answered with an error (gateway.api.client)
     PipelineError        a pipeline cannot go on: one id stands for two items, or its store is silent
     SourceError          a source of documents cannot be reached or does not answer as its format says
     RegistryError        the registry's database cannot be opened, read or written

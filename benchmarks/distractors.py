@@ -38,18 +38,18 @@ import anyio  # noqa: E402 - after the search path is right
 import numpy as np  # noqa: E402
 import numpy.typing as npt  # noqa: E402
 
-from astra_mcp.cli.config import PoolKind  # noqa: E402
-from astra_mcp.cli.distractor_sources import HeldPool, index_pool, read_pool  # noqa: E402
+from astra_mcp.compose.distractor_sources import HeldPool, index_pool, read_pool  # noqa: E402
+from astra_mcp.compose.settings import PoolKind  # noqa: E402
 from astra_mcp.distractors.bands import Membership  # noqa: E402
 from astra_mcp.distractors.index import BandIndex, InScopeTool  # noqa: E402
 from astra_mcp.distractors.similarity import Floats  # noqa: E402
 from astra_mcp.seeds import generator  # noqa: E402
-from gateway.protocol import ScopedTool  # noqa: E402
-from registry.database import Database, open_database  # noqa: E402
-from registry.importing import import_documents  # noqa: E402
-from registry.preparation import prepare_server  # noqa: E402
-from registry.servers import load_servers  # noqa: E402
-from registry.vectors import load_vectors  # noqa: E402
+from gateway.api.protocol import ScopedTool  # noqa: E402
+from registry.documents.preparation import prepare_server  # noqa: E402
+from registry.intake.importing import import_documents  # noqa: E402
+from registry.search.vectors import load_vectors  # noqa: E402
+from registry.store.database import Database, open_database  # noqa: E402
+from registry.store.servers import load_servers  # noqa: E402
 
 from circumstances import conditions  # noqa: E402
 from generated_tools import (  # noqa: E402

@@ -25,10 +25,10 @@ sys.path[:] = [
 
 import anyio  # noqa: E402 - after the search path is right
 
-from registry.database import open_database  # noqa: E402
+from registry.documents.preparation import prepare_server  # noqa: E402
 from registry.importers import detect  # noqa: E402
-from registry.importing import import_documents  # noqa: E402
-from registry.preparation import prepare_server  # noqa: E402
+from registry.intake.importing import import_documents  # noqa: E402
+from registry.store.database import open_database  # noqa: E402
 
 from circumstances import conditions  # noqa: E402
 from emulated_calls import PlannedCall, call_all, plan_calls, serving_gateway  # noqa: E402

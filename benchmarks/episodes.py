@@ -27,8 +27,8 @@ import anyio
 
 from astra_mcp import __version__
 from astra_mcp.concurrency import map_concurrently
-from gateway.client import EpisodeClient, GatewayClient
-from gateway.protocol import EpisodeCreated, EpisodeRequest, GoldCall
+from gateway.api.client import EpisodeClient, GatewayClient
+from gateway.api.protocol import EpisodeCreated, EpisodeRequest, GoldCall
 
 SEED = 0
 CONCURRENCY = 32

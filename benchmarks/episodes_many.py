@@ -32,8 +32,8 @@ import httpx
 from astra_mcp import __version__
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import AstraError
-from gateway.client import EpisodeClient, GatewayClient
-from gateway.protocol import EpisodeCreated, EpisodeRequest
+from gateway.api.client import EpisodeClient, GatewayClient
+from gateway.api.protocol import EpisodeCreated, EpisodeRequest
 
 SEED = 0
 CONCURRENCY = 32

@@ -9,10 +9,10 @@ import sys
 import anyio
 from mcp import Client
 
-from astra_mcp.cli.config import home_folder
-from gateway.client import GatewayClient
-from gateway.presence import find_gateway
-from gateway.protocol import EpisodeRequest
+from astra_mcp.compose.settings import home_folder
+from gateway.api.client import GatewayClient
+from gateway.api.protocol import EpisodeRequest
+from gateway.edge.presence import find_gateway
 
 
 async def main(environment: str) -> None:

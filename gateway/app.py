@@ -5,17 +5,17 @@ from contextlib import asynccontextmanager
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.agent_plane import AgentPlane
-from gateway.control_plane import build_control_plane
-from gateway.directory import ServerDirectory
-from gateway.episodes import Episodes
-from gateway.fleet import open_fleet
-from gateway.metrics import Metrics
-from gateway.protocol import Catalog
-from gateway.security import AccessRules, Gate
-from gateway.subregistry import Subregistry
-from gateway.targets import target_at
-from gateway.workers import ALONE, Seat, send_on
+from gateway.agents.plane import AgentPlane
+from gateway.agents.targets import target_at
+from gateway.api.protocol import Catalog
+from gateway.control.directory import ServerDirectory
+from gateway.control.fleet import open_fleet
+from gateway.control.plane import build_control_plane
+from gateway.control.subregistry import Subregistry
+from gateway.edge.metrics import Metrics
+from gateway.edge.security import AccessRules, Gate
+from gateway.edge.workers import ALONE, Seat, send_on
+from gateway.episodes.live import Episodes
 
 __all__ = ["open_app"]
 

@@ -4,6 +4,6 @@ Knows bundles, documents and how to find them; knows neither how they are execut
 (``gateway``): both meet it in the composition root. Only :mod:`astra_mcp.cli` imports it.
 """
 
-from registry.catalog import FolderCatalog
+from registry.published.catalog import FolderCatalog
 
 __all__ = ["FolderCatalog"]

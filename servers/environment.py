@@ -13,7 +13,7 @@ from astra_mcp.concurrency import Baton
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.results import render_answer, render_refusal
 from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
-from astra_mcp.exchange import SILENT, Exchange
+from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.sandbox.protocol import Raised, Returned, Sandbox, SandboxSession
 from astra_mcp.schemas import ArgumentCheck, compile_schema
 from astra_mcp.types import (

@@ -13,10 +13,10 @@ from mcp.server.lowlevel import Server
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from astra_mcp.emulator_mark import mark_result, mark_tool
 from astra_mcp.errors import SandboxError, UnknownNameError, UpstreamError
-from astra_mcp.mcp_bridge import McpRequest, build_server
-from astra_mcp.mcp_http import open_http
+from astra_mcp.mcp.bridge import McpRequest, build_server
+from astra_mcp.mcp.http import open_http
+from astra_mcp.mcp.made_up import mark_result, mark_tool
 from astra_mcp.types import (
     EmulatorKind,
     JsonObject,

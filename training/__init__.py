@@ -1,7 +1,7 @@
 """Agents against the gateway: rollouts, and what becomes of their trajectories.
 
-Knows the gateway by :mod:`gateway.client` and :mod:`gateway.protocol` alone; reaches tools in no other
-way. Only :mod:`astra_mcp.cli` imports it.
+Knows the gateway by :mod:`gateway.api` alone, and reaches tools in no other way. Only :mod:`astra_mcp.cli`
+imports it.
 """
 
 __all__: list[str] = []

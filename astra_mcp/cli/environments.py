@@ -8,15 +8,15 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from astra_mcp.cli.compose import find_bundles, load_published, open_bundle_sandbox
-from astra_mcp.cli.config import Settings, load_settings
-from astra_mcp.cli.console import ExitCode, bars, out, print_json, report_errors, run_async
+from astra_mcp.compose.catalog import find_bundles, load_published, open_bundle_sandbox
+from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.environments.acceptance import Verdict, verdict_of_faults, verify_bundle
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import create_bundle
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import BundleError
+from astra_mcp.report.console import ExitCode, bars, out, print_json, report_errors, run_async
 from astra_mcp.types import JsonObject
 from registry import FolderCatalog
 from servers.bundled import bundled_folder

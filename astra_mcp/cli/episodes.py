@@ -5,13 +5,13 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from rich.table import Table
 
-from astra_mcp.cli.compose import open_catalog, open_present_registry
-from astra_mcp.cli.config import load_settings
-from astra_mcp.cli.console import ExitCode, out, print_json, report_errors, run_async, say
-from astra_mcp.cli.episode_values import reward_of, source_of
-from gateway.archive import Replay, find_record, replay_record, status_of
-from gateway.protocol import EpisodeStatus
-from gateway.record import Record, RecordedCall
+from astra_mcp.compose.catalog import open_catalog, open_present_registry
+from astra_mcp.compose.episode_values import reward_of, source_of
+from astra_mcp.compose.settings import load_settings
+from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
+from gateway.api.protocol import EpisodeStatus
+from gateway.episodes.archive import Replay, find_record, replay_record, status_of
+from gateway.episodes.record import Record, RecordedCall
 
 __all__ = ["app"]
 
@@ -73,7 +73,7 @@ class _Asked(NamedTuple):
 
 async def _select(asked: _Asked) -> list[Record]:
     """Find the records, and name those that cannot be read."""
-    from astra_mcp.cli import episode_index  # noqa: PLC0415 - the index takes half a second to load
+    from astra_mcp.compose import episode_index  # noqa: PLC0415 - the index takes half a second to load
 
     wanted = episode_index.EpisodeFilter(
         status=asked.status,

@@ -6,7 +6,11 @@ from typing import Annotated
 import typer
 
 from astra_mcp import __version__
-from astra_mcp.cli import connect, doctor, environments, episodes, registry, rollout, run, serve
+from astra_mcp.cli import environments, episodes, run, serve
+from astra_mcp.cli.connect import command as connect
+from astra_mcp.cli.doctor import command as doctor
+from astra_mcp.cli.registry import group as registry
+from astra_mcp.cli.rollout import command as rollout
 from astra_mcp.cli.suggesting import SuggestingGroup
 
 __all__ = ["app", "main"]

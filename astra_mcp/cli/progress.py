@@ -10,8 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from astra_mcp.cli.console import bars, out, say
 from astra_mcp.pipeline import Begun, Given, Interrupted, Progress, Settled, Tally, YieldTable
+from astra_mcp.report.console import bars, out, say
 
 __all__ = ["ShownPipeline", "print_yield", "show_pipeline"]
 

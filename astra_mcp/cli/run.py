@@ -11,15 +11,15 @@ from typing import Annotated, NamedTuple
 import anyio
 import typer
 
-from astra_mcp.cli.compose import find_bundles, open_bundle_sandbox
-from astra_mcp.cli.config import Settings, load_settings
-from astra_mcp.cli.console import ExitCode, print_json, report_errors, run_async, say
-from astra_mcp.cli.listening import bind, listen, run_until_stopped, url_of
+from astra_mcp.compose.catalog import find_bundles, open_bundle_sandbox
+from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import ConfigError, UnknownNameError
-from astra_mcp.mcp_lines import serve_stdio
-from gateway.security import Gate, access_rules
+from astra_mcp.mcp.lines import serve_stdio
+from astra_mcp.report.console import ExitCode, print_json, report_errors, run_async, say
+from astra_mcp.serving.http.server import bind, listen, run_until_stopped, url_of
+from gateway.edge.security import Gate, access_rules
 from servers.bundled import bundled_folder
 from servers.environment import EnvironmentServer
 from servers.standalone import (
@@ -163,8 +163,8 @@ async def _open_emulated(settings: Settings, name: str) -> AsyncGenerator[_Alone
     if not settings.has_registry:
         raise unknown_server(name, settings, besides=())
     # What talks to databases takes a second to load.
-    from astra_mcp.cli.emulators import open_emulated  # noqa: PLC0415
-    from registry.database import open_database  # noqa: PLC0415
+    from astra_mcp.compose.emulators import open_emulated  # noqa: PLC0415
+    from registry.store.database import open_database  # noqa: PLC0415
 
     async with (
         open_database(settings.registry_url) as database,

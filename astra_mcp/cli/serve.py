@@ -7,25 +7,25 @@ from contextlib import ExitStack, contextmanager, nullcontext
 import typer
 
 from astra_mcp.cli import serve_options as opt
-from astra_mcp.cli.announcement import Announcement
-from astra_mcp.cli.compose import open_catalog, open_present_registry
-from astra_mcp.cli.config import Settings, load_serving
-from astra_mcp.cli.console import ExitCode, report_errors, run_async
-from astra_mcp.cli.listening import bind, run_until_stopped, url_of
-from astra_mcp.cli.logs import log_to_stderr
-from astra_mcp.cli.serving import rules_of, serve_gateway
-from astra_mcp.cli.stopping import Stop, hear_signals
-from astra_mcp.cli.worker import WorkerOptions, WorkerPlan, ready_of
-from astra_mcp.cli.workers import bind_workers, open_supervisor
+from astra_mcp.compose.catalog import open_catalog, open_present_registry
+from astra_mcp.compose.settings import Settings, load_serving
 from astra_mcp.errors import ConfigError
+from astra_mcp.report.console import ExitCode, report_errors, run_async
+from astra_mcp.serving.http.server import bind, run_until_stopped, url_of
+from astra_mcp.serving.process.announcement import Announcement
+from astra_mcp.serving.process.gateway_process import rules_of, serve_gateway
+from astra_mcp.serving.process.logs import log_to_stderr
+from astra_mcp.serving.process.stopping import Stop, hear_signals
+from astra_mcp.serving.process.supervisor import bind_workers, open_supervisor
+from astra_mcp.serving.process.worker import WorkerOptions, WorkerPlan, ready_of
 from astra_mcp.tracing import open_tracing
-from gateway.agent_plane import AgentPlane
-from gateway.episodes import open_episodes
-from gateway.keys import derive_secret, ensure_control_key
-from gateway.presence import claim_home, remember_ports
-from gateway.protocol import Catalog
-from gateway.targets import InteractiveTarget
-from gateway.workers import Seat
+from gateway.agents.plane import AgentPlane
+from gateway.agents.targets import InteractiveTarget
+from gateway.api.protocol import Catalog
+from gateway.edge.keys import derive_secret, ensure_control_key
+from gateway.edge.presence import claim_home, remember_ports
+from gateway.edge.workers import Seat
+from gateway.episodes.live import open_episodes
 
 __all__ = ["serve"]
 

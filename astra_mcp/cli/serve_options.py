@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from astra_mcp.cli.config import LogFormat
-from gateway.failures import FailureScope
+from astra_mcp.compose.settings import LogFormat
+from gateway.episodes.failures import FailureScope
 
 __all__ = [
     "AsJson",

@@ -7,7 +7,7 @@ from typing import Any, cast
 import typer
 from typer.core import TyperGroup
 
-from astra_mcp.cli.choices import closest
+from astra_mcp.report.choices import closest
 
 __all__ = ["SuggestingGroup"]
 

@@ -8,12 +8,12 @@ import anyio
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from astra_mcp.addresses import BACKLOG, bind, url_of
 from astra_mcp.completions.endpoint import Endpoint
 from astra_mcp.completions.faults import FaultPlan
 from astra_mcp.completions.ledger import Ledger
 from astra_mcp.completions.reply import Policy
 from astra_mcp.completions.sending import HANG_UP
-from astra_mcp.listening import BACKLOG, bind, url_of
 
 __all__ = ["CompletionsServer", "open_completions"]
 

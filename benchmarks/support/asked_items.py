@@ -18,7 +18,7 @@ from anyio.abc import ByteReceiveStream, Process
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import func, select
 
-from astra_mcp.listening import run_until_stopped
+from astra_mcp.addresses import run_until_stopped
 from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import Model, open_model
@@ -32,10 +32,10 @@ from astra_mcp.pipeline import (
     YieldTable,
     run_pipeline,
 )
-from registry.completions import DatabaseCompletionCache
-from registry.database import open_database
-from registry.items import DatabaseItemStore
-from registry.tables import CompletionRow, table_of
+from registry.store.completions import DatabaseCompletionCache
+from registry.store.database import open_database
+from registry.store.items import DatabaseItemStore
+from registry.store.tables import CompletionRow, table_of
 
 from completions_process import variables
 from square_model import Square, question

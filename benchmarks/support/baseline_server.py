@@ -15,7 +15,7 @@ import mcp_types
 import uvicorn
 from mcp.server.lowlevel import Server
 
-from astra_mcp.cli.listening import bind, url_of
+from astra_mcp.serving.http.server import bind, url_of
 
 __all__ = ["ECHO", "main"]
 

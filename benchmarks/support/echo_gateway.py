@@ -14,10 +14,10 @@ from pathlib import Path
 
 import anyio
 
-from astra_mcp.cli.listening import bind, listen, run_until_stopped, url_of
 from astra_mcp.errors import UnknownNameError
-from astra_mcp.exchange import SILENT, Exchange
+from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.reward import JobItem
+from astra_mcp.serving.http.server import bind, listen, run_until_stopped, url_of
 from astra_mcp.types import (
     CallOutcome,
     JsonValue,
@@ -29,12 +29,12 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
+from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
-from gateway.episodes import open_episodes
-from gateway.keys import derive_secret
-from gateway.metrics import Metrics
-from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
-from gateway.security import access_rules
+from gateway.edge.keys import derive_secret
+from gateway.edge.metrics import Metrics
+from gateway.edge.security import access_rules
+from gateway.episodes.live import open_episodes
 
 __all__ = ["EchoCatalog", "EchoServer", "main"]
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from astra_mcp.concurrency import map_concurrently
-from astra_mcp.exchange import Era
+from astra_mcp.mcp.request_context import Era
 from astra_mcp.types import JsonValue
-from registry.database import Database
-from registry.publication import find_publication
-from registry.servers import load_servers
-from servers.emulated.offline.values import ValueMaker
+from astra_mcp.values.schema_values import ValueMaker
+from registry.published.publication import find_publication
+from registry.store.database import Database
+from registry.store.servers import load_servers
 
 from mcp_wire import Kind, McpWire, open_pool
 from process_accounts import resident_bytes

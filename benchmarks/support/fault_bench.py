@@ -16,10 +16,10 @@ from typing import Any
 import httpx2
 import orjson
 
-from astra_mcp.exchange import Era
-from gateway.client import GatewayClient
-from gateway.protocol import EpisodeCreated, EpisodeRequest
-from gateway.record import read_record
+from astra_mcp.mcp.request_context import Era
+from gateway.api.client import GatewayClient
+from gateway.api.protocol import EpisodeCreated, EpisodeRequest
+from gateway.episodes.record import read_record
 
 from mcp_wire import Answer, Kind, McpWire, open_pool
 from measured_programs import SUPPORT, Program, run_program, run_serve

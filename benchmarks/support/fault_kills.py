@@ -15,9 +15,9 @@ import anyio
 import orjson
 from anyio.abc import SocketAttribute
 
-from astra_mcp.exchange import Era
-from gateway.client import GatewayClient, RefusedError
-from gateway.protocol import CALL_ID_KEY, EpisodeCreated
+from astra_mcp.mcp.request_context import Era
+from gateway.api.client import GatewayClient, RefusedError
+from gateway.api.protocol import CALL_ID_KEY, EpisodeCreated
 
 from fault_bench import SERVERS, Asked, FaultBench, Told
 from fault_trials import Tally

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import anyio
 import orjson
 
-from gateway.client import GatewayClient
-from gateway.protocol import EpisodeRequest
+from gateway.api.client import GatewayClient
+from gateway.api.protocol import EpisodeRequest
 
 from fuzz_frames import Frame, FrameMaker
 

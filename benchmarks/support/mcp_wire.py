@@ -1,6 +1,6 @@
 """A small MCP client of both eras that keeps nothing back: what came, as it came.
 
-Unlike ``gateway.client`` it never retries, so that what it reports is what the gateway did with one request.
+Unlike ``gateway.api.client`` it never retries, so that it reports what the gateway did with one request.
 """
 
 import itertools
@@ -12,8 +12,8 @@ from typing import Any
 import httpx2
 import orjson
 
-from astra_mcp.exchange import Era
-from gateway.protocol import CALL_ID_KEY
+from astra_mcp.mcp.request_context import Era
+from gateway.api.protocol import CALL_ID_KEY
 
 __all__ = ["HANDSHAKE", "MODERN", "Answer", "Kind", "McpWire", "modern_meta", "open_pool"]
 

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from gateway.client import GatewayClient
-from gateway.protocol import EpisodeRequest
+from gateway.api.client import GatewayClient
+from gateway.api.protocol import EpisodeRequest
 
 from echo_bundle import NAME as BUNDLE
 from echo_bundle import write_echo_bundle

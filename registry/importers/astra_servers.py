@@ -11,11 +11,11 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
-from registry.documents import DocumentFault, Provenance, ServerDocument, ToolDocument
+from registry.documents.public_url import public_url
+from registry.documents.sources import DocumentFault, Provenance, ServerDocument, ToolDocument
 from registry.importers.formats import Format, Sample
 from registry.importers.lines import read_lines
 from registry.importers.tool_entries import tool_entry
-from registry.public_url import public_url
 
 __all__ = ["FORMAT", "read"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from astra_mcp.types import JsonValue
-from registry.documents import DocumentStream
+from registry.documents.sources import DocumentStream
 
 __all__ = ["Format", "Sample"]
 

@@ -15,7 +15,7 @@ from typing import Final, cast
 from pydantic import RootModel
 
 from astra_mcp.types import JsonObject, JsonValue
-from registry.documents import (
+from registry.documents.sources import (
     DocumentFault,
     DocumentStream,
     Provenance,

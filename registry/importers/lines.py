@@ -8,7 +8,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from astra_mcp.errors import fault_words
-from registry.documents import DocumentFault
+from registry.documents.sources import DocumentFault
 from registry.importers.opening import PACKING_FAULTS, open_documents
 
 __all__ = ["Line", "read_lines"]

@@ -15,7 +15,8 @@ from typing import Final
 from openapi_pydantic.v3 import v3_1
 
 from astra_mcp.types import JsonObject, JsonValue
-from registry.documents import (
+from registry.documents.public_url import public_url
+from registry.documents.sources import (
     DocumentFault,
     DocumentStream,
     Provenance,
@@ -27,7 +28,6 @@ from registry.importers.openapi_operations import Operations, read_part
 from registry.importers.openapi_references import PartError, References
 from registry.importers.openapi_schemas import Direction, Schemas
 from registry.importers.values import UnreadableError, read_value
-from registry.public_url import public_url
 
 __all__ = ["FORMAT", "read", "read_document"]
 

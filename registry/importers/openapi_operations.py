@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from astra_mcp.errors import fault_words
 from astra_mcp.types import JsonObject, JsonValue
-from registry.documents import ToolDocument
+from registry.documents.sources import ToolDocument
 from registry.importers.openapi_arguments import (
     Argument,
     Body,

@@ -7,10 +7,10 @@ from typing import Final
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject, JsonValue
-from registry.documents import DocumentFault, DocumentStream, ServerDocument
+from registry.documents.sources import DocumentFault, DocumentStream, ServerDocument
 from registry.importers.formats import Format, Sample
 from registry.importers.values import UnreadableError, read_value
-from registry.server_json import SOURCE, parse_server
+from registry.published.server_json import SOURCE, parse_server
 
 __all__ = ["FORMAT", "read", "read_listing"]
 

@@ -1,7 +1,7 @@
 """Reading one entry of a list of tools; nothing that stands in such a list is lost."""
 
 from astra_mcp.types import JsonObject, JsonValue
-from registry.documents import ToolDocument
+from registry.documents.sources import ToolDocument
 
 __all__ = ["tool_entry"]
 

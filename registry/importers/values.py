@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from astra_mcp.types import JsonValue
-from registry.documents import DocumentFault
+from registry.documents.sources import DocumentFault
 from registry.importers.opening import PACKING_FAULTS, open_documents
 from registry.importers.yaml_text import MAX_DEPTH, YamlError, parse_yaml
 

@@ -24,7 +24,7 @@ from yaml.events import (
 )
 
 from astra_mcp.types import JsonValue
-from registry.documents import DocumentFault
+from registry.documents.sources import DocumentFault
 
 __all__ = ["MAX_DEPTH", "YamlError", "parse_yaml"]
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from astra_mcp.types import JsonObject, JsonValue, json_fault
+from registry.documents.texts import clean_text
 from registry.schemas.constraints import NUMBERS, SIZES, mend, usable_pattern
 from registry.schemas.dialects import SILENT, Dialect, is_known
 from registry.schemas.faults import NotConvertibleError, Notes, json_type
-from registry.texts import clean_text
 
 __all__ = ["Keywords", "Schema"]
 

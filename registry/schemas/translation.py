@@ -5,6 +5,7 @@ again; where a document of many references would grow beyond all bounds, it is c
 """
 
 from astra_mcp.types import JsonObject, JsonValue
+from registry.documents.texts import clean_text
 from registry.schemas.constraints import mend_default
 from registry.schemas.dialects import ANNOTATIONS, SILENT, Dialect, dialect_of
 from registry.schemas.faults import NotConvertibleError, Notes, json_type
@@ -12,7 +13,6 @@ from registry.schemas.keywords import Keywords, Schema
 from registry.schemas.null import with_null
 from registry.schemas.references import References
 from registry.schemas.type_names import read_types
-from registry.texts import clean_text
 
 __all__ = ["translate"]
 

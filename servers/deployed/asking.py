@@ -6,7 +6,7 @@ import anyio
 
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import RelayedError
-from astra_mcp.exchange import Channel
+from astra_mcp.mcp.request_context import Channel
 from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed.results import is_input_required
 

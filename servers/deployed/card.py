@@ -16,7 +16,7 @@ from typing import Any, Self
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from astra_mcp.exchange import Era
+from astra_mcp.mcp.request_context import Era
 from astra_mcp.types import JsonObject
 
 __all__ = ["Card", "CardFile", "EraFacts"]

@@ -14,14 +14,14 @@ from anyio.abc import TaskGroup
 from mcp.server.lowlevel import Server
 
 from astra_mcp.errors import ConfigError
-from astra_mcp.hearers import Hearers
+from astra_mcp.mcp.listeners import Hearers
 from servers.deployed.background import start
 from servers.deployed.card import CardFile
 from servers.deployed.config import Entry, Isolation, read_entries
 from servers.deployed.connecting import HttpRoute, MountedRoute, ProcessRoute, Route, Slots
-from servers.deployed.in_process import ServerFactory
 from servers.deployed.server import DeployedServer, Traits
-from servers.deployed.stdio import Command
+from servers.deployed.transports.in_process import ServerFactory
+from servers.deployed.transports.stdio import Command
 from servers.deployed.watchdog import Watchdog
 
 __all__ = ["DeployedServers", "open_deployed"]

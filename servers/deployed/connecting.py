@@ -11,18 +11,18 @@ import anyio
 from anyio.abc import TaskGroup
 
 from astra_mcp.errors import BusyError, UpstreamError
-from astra_mcp.exchange import Era, Hear
+from astra_mcp.mcp.request_context import Era, Hear
 from astra_mcp.types import JsonValue
 from servers.deployed.card import Card, EraFacts
-from servers.deployed.duplex import DuplexPeer
 from servers.deployed.failures import DELIVERY_UNKNOWN, NotSentError, StatusError
-from servers.deployed.handshake import OtherEraError, begin
-from servers.deployed.http_client import HttpLink
-from servers.deployed.in_process import MemoryWire, ServerFactory
-from servers.deployed.old_sse import SseWire
 from servers.deployed.peer import Peer
-from servers.deployed.stdio import Command, StdioWire
-from servers.deployed.streamable import StreamablePeer
+from servers.deployed.transports.duplex import DuplexPeer
+from servers.deployed.transports.handshake import OtherEraError, begin
+from servers.deployed.transports.http_client import HttpLink
+from servers.deployed.transports.in_process import MemoryWire, ServerFactory
+from servers.deployed.transports.old_sse import SseWire
+from servers.deployed.transports.stdio import Command, StdioWire
+from servers.deployed.transports.streamable import StreamablePeer
 from servers.deployed.watchdog import Watchdog
 
 __all__ = [

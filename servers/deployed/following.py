@@ -11,11 +11,11 @@ import anyio
 from anyio.abc import TaskGroup
 
 from astra_mcp.errors import RelayedError, UpstreamError
-from astra_mcp.exchange import SILENT, Era
+from astra_mcp.mcp.request_context import SILENT, Era
 from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed.background import start
 from servers.deployed.connecting import Connection
-from servers.deployed.messages import as_object, with_meta
+from servers.deployed.transports.messages import as_object, with_meta
 
 __all__ = ["Follower"]
 

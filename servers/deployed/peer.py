@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from astra_mcp.exchange import Channel, Hear
+from astra_mcp.mcp.request_context import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
 
 __all__ = ["Peer", "ignore"]

@@ -14,8 +14,8 @@ import anyio
 from anyio.abc import TaskGroup
 
 from astra_mcp.errors import BusyError, UpstreamError
-from astra_mcp.exchange import Era, Hear
-from astra_mcp.hearers import Hearers
+from astra_mcp.mcp.listeners import Hearers
+from astra_mcp.mcp.request_context import Era, Hear
 from astra_mcp.types import (
     JsonObject,
     JsonValue,

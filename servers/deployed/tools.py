@@ -15,10 +15,10 @@ from mcp.shared.inbound import (
 from pydantic import ValidationError
 
 from astra_mcp.errors import UpstreamError
-from astra_mcp.exchange import SILENT
+from astra_mcp.mcp.request_context import SILENT
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec, canonical_json, json_fault
 from servers.deployed.connecting import Connection
-from servers.deployed.messages import with_meta
+from servers.deployed.transports.messages import with_meta
 
 __all__ = ["ToolList", "list_tools", "read_tools"]
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from astra_mcp.hearers import Hearers
+from astra_mcp.mcp.listeners import Hearers
 from astra_mcp.types import EmulatorKind
 from servers.emulated.document import DocumentSource, EmulatedDocument, Outline
 from servers.emulated.emulator import Emulator

@@ -10,9 +10,9 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final, cast
 
-from astra_mcp.guesses import resolve
 from astra_mcp.types import ToolSpec
-from servers.emulated.nouns import key_of, singular
+from astra_mcp.values.guesses import resolve
+from astra_mcp.values.nouns import key_of, singular
 
 __all__ = ["Parameter", "Role", "key_suffix", "parameters_of", "type_names"]
 

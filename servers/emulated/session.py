@@ -16,7 +16,7 @@ from astra_mcp.errors import (
     RegistryError,
     UpstreamError,
 )
-from astra_mcp.exchange import SILENT, Exchange
+from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.schemas import ArgumentCheck
 from astra_mcp.types import (
     CallOutcome,

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from astra_mcp.types import ToolSpec
-from servers.emulated.nouns import MASS, is_plural, key_of, singular, words_of
+from astra_mcp.values.nouns import MASS, is_plural, key_of, singular, words_of
 from servers.emulated.parameters import Parameter, Role, key_suffix, parameters_of
 
 __all__ = ["ToolReading", "Verb", "read_tools"]

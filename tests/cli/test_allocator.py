@@ -8,9 +8,9 @@ import pytest
 from anyio import from_thread
 from starlette.responses import PlainTextResponse
 
-from astra_mcp.cli import allocator
-from astra_mcp.cli.allocator import give_back
-from astra_mcp.cli.listening import bind, listen
+from astra_mcp.serving.http import allocator
+from astra_mcp.serving.http.allocator import give_back
+from astra_mcp.serving.http.server import bind, listen
 
 MIB = 1 << 20
 

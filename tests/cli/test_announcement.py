@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from astra_mcp.cli.announcement import Announcement
-from astra_mcp.cli.compose import open_catalog
-from astra_mcp.cli.config import Settings, load_serving
-from astra_mcp.cli.worker import WorkerReady, ready_of
-from gateway.workers import Seat
+from astra_mcp.compose.catalog import open_catalog
+from astra_mcp.compose.settings import Settings, load_serving
+from astra_mcp.serving.process.announcement import Announcement
+from astra_mcp.serving.process.worker import WorkerReady, ready_of
+from gateway.edge.workers import Seat
 
 from deployed_workshop import raw_entry, write_config
 

@@ -11,11 +11,11 @@ from typing import Any
 import anyio
 import pytest
 
-from astra_mcp.cli import distractor_pool, distractor_sources
-from astra_mcp.cli.compose import open_catalog
-from astra_mcp.cli.config import PoolKind, Settings
-from astra_mcp.cli.distractor_pool import GatewayDistractors, open_distractors
-from astra_mcp.cli.distractor_sources import PoolReading, index_pool, read_pool
+from astra_mcp.compose import distractor_pool, distractor_sources
+from astra_mcp.compose.catalog import open_catalog
+from astra_mcp.compose.distractor_pool import GatewayDistractors, open_distractors
+from astra_mcp.compose.distractor_sources import PoolReading, index_pool, read_pool
+from astra_mcp.compose.settings import PoolKind, Settings
 from astra_mcp.distractors.index import BandIndex
 from astra_mcp.domains import Domain
 from astra_mcp.embedding import Embedder
@@ -23,10 +23,10 @@ from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.errors import ConfigError, ModelError, RegistryError
 from astra_mcp.types import ServerKind, ToolSpec
-from gateway.protocol import DistractorIndex, DistractorSample, EnvironmentInfo, ScopedTool
-from registry.database import Database, open_database
-from registry.documents import Provenance
-from registry.vectors import load_vectors
+from gateway.api.protocol import DistractorIndex, DistractorSample, EnvironmentInfo, ScopedTool
+from registry.documents.sources import Provenance
+from registry.search.vectors import load_vectors
+from registry.store.database import Database, open_database
 
 from stored_tools import hash_of, spec, store_server
 from vector_pools import FakeEmbedder
@@ -281,7 +281,7 @@ async def test_nothing_is_read_before_somebody_asks_and_then_once(
 
 
 def test_a_gateway_that_mixes_nothing_in_loads_no_numpy() -> None:
-    program = "import sys, astra_mcp.cli.distractor_pool; sys.exit('numpy' in sys.modules)"
+    program = "import sys, astra_mcp.compose.distractor_pool; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-P", "-c", program], check=True, timeout=60)
 
 

@@ -14,15 +14,15 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
-from astra_mcp.cli.compose import open_catalog
-from astra_mcp.cli.config import Settings, load_settings
-from astra_mcp.cli.emulators import open_documents, open_emulated, open_emulators
-from astra_mcp.emulator_mark import EMULATOR_KEY
+from astra_mcp.compose.catalog import open_catalog
+from astra_mcp.compose.emulators import open_documents, open_emulated, open_emulators
+from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
+from astra_mcp.mcp.made_up import EMULATOR_KEY
 from astra_mcp.types import EmulatorKind, ServerKind
-from registry.database import Database, open_database
-from registry.documents import Provenance, ServerDocument
-from registry.importing import import_documents
+from registry.documents.sources import Provenance, ServerDocument
+from registry.intake.importing import import_documents
+from registry.store.database import Database, open_database
 
 from plain_documents import prepare, server
 

@@ -8,11 +8,11 @@ import anyio
 import pytest
 from typer.testing import CliRunner
 
-from astra_mcp.cli.config import EmulatorSettings, Settings, load_settings
-from astra_mcp.cli.emulators import open_emulated
 from astra_mcp.cli.main import app
+from astra_mcp.compose.emulators import open_emulated
+from astra_mcp.compose.settings import EmulatorSettings, Settings, load_settings
 from astra_mcp.types import JsonObject
-from registry.database import open_database
+from registry.store.database import open_database
 
 PAGE = (Path(__file__).parents[2] / "docs" / "emulators.md").read_text(encoding="utf-8")
 

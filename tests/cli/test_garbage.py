@@ -10,8 +10,8 @@ import anyio
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from astra_mcp.cli.draining import Door, is_listening
-from astra_mcp.cli.garbage import MANY, SetAside, collecting_seldom, look_when_quiet
+from astra_mcp.serving.http.drain import Door, is_listening
+from astra_mcp.serving.http.garbage import MANY, SetAside, collecting_seldom, look_when_quiet
 
 FEW = 1000
 

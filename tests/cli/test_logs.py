@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.sdk.trace import TracerProvider
 
-from astra_mcp.cli.config import LogFormat
-from astra_mcp.cli.logs import LIBRARIES, Redaction, log_to_stderr
+from astra_mcp.compose.settings import LogFormat
+from astra_mcp.serving.process.logs import LIBRARIES, Redaction, log_to_stderr
 from astra_mcp.tracing import client_span, current_trace_id, tracing_to
 
 EPISODE = "0af7651916cd43dd8448eb211c80319c"

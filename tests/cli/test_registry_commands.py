@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from astra_mcp.cli.main import app
-from registry.frozen import read_catalog
+from registry.published.frozen import read_catalog
 
 SERVICES = {
     "harbour": ("List the ships at a berth", "Tell the tide of an hour", "Compute the mooring fee"),

@@ -7,11 +7,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from astra_mcp.cli.main import app
-from astra_mcp.cli.rollout_difficulty import ask_difficulty, naming_options
-from astra_mcp.cli.rollout_sources import ask_sources
+from astra_mcp.cli.rollout.difficulty import ask_difficulty, naming_options
+from astra_mcp.cli.rollout.sources import ask_sources
 from astra_mcp.errors import ConfigError
-from gateway.client import RefusedError
-from gateway.protocol import DistractorRequest, FailureRequest
+from gateway.api.client import RefusedError
+from gateway.api.protocol import DistractorRequest, FailureRequest
 
 
 @pytest.fixture(autouse=True)

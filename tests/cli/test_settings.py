@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from astra_mcp.cli.compose import load_published
-from astra_mcp.cli.config import (
+from astra_mcp.compose.catalog import load_published
+from astra_mcp.compose.settings import (
     DEFAULT_PORT,
     ServeSettings,
     at_base_url,

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import typer
 
-from astra_mcp.cli.console import report_errors
 from astra_mcp.cli.main import app
 from astra_mcp.errors import BudgetSpentError
+from astra_mcp.report.console import report_errors
 
 HELP_WIDTH = 78
 """Of a terminal of 80 columns; help keeps the lines of every paragraph but the first."""

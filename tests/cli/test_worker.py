@@ -7,8 +7,8 @@ import sys
 STUCK = """
 import time
 import anyio
-from astra_mcp.cli.stopping import Stop
-from astra_mcp.cli.worker import watch_supervisor
+from astra_mcp.serving.process.stopping import Stop
+from astra_mcp.serving.process.worker import watch_supervisor
 
 async def main():
     stop = Stop()

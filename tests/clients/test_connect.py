@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 from typer.testing import CliRunner, Result
 
-from astra_mcp.cli.client_configs import FORMATS, ClientName, stdio_entry
-from astra_mcp.cli.client_files import merge_entry, read_config, write_config
+from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, stdio_entry
+from astra_mcp.cli.connect.client_files import merge_entry, read_config, write_config
 from astra_mcp.cli.main import app
 
 DEADLINE_SECONDS = 60

@@ -8,9 +8,9 @@ import pytest
 from astra_mcp.answers import contains_answer
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.types import ToolResult
-from gateway.client import GatewayClient
-from gateway.keys import read_control_key
-from gateway.protocol import EpisodeRequest, EpisodeStatus, SourceEnvironment
+from gateway.api.client import GatewayClient
+from gateway.api.protocol import EpisodeRequest, EpisodeStatus, SourceEnvironment
+from gateway.edge.keys import read_control_key
 from servers.bundled import bundled_folder
 
 from completions_server import CompletionsServer, open_completions_server

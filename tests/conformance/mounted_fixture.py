@@ -11,16 +11,16 @@ from pathlib import Path
 
 import anyio
 
-from astra_mcp.cli.config import load_settings
-from astra_mcp.cli.listening import bind, listen, run_until_stopped, url_of
+from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
+from astra_mcp.serving.http.server import bind, listen, run_until_stopped, url_of
+from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
-from gateway.episodes import open_episodes
-from gateway.keys import derive_secret, ensure_control_key
-from gateway.metrics import Metrics
-from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
-from gateway.security import access_rules
+from gateway.edge.keys import derive_secret, ensure_control_key
+from gateway.edge.metrics import Metrics
+from gateway.edge.security import access_rules
+from gateway.episodes.live import open_episodes
 from servers.deployed import DeployedServers, open_deployed
 
 from fixture import NAME, make_fixture

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import anyio
 
-from astra_mcp.exchange import Era, Exchange
+from astra_mcp.mcp.request_context import Era, Exchange
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
 from servers.deployed import DeployedSession, open_deployed
 

@@ -19,8 +19,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from gateway.client import EpisodeClient, GatewayClient
-from gateway.protocol import EpisodeRequest
+from gateway.api.client import EpisodeClient, GatewayClient
+from gateway.api.protocol import EpisodeRequest
 
 ROOT = Path(__file__).parents[2]
 UID = 54321

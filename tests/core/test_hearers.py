@@ -1,6 +1,6 @@
 """Who is told of something, and for how long."""
 
-from astra_mcp.hearers import Hearers
+from astra_mcp.mcp.listeners import Hearers
 
 
 def test_every_hearer_is_told_in_the_order_of_coming() -> None:

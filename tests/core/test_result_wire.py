@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from mcp_types import methods
 
-from astra_mcp.mcp_bridge import result_to_wire
+from astra_mcp.mcp.bridge import result_to_wire
 from astra_mcp.types import ToolResult
 
 SAID: dict[str, Any] = {"type": "text", "text": "PAYMENT FAILED"}

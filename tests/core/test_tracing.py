@@ -94,7 +94,7 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.Mo
 
 def test_importing_the_gateway_does_not_import_the_sdk() -> None:
     code = (
-        "import sys, gateway.tracing, gateway.client\n"
+        "import sys, gateway.edge.tracing, gateway.api.client\n"
         "print([m for m in sys.modules if m.startswith('opentelemetry.sdk')])"
     )
     done = subprocess.run(

@@ -16,9 +16,9 @@ from astra_mcp.domains import Domain
 from astra_mcp.embedding import Vectors
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.types import ToolSpec
-from registry.documents import DocumentFault, Provenance
+from registry.documents.preparation import prepare_server
+from registry.documents.sources import DocumentFault, Provenance
 from registry.importers import detect
-from registry.preparation import prepare_server
 
 from real_documents import TOUCAN, real_data
 

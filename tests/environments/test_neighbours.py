@@ -11,9 +11,9 @@ from astra_mcp.environments.acceptance.neighbours import (
     find_neighbours,
     known_values,
 )
-from astra_mcp.guesses import guess_value
 from astra_mcp.schemas import compile_validator
 from astra_mcp.types import JsonValue, canonical_json
+from astra_mcp.values.guesses import guess_value
 
 CASES: list[tuple[dict[str, Any], JsonValue]] = [
     ({"type": "string"}, "BK-4471"),

@@ -11,15 +11,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from astra_mcp.cli.listening import listen
+from astra_mcp.addresses import bind, url_of
 from astra_mcp.completions import FaultKind, FaultPlan, Refusal, open_completions
 from astra_mcp.embedding import Embedder
 from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault
-from astra_mcp.listening import bind, url_of
 from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import EmbeddingConfig
 from astra_mcp.llm.embedder import EndpointEmbedder, open_embedder
 from astra_mcp.llm.usage import metered
+from astra_mcp.serving.http.server import listen
 
 Body = dict[str, Any]
 

@@ -25,8 +25,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from astra_mcp.types import JsonObject
-from gateway.client import GatewayClient
-from gateway.keys import read_control_key
+from gateway.api.client import GatewayClient
+from gateway.edge.keys import read_control_key
 
 from installed_programs import node_path, npm_folder, python_of
 

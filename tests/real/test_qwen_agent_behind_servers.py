@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from astra_mcp.types import Origin
-from gateway.client import GatewayClient
-from gateway.protocol import EpisodeRequest, EpisodeStatus, GoldCall, SourceServers
+from gateway.api.client import GatewayClient
+from gateway.api.protocol import EpisodeRequest, EpisodeStatus, GoldCall, SourceServers
 
 from completions_server import CompletionsServer, open_completions_server
 from qwen_agent_runs import LAST_WORDS, Oracle, install_qwen_agent, run_qwen_agent

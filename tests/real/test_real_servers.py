@@ -9,8 +9,8 @@ from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
 from astra_mcp.types import Origin
-from gateway.client import GatewayClient
-from gateway.protocol import EpisodeCreated, EpisodeRequest, EpisodeStatus, SourceServers
+from gateway.api.client import GatewayClient
+from gateway.api.protocol import EpisodeCreated, EpisodeRequest, EpisodeStatus, SourceServers
 
 pytestmark = pytest.mark.timeout(400)  # the first run installs the servers
 

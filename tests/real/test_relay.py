@@ -22,8 +22,8 @@ from mcp_types import (
 )
 
 from astra_mcp.types import Origin
-from gateway.client import GatewayClient
-from gateway.protocol import EpisodeRequest, EpisodeStatus, SourceServers
+from gateway.api.client import GatewayClient
+from gateway.api.protocol import EpisodeRequest, EpisodeStatus, SourceServers
 
 pytestmark = pytest.mark.timeout(400)  # the first run installs the server
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from registry.database import Database, open_database
+from registry.store.database import Database, open_database
 
 from databases import PostgresServer, running_postgres
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from registry.documents import DocumentFault, ServerDocument
+from registry.documents.sources import DocumentFault, ServerDocument
 from registry.importers.astra_servers import read
 
 TOOL: dict[str, Any] = {

@@ -7,8 +7,8 @@ import pytest
 
 from astra_mcp.llm.cache import CompletionCache
 from astra_mcp.types import JsonObject
-from registry.completions import DatabaseCompletionCache
-from registry.database import Database, open_database
+from registry.store.completions import DatabaseCompletionCache
+from registry.store.database import Database, open_database
 
 INCOMPRESSIBLE = "".join(sha256(str(n).encode()).hexdigest() for n in range(150))
 VALUE: JsonObject = {"text": "天气", "numbers": [1, 2.5, None], "is_final": True}

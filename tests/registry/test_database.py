@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from astra_mcp.errors import ConfigError, RegistryError
-from registry.database import Database, Deadlines, open_database
+from registry.store.database import Database, Deadlines, open_database
 
 from databases import PostgresServer
 

@@ -7,12 +7,12 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 from stored_rows import NEW_YEAR, RAIN, WIND, store_rows
 
-from gateway.directory import ServerDirectory
-from registry.database import Database
-from registry.directory import RegistryDirectory, open_directory
-from registry.server_json import parse_server
-from registry.tables import ServerRow, table_of
-from registry.version import lock_catalog, next_version
+from gateway.control.directory import ServerDirectory
+from registry.published.directory import RegistryDirectory, open_directory
+from registry.published.server_json import parse_server
+from registry.store.database import Database
+from registry.store.tables import ServerRow, table_of
+from registry.store.version import lock_catalog, next_version
 
 PATIENCE_SECONDS = 10
 

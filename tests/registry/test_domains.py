@@ -9,13 +9,13 @@ from sqlmodel import col, select
 from astra_mcp.domains import Domain
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault
-from registry import domains
-from registry.database import Database
-from registry.domain_labellers import ModelLabeller, open_similarity_labeller
-from registry.domain_texts import domain_texts
-from registry.domains import DescribedServer, label_servers
-from registry.tables import ServerRow
-from registry.version import catalog_version
+from registry.intake import domains
+from registry.intake.domain_labellers import ModelLabeller, open_similarity_labeller
+from registry.intake.domain_texts import domain_texts
+from registry.intake.domains import DescribedServer, label_servers
+from registry.store.database import Database
+from registry.store.tables import ServerRow
+from registry.store.version import catalog_version
 
 from asked_models import CacheInMemory, a_model
 from completions_server import open_completions_server, refuses, says

@@ -11,14 +11,14 @@ from stored_rows import BROKEN, RAIN, WIND, hash_of, store_rows
 
 from astra_mcp.errors import ConfigError, RegistryError
 from astra_mcp.types import JsonObject
-from registry.database import Database, open_database
-from registry.export import Export, export_catalog
-from registry.export_files import ExportFormat
-from registry.frozen import MANIFEST, read_catalog
+from registry.documents.preparation import prepare_server
 from registry.importers import toucan
-from registry.importing import import_documents
-from registry.preparation import prepare_server
-from registry.servers import ServerFilter, list_servers
+from registry.intake.importing import import_documents
+from registry.published.export import Export, export_catalog
+from registry.published.export_files import ExportFormat
+from registry.published.frozen import MANIFEST, read_catalog
+from registry.store.database import Database, open_database
+from registry.store.servers import ServerFilter, list_servers
 
 from real_documents import TOUCAN, real_data
 

@@ -3,8 +3,8 @@
 import pytest
 
 from astra_mcp.types import ToolSpec
-from registry.documents import ServerReason, ToolReason
-from registry.filters import Clarity, clarity_of, reject_server, reject_tool
+from registry.documents.filters import Clarity, clarity_of, reject_server, reject_tool
+from registry.documents.sources import ServerReason, ToolReason
 
 
 def clarity(description: str, name: str = "some_name") -> Clarity:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from registry.documents import DocumentFault, ServerDocument
+from registry.documents.preparation import prepare_server
+from registry.documents.sources import DocumentFault, ServerDocument
 from registry.importers import detect
 from registry.importers.function_groups import group_names
 from registry.importers.function_types import shape_parameters
 from registry.importers.functions import FORMAT, read
-from registry.preparation import prepare_server
 
 
 def function(name: str, **more: Any) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from astra_mcp.seeds import generator
-from registry.database import open_database
-from registry.documents import Provenance, ServerDocument
-from registry.importing import import_documents
-from registry.servers import ServerFilter, list_servers
+from registry.documents.sources import Provenance, ServerDocument
+from registry.intake.importing import import_documents
+from registry.store.database import open_database
+from registry.store.servers import ServerFilter, list_servers
 
 import plain_documents
 from plain_documents import prepare, server, tool, watched_steps, write_documents

@@ -10,8 +10,8 @@ from sqlalchemy import select
 from sqlmodel import col
 
 from astra_mcp.errors import BudgetSpentError, ConfigError
-from registry.database import Database
-from registry.documents import (
+from registry.documents.preparation import PreparedServer, prepare_server
+from registry.documents.sources import (
     DocumentFault,
     Provenance,
     Rejection,
@@ -21,11 +21,11 @@ from registry.documents import (
     ToolReason,
 )
 from registry.importers.toucan import read as read_toucan
-from registry.importing import ImportProgress, ImportReport, import_documents
-from registry.preparation import PreparedServer, prepare_server
-from registry.servers import ServerFilter, StoredServer, find_server, list_servers
-from registry.tables import ToolRow
-from registry.version import catalog_version
+from registry.intake.importing import ImportProgress, ImportReport, import_documents
+from registry.store.database import Database
+from registry.store.servers import ServerFilter, StoredServer, find_server, list_servers
+from registry.store.tables import ToolRow
+from registry.store.version import catalog_version
 
 from plain_documents import prepare, server, tool
 from real_documents import TOUCAN, real_data

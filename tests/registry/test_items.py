@@ -6,8 +6,8 @@ import anyio
 
 from astra_mcp.llm.usage import Usage
 from astra_mcp.pipeline import Item, ItemStatus, ItemStore, Outcome
-from registry.database import Database, open_database
-from registry.items import DatabaseItemStore
+from registry.store.database import Database, open_database
+from registry.store.items import DatabaseItemStore
 
 OUTCOME = Outcome(
     item="item",

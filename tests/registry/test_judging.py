@@ -6,13 +6,13 @@ import anyio
 
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.types import ToolSpec
-from registry.database import Database
-from registry.documents import Provenance, ServerDocument, ToolDocument
-from registry.importing import import_documents
-from registry.judging import judge_server
-from registry.model_judge import ModelJudge
-from registry.preparation import PreparedServer, prepare_server
-from registry.servers import list_servers
+from registry.documents.preparation import PreparedServer, prepare_server
+from registry.documents.sources import Provenance, ServerDocument, ToolDocument
+from registry.intake.importing import import_documents
+from registry.intake.judging import judge_server
+from registry.intake.model_judge import ModelJudge
+from registry.store.database import Database
+from registry.store.servers import list_servers
 
 from asked_models import a_model
 from completions_server import open_completions_server, refuses, says

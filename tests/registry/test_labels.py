@@ -5,9 +5,9 @@ import json
 import pytest
 
 from astra_mcp.domains import Domain
-from registry.documents import ServerDocument
+from registry.documents.labels import domain_of, is_known_label
+from registry.documents.sources import ServerDocument
 from registry.importers import toucan
-from registry.labels import domain_of, is_known_label
 
 from real_documents import TOUCAN, real_data
 

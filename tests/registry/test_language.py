@@ -2,7 +2,7 @@
 
 import pytest
 
-from registry.language import language_of
+from registry.documents.language import language_of
 
 
 @pytest.mark.parametrize(

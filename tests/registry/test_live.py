@@ -9,9 +9,9 @@ import anyio
 import pytest
 from mcp.server.lowlevel import Server
 
-from astra_mcp.cli.live_servers import list_live_tools
+from astra_mcp.compose.live_servers import list_live_tools
 from astra_mcp.errors import ConfigError, SourceError
-from registry.documents import Provenance
+from registry.documents.sources import Provenance
 from registry.importers.live import LiveServer, LiveTarget, fetch_live
 
 from deployed_workshop import RAW_SERVER, over_http

@@ -5,12 +5,12 @@ import pytest
 from astra_mcp.domains import Domain
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.embedding.tool_text import tool_text
-from registry import live_tools as module
-from registry import vectors
-from registry.database import Database
-from registry.documents import Provenance
-from registry.live_tools import LiveTool, live_tools
-from registry.vectors import read_vectors, update_vectors
+from registry.documents.sources import Provenance
+from registry.search import live_tools as module
+from registry.search import vectors
+from registry.search.live_tools import LiveTool, live_tools
+from registry.search.vectors import read_vectors, update_vectors
+from registry.store.database import Database
 
 from stored_tools import hash_of, spec, store_server
 

@@ -9,8 +9,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.orm import Session
 from sqlmodel import SQLModel
 
-from registry import migrations, tables
-from registry.database import Database
+from registry.store import migrations, tables
+from registry.store.database import Database
 
 _DERIVED = ("tool_text", "text_vector")
 """What a database derives for full-text search, and no class describes."""

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from astra_mcp.schemas import compile_schema
-from registry.documents import Rejection, ToolDocument, ToolReason
-from registry.normalisation import NormalTool, normalise_tool, tool_hash
+from registry.documents.normalisation import NormalTool, normalise_tool, tool_hash
+from registry.documents.sources import Rejection, ToolDocument, ToolReason
 
 
 def normal(schema: Any, **members: Any) -> NormalTool:

@@ -8,10 +8,16 @@ from typing import Any
 import pytest
 
 from astra_mcp.schemas import compile_schema
-from registry.documents import Provenance, Rejection, ServerDocument, ToolDocument, ToolReason
-from registry.filters import reject_tool
-from registry.normalisation import NormalTool, normalise_tool
-from registry.preparation import prepare_server
+from registry.documents.filters import reject_tool
+from registry.documents.normalisation import NormalTool, normalise_tool
+from registry.documents.preparation import prepare_server
+from registry.documents.sources import (
+    Provenance,
+    Rejection,
+    ServerDocument,
+    ToolDocument,
+    ToolReason,
+)
 
 from real_documents import real_data
 

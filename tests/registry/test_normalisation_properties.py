@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from astra_mcp.schemas import compile_schema, compile_validator
-from registry.documents import Rejection, ServerDocument, ToolDocument
+from registry.documents.normalisation import NormalTool, normalise_tool
+from registry.documents.sources import Rejection, ServerDocument, ToolDocument
 from registry.importers import toucan
-from registry.normalisation import NormalTool, normalise_tool
 from registry.schemas.faults import NotConvertibleError, Notes
 from registry.schemas.translation import translate
 

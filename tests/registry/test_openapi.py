@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from registry.documents import DocumentFault, ServerDocument, ToolDocument
+from registry.documents.sources import DocumentFault, ServerDocument, ToolDocument
 from registry.importers import detect
 from registry.importers.openapi import read, read_document
 

@@ -11,11 +11,11 @@ import pytest
 from astra_mcp.domains import Domain
 from astra_mcp.schemas import compile_schema
 from astra_mcp.types import JsonValue
-from registry.documents import ServerDocument
+from registry.documents.preparation import PreparedServer, prepare_server
+from registry.documents.sources import ServerDocument
 from registry.importers import detect
 from registry.importers.openapi import read
-from registry.preparation import PreparedServer, prepare_server
-from registry.server_json import PublishedServer, parse_server, render_server
+from registry.published.server_json import PublishedServer, parse_server, render_server
 
 DOCUMENTS = Path(__file__).parent / "documents"
 SIZES = {"property-management.yaml": 130, "freight.json": 115, "clinic.yaml": 87}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from registry.documents import DocumentFault, ServerDocument
+from registry.documents.sources import DocumentFault, ServerDocument
 from registry.importers.openapi import read_document
 
 

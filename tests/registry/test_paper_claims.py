@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from astra_mcp.domains import Domain
-from registry.database import Database
-from registry.documents import DocumentStream
+from registry.documents.preparation import prepare_server
+from registry.documents.sources import DocumentStream
 from registry.importers import detect
-from registry.importing import ImportReport, import_documents
-from registry.preparation import prepare_server
-from registry.servers import ServerFilter, StoredServer, find_server, list_servers
-from registry.stats import read_stats
+from registry.intake.importing import ImportReport, import_documents
+from registry.store.database import Database
+from registry.store.servers import ServerFilter, StoredServer, find_server, list_servers
+from registry.store.stats import read_stats
 
 TEXTS = {
     "tide": "Tell the height of the tide at an hour",

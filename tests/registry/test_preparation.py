@@ -8,7 +8,8 @@ import pytest
 
 from astra_mcp.domains import Domain
 from astra_mcp.types import canonical_json
-from registry.documents import (
+from registry.documents.preparation import PreparedServer, prepare_server
+from registry.documents.sources import (
     Provenance,
     ServerDocument,
     ServerReason,
@@ -16,7 +17,6 @@ from registry.documents import (
     ToolReason,
 )
 from registry.importers import toucan
-from registry.preparation import PreparedServer, prepare_server
 
 from real_documents import TOUCAN, real_data
 

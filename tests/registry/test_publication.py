@@ -6,12 +6,12 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from registry.database import Database
-from registry.documents import Provenance, ServerDocument
-from registry.importing import import_documents
-from registry.publication import Publication, find_publication, load_published_server
-from registry.tables import ServerRow, table_of
-from registry.version import lock_catalog, next_version
+from registry.documents.sources import Provenance, ServerDocument
+from registry.intake.importing import import_documents
+from registry.published.publication import Publication, find_publication, load_published_server
+from registry.store.database import Database
+from registry.store.tables import ServerRow, table_of
+from registry.store.version import lock_catalog, next_version
 
 from plain_documents import prepare, server, tool
 

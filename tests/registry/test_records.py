@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from astra_mcp.errors import RecordError
-from registry.database import Database
-from registry.records import (
+from registry.store.database import Database
+from registry.store.records import (
     EpisodeDigest,
     EpisodeFilter,
     IndexReport,

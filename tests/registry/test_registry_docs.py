@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from astra_mcp.cli.main import app
-from astra_mcp.cli.registry_import import LISTING, LIVE
-from registry.documents import ServerReason, ToolReason
+from astra_mcp.cli.registry.importing import LISTING, LIVE
+from registry.documents.sources import ServerReason, ToolReason
 from registry.importers import FORMATS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "registry.md").read_text(encoding="utf-8")

@@ -9,12 +9,12 @@ from astra_mcp.domains import Domain
 from astra_mcp.embedding import Vectors
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.errors import RegistryError
-from registry import search
-from registry.database import Database
-from registry.documents import Provenance
-from registry.scope import Scope
-from registry.search import SearchAnswer, SearchBy, SearchIndex
-from registry.vectors import update_vectors
+from registry.documents.sources import Provenance
+from registry.search import query as search
+from registry.search.query import SearchAnswer, SearchBy, SearchIndex
+from registry.search.scope import Scope
+from registry.search.vectors import update_vectors
+from registry.store.database import Database
 
 from stored_tools import spec, store_server
 

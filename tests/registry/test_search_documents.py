@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.embedding.lexical import LexicalEmbedder
-from registry.database import open_database
+from registry.documents.preparation import prepare_server
 from registry.importers import detect
-from registry.importing import import_documents
-from registry.preparation import prepare_server
-from registry.scope import Scope
-from registry.search import SearchBy, SearchIndex
-from registry.vectors import update_vectors
+from registry.intake.importing import import_documents
+from registry.search.query import SearchBy, SearchIndex
+from registry.search.scope import Scope
+from registry.search.vectors import update_vectors
+from registry.store.database import open_database
 
 from real_documents import TOUCAN, real_data
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject, ToolSpec
-from registry.documents import DocumentFault, Provenance, ServerDocument
+from registry.documents.sources import DocumentFault, Provenance, ServerDocument
 from registry.importers import detect, server_json
 from registry.importers.server_json import read, read_listing
-from registry.server_json import (
+from registry.published.server_json import (
     PUBLISHER_KEY,
     PublishedServer,
     official_version,

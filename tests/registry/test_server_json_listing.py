@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from astra_mcp.errors import ConfigError, SourceError
-from registry.documents import DocumentFault, ServerDocument
+from registry.documents.sources import DocumentFault, ServerDocument
 from registry.importers.listing import ListingLimits, fetch_listing
 
 Answer = tuple[int, dict[str, str], bytes]

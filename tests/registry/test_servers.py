@@ -7,10 +7,10 @@ from functools import partial
 import pytest
 
 from astra_mcp.errors import UnknownNameError
-from registry.database import Database
-from registry.documents import Provenance, ServerDocument
-from registry.importing import import_documents
-from registry.servers import (
+from registry.documents.sources import Provenance, ServerDocument
+from registry.intake.importing import import_documents
+from registry.store.database import Database
+from registry.store.servers import (
     ServerFilter,
     count_servers,
     find_server,

@@ -8,8 +8,8 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from astra_mcp.errors import RegistryError
-from registry.database import Database
-from registry.shared_transactions import SharedTransactions
+from registry.store.database import Database
+from registry.store.shared_transactions import SharedTransactions
 
 Do = Callable[[Session], Sequence[int]]
 

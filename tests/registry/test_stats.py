@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from stored_rows import store_rows
 
-from registry.database import Database
-from registry.stats import Funnel, read_stats
+from registry.store.database import Database
+from registry.store.stats import Funnel, read_stats
 
 
 async def test_every_server_and_tool_is_kept_or_rejected_for_a_reason(database: Database) -> None:

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astra_mcp.errors import ConfigError
-from registry.documents import DocumentFault, Provenance, ServerDocument
+from registry.documents.preparation import prepare_server
+from registry.documents.sources import DocumentFault, Provenance, ServerDocument
 from registry.importers.toucan import read
-from registry.preparation import prepare_server
 
 from real_documents import TOUCAN, real_data
 

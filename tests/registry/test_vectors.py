@@ -9,12 +9,12 @@ from astra_mcp.embedding import Vectors
 from astra_mcp.embedding.lexical import DIMENSIONS, LexicalEmbedder
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.errors import ModelError, ModelFault, RegistryError
-from registry import vectors
-from registry.database import Database
-from registry.documents import Provenance
-from registry.scope import Scope
-from registry.tables import VectorRow
-from registry.vectors import load_vectors, update_vectors
+from registry.documents.sources import Provenance
+from registry.search import vectors
+from registry.search.scope import Scope
+from registry.search.vectors import load_vectors, update_vectors
+from registry.store.database import Database
+from registry.store.tables import VectorRow
 
 from stored_tools import hash_of, spec, store_server
 

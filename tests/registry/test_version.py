@@ -12,10 +12,10 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from registry.database import Database, open_database
-from registry.documents import Provenance, ServerDocument
-from registry.importing import import_documents
-from registry.version import (
+from registry.documents.sources import Provenance, ServerDocument
+from registry.intake.importing import import_documents
+from registry.store.database import Database, open_database
+from registry.store.version import (
     CatalogChange,
     Published,
     catalog_version,

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.guesses import guess_arguments
 from astra_mcp.seeds import generator
 from astra_mcp.trajectory import AssistantMessage, StopReason
 from astra_mcp.types import JsonValue, ToolResult
-from gateway.protocol import GoldCall
+from astra_mcp.values.guesses import guess_arguments
+from gateway.api.protocol import GoldCall
 from training.rollout.agent import AgentError, CallRequest
 from training.rollout.arguments import ArgumentSource, find_strings
 from training.rollout.chance import RandomAgent

@@ -16,7 +16,6 @@ import anyio
 import pytest
 
 from astra_mcp.completions import Reply
-from astra_mcp.guesses import guess_arguments
 from astra_mcp.trajectory import (
     AssistantMessage,
     CallNote,
@@ -25,8 +24,9 @@ from astra_mcp.trajectory import (
     read_trajectories,
 )
 from astra_mcp.types import EmulatorKind, Origin
-from gateway.protocol import CallState, EpisodeRecord
-from gateway.record import Record, read_record, record_path
+from astra_mcp.values.guesses import guess_arguments
+from gateway.api.protocol import CallState, EpisodeRecord
+from gateway.episodes.record import Record, read_record, record_path
 from servers.bundled import bundled_folder
 
 from completions_server import Body, CompletionsServer, asks, says

@@ -8,7 +8,7 @@ import pytest
 from astra_mcp.errors import EpisodeEndedError, TransportError
 from astra_mcp.trajectory import AssistantMessage, ToolMessage
 from astra_mcp.types import ContentBlock, JsonValue, ToolResult
-from gateway.client import CallRefusedError
+from gateway.api.client import CallRefusedError
 from training.rollout.agent import CallRequest
 from training.rollout.episode import MAX_ARGUMENT_BYTES, MAX_NAME_LENGTH, result_text
 

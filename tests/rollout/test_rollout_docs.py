@@ -8,9 +8,9 @@ import pytest
 import typer
 
 from astra_mcp.cli.main import app
-from astra_mcp.cli.rollout import BUILT_IN_AGENTS
+from astra_mcp.cli.rollout.command import BUILT_IN_AGENTS
 from astra_mcp.trajectory import SCHEMA_VERSION, CallNote, Trajectory
-from gateway.protocol import FailureKind
+from gateway.api.protocol import FailureKind
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rollouts.md").read_text(encoding="utf-8")
 

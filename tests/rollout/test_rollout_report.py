@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.cli.rollout_report import RolloutReport
+from astra_mcp.cli.rollout.report import RolloutReport
 from astra_mcp.errors import ConfigError
 from astra_mcp.reward import Reward
 from astra_mcp.trajectory import (

@@ -12,7 +12,7 @@ import pytest
 from anyio.abc import SocketStream
 from starlette.types import Receive, Scope, Send
 
-from astra_mcp.cli.listening import MAX_HEAD_BYTES, bind, listen
+from astra_mcp.serving.http.server import MAX_HEAD_BYTES, bind, listen
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 WAIT = GET.replace(b"/", b"/wait", 1)

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from astra_mcp.cli.listening import bind, listen, url_of
 from astra_mcp.errors import (
     AstraError,
     CallFaultError,
@@ -25,7 +24,7 @@ from astra_mcp.errors import (
     SandboxError,
     UnknownNameError,
 )
-from astra_mcp.mcp_bridge import (
+from astra_mcp.mcp.bridge import (
     ANONYMOUS,
     McpRequest,
     build_server,
@@ -34,8 +33,9 @@ from astra_mcp.mcp_bridge import (
     tool_from_mcp,
     tool_to_mcp,
 )
-from astra_mcp.mcp_http import open_http
-from astra_mcp.mcp_lines import MAX_BODY_BYTES
+from astra_mcp.mcp.http import open_http
+from astra_mcp.mcp.lines import MAX_BODY_BYTES
+from astra_mcp.serving.http.server import bind, listen, url_of
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec, canonical_json
 
 ERAS = ("legacy", "2026-07-28")

@@ -8,9 +8,9 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 
-from astra_mcp.cli.listening import bind, listen, url_of
-from astra_mcp.emulator_mark import EMULATOR_KEY
 from astra_mcp.errors import ModelError, ModelFault, UnknownNameError
+from astra_mcp.mcp.made_up import EMULATOR_KEY
+from astra_mcp.serving.http.server import bind, listen, url_of
 from astra_mcp.types import EmulatorKind, ToolResult
 from servers.emulated.fleet import EmulatedServers
 from servers.environment import MAX_KILLS, EnvironmentServer

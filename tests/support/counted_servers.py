@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from astra_mcp.errors import UnknownNameError, UpstreamError
-from astra_mcp.exchange import SILENT, Exchange
+from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.reward import JobItem
 from astra_mcp.types import (
     CallOutcome,
@@ -19,7 +19,7 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.protocol import (
+from gateway.api.protocol import (
     Distractor,
     DistractorSample,
     EnvironmentInfo,

@@ -5,15 +5,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from astra_mcp.cli.compose import PublishedCatalog
-from astra_mcp.cli.listening import bind, listen, url_of
+from astra_mcp.compose.catalog import PublishedCatalog
 from astra_mcp.errors import AstraError
+from astra_mcp.serving.http.server import bind, listen, url_of
 from astra_mcp.types import EmulatorKind, JsonValue, PastCall, ToolSpec, tools_hash
+from gateway.api.client import GatewayClient
 from gateway.app import open_app
-from gateway.client import GatewayClient
-from gateway.episodes import open_episodes
-from gateway.metrics import Metrics
-from gateway.security import access_rules
+from gateway.edge.metrics import Metrics
+from gateway.edge.security import access_rules
+from gateway.episodes.live import open_episodes
 from registry import FolderCatalog
 from servers.deployed import open_deployed
 from servers.emulated.document import EmulatedDocument, Outline

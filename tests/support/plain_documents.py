@@ -19,8 +19,8 @@ import anyio
 from sqlalchemy import Engine, event
 
 from astra_mcp.types import ToolSpec, canonical_json, tools_hash
-from registry.database import open_database
-from registry.documents import (
+from registry.documents.preparation import PreparedServer, PreparedTool
+from registry.documents.sources import (
     Provenance,
     Rejection,
     ServerDocument,
@@ -28,8 +28,8 @@ from registry.documents import (
     ToolDocument,
     ToolReason,
 )
-from registry.importing import import_documents
-from registry.preparation import PreparedServer, PreparedTool
+from registry.intake.importing import import_documents
+from registry.store.database import open_database
 
 _STEPS = ("before_cursor_execute", "commit")
 

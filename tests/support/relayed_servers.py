@@ -22,15 +22,15 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.message import SessionMessage
 
-from astra_mcp.cli.listening import bind, listen, url_of
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
+from astra_mcp.serving.http.server import bind, listen, url_of
+from gateway.api.client import GatewayClient
+from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
-from gateway.client import GatewayClient
-from gateway.episodes import Episodes, open_episodes
-from gateway.metrics import Metrics
-from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
-from gateway.security import access_rules
+from gateway.edge.metrics import Metrics
+from gateway.edge.security import access_rules
+from gateway.episodes.live import Episodes, open_episodes
 from servers.deployed import DeployedServers, open_deployed
 
 Context = ServerRequestContext[Any, Any]

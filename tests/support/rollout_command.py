@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from gateway.client import GatewayClient
+from gateway.api.client import GatewayClient
 
 from completions_server import CompletionsServer
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import anyio
 
-from astra_mcp.cli.listening import bind, listen, url_of
 from astra_mcp.errors import UnknownNameError, UpstreamError
-from astra_mcp.exchange import SILENT, Exchange
+from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.reward import JobItem
+from astra_mcp.serving.http.server import bind, listen, url_of
 from astra_mcp.types import (
     CallOutcome,
     JsonValue,
@@ -21,12 +21,12 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
+from gateway.api.client import GatewayClient
+from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
-from gateway.client import GatewayClient
-from gateway.episodes import Episodes, open_episodes
-from gateway.metrics import Metrics
-from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
-from gateway.security import access_rules
+from gateway.edge.metrics import Metrics
+from gateway.edge.security import access_rules
+from gateway.episodes.live import Episodes, open_episodes
 
 from in_memory_tools import spec
 from tools_only import ToolsOnly, Unchanging

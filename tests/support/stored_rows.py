@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from astra_mcp.types import ToolSpec, canonical_json, tools_hash
-from registry.tables import ServerRow, ServerToolRow, ToolRow
-from registry.version import next_version
-from registry.words import search_words
+from registry.search.words import search_words
+from registry.store.tables import ServerRow, ServerToolRow, ToolRow
+from registry.store.version import next_version
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 

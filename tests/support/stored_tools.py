@@ -10,12 +10,12 @@ from sqlmodel import SQLModel
 
 from astra_mcp.domains import Domain
 from astra_mcp.types import ToolSpec, canonical_json
-from registry.database import Database
-from registry.documents import Provenance
-from registry.inserting import insert_missing
-from registry.tables import ServerRow, ServerToolRow
-from registry.version import lock_catalog, next_version
-from registry.words import search_words
+from registry.documents.sources import Provenance
+from registry.search.words import search_words
+from registry.store.database import Database
+from registry.store.inserting import insert_missing
+from registry.store.tables import ServerRow, ServerToolRow
+from registry.store.version import lock_catalog, next_version
 
 __all__ = ["hash_of", "spec", "store_server"]
 

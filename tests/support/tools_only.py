@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from astra_mcp.types import JsonValue
-from gateway.protocol import ServerStatus
+from gateway.api.protocol import ServerStatus
 
 
 class ToolsOnly:

@@ -17,7 +17,7 @@ import orjson
 from starlette.types import ASGIApp, Message, Scope
 
 from astra_mcp.errors import UnknownNameError, UpstreamError
-from astra_mcp.exchange import SILENT, Exchange
+from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.reward import JobItem
 from astra_mcp.types import (
     CallOutcome,
@@ -29,12 +29,12 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
+from gateway.agents.hot_path import HotPath
+from gateway.api.protocol import EnvironmentInfo, EpisodeRequest, GoldCall, Upstream
 from gateway.app import open_app
-from gateway.episodes import Episodes, open_episodes
-from gateway.hot_path import HotPath
-from gateway.metrics import Metrics
-from gateway.protocol import EnvironmentInfo, EpisodeRequest, GoldCall, Upstream
-from gateway.security import access_rules
+from gateway.edge.metrics import Metrics
+from gateway.edge.security import access_rules
+from gateway.episodes.live import Episodes, open_episodes
 
 from tools_only import ToolsOnly, Unchanging
 

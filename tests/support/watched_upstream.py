@@ -12,14 +12,14 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from astra_mcp.cli.listening import bind, listen, url_of
-from astra_mcp.mcp_http import open_http
+from astra_mcp.mcp.http import open_http
+from astra_mcp.serving.http.server import bind, listen, url_of
+from gateway.api.client import EpisodeClient, GatewayClient
+from gateway.api.protocol import EpisodeCreated, EpisodeRequest
 from gateway.app import open_app
-from gateway.client import EpisodeClient, GatewayClient
-from gateway.episodes import Episodes, open_episodes
-from gateway.metrics import Metrics
-from gateway.protocol import EpisodeCreated, EpisodeRequest
-from gateway.security import access_rules
+from gateway.edge.metrics import Metrics
+from gateway.edge.security import access_rules
+from gateway.episodes.live import Episodes, open_episodes
 from servers.deployed import DeployedServers, open_deployed
 
 from relayed_servers import DeployedCatalog

@@ -23,8 +23,8 @@ from astra_mcp.trajectory import (
     UserMessage,
 )
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec, json_fault
-from gateway.client import CallRefusedError
-from gateway.protocol import CallState
+from gateway.api.client import CallRefusedError
+from gateway.api.protocol import CallState
 from training.rollout.agent import Answered, CallRequest
 
 __all__ = ["MAX_ARGUMENT_BYTES", "MAX_NAME_LENGTH", "LiveEpisode", "ToolCaller", "result_text"]
@@ -39,7 +39,7 @@ _INVALID_PARAMS = -32602
 
 
 class ToolCaller(Protocol):
-    """Calls a tool of the episode; ``gateway.client.EpisodeClient`` is one."""
+    """Calls a tool of the episode; ``gateway.api.client.EpisodeClient`` is one."""
 
     async def call(
         self,

@@ -1,10 +1,10 @@
 """The agent that calls each tool once, without thinking.
 
-It sends what :mod:`astra_mcp.guesses` makes of a schema: what a bundle may not give its answers away to.
+It sends what :mod:`astra_mcp.values.guesses` makes of a schema, which no bundle may give its answers to.
 """
 
-from astra_mcp.guesses import guess_arguments
 from astra_mcp.trajectory import AgentInfo, StopReason
+from astra_mcp.values.guesses import guess_arguments
 from training.rollout.agent import CallRequest, EpisodeView
 
 __all__ = ["ProbeAgent"]

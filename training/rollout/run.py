@@ -25,8 +25,8 @@ from astra_mcp.trajectory import (
     TrajectoryStatus,
     Versions,
 )
-from gateway.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
-from gateway.protocol import (
+from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
+from gateway.api.protocol import (
     DistractorRequest,
     EpisodeCreated,
     EpisodeRecord,

@@ -12,8 +12,8 @@ from astra_mcp.environments.acceptance.gold import planned_gold
 from astra_mcp.environments.acceptance.neighbours import known_values, property_of
 from astra_mcp.environments.acceptance.playing import PlannedCall, Player
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.guesses import guess_value
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json
+from astra_mcp.values.guesses import guess_value
 
 __all__ = ["Base", "Bases"]
 

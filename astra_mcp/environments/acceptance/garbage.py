@@ -18,8 +18,8 @@ from astra_mcp.environments.acceptance.perturbation import masked
 from astra_mcp.environments.acceptance.playing import Observation, PlannedCall, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import ArgumentRole, Bundle, GoldCall
-from astra_mcp.guesses import guess_value
 from astra_mcp.types import JsonValue, ToolSpec
+from astra_mcp.values.guesses import guess_value
 
 __all__ = ["garbage_failures"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, cast
 
-from astra_mcp.guesses import guess_value, resolve
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json
+from astra_mcp.values.guesses import guess_value, resolve
 
 __all__ = [
     "MAX_NEIGHBOURS",

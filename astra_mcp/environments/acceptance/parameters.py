@@ -21,8 +21,8 @@ from astra_mcp.environments.acceptance.perturbation import masked, words_of
 from astra_mcp.environments.acceptance.playing import REFUSED, Observation, PlannedCall, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.guesses import guess_value
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json
+from astra_mcp.values.guesses import guess_value
 
 __all__ = ["parameter_failures"]
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from astra_mcp.types import JsonValue
+from astra_mcp.values.nouns import key_of
 from servers.emulated.modelled.mentions import Mentioned, Mentions
 from servers.emulated.modelled.vocabulary import (
     Entity,
@@ -18,7 +19,6 @@ from servers.emulated.modelled.vocabulary import (
     id_text,
     is_id_field,
 )
-from servers.emulated.nouns import key_of
 from servers.emulated.verbs import Verb
 
 __all__ = ["MAX_SUMMARY", "Ledger", "Standing"]

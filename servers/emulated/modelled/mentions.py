@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, cast
 
 from astra_mcp.types import JsonObject, JsonValue
+from astra_mcp.values.nouns import key_of, singular
 from servers.emulated.modelled.vocabulary import (
     Entity,
     ReadCall,
@@ -14,7 +15,6 @@ from servers.emulated.modelled.vocabulary import (
     is_id_field,
     noun_of_field,
 )
-from servers.emulated.nouns import key_of, singular
 from servers.emulated.verbs import Verb
 
 __all__ = ["Mentioned", "Mentions", "read_mentions"]

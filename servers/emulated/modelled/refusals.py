@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from astra_mcp.types import JsonValue
+from astra_mcp.values.nouns import key_of, singular, words_of
 from servers.emulated.modelled.excerpts import answer_text
 from servers.emulated.modelled.vocabulary import ReadCall, id_text, noun_of_field
-from servers.emulated.nouns import key_of, singular, words_of
 
 __all__ = ["denies"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, cast
 
 from astra_mcp.types import JsonValue, ToolSpec
-from servers.emulated.nouns import key_of, singular
+from astra_mcp.values.nouns import key_of, singular
 from servers.emulated.verbs import ToolReading, Verb, read_tools
 
 __all__ = [

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from astra_mcp.types import JsonObject, JsonValue
+from astra_mcp.values.making import LISTED
 from servers.emulated.offline.learning import Noun
-from servers.emulated.offline.making import LISTED
 
 __all__ = ["Answer", "listed"]
 

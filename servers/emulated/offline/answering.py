@@ -3,9 +3,9 @@
 from typing import Final, cast
 
 from astra_mcp.types import JsonObject, JsonValue
-from servers.emulated.nouns import key_of
+from astra_mcp.values.dice import Dice
+from astra_mcp.values.nouns import key_of
 from servers.emulated.offline.answer import Answer, listed
-from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.facts import Facts, state_of, written_arguments
 from servers.emulated.offline.fields import attribute_of, inner_fields
 from servers.emulated.offline.finding import (

@@ -14,17 +14,17 @@ from astra_mcp.errors import UpstreamError
 from astra_mcp.schemas import SchemaError
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import CallOutcome, EmulatorKind, JsonValue, PastCall, ToolSpec
+from astra_mcp.values.dice import Dice
+from astra_mcp.values.scalars import UnmetError
+from astra_mcp.values.schema_values import NoValueError
 from servers.emulated.document import EmulatedDocument
 from servers.emulated.emulator import EmulatedAnswer
 from servers.emulated.offline.answering import Answering
-from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.facts import written_arguments
 from servers.emulated.offline.finding import Call
 from servers.emulated.offline.learning import Learned
-from servers.emulated.offline.scalars import UnmetError
 from servers.emulated.offline.selection import RefusedError
 from servers.emulated.offline.store import Store
-from servers.emulated.offline.values import NoValueError
 
 __all__ = ["OfflineEmulator", "OfflineState"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
-from servers.emulated.offline.dice import Dice
+from astra_mcp.values.dice import Dice
 from servers.emulated.offline.finding import Call, not_found
 from servers.emulated.offline.learning import CREATED, Noun
 from servers.emulated.offline.records import echo, named_values

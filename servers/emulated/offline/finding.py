@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
-from servers.emulated.nouns import key_of
+from astra_mcp.values.nouns import key_of
 from servers.emulated.offline.fields import attribute_of, is_documented
 from servers.emulated.offline.selection import RefusedError
 from servers.emulated.offline.store import Collection, Entity, Store

@@ -12,8 +12,10 @@ from functools import cached_property
 from typing import Final
 
 from astra_mcp.types import ToolSpec
+from astra_mcp.values.nouns import plural
+from astra_mcp.values.schema_values import ValueMaker
+from astra_mcp.values.vocabulary import usual_fields
 from servers.emulated.document import EmulatedDocument
-from servers.emulated.nouns import plural
 from servers.emulated.offline.fields import (
     Field,
     attribute_of,
@@ -21,8 +23,6 @@ from servers.emulated.offline.fields import (
     item_schema,
     output_fields,
 )
-from servers.emulated.offline.values import ValueMaker
-from servers.emulated.offline.vocabulary import usual_fields
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import ToolReading, Verb, read_tools
 

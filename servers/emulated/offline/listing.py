@@ -3,8 +3,8 @@
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue
+from astra_mcp.values.dice import Dice
 from servers.emulated.offline.answer import Answer, listed
-from servers.emulated.offline.dice import Dice
 from servers.emulated.offline.finding import Call, member_of
 from servers.emulated.offline.learning import Noun
 from servers.emulated.offline.selection import (

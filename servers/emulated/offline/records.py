@@ -6,12 +6,12 @@ from itertools import pairwise
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec, json_fault
-from servers.emulated.nouns import words_of
-from servers.emulated.offline.dice import Dice
-from servers.emulated.offline.making import Making, Spot
+from astra_mcp.values.dice import Dice
+from astra_mcp.values.making import Making, Spot
+from astra_mcp.values.nouns import words_of
+from astra_mcp.values.vocabulary import Meaning, meaning_of
+from astra_mcp.values.wording import Wording
 from servers.emulated.offline.selection import RefusedError
-from servers.emulated.offline.vocabulary import Meaning, meaning_of
-from servers.emulated.offline.wording import Wording
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import ToolReading
 

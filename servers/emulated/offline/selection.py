@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from astra_mcp.types import JsonObject, JsonValue
-from servers.emulated.nouns import key_of
+from astra_mcp.values.nouns import key_of
+from astra_mcp.values.vocabulary import meaning_of
 from servers.emulated.offline.fields import range_of
-from servers.emulated.offline.vocabulary import meaning_of
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import ToolReading, Verb
 

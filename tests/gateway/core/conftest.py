@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from astra_mcp.errors import UnknownNameError
-from astra_mcp.exchange import SILENT, Exchange
+from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.reward import JobItem
 from astra_mcp.types import (
     CallOutcome,
@@ -20,7 +20,7 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
 
 from tools_only import ToolsOnly, Unchanging
 

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from astra_mcp.errors import EpisodeEndedError, NotAvailableError, RelayedError, UpstreamError
-from astra_mcp.exchange import SILENT, Exchange, Hear
+from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
 from astra_mcp.types import (
     CallOutcome,
     JsonObject,
@@ -23,11 +23,11 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.episodes import Episodes, open_episodes
-from gateway.opening import INTERACTIVE_LIMITS
-from gateway.placement import owner_of
-from gateway.protocol import EpisodeRequest, EpisodeStatus
-from gateway.record import read_record, record_path
+from gateway.api.protocol import EpisodeRequest, EpisodeStatus
+from gateway.edge.placement import owner_of
+from gateway.episodes.live import Episodes, open_episodes
+from gateway.episodes.opening import INTERACTIVE_LIMITS
+from gateway.episodes.record import read_record, record_path
 
 from tools_only import Unchanging
 
@@ -294,7 +294,7 @@ async def test_one_server_that_does_not_start_keeps_no_other_from_being_shown(ho
 async def test_a_server_that_starts_late_is_shown_once_it_is_known(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.preparation.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("gateway.episodes.preparation.PATIENCE_SECONDS", 0.0)
     tug = Ferry("tug", may_start=anyio.Event())
     async with open_episodes(Harbour(Ferry(), tug), home, secret=SECRET) as episodes:
         await anyio.wait_all_tasks_blocked()
@@ -313,7 +313,7 @@ async def test_a_server_that_starts_late_is_shown_once_it_is_known(
 async def test_a_deployed_server_that_was_called_is_not_parked(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.episodes._PARK_SECONDS", -1.0)
+    monkeypatch.setattr("gateway.episodes.live._PARK_SECONDS", -1.0)
     async with open_episodes(Harbour(Ferry()), home, secret=SECRET) as episodes:
         called, fresh = [await episodes.create(a_request()) for _ in range(2)]
         await called.call("cross", {})

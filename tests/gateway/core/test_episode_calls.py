@@ -16,10 +16,10 @@ from astra_mcp.errors import (
     UnknownNameError,
 )
 from astra_mcp.types import Origin
-from gateway.episode import Episode
-from gateway.episodes import Episodes, open_episodes
-from gateway.protocol import EpisodeRequest, EpisodeStatus
-from gateway.record import read_record, record_path
+from gateway.api.protocol import EpisodeRequest, EpisodeStatus
+from gateway.episodes.episode import Episode
+from gateway.episodes.live import Episodes, open_episodes
+from gateway.episodes.record import read_record, record_path
 
 SECRET = b"0" * 32
 

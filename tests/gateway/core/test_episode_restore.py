@@ -16,10 +16,10 @@ from astra_mcp.errors import (
     UnknownNameError,
     UpstreamError,
 )
-from gateway.archive import find_record, replay_record
-from gateway.episodes import open_episodes
-from gateway.protocol import EpisodeId, EpisodeLimits, EpisodeRequest, EpisodeStatus
-from gateway.record import RecordFile, read_record, record_path
+from gateway.api.protocol import EpisodeId, EpisodeLimits, EpisodeRequest, EpisodeStatus
+from gateway.episodes.archive import find_record, replay_record
+from gateway.episodes.live import open_episodes
+from gateway.episodes.record import RecordFile, read_record, record_path
 
 SECRET = b"0" * 32
 REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "coins"}})

@@ -13,16 +13,22 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from astra_mcp.errors import UnknownNameError
-from astra_mcp.exchange import Cancellation
+from astra_mcp.mcp.request_context import Cancellation
 from astra_mcp.types import CallOutcome, JsonValue, Origin, ServerKind
-from gateway.difficulty import NO_FAILURES, USUAL_KINDS, FailureKind, FailureLaw, FailureRequest
-from gateway.episode import Episode
-from gateway.episodes import Episodes, open_episodes
-from gateway.failure_texts import SECONDS, TEXTS
-from gateway.failures import DELAYS, FailureDefaults, FailurePlan, FailureScope, InjectedFailure
-from gateway.outcomes import rejected
-from gateway.protocol import Distractor, EpisodeRequest, EpisodeStatus
-from gateway.record import Record, encode_result, read_record, record_path
+from gateway.api.difficulty import NO_FAILURES, USUAL_KINDS, FailureKind, FailureLaw, FailureRequest
+from gateway.api.protocol import Distractor, EpisodeRequest, EpisodeStatus
+from gateway.episodes.episode import Episode
+from gateway.episodes.failure_texts import SECONDS, TEXTS
+from gateway.episodes.failures import (
+    DELAYS,
+    FailureDefaults,
+    FailurePlan,
+    FailureScope,
+    InjectedFailure,
+)
+from gateway.episodes.live import Episodes, open_episodes
+from gateway.episodes.outcomes import rejected
+from gateway.episodes.record import Record, encode_result, read_record, record_path
 
 from counted_servers import CountedCatalog, CountedServer, FakeDistractorIndex, tool
 

@@ -8,9 +8,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from astra_mcp.types import ServerKind
-from gateway.metrics import Metrics, merge
-from gateway.protocol import EpisodeId, ServerStatus
-from gateway.security import Plane
+from gateway.api.protocol import EpisodeId, ServerStatus
+from gateway.edge.metrics import Metrics, merge
+from gateway.edge.security import Plane
 
 ONE, OTHER = EpisodeId("a" * 32), EpisodeId("b" * 32)
 
@@ -129,7 +129,7 @@ def test_calls_without_a_known_server_share_a_name(metrics: Metrics) -> None:
 def test_calls_whose_end_is_never_recorded_do_not_fill_the_memory(
     metrics: Metrics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.metrics._MAX_RUNNING", 10)
+    monkeypatch.setattr("gateway.edge.metrics._MAX_RUNNING", 10)
     for n in range(100):
         start(metrics, n)
     assert samples(metrics.render())["astra_mcp_calls_running",] == 10

@@ -16,12 +16,12 @@ from astra_mcp.errors import (
     UpstreamError,
 )
 from astra_mcp.types import EmulatorKind, Origin, ServerKind, tools_hash
-from gateway.archive import replay_record
-from gateway.difficulty import DistractorMix, LeftOutDistractor
-from gateway.episode import Episode
-from gateway.episodes import Episodes, open_episodes
-from gateway.protocol import Distractor, EpisodeRequest, EpisodeStatus, ScopedTool
-from gateway.record import Record, read_record, record_path
+from gateway.api.difficulty import DistractorMix, LeftOutDistractor
+from gateway.api.protocol import Distractor, EpisodeRequest, EpisodeStatus, ScopedTool
+from gateway.episodes.archive import replay_record
+from gateway.episodes.episode import Episode
+from gateway.episodes.live import Episodes, open_episodes
+from gateway.episodes.record import Record, read_record, record_path
 
 from counted_servers import QUESTION, CountedCatalog, CountedServer, FakeDistractorIndex, tool
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from gateway.placement import new_episode_id, owner_of
+from gateway.edge.placement import new_episode_id, owner_of
 
 
 def test_an_episode_has_the_same_owner_in_every_process() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from astra_mcp.types import JsonObject
-from gateway.endpoints import Endpoints
-from gateway.episode import Episode
-from gateway.episodes import Episodes, open_episodes
-from gateway.news import News
-from gateway.targets import InteractiveTarget
+from gateway.agents.endpoints import Endpoints
+from gateway.agents.news import News
+from gateway.agents.targets import InteractiveTarget
+from gateway.episodes.episode import Episode
+from gateway.episodes.live import Episodes, open_episodes
 from servers.deployed import DeployedServers, open_deployed
 from servers.deployed.config import read_entries
 
@@ -74,7 +74,7 @@ async def test_a_server_that_is_down_breaks_no_call_to_another_one(tmp_path: Pat
 async def test_a_server_that_comes_up_joins_the_state_of_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.preparation.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("gateway.episodes.preparation.RETRY_SECONDS", 0.0)
     monkeypatch.setattr("servers.deployed.server.FIRST_PAUSE", 0.0)
     async with _shop(tmp_path, {"late": _late(tmp_path), "raw": raw_entry()}) as shop:
         state = await shop.state(ALL)

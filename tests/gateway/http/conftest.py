@@ -18,10 +18,10 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from astra_mcp.cli.listening import bind, listen, url_of
 from astra_mcp.errors import UnknownNameError
-from astra_mcp.exchange import SILENT, Exchange
+from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.reward import JobItem
+from astra_mcp.serving.http.server import bind, listen, url_of
 from astra_mcp.types import (
     CallOutcome,
     JsonValue,
@@ -32,13 +32,13 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
+from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
-from gateway.directory import ServerDirectory
-from gateway.episodes import Episodes, open_episodes
-from gateway.keys import derive_secret
-from gateway.metrics import Metrics
-from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
-from gateway.security import access_rules
+from gateway.control.directory import ServerDirectory
+from gateway.edge.keys import derive_secret
+from gateway.edge.metrics import Metrics
+from gateway.edge.security import access_rules
+from gateway.episodes.live import Episodes, open_episodes
 
 from tools_only import ToolsOnly, Unchanging
 

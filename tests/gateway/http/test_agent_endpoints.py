@@ -9,8 +9,8 @@ import pytest
 from mcp import MCPError
 
 from astra_mcp.errors import EpisodeEndedError
-from gateway.client import CallRefusedError, EpisodeClient, open_http
-from gateway.protocol import CALL_ID_KEY, SEQ_KEY
+from gateway.api.client import CallRefusedError, EpisodeClient, open_http
+from gateway.api.protocol import CALL_ID_KEY, SEQ_KEY
 
 CALL_KEYS = {"name": "echo", "arguments": {"text": "x"}}
 

@@ -7,14 +7,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from astra_mcp.errors import TransportError
 from astra_mcp.types import Origin
-from gateway.client import (
+from gateway.api.client import (
     CallRefusedError,
     EpisodeClient,
     GatewayClient,
     RefusedError,
     open_http,
 )
-from gateway.protocol import EpisodeId, EpisodeRequest, EpisodeStatus
+from gateway.api.protocol import EpisodeId, EpisodeRequest, EpisodeStatus
 
 COINS = {"kind": "environment", "name": "coins"}
 

@@ -9,10 +9,10 @@ import httpx
 import pytest
 from mcp_types import CallToolResult, TextContent
 
-from astra_mcp.emulator_mark import EMULATOR_KEY
 from astra_mcp.errors import ModelError, ModelFault
+from astra_mcp.mcp.made_up import EMULATOR_KEY
 from astra_mcp.types import EmulatorKind, ServerKind
-from gateway.protocol import EpisodeRequest, FailureRequest, SourceServers
+from gateway.api.protocol import EpisodeRequest, FailureRequest, SourceServers
 
 from fake_emulation import FakeDocuments, FakeEmulator, document, open_emulating_gateway
 from in_memory_tools import spec

@@ -11,9 +11,9 @@ import mcp_types as types
 import pytest
 from mcp.shared.subscriptions import ToolsListChanged
 
-from registry.database import Database, open_database
-from registry.documents import ServerDocument
-from registry.importing import import_documents
+from registry.documents.sources import ServerDocument
+from registry.intake.importing import import_documents
+from registry.store.database import Database, open_database
 
 from fake_emulation import FakeDocuments, document, open_emulating_gateway
 from in_memory_tools import spec

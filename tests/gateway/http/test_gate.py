@@ -12,13 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astra_mcp.errors import ConfigError
-from gateway.keys import (
-    control_key_path,
-    ensure_control_key,
-    is_known,
-    read_control_key,
-)
-from gateway.security import access_rules, loggable_path
+from gateway.edge.keys import control_key_path, ensure_control_key, is_known, read_control_key
+from gateway.edge.security import access_rules, loggable_path
 
 API_KEY = "an api key for the tests"
 

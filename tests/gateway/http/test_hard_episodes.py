@@ -9,14 +9,14 @@ import pytest
 from mcp import Client, MCPError
 from prometheus_client.parser import text_string_to_metric_families
 
-from astra_mcp.cli.listening import bind, listen, url_of
+from astra_mcp.serving.http.server import bind, listen, url_of
 from astra_mcp.types import EmulatorKind, JsonValue, Origin, ServerKind
+from gateway.api.client import EpisodeClient, GatewayClient
+from gateway.api.protocol import Distractor, EpisodeRequest, FailureKind
 from gateway.app import open_app
-from gateway.client import EpisodeClient, GatewayClient
-from gateway.episodes import open_episodes
-from gateway.metrics import Metrics
-from gateway.protocol import Distractor, EpisodeRequest, FailureKind
-from gateway.security import access_rules
+from gateway.edge.metrics import Metrics
+from gateway.edge.security import access_rules
+from gateway.episodes.live import open_episodes
 
 from counted_servers import CountedCatalog, CountedServer, FakeDistractorIndex, tool
 

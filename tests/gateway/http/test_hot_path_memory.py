@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway import hot_wire
+from gateway.agents import hot_wire
 
 
 @pytest.mark.parametrize(("length", "is_kept"), [(10, True), (10_000, False)])

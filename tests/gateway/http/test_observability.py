@@ -16,8 +16,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client.parser import text_string_to_metric_families
 
 from astra_mcp.tracing import tracing_to
-from gateway.client import CallRefusedError, EpisodeClient, GatewayClient
-from gateway.protocol import EpisodeRequest
+from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient
+from gateway.api.protocol import EpisodeRequest
 
 from otlp_collector import attributes_of, open_collector
 from watched_upstream import (

@@ -15,9 +15,9 @@ from mcp import MCPError
 
 from astra_mcp.errors import RelayedError
 from astra_mcp.types import JsonObject
-from gateway.listening import Place
-from gateway.protocol import EpisodeRequest, EpisodeStatus
-from gateway.suspended import InputRequiredError, SuspendedCalls
+from gateway.agents.listening import Place
+from gateway.agents.suspended import InputRequiredError, SuspendedCalls
+from gateway.api.protocol import EpisodeRequest, EpisodeStatus
 
 from deployed_workshop import MemoryChannel
 from relayed_servers import LEGACY, MODERN, Desk, RelayGateway, open_relay_gateway

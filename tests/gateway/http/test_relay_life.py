@@ -16,12 +16,12 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from starlette.types import Receive, Scope, Send
 
-from astra_mcp.cli.listening import bind, listen, url_of
-from gateway.agent_plane import AgentPlane
-from gateway.episodes import Episodes, open_episodes
-from gateway.protocol import EpisodeRequest, EpisodeStatus
-from gateway.sessions import CLOSED_SECONDS, Sessions
-from gateway.targets import EpisodeTarget, target_at
+from astra_mcp.serving.http.server import bind, listen, url_of
+from gateway.agents.plane import AgentPlane
+from gateway.agents.sessions import CLOSED_SECONDS, Sessions
+from gateway.agents.targets import EpisodeTarget, target_at
+from gateway.api.protocol import EpisodeRequest, EpisodeStatus
+from gateway.episodes.live import Episodes, open_episodes
 from servers.deployed import open_deployed
 from servers.deployed.config import read_entries
 

@@ -8,8 +8,8 @@ import pytest
 from mcp import MCPError
 
 from astra_mcp.types import JsonObject, JsonValue
-from gateway.merged import MergedServers
-from gateway.protocol import EpisodeRequest
+from gateway.agents.merged import MergedServers
+from gateway.api.protocol import EpisodeRequest
 
 from relayed_servers import LEGACY, MODERN, Desk, open_relay_gateway
 

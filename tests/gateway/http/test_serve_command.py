@@ -13,9 +13,9 @@ import httpx
 import pytest
 from mcp import Client, StdioServerParameters
 
-from gateway.client import EpisodeClient, GatewayClient
-from gateway.presence import find_gateway
-from gateway.protocol import EpisodeRequest
+from gateway.api.client import EpisodeClient, GatewayClient
+from gateway.api.protocol import EpisodeRequest
+from gateway.edge.presence import find_gateway
 
 MANY_EPISODES = 64
 

@@ -12,9 +12,9 @@ import pytest
 
 from astra_mcp.errors import TransportError
 from astra_mcp.types import ToolResult
-from gateway.client import EpisodeClient, GatewayClient
-from gateway.protocol import EpisodeCreated, EpisodeRequest, EpisodeStatus
-from gateway.record import Record, read_record, record_path
+from gateway.api.client import EpisodeClient, GatewayClient
+from gateway.api.protocol import EpisodeCreated, EpisodeRequest, EpisodeStatus
+from gateway.episodes.record import Record, read_record, record_path
 
 NUM_EPISODES = 8
 ANSWERS_BEFORE_KILL = 120

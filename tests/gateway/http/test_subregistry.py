@@ -11,7 +11,7 @@ import pytest
 
 from astra_mcp.errors import RegistryError
 from astra_mcp.types import JsonObject
-from gateway.subregistry import OFFICIAL_META
+from gateway.control.subregistry import OFFICIAL_META
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 API_KEY = "a key of the interactive endpoints"

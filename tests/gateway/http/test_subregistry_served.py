@@ -10,7 +10,7 @@ import anyio
 import httpx
 
 from astra_mcp.types import JsonObject
-from registry.server_json import parse_server
+from registry.published.server_json import parse_server
 
 PATIENCE_SECONDS = 30
 EVERYTHING = {"limit": 100}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcp import MCPError
 
 from astra_mcp.types import ToolSpec
-from gateway.search import CALL_TOOL, SEARCH_TOOLS, find_tools
+from gateway.agents.search import CALL_TOOL, SEARCH_TOOLS, find_tools
 
 
 def a_tool(name: str, description: str = "") -> ToolSpec:

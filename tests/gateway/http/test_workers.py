@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 from astra_mcp.types import ToolResult
-from gateway.client import EpisodeClient, GatewayClient, RefusedError
-from gateway.placement import owner_of
-from gateway.presence import find_gateway
-from gateway.protocol import EpisodeRequest, WorkerInfo
+from gateway.api.client import EpisodeClient, GatewayClient, RefusedError
+from gateway.api.protocol import EpisodeRequest, WorkerInfo
+from gateway.edge.placement import owner_of
+from gateway.edge.presence import find_gateway
 
 NUM_WORKERS = 2
 WAIT_SECONDS = 60.0

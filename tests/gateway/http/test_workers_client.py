@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from astra_mcp.cli.listening import bind, listen, url_of
 from astra_mcp.errors import TransportError
-from gateway.client import EpisodeClient, GatewayClient, RefusedError
-from gateway.protocol import CALL_ID_KEY, EpisodeRequest
-from gateway.security import send_json
+from astra_mcp.serving.http.server import bind, listen, url_of
+from gateway.api.client import EpisodeClient, GatewayClient, RefusedError
+from gateway.api.protocol import CALL_ID_KEY, EpisodeRequest
+from gateway.edge.security import send_json
 
 SECRET = "a control key of this test"
 REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "purse"}})

@@ -15,13 +15,13 @@ import httpx
 import psutil
 import pytest
 
-from astra_mcp.cli.listening import Listener, bind, listen, url_of
 from astra_mcp.errors import TransportError
+from astra_mcp.serving.http.server import Listener, bind, listen, url_of
 from astra_mcp.types import ToolResult
-from gateway.client import EpisodeClient, GatewayClient
-from gateway.placement import owner_of
-from gateway.protocol import EpisodeCreated, EpisodeId, EpisodeRequest
-from gateway.record import record_path
+from gateway.api.client import EpisodeClient, GatewayClient
+from gateway.api.protocol import EpisodeCreated, EpisodeId, EpisodeRequest
+from gateway.edge.placement import owner_of
+from gateway.episodes.record import record_path
 
 NUM_EPISODES = 24
 CALLS_AFTERWARDS = 3

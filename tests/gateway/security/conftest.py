@@ -20,10 +20,10 @@ import anyio
 import httpx
 import pytest
 
-from astra_mcp.cli.listening import bind, listen, url_of
 from astra_mcp.errors import UnknownNameError, UpstreamError
-from astra_mcp.exchange import SILENT, Exchange, Hear
+from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
 from astra_mcp.reward import JobItem
+from astra_mcp.serving.http.server import bind, listen, url_of
 from astra_mcp.types import (
     CallOutcome,
     JsonObject,
@@ -37,12 +37,12 @@ from astra_mcp.types import (
     UpstreamReply,
     tools_hash,
 )
+from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
-from gateway.episodes import Episodes, open_episodes
-from gateway.keys import derive_secret
-from gateway.metrics import Metrics
-from gateway.protocol import EnvironmentInfo, GoldCall, Upstream
-from gateway.security import access_rules
+from gateway.edge.keys import derive_secret
+from gateway.edge.metrics import Metrics
+from gateway.edge.security import access_rules
+from gateway.episodes.live import Episodes, open_episodes
 
 from watched_upstream import DeployedGateway
 

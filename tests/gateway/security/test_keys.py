@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway import security
+from gateway.edge import security
 
 API_KEY = "an-api-key-that-nobody-guesses"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from astra_mcp.cli.logs import LIBRARIES, JsonLines, Redaction
+from astra_mcp.serving.process.logs import LIBRARIES, JsonLines, Redaction
 
 from watched_upstream import CONTROL_KEY, open_deployed_gateway, open_upstream
 

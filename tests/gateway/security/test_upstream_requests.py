@@ -14,10 +14,10 @@ import pytest
 from mcp.server.lowlevel import Server
 from starlette.types import Receive, Scope, Send
 
-from astra_mcp.cli.listening import bind, listen, url_of
 from astra_mcp.errors import ConfigError
-from astra_mcp.mcp_http import open_http
-from gateway.client import EpisodeClient, RefusedError
+from astra_mcp.mcp.http import open_http
+from astra_mcp.serving.http.server import bind, listen, url_of
+from gateway.api.client import EpisodeClient, RefusedError
 from servers.deployed import open_deployed
 
 from watched_upstream import open_deployed_gateway, open_upstream, write_servers

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from astra_mcp.errors import ConfigError, UpstreamError
-from astra_mcp.exchange import Era, Exchange
+from astra_mcp.mcp.request_context import Era, Exchange
 from astra_mcp.types import ServerKind, ServerStatus
 from servers.deployed import DeployedSession, open_deployed
 

@@ -10,10 +10,10 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from astra_mcp.errors import BusyError, UpstreamError
-from astra_mcp.exchange import Era, Exchange
+from astra_mcp.mcp.request_context import Era, Exchange
 from astra_mcp.types import ServerStatus
 from servers.deployed.card import FORGET_SECONDS, Card, CardFile, EraFacts
-from servers.deployed.events import EventParser
+from servers.deployed.transports.events import EventParser
 
 from deployed_workshop import (
     calls_of,
@@ -187,7 +187,7 @@ def test_events_are_the_same_however_their_bytes_arrive(end: str, size: int) -> 
 
 
 def test_an_event_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("servers.deployed.events.MAX_MESSAGE_BYTES", 1000)
+    monkeypatch.setattr("servers.deployed.transports.events.MAX_MESSAGE_BYTES", 1000)
     parser = EventParser()
     for _ in range(8):
         parser.feed(b"data: " + b"x" * 100 + b"\n")

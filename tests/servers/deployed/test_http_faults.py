@@ -13,8 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.types import JsonObject, JsonValue
-from servers.deployed import streamable
-from servers.deployed.events import EventParser
+from servers.deployed.transports import streamable
+from servers.deployed.transports.events import EventParser
 
 from deployed_workshop import deployed, over_http, session, until
 

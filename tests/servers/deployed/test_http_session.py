@@ -11,9 +11,9 @@ from anyio.abc import SocketStream
 from starlette.types import Receive, Scope, Send
 
 from astra_mcp.errors import UpstreamError
-from astra_mcp.exchange import Era, Exchange
+from astra_mcp.mcp.request_context import Era, Exchange
 from astra_mcp.types import CallOutcome, JsonObject, PastCall
-from servers.deployed import streamable
+from servers.deployed.transports import streamable
 
 from deployed_workshop import MemoryChannel, deployed, over_http, session, until
 from talkative_server import MemoryEvents, Recording, Talkative

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.errors import BusyError, UpstreamError
-from astra_mcp.exchange import Era, Exchange
+from astra_mcp.mcp.request_context import Era, Exchange
 from servers.deployed.failures import in_words
 
 from deployed_workshop import deployed, raw_entry, session

@@ -11,11 +11,12 @@ import pytest
 from anyio import to_thread
 
 from astra_mcp.errors import UpstreamError
-from astra_mcp.exchange import Exchange
+from astra_mcp.mcp.request_context import Exchange
 from astra_mcp.types import JsonObject
-from servers.deployed import DeployedServers, duplex, flights
+from servers.deployed import DeployedServers
 from servers.deployed import session as sessions
 from servers.deployed.failures import NotSentError
+from servers.deployed.transports import duplex, flights
 
 from deployed_workshop import (
     MemoryChannel,

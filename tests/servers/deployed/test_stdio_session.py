@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from astra_mcp.errors import BusyError, RelayedError, UpstreamError
-from astra_mcp.exchange import Era, Exchange
+from astra_mcp.mcp.request_context import Era, Exchange
 from astra_mcp.types import CallOutcome, JsonObject, Origin, PastCall, ServerStatus
 from servers.deployed import DeployedServers
 

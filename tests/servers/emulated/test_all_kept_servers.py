@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from registry.database import open_database
+from registry.documents.preparation import prepare_server
 from registry.importers import detect
-from registry.importing import import_documents
-from registry.preparation import prepare_server
+from registry.intake.importing import import_documents
+from registry.store.database import open_database
 
 from emulated_calls import call_all, plan_calls, serving_gateway
 from mcp_wire import Kind

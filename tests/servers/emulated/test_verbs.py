@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from astra_mcp.types import ToolSpec
-from servers.emulated.nouns import is_plural, plural, singular, words_of
+from astra_mcp.values.nouns import is_plural, plural, singular, words_of
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import ToolReading, Verb, read_tools
 

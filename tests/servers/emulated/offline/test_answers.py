@@ -8,9 +8,9 @@ import pytest
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.schemas import compile_validator
+from astra_mcp.values.schema_values import ValueMaker
+from astra_mcp.values.vocabulary import words_in
 from servers.emulated.offline.store import MAX_ENTITIES
-from servers.emulated.offline.values import ValueMaker
-from servers.emulated.offline.vocabulary import words_in
 
 from emulated_worlds import World, document_of, spec, text
 

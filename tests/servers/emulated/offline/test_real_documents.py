@@ -10,14 +10,14 @@ import pytest
 
 from astra_mcp.schemas import compile_schema
 from astra_mcp.types import JsonObject, ToolSpec
-from registry.documents import ServerDocument
+from astra_mcp.values.schema_values import ValueMaker
+from astra_mcp.values.vocabulary import words_in
+from registry.documents.preparation import prepare_server
+from registry.documents.sources import ServerDocument
 from registry.importers import toucan
-from registry.preparation import prepare_server
 from servers.emulated.document import EmulatedDocument
 from servers.emulated.offline import OfflineEmulator
 from servers.emulated.offline.emulator import OfflineState
-from servers.emulated.offline.values import ValueMaker
-from servers.emulated.offline.vocabulary import words_in
 
 from emulated_worlds import document_of
 from real_documents import TOUCAN, real_data

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astra_mcp.schemas import SchemaError, compile_validator
-from servers.emulated.offline import values
-from servers.emulated.offline.dice import Dice
-from servers.emulated.offline.making import Making
-from servers.emulated.offline.patterns import PatternError, matching_text
-from servers.emulated.offline.values import NoValueError, ValueMaker
+from astra_mcp.values import schema_values as values
+from astra_mcp.values.dice import Dice
+from astra_mcp.values.making import Making
+from astra_mcp.values.patterns import PatternError, matching_text
+from astra_mcp.values.schema_values import NoValueError, ValueMaker
 
 from random_schemas import RandomSchemas
 

@@ -1,0 +1,169 @@
+"""Merging one entry into a client's configuration file without harm to anything else in it."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, cast
+from urllib.parse import parse_qs, urlsplit
+
+from astra_mcp.cli.connect.client_configs import Entry
+from astra_mcp.errors import ConfigError
+from astra_mcp.strict_json import parse_strict
+from astra_mcp.types import JsonObject
+
+__all__ = ["Merged", "known_caller", "merge_entry", "read_config", "write_config"]
+
+Merged = tuple[JsonObject, bool]
+"""A document with the entry in it, and whether that changed anything."""
+
+
+def read_config(file: Path) -> JsonObject:
+    """Read a client's file; a missing or empty one is an empty object.
+
+    Raises:
+        ConfigError: It is not plain JSON, or cannot be read; nothing was changed.
+    """
+    if file.exists() and not file.is_file():
+        msg = f"{file} is no regular file: choose another with --path"
+        raise ConfigError(msg)
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        msg = f"{file} cannot be read ({error.strerror}): choose another with --path"
+        raise ConfigError(msg) from None
+    if not content.strip():
+        return {}
+    try:
+        text = content.decode("utf-8-sig")
+        document = parse_strict(text)
+    except (ValueError, RecursionError) as error:
+        msg = (
+            f"{file} is not plain JSON ({error}), and rewriting it could lose comments or settings."
+            " It is left as it is: run again without --write and add the entry by hand"
+        )
+        raise ConfigError(msg) from None
+    if not isinstance(document, dict):
+        msg = f"{file} holds no JSON object; it is left as it is"
+        raise ConfigError(msg)
+    return cast("JsonObject", document)
+
+
+def merge_entry(file: Path, document: JsonObject, servers_key: str, entry: Entry) -> Merged:
+    """Put an entry into a client's document; every other key and server stays.
+
+    Args:
+        file: Named in errors.
+        document: What the file holds.
+        servers_key: Where the client keeps its servers.
+        entry: Replaces an earlier entry of ours of the same name.
+
+    Raises:
+        ConfigError: The document is not of the client's format, or another server has the name.
+    """
+    servers = document.get(servers_key, {})
+    if not isinstance(servers, dict):
+        msg = f"{file}: {servers_key} is no object; it is left as it is"
+        raise ConfigError(msg)
+    present = servers.get(entry.name)
+    if present is not None and not _is_ours(present):
+        msg = (
+            f"{file} already has a server named {entry.name!r} that is not astra-mcp's; it is left"
+            " as it is: rename that server first"
+        )
+        raise ConfigError(msg)
+    merged: JsonObject = {**document, servers_key: {**servers, entry.name: entry.config}}
+    if entry.inputs:
+        merged["inputs"] = _merge_inputs(file, document.get("inputs", []), entry.inputs)
+    return merged, merged != document
+
+
+def write_config(file: Path, document: JsonObject) -> Path | None:
+    """Replace a client's file in one step, keeping its mode and a copy of what it held.
+
+    Returns:
+        The copy; None where there was no file.
+
+    Raises:
+        ConfigError: The folder or file cannot be written; the file is as it was.
+    """
+    target = file.resolve()  # where the file is a link, the link stays
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        backup = _back_up(target) if target.exists() else None
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        _replace(target, text.encode(), mode)
+    except OSError as error:
+        msg = f"{file} cannot be written: {error.strerror or error}; choose another with --path"
+        raise ConfigError(msg) from None
+    return backup
+
+
+def known_caller(document: Mapping[str, Any], servers_key: str, name: str) -> str | None:
+    """Find the caller token that an earlier run gave to an entry, so that its state is kept."""
+    servers = document.get(servers_key)
+    present = cast("Mapping[str, Any]", servers).get(name) if isinstance(servers, dict) else None
+    return _caller(present)
+
+
+def _caller(entry: object) -> str | None:
+    if not isinstance(entry, dict):
+        return None
+    url = cast("Mapping[str, Any]", entry).get("url")
+    values = parse_qs(urlsplit(url).query).get("caller") if isinstance(url, str) else None
+    return values[0] if values else None
+
+
+def _is_ours(entry: object) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    arguments = cast("Mapping[str, Any]", entry).get("args")
+    starts_us = isinstance(arguments, list) and "astra_mcp" in cast("list[Any]", arguments)
+    return starts_us or _caller(cast("object", entry)) is not None
+
+
+def _merge_inputs(file: Path, present: object, added: Sequence[JsonObject]) -> list[Any]:
+    if not isinstance(present, list):
+        msg = f"{file}: inputs is no list; it is left as it is"
+        raise ConfigError(msg)
+    ids = [entry["id"] for entry in added]
+    others: list[Any] = [
+        i
+        for i in cast("list[Any]", present)
+        if not (isinstance(i, dict) and cast("Mapping[str, Any]", i).get("id") in ids)
+    ]
+    return [*others, *added]
+
+
+def _back_up(target: Path) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    number = 0
+    while True:
+        suffix = f".{number}" if number else ""
+        backup = target.with_name(f"{target.name}.{stamp}{suffix}.bak")
+        try:
+            backup.touch(mode=0o600, exist_ok=False)
+        except FileExistsError:
+            number += 1
+            continue
+        shutil.copy2(target, backup)
+        return backup
+
+
+def _replace(target: Path, content: bytes, mode: int) -> None:
+    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as draft:
+        try:
+            draft.write(content)
+            draft.flush()
+            os.fsync(draft.fileno())
+            Path(draft.name).chmod(mode)
+            Path(draft.name).replace(target)
+        except OSError:
+            Path(draft.name).unlink(missing_ok=True)
+            raise

@@ -1,0 +1,198 @@
+"""``astra-mcp connect``: the configuration that connects a client to the environments."""
+
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+import typer
+
+from astra_mcp.cli.connect.client_configs import (
+    FORMATS,
+    ClientFormat,
+    ClientName,
+    Entry,
+    http_entry,
+    stdio_entry,
+)
+from astra_mcp.cli.connect.client_files import known_caller, merge_entry, read_config, write_config
+from astra_mcp.cli.run import find_bundle_folder, unknown_server
+from astra_mcp.compose.settings import Settings, load_settings
+from astra_mcp.environments.loading import load_bundle
+from astra_mcp.errors import ConfigError
+from astra_mcp.report.console import out, print_json, report_errors, run_async, say
+from astra_mcp.types import JsonObject
+from gateway.edge.presence import find_gateway
+from gateway.edge.security import is_loopback
+from gateway.edge.workers import FIRST, public_base
+from servers.bundled import bundled_folder
+from servers.deployed.config import read_entries
+
+__all__ = ["connect"]
+
+GATEWAY_ENTRY = "astra-mcp"
+_TOKEN_BYTES = 12
+
+
+def connect(
+    client: Annotated[ClientName, typer.Argument(help="Which client to configure.")],
+    *,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            help="One server alone: an environment, a deployed one, or one of the registry; "
+            "without it, the gateway."
+        ),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="A running gateway; without it, the public URL of this home's, where it has one, "
+            "else the client starts its own over stdio."
+        ),
+    ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Merge it into the client's file; keeps a backup.")
+    ] = False,
+    path: Annotated[
+        Path | None, typer.Option(help="The client's file, where it is not the usual one.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Print, or write, the configuration that connects an MCP client."""
+    with report_errors():
+        form = FORMATS[client]
+        file = path.expanduser() if path else (form.file() if form.file else None)
+        if write and file is None:
+            msg = f"{form.title} has no configuration file: name one with --path, or leave --write out"
+            raise ConfigError(msg)
+        present = read_config(file) if write and file else {}
+        entry = _entry(form, server, url, present, load_settings())
+        is_changed, backup = False, None
+        if write and file is not None:
+            merged, is_changed = merge_entry(file, present, form.servers_key, entry)
+            backup = write_config(file, merged) if is_changed else None
+    if as_json:
+        print_json(
+            {
+                "client": client.value,
+                "path": str(file) if file else None,
+                "config": form.document(entry),
+                "written": write,
+                "changed": is_changed,
+                "backup": str(backup) if backup else None,
+                "notes": [*entry.notes, form.next_step],
+            }
+        )
+    elif write:
+        _tell_written(form, file, backup, is_changed=is_changed)
+    else:
+        where = f"Put this into {file}" if file else f"The configuration of {form.title}"
+        say.print(f"{where}:", highlight=False)
+        out.print_json(json.dumps(form.document(entry)))
+    for note in entry.notes if not as_json else ():
+        say.print(f"Note: {note}.", highlight=False)
+    if not as_json:
+        say.print(form.next_step, highlight=False)
+
+
+def _tell_written(
+    form: ClientFormat, file: Path | None, backup: Path | None, *, is_changed: bool
+) -> None:
+    if not is_changed:
+        say.print(f"{file} already connects {form.title}; nothing was changed.", highlight=False)
+        return
+    say.print(f"{form.title} is connected: {file}", highlight=False)
+    if backup:
+        say.print(f"What the file held before: {backup}", highlight=False)
+
+
+def _entry(
+    form: ClientFormat,
+    server: str | None,
+    url: str | None,
+    present: JsonObject,
+    settings: Settings,
+) -> Entry:
+    if url is None and form.takes_http:
+        url = _public_url(settings)
+    if url is not None:
+        return _remote_entry(form, server, url, present, settings)
+    home = os.environ.get("ASTRA_MCP_HOME")
+    environment = {"ASTRA_MCP_HOME": str(Path(home).expanduser().absolute())} if home else {}
+    if server is None:
+        # Clients start the entry in a folder of their own, where no astra.toml names these.
+        folders = [str(f.expanduser().absolute()) for f in settings.environments]
+        named = [word for folder in folders for word in ("--environments", folder)]
+        if settings.serve.mcp_config is not None:
+            named += ["--mcp-config", str(settings.serve.mcp_config.expanduser().absolute())]
+        return stdio_entry(form, GATEWAY_ENTRY, ["serve", "--stdio", *named], environment)
+    file = settings.serve.mcp_config
+    deployed = read_entries(file.expanduser()) if file is not None else {}
+    if file is not None and server in deployed:
+        named = ["--server", server, "--mcp-config", str(file.expanduser().absolute())]
+        return stdio_entry(form, server, ["serve", "--stdio", *named], environment)
+    folder = find_bundle_folder(server, settings)
+    if folder is None:
+        documented = _documented(settings)
+        if server not in documented:
+            raise unknown_server(server, settings, besides=[*deployed, *documented])
+        return stdio_entry(form, server, ["run", server], environment)
+    # Folders of the settings may be named relative to where this command runs; clients run elsewhere.
+    folder = folder.absolute()
+    load_bundle(folder)
+    is_bundled = folder.parent == bundled_folder()
+    target = folder.name if is_bundled else str(folder)
+    return stdio_entry(form, folder.name, ["run", target], environment)
+
+
+def _documented(settings: Settings) -> tuple[str, ...]:
+    """Name the servers that the registry has documents of."""
+    if not settings.has_registry:
+        return ()
+    from astra_mcp.compose.emulators import list_documented  # noqa: PLC0415 - half a second to load
+
+    return run_async(list_documented, settings)
+
+
+def _public_url(settings: Settings) -> str | None:
+    """Name where clients reach this home's gateway, if a reverse proxy was named for it."""
+    running = find_gateway(settings.home)
+    if running is not None:
+        return running.public_url
+    return (
+        public_base(settings.serve.public_url, FIRST, settings.serve.port)
+        if settings.serve.public_url
+        else None
+    )
+
+
+def _remote_entry(
+    form: ClientFormat,
+    server: str | None,
+    url: str,
+    present: JsonObject,
+    settings: Settings,
+) -> Entry:
+    if not form.takes_http:
+        msg = (
+            f"{form.title} starts its servers itself: leave --url out (remote servers are added in"
+            " its own settings, under Connectors)"
+        )
+        raise ConfigError(msg)
+    name = server or GATEWAY_ENTRY
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        msg = (
+            f"--url {url!r} is no URL of a gateway, such as http://127.0.0.1:{settings.serve.port}"
+        )
+        raise ConfigError(msg)
+    base = parts.path.rstrip("/").removesuffix("/mcp")
+    endpoint = f"{base}/servers/{quote(server, safe='')}/mcp" if server else f"{base}/mcp"
+    # The modern protocol has no sessions: the token is what keeps this client's state its own.
+    caller = known_caller(present, form.servers_key, name) or secrets.token_urlsafe(_TOKEN_BYTES)
+    full = urlunsplit((parts.scheme, parts.netloc, endpoint, urlencode({"caller": caller}), ""))
+    needs_key = bool(settings.serve.api_keys) or not is_loopback(parts.hostname)
+    return http_entry(form, name, full, needs_key=needs_key)

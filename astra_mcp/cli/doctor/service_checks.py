@@ -1,0 +1,121 @@
+"""What the doctor says of services: the registry's database, and the endpoints of models.
+
+Looks and changes nothing: no table is made, and no model is called.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import anyio
+import httpx
+from pydantic import SecretStr
+
+from astra_mcp.cli.doctor.checks import Check, State
+from astra_mcp.compose.settings import Settings
+from astra_mcp.errors import AstraError
+from astra_mcp.llm.config import EndpointConfig, Role
+
+__all__ = ["check_models", "check_registry"]
+
+ANSWER_SECONDS = 5.0
+"""So long a service has for its answer."""
+
+
+def check_registry(settings: Settings) -> Check:
+    """Look for the registry's database."""
+    url = settings.registry_url
+    path = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
+    if path is not None and not path.exists():
+        detail = f"{path} (made at the first import)"
+        return Check(name="registry", state=State.OK, detail=detail)
+    try:
+        found = anyio.run(_look_at_registry, url)
+    except AstraError as error:
+        return Check(
+            name="registry",
+            state=State.MISSING,
+            detail=str(error),
+            remedy="correct registry.url in astra.toml, or start the database; `serve` needs it",
+        )
+    return Check(name="registry", state=State.OK, detail=f"{path or _place(url)}: {found}")
+
+
+async def _look_at_registry(url: str) -> str:
+    # The database's libraries take a second to load.
+    from registry.store.engines import Deadlines  # noqa: PLC0415
+    from registry.store.looking import describe_database  # noqa: PLC0415
+
+    deadlines = Deadlines(wait_seconds=ANSWER_SECONDS, transaction_seconds=ANSWER_SECONDS)
+    return await describe_database(url, deadlines=deadlines)
+
+
+def _place(url: str) -> str:
+    """Name a database without its user and password."""
+    parts = urlsplit(url)
+    return f"{parts.path.lstrip('/')} at {parts.hostname or 'the local PostgreSQL server'}"
+
+
+def check_models(settings: Settings) -> Iterator[Check]:
+    """Look whether the endpoint of each configured role answers."""
+    try:
+        roles = _configured(settings)
+    except AstraError as error:
+        remedy = "correct the variable, or name the endpoint in astra.toml"
+        yield Check(name="model endpoints", state=State.MISSING, detail=str(error), remedy=remedy)
+        return
+    if not roles:
+        yield Check(
+            name="model endpoints",
+            state=State.WARNING,
+            detail="none is configured; oracle, noop, random and probe work without",
+            remedy="for `rollout --agent MODEL`, set ASTRA_MCP_MODELS__AGENT__BASE_URL",
+        )
+        return
+    faults: dict[tuple[str | None, SecretStr | None], str] = {}
+    for role, config in roles.items():
+        place = (config.base_url, config.api_key)
+        if place not in faults:
+            faults[place] = anyio.run(_fault_of_endpoint, config)
+        yield _check_of(role, config, faults[place])
+
+
+def _check_of(role: Role, config: EndpointConfig, fault: str) -> Check:
+    shown = f"{config.model or 'any model'} at {config.base_url or 'OpenAI'}"
+    found = "answers" if config.base_url is not None else "has a key, and was not asked"
+    return Check(
+        name=f"model endpoint: {role.value}",
+        state=State.WARNING if fault else State.OK,
+        detail=f"{shown}: {fault}" if fault else f"{shown} {found}",
+        remedy=f"start it, or correct models.{role.value} in astra.toml" if fault else "",
+    )
+
+
+def _configured(settings: Settings) -> Mapping[Role, EndpointConfig]:
+    models = settings.models
+    chat = {r: models.of_role(r) for r in Role if r is not Role.EMBEDDING}
+    every: dict[Role, EndpointConfig] = {**chat, Role.EMBEDDING: models.of_embedding()}
+    return {role: config for role, config in every.items() if config.model or config.base_url}
+
+
+async def _fault_of_endpoint(config: EndpointConfig) -> str:
+    """Ask an endpoint for its models, which costs nothing; says what is wrong, or nothing.
+
+    OpenAI's own is not asked: a doctor talks to no address that nobody named.
+    """
+    if config.base_url is None:
+        return "" if config.api_key else "no key is configured"
+    key = config.api_key.get_secret_value() if config.api_key else None
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        with anyio.fail_after(ANSWER_SECONDS):
+            async with httpx.AsyncClient(timeout=ANSWER_SECONDS) as http:
+                answer = await http.get(f"{config.base_url.rstrip('/')}/models", headers=headers)
+    except TimeoutError:
+        return f"gave no answer within {ANSWER_SECONDS:g} s"
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return f"cannot be reached ({type(error).__name__})"
+    if answer.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+        return f"refuses the key (HTTP {answer.status_code})" if key else "asks for a key"
+    # An endpoint that cannot name its models may still answer for them.
+    return f"fails (HTTP {answer.status_code})" if answer.is_server_error else ""

@@ -1,0 +1,281 @@
+"""``astra-mcp registry import``: documents of a file, a folder, an address or a program."""
+
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from astra_mcp.cli.registry.views import print_usage
+from astra_mcp.compose.live_servers import list_live_tools
+from astra_mcp.compose.registry_access import open_registry
+from astra_mcp.compose.settings import Settings, load_settings
+from astra_mcp.errors import ConfigError
+from astra_mcp.llm.usage import Usage, metered
+from astra_mcp.report.console import bars, out, say
+from registry.documents.preparation import PreparedServer, prepare_server
+from registry.documents.public_url import public_url
+from registry.documents.sources import DocumentFault, DocumentStream, ToolReason
+from registry.importers import FORMATS, detect, format_named
+from registry.importers.listing import fetch_listing
+from registry.importers.live import LiveTarget, fetch_live
+from registry.intake.importing import ImportProgress, ImportReport, import_documents
+from registry.store.database import Database
+from registry.store.stats import Funnel
+
+__all__ = [
+    "LISTING",
+    "LIVE",
+    "Imported",
+    "Judge",
+    "Source",
+    "import_source",
+    "print_imported",
+    "without_judge",
+]
+
+LIVE = "live"
+LISTING = "listing"
+"""What an address is besides the formats of files: a running MCP server, or a registry's list."""
+_READABLE = (".json", ".jsonl", ".ndjson", ".yaml", ".yml")
+_LISTING_PATH = re.compile(r"/v0(\.\d+)?(/|$)")
+_MAX_SHOWN_ERRORS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What the person named."""
+
+    place: str | None
+    """A path or an address."""
+    command: str | None
+    """Starts a server that speaks MCP over stdio."""
+    form: str | None
+    """A format; None to find it out."""
+    name: str | None
+    """For a running server."""
+    headers_from: Mapping[str, str]
+    """Names of headers, each with the environment variable that holds its value."""
+
+
+Judge = Callable[[PreparedServer], Awaitable[PreparedServer]]
+OpenJudge = Callable[[Settings, Database], AbstractAsyncContextManager[Judge | None]]
+
+
+@asynccontextmanager
+async def without_judge(settings: Settings, database: Database) -> AsyncGenerator[None]:
+    """Leave it to the rule which descriptions are clear."""
+    del settings, database
+    yield None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What became of everything that was named."""
+
+    reports: tuple[tuple[str, ImportReport], ...]
+    """By file or address."""
+    usage: Usage | None
+    """Of the judge; None where none was to be asked."""
+
+    @property
+    def stopped(self) -> str | None:
+        """Why it ended before everything was read; None where everything was."""
+        return self.reports[-1][1].stopped if self.reports else None
+
+    @property
+    def has_failed(self) -> bool:
+        """True where something was not or could not be read."""
+        return self.stopped is not None or any(report.errors for _, report in self.reports)
+
+    @property
+    def num_undecided(self) -> int:
+        """Tools about which the judge failed."""
+        return sum(r.tools.rejected.get(ToolReason.UNDECIDED, 0) for _, r in self.reports)
+
+    def as_json(self) -> dict[str, Any]:
+        """Render for programs; errors name their file where there are several."""
+        reports = [report for _, report in self.reports]
+        return {
+            "servers": _joined([r.servers for r in reports]).as_json(),
+            "tools": _joined([r.tools for r in reports]).as_json(),
+            "added": sum(r.added for r in reports),
+            "changed": sum(r.changed for r in reports),
+            "unchanged": sum(r.unchanged for r in reports),
+            "errors": [
+                {**({"file": name} if len(reports) > 1 else {}), "line": e.line, "reason": e.reason}
+                for name, report in self.reports
+                for e in report.errors
+            ],
+            **({"stopped": self.stopped} if self.stopped is not None else {}),
+            **(self.usage.as_json() if self.usage is not None else {}),
+        }
+
+
+async def import_source(source: Source, open_judge: OpenJudge = without_judge) -> Imported:
+    """Import what was named into the registry of the settings.
+
+    Args:
+        source: What was named.
+        open_judge: Opens what is asked about descriptions that the rule leaves open.
+
+    Raises:
+        ConfigError: What was named is not there, or in no format that is known.
+        SourceError: A server or a list could not be reached.
+        RegistryError: The database failed; what was stored before stays.
+    """
+    settings = load_settings()
+    streams = await _streams(source)
+    reports: list[tuple[str, ImportReport]] = []
+    with metered() as meter:
+        async with open_registry(settings) as database, open_judge(settings, database) as judge:
+            for name, stream in streams:
+                reports.append((name, await _import(database, name, stream, judge)))
+                if reports[-1][1].stopped is not None:
+                    break
+    return Imported(reports=tuple(reports), usage=meter.usage if judge is not None else None)
+
+
+def print_imported(imported: Imported) -> None:
+    """Show what became of everything."""
+    reports = [report for _, report in imported.reports]
+    table = Table("", "imported", "kept", "rejected")
+    for what, funnels in {
+        "servers": [r.servers for r in reports],
+        "tools": [r.tools for r in reports],
+    }.items():
+        whole = _joined(funnels)
+        reasons = ", ".join(f"{num} {reason}" for reason, num in whole.rejected.items())
+        table.add_row(what, str(whole.imported), str(whole.kept), reasons or "0")
+    out.print(table)
+    added, changed, unchanged = (
+        sum(getattr(r, name) for r in reports) for name in ("added", "changed", "unchanged")
+    )
+    out.print(f"{added} new, {changed} changed, {unchanged} as before", highlight=False)
+    if imported.usage is not None:
+        print_usage(imported.usage)
+    faults = [(name, fault) for name, report in imported.reports for fault in report.errors]
+    for name, fault in faults[:_MAX_SHOWN_ERRORS]:
+        say.print(f"{name}: line {fault.line}: {fault.reason}", style="red", markup=False)
+    if len(faults) > _MAX_SHOWN_ERRORS:
+        say.print(f"and {len(faults) - _MAX_SHOWN_ERRORS} more; --json names all", style="red")
+
+
+async def _streams(source: Source) -> Sequence[tuple[str, DocumentStream]]:
+    """Open what was named: nothing is stored before all of it is known to be there."""
+    if (source.place is None) == (source.command is None):
+        raise ConfigError("name one source: a file, a folder, an address, or --command")
+    if source.command is not None:
+        if source.headers_from or source.form not in (None, LIVE):
+            msg = "--header-from and --format are not for --command, which starts a running server"
+            raise ConfigError(msg)
+        target = LiveTarget.of_command(_split(source.command), name=source.name)
+        return [(target.shown, [await fetch_live(target, list_live_tools)])]
+    place = source.place or ""
+    if re.match(r"https?://", place):
+        return await _at_address(place, source)
+    if scheme := re.match(r"\w[\w+.-]*://", place):
+        raise ConfigError(f"{scheme[0]} is no address: one begins with http:// or https://")
+    if source.headers_from or source.name or source.form in (LIVE, LISTING):
+        msg = f"{place} is no address: --name, --header-from and these formats are for addresses"
+        raise ConfigError(msg)
+    return _in_files(Path(place), source.form)
+
+
+async def _at_address(url: str, source: Source) -> Sequence[tuple[str, DocumentStream]]:
+    is_listing = _LISTING_PATH.search(url) if source.form is None else source.form == LISTING
+    if is_listing:
+        if source.headers_from or source.name:
+            raise ConfigError("--name and --header-from are for running servers, not for lists")
+        return [(public_url(url) or LISTING, [document async for document in fetch_listing(url)])]
+    if source.form not in (None, LIVE):
+        msg = f"--format {source.form} is for files: save what is at the address to one first"
+        raise ConfigError(msg)
+    target = LiveTarget.at_url(url, _headers(source.headers_from), source.name)
+    return [(target.shown, [await fetch_live(target, list_live_tools)])]
+
+
+def _in_files(path: Path, form: str | None) -> Sequence[tuple[str, DocumentStream]]:
+    named = format_named(form) if form else None
+    if not path.is_dir():
+        return [(path.name, (named or detect(path)).read(path))]
+    files = _files_below(path)
+    if not files:
+        raise ConfigError(f"{path} holds no file that ends in {', '.join(_READABLE)} or in .gz")
+    streams: list[tuple[str, DocumentStream]] = []
+    for file in files:
+        name = str(file.relative_to(path))
+        try:
+            streams.append((name, (named or detect(file)).read_below(path, file)))
+        except ConfigError:
+            known = ", ".join(each.name for each in FORMATS)
+            fault = DocumentFault(line=1, reason=f"in no format that is known ({known})")
+            streams.append((name, [fault]))
+    return streams
+
+
+def _files_below(folder: Path) -> list[Path]:
+    try:
+        found = (p for p in folder.rglob("*") if _is_readable(p.relative_to(folder)))
+        return sorted(p for p in found if p.is_file())
+    except OSError as error:
+        where = error.filename or folder
+        raise ConfigError(f"{folder}: {where} cannot be read: {error.strerror}") from error
+
+
+def _is_readable(path: Path) -> bool:
+    is_hidden = any(part.startswith(".") for part in path.parts)
+    return not is_hidden and path.name.lower().removesuffix(".gz").endswith(_READABLE)
+
+
+def _split(command: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(command))
+    except ValueError as error:
+        raise ConfigError(f"--command: {error}") from None
+
+
+def _headers(headers_from: Mapping[str, str]) -> dict[str, str]:
+    missing = [variable for variable in headers_from.values() if not os.environ.get(variable)]
+    if missing:
+        raise ConfigError(f"--header-from: the variable {missing[0]} is not set")
+    return {name: os.environ[variable] for name, variable in headers_from.items()}
+
+
+async def _import(
+    database: Database, name: str, stream: DocumentStream, judge: Judge | None
+) -> ImportReport:
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
+    with bars(*columns, TimeElapsedColumn(), transient=True) as progress:
+        task = progress.add_task(name, total=None)
+
+        def hear(made: ImportProgress) -> None:
+            errors = f", {made.errors} unreadable" if made.errors else ""
+            progress.update(task, description=f"{name}: {made.read} documents{errors}")
+
+        return await import_documents(
+            database, stream, prepare=prepare_server, judge=judge, hear=hear
+        )
+
+
+def _joined(funnels: Iterable[Funnel]) -> Funnel:
+    kept = 0
+    rejected: Counter[str] = Counter()
+    for funnel in funnels:
+        kept += funnel.kept
+        rejected.update(funnel.rejected)
+    return Funnel(kept=kept, rejected=dict(rejected.most_common()))

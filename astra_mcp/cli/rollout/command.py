@@ -1,0 +1,289 @@
+"""``astra-mcp rollout``: let an agent play episodes through the gateway, and keep the trajectories."""
+
+import difflib
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+from urllib.parse import urlsplit
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+from astra_mcp.cli.rollout import options as rollout_options
+from astra_mcp.cli.rollout.difficulty import Difficulty, ask_difficulty, naming_options
+from astra_mcp.cli.rollout.report import RolloutReport
+from astra_mcp.cli.rollout.sources import AskedSources, ask_sources, find_sources
+from astra_mcp.compose.settings import Settings, at_base_url, load_settings
+from astra_mcp.errors import ConfigError
+from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.report.console import ExitCode, bars, report_errors, run_async, say
+from astra_mcp.serving.http.server import run_until_stopped
+from astra_mcp.serving.process.gateway_access import GatewayAccess, open_gateway_access
+from astra_mcp.tracing import open_tracing
+from astra_mcp.trajectory import TrajectoryWriter
+from gateway.api.client import GatewayClient
+from training.rollout.agent import Agent
+from training.rollout.model import ModelAgent
+from training.rollout.noop import NoopAgent
+from training.rollout.oracle import OracleAgent
+from training.rollout.probe import ProbeAgent
+from training.rollout.run import Rollout, plan_rollouts, run_rollouts
+
+__all__ = ["BUILT_IN_AGENTS", "rollout"]
+
+GOLD_AGENT = "oracle"
+BUILT_IN_AGENTS = (GOLD_AGENT, "noop", "random", "probe")
+TRAJECTORY_FOLDER = "trajectories"
+_TYPO_SIMILARITY = 0.75
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    agent: str
+    sources: AskedSources
+    num_episodes: int
+    seed: int
+    difficulty: Difficulty
+    concurrency: int
+    out: Path | None
+    gateway: str | None
+    base_url: str | None
+    as_json: bool
+
+
+def rollout(  # noqa: PLR0913 - each is an option of the command
+    names: rollout_options.Names = None,
+    *,
+    agent: rollout_options.AgentName = None,
+    server: rollout_options.Servers = None,
+    prompt: rollout_options.Prompt = None,
+    prompt_file: rollout_options.PromptFile = None,
+    episodes: rollout_options.Episodes = 1,
+    seed: rollout_options.Seed = 0,
+    distractors: rollout_options.Distractors = None,
+    k: rollout_options.K = None,
+    failure_rate: rollout_options.FailureRate = None,
+    failure_kinds: rollout_options.FailureKinds = None,
+    failure_delay: rollout_options.FailureDelay = False,
+    concurrency: rollout_options.Concurrency = 8,
+    out: rollout_options.Out = None,
+    gateway: rollout_options.Gateway = None,
+    base_url: rollout_options.BaseUrl = None,
+    as_json: rollout_options.AsJson = False,
+) -> None:
+    """Let an agent play environments or servers over HTTP and MCP, and print what it earned."""
+    with report_errors():
+        settings = load_settings()
+        player = agent or settings.models.agent.model
+        options = _Options(
+            agent=player,
+            sources=ask_sources(names, server, prompt, prompt_file),
+            num_episodes=episodes,
+            seed=seed,
+            difficulty=ask_difficulty(
+                mode=distractors,
+                k=k,
+                rate=failure_rate,
+                kinds=failure_kinds,
+                delay=failure_delay,
+                is_gold=player == GOLD_AGENT,
+            ),
+            concurrency=concurrency,
+            out=out,
+            gateway=gateway,
+            base_url=base_url,
+            as_json=as_json,
+        )
+        _check(options, settings)
+        with open_tracing():
+            code = run_async(_rollout, settings, options)
+    if code is not ExitCode.DONE:
+        raise typer.Exit(code)
+
+
+async def _rollout(settings: Settings, options: _Options) -> ExitCode:
+    async with (
+        open_gateway_access(settings, url=options.gateway) as access,
+        GatewayClient(access.url, access.key) as gateway,
+        _open_agent(settings, options, gateway) as agent,
+    ):
+        _say_gateway(access)
+        rollouts = plan_rollouts(
+            await find_sources(gateway, options.sources),
+            num_episodes=options.num_episodes,
+            root_seed=options.seed,
+            distractors=options.difficulty.distractors,
+            failures=options.difficulty.failures,
+        )
+        path = options.out or _default_file(settings.home, options.agent)
+        with TrajectoryWriter(path) as writer:
+            report, was_stopped = await _play(gateway, agent, rollouts, writer, options)
+            if report.num_finished == len(rollouts):
+                writer.arrange(report.plan_order)
+    if options.as_json:
+        report.print_object(agent=agent.info, seed=options.seed, url=access.url, file=path)
+    else:
+        report.print_table(file=path)
+    if was_stopped:
+        kept = f"{report.num_finished} of {len(rollouts)} episodes are kept in {path}"
+        say.print(f"stopped; {kept}", markup=False)
+        return ExitCode.STOPPED
+    return ExitCode.FAILED if report.num_failed else ExitCode.DONE
+
+
+async def _play(
+    gateway: GatewayClient,
+    agent: Agent,
+    rollouts: Sequence[Rollout],
+    writer: TrajectoryWriter,
+    options: _Options,
+) -> tuple[RolloutReport, bool]:
+    """Play everything; a signal stops it and keeps what is finished."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with bars(*columns) as progress:
+        bar = progress.add_task(f"{options.agent} plays", total=len(rollouts))
+        report = RolloutReport(
+            writer.write, lambda: progress.advance(bar), servers=options.sources.servers
+        )
+
+        async def play() -> None:
+            with naming_options():
+                await run_rollouts(
+                    gateway,
+                    agent,
+                    rollouts,
+                    concurrency=options.concurrency,
+                    on_finished=report.add,
+                )
+
+        stopped_by = await run_until_stopped(play)
+    return report, stopped_by is not None
+
+
+@asynccontextmanager
+async def _open_agent(
+    settings: Settings, options: _Options, gateway: GatewayClient
+) -> AsyncGenerator[Agent]:
+    match options.agent:
+        case "oracle":
+            yield OracleAgent(gateway.gold)
+        case "noop":
+            yield NoopAgent()
+        case "probe":
+            yield ProbeAgent()
+        case "random":
+            yield _random_agent(settings)
+        case model:
+            async with _open_model_agent(settings, options, model) as agent:
+                yield agent
+
+
+def _random_agent(settings: Settings) -> Agent:
+    # Hypothesis writes its character tables beside the user's files unless it is told where to.
+    cache = str(settings.home / "cache" / "hypothesis")
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", cache)
+    from training.rollout.chance import RandomAgent  # noqa: PLC0415 - half a second to import
+
+    return RandomAgent()
+
+
+@asynccontextmanager
+async def _open_model_agent(
+    settings: Settings, options: _Options, model: str
+) -> AsyncGenerator[Agent]:
+    from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to import
+
+    config = _model_config(settings, options)
+    if config.api_key is None and settings.models.agent.api_key is not None:
+        withheld = "the key of models.agent is for another address and is not sent to --base-url"
+        say.print(f"{withheld}: set OPENAI_API_KEY if it needs one", style="yellow", markup=False)
+    async with open_model(Role.AGENT, config) as chat:
+        yield ModelAgent(model, chat, max_turns=settings.rollout.max_turns)
+
+
+def _model_config(settings: Settings, options: _Options) -> ModelConfig:
+    if options.base_url is None:
+        config = settings.models.of_role(Role.AGENT)
+    else:
+        config = at_base_url(settings.models.agent, options.base_url)
+    return config.model_copy(update={"model": options.agent})
+
+
+def _check(options: _Options, settings: Settings) -> None:
+    """Refuse what cannot be meant before anything starts."""
+    _check_address("--gateway", options.gateway)
+    _check_address("--base-url", options.base_url)
+    _check_agent(options, settings)
+    _check_task(options)
+    if options.out is not None and options.out.exists():
+        msg = f"--out {options.out} exists already: name a new file"
+        raise ConfigError(msg)
+
+
+def _check_task(options: _Options) -> None:
+    """Refuse an agent that would have nothing to go by at servers."""
+    if not options.sources.servers:
+        return
+    if options.agent == GOLD_AGENT:
+        msg = "the oracle plays the gold calls of environments, and servers have none: see --agent"
+        raise ConfigError(msg)
+    if options.agent not in BUILT_IN_AGENTS and not options.sources.prompts:
+        msg = "a model at servers needs something to do: give --prompt or --prompt-file"
+        raise ConfigError(msg)
+
+
+def _check_agent(options: _Options, settings: Settings) -> None:
+    """Refuse what is probably a typing error."""
+    built_in = ", ".join(BUILT_IN_AGENTS)
+    if not options.agent:
+        msg = f"--agent is missing: name {built_in} or a chat model, or set models.agent.model"
+        raise ConfigError(msg)
+    if options.agent in BUILT_IN_AGENTS:
+        if options.base_url is not None:
+            msg = f"--base-url names a model's endpoint; the agent {options.agent!r} has none"
+            raise ConfigError(msg)
+        return
+    config = _model_config(settings, options)
+    if config.base_url is not None:
+        return
+    close = difflib.get_close_matches(options.agent, BUILT_IN_AGENTS, n=1, cutoff=_TYPO_SIMILARITY)
+    if close:
+        msg = f"no agent is named {options.agent!r}; did you mean {close[0]}? ({built_in})"
+        raise ConfigError(msg)
+    if config.api_key is None:
+        msg = (
+            f"{options.agent!r} is none of {built_in}, so it is taken for a chat model: set"
+            " OPENAI_API_KEY (or models.agent.api_key in astra.toml), or name its endpoint with"
+            " --base-url"
+        )
+        raise ConfigError(msg)
+
+
+def _check_address(option: str, address: str | None) -> None:
+    if address is None:
+        return
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        msg = f"{option} {address!r} is no URL, such as http://127.0.0.1:8000"
+        raise ConfigError(msg)
+
+
+def _default_file(home: Path, agent: str) -> Path:
+    """Name a new file for a run: by agent and time, and never the same twice."""
+    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in agent)[:60]
+    time = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return home / TRAJECTORY_FOLDER / f"{safe}-{time}-{token_hex(2)}.jsonl"
+
+
+def _say_gateway(access: GatewayAccess) -> None:
+    what = "no gateway was running: an own one serves" if access.is_own else "gateway"
+    say.print(f"{what} at {access.url}", highlight=False, markup=False)

@@ -1,0 +1,137 @@
+"""What a rollout plays: environments with their own questions, or named servers with a user's prompts."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from astra_mcp.errors import ConfigError, UnknownNameError, fault_words
+from astra_mcp.types import json_fault
+from gateway.api.client import GatewayClient
+from gateway.api.protocol import SourceEnvironment, SourceServers
+from training.rollout.run import Source
+
+__all__ = ["AskedSources", "ask_sources", "find_sources"]
+
+_MAX_SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedSources:
+    """What the user named; nobody has looked yet whether it exists."""
+
+    environments: tuple[str, ...]
+    """All there are where nothing is named."""
+    servers: tuple[str, ...]
+    """Of each episode; where there is one, no environment is played."""
+    prompts: tuple[str, ...]
+    """Each is played at the servers; without any, one episode has no prompt."""
+
+
+def ask_sources(
+    environments: Sequence[str] | None,
+    servers: Sequence[str] | None,
+    prompt: str | None,
+    prompt_file: Path | None,
+) -> AskedSources:
+    """Read the options; what is named twice is played once.
+
+    Raises:
+        ConfigError: They do not go together, or the file holds no prompts.
+    """
+    if environments and servers:
+        msg = (
+            f"an episode is of an environment or of servers: name {environments[0]!r} as NAME, or "
+            "servers with --server, in runs of their own"
+        )
+        raise ConfigError(msg)
+    if not servers and (prompt is not None or prompt_file is not None):
+        option = "--prompt" if prompt is not None else "--prompt-file"
+        msg = f"{option} goes with --server: an environment asks its own question"
+        raise ConfigError(msg)
+    if prompt is not None and prompt_file is not None:
+        msg = "--prompt and --prompt-file are two ways to say one thing: give one of them"
+        raise ConfigError(msg)
+    if prompt is not None and (not prompt.strip() or json_fault(prompt)):
+        msg = "--prompt is no text in UTF-8, or empty: say what the agent is asked to do"
+        raise ConfigError(msg)
+    prompts = _read_prompts(prompt_file) if prompt_file else [prompt] if prompt else []
+    return AskedSources(
+        environments=tuple(dict.fromkeys(environments or ())),
+        servers=tuple(dict.fromkeys(servers or ())),
+        prompts=tuple(dict.fromkeys(prompts)),
+    )
+
+
+async def find_sources(
+    gateway: GatewayClient, asked: AskedSources
+) -> list[tuple[Source, str | None]]:
+    """Find what is named, in its order, with the versions of environments.
+
+    Raises:
+        UnknownNameError: Something does not exist; names the closest ones.
+        TransportError: The gateway does not tell.
+    """
+    if asked.servers:
+        _require("server", asked.servers, [server.name for server in await gateway.servers()])
+        return [
+            (SourceServers(kind="servers", names=asked.servers, prompt=prompt), None)
+            for prompt in asked.prompts or (None,)
+        ]
+    versions = {e.name: e.version for e in await gateway.environments()}
+    _require("environment", asked.environments, versions)
+    return [
+        (SourceEnvironment(kind="environment", name=name), versions[name])
+        for name in asked.environments or versions
+    ]
+
+
+def _require(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    there = tuple(known)
+    for name in names:
+        if name not in there:
+            shown = ", ".join(there[:_MAX_SHOWN]) + (", ..." if len(there) > _MAX_SHOWN else "")
+            raise UnknownNameError.among(kind, name, there, f"there are: {shown}")
+
+
+class _PromptLine(BaseModel):
+    """One line of a ``.jsonl`` file of prompts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: str = Field(pattern=r"\S")
+
+
+def _read_prompts(path: Path) -> list[str]:
+    """Read a file of prompts; empty lines hold none.
+
+    Raises:
+        ConfigError: It cannot be read, holds no prompt, or a line is none; names the line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"--prompt-file {path} cannot be read: {error}"
+        raise ConfigError(msg) from None
+    lines = [(n, line.strip()) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not lines:
+        msg = f"--prompt-file {path} holds no prompt: write one on each line"
+        raise ConfigError(msg)
+    if path.suffix == ".jsonl":
+        return list(_parse_prompts(path, lines))
+    return [line for _, line in lines]
+
+
+def _parse_prompts(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[str]:
+    for number, line in lines:
+        try:
+            yield _PromptLine.model_validate_json(line).prompt
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            field = "".join(f"{part}: " for part in fault["loc"])
+            words = fault_words(fault["type"], fault["msg"])
+            msg = (
+                f'--prompt-file {path}, line {number}: {field}{words}; a line is {{"prompt": ...}}'
+            )
+            raise ConfigError(msg) from None

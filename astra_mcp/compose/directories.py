@@ -1,0 +1,191 @@
+"""What ``/v0.1/servers`` lists: the environments and deployed servers of this gateway, and the registry.
+
+Loaded by a gateway alone: what talks to databases takes a second.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from astra_mcp.environments.bundle import Bundle
+from astra_mcp.types import JsonObject, tools_hash
+from gateway.api.protocol import Upstream
+from gateway.control.directory import ServerDirectory
+from registry.published.directory import DirectoryEntry, RegistryDirectory, open_directory
+from registry.published.server_json import (
+    NAMESPACE,
+    PUBLISHER_KEY,
+    PublishedServer,
+    render_server,
+    render_tools,
+)
+from registry.store.database import Database
+from servers.deployed import DeployedServers
+from servers.emulated.fleet import EmulatedServers
+
+__all__ = ["EmulatedDirectory", "PublishedDirectory", "open_directories"]
+
+DEPLOYED_NAMESPACE = f"{NAMESPACE}.deployed"
+"""A server of a file must not pass for the registry's server of its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """A document, and since when it says so."""
+
+    document: JsonObject
+    since: datetime
+
+
+class PublishedDirectory:
+    """What this gateway serves itself; satisfies its ``ServerDirectory``."""
+
+    def __init__(
+        self,
+        bundles: Iterable[Bundle],
+        deployed: DeployedServers,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Know the servers.
+
+        Args:
+            bundles: The environments; they stay as they are.
+            deployed: The servers of the file, which may change.
+            now: The time that new documents are stamped with.
+        """
+        self._deployed = deployed
+        self._now = now
+        begin = now()
+        self._environments = {b.name: _Told(document=_of_bundle(b), since=begin) for b in bundles}
+        self._told = self._environments
+        self._listing: tuple[DirectoryEntry, ...] | None = None
+
+    def hear(self, name: str) -> None:
+        """Look at the deployed servers again: one of them is another than before."""
+        del name
+        self._listing = None
+
+    def listing(self) -> Sequence[DirectoryEntry]:
+        """All environments and deployed servers; the same object as long as none of them changes."""
+        if self._listing is None:
+            told = {u.name: self._tell(u.name, u) for u in self._deployed.upstreams()}
+            self._told = {**self._environments, **told}
+            self._listing = tuple(_entry(name, told) for name, told in self._told.items())
+        return self._listing
+
+    async def documents(self, keys: Sequence[str]) -> Mapping[str, JsonObject]:
+        """Read documents; of deployed servers they say the name and the tools, and nothing else."""
+        return {key: self._told[key].document for key in keys if key in self._told}
+
+    def _tell(self, name: str, upstream: Upstream) -> _Told:
+        document = _of_deployed(upstream)
+        known = self._told.get(name)
+        if known is not None and known.document == document:
+            return known
+        return _Told(document=document, since=self._now())
+
+
+class EmulatedDirectory:
+    """The registry's list, with the names under which this gateway serves what is on it."""
+
+    def __init__(self, registered: RegistryDirectory, emulated: EmulatedServers) -> None:
+        """Join the two; both may change."""
+        self._registered = registered
+        self._emulated = emulated
+        self._known: Sequence[DirectoryEntry] = ()
+        self._listing: tuple[DirectoryEntry, ...] | None = None
+
+    def hear(self, name: str) -> None:
+        """Look again at what is served: one server is another than before."""
+        del name
+        self._listing = None
+
+    def listing(self) -> Sequence[DirectoryEntry]:
+        """All that the registry lists; the same object as long as nothing changes."""
+        known = self._registered.listing()
+        if self._listing is None or known is not self._known:
+            served = {server.name for server in self._emulated.upstreams()}
+            self._known = known
+            self._listing = tuple(
+                replace(entry, served_as=entry.key) if entry.key in served else entry
+                for entry in known
+            )
+        return self._listing
+
+    async def documents(self, keys: Sequence[str]) -> Mapping[str, JsonObject]:
+        """Read documents of the registry.
+
+        Raises:
+            RegistryError: The database failed.
+        """
+        return await self._registered.documents(keys)
+
+
+@asynccontextmanager
+async def open_directories(
+    database: Database,
+    bundles: Iterable[Bundle],
+    deployed: DeployedServers,
+    emulated: EmulatedServers,
+) -> AsyncGenerator[Sequence[ServerDirectory]]:
+    """Open what a gateway lists: what it serves first, then the registry, which is followed.
+
+    Args:
+        database: The registry.
+        bundles: The environments.
+        deployed: The real servers of the file.
+        emulated: What of the registry is served.
+
+    Raises:
+        RegistryError: The database failed.
+    """
+    async with open_directory(database) as registered:
+        published = PublishedDirectory(bundles, deployed)
+        listed = EmulatedDirectory(registered, emulated)
+        ends = [
+            deployed.watch(published.hear),
+            deployed.watch(listed.hear),  # one that comes or goes hides or shows an emulated one
+            emulated.watch(listed.hear),
+        ]
+        try:
+            yield published, listed
+        finally:
+            for end in ends:
+                end()
+
+
+def _entry(name: str, told: _Told) -> DirectoryEntry:
+    return DirectoryEntry(
+        key=name,
+        name=str(told.document["name"]),
+        version=str(told.document["version"]),
+        published_at=told.since,
+        updated_at=told.since,
+        served_as=name,
+    )
+
+
+def _of_bundle(bundle: Bundle) -> JsonObject:
+    """Add the tools, which agents see anyway, to the bundle's own ``server.json``."""
+    meta = cast("dict[str, Any]", bundle.server.get("_meta", {}))
+    told = cast("dict[str, Any]", meta.get(PUBLISHER_KEY, {}))
+    published = {**told, "tools": render_tools(bundle.document.tools)}
+    return {**bundle.server, "_meta": {**meta, PUBLISHER_KEY: published}}
+
+
+def _of_deployed(upstream: Upstream) -> JsonObject:
+    """Describe a deployed server by what its clients see of it."""
+    version = f"0.0.0+{tools_hash(upstream.tools)[:12]}"
+    document = render_server(
+        PublishedServer(
+            name=upstream.name,
+            title=upstream.name,
+            description=f"{upstream.name}, deployed behind this gateway",
+            version=version,
+            kind=upstream.kind.value,
+            tools=upstream.tools,
+        )
+    )
+    return {**document, "name": f"{DEPLOYED_NAMESPACE}/{upstream.name}"}

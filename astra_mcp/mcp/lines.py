@@ -1,0 +1,173 @@
+"""Serving an MCP server of the SDK over lines: standard input and output.
+
+Knows the SDK's streams and JSON-RPC; knows neither what a server offers nor HTTP.
+"""
+
+from typing import Any, cast
+
+import anyio
+import mcp_types
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.lowlevel import Server
+from mcp.shared.dispatcher import coerce_request_id
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from astra_mcp.mcp.stdio import LineWire, claim_stdio
+from astra_mcp.types import JsonObject
+
+__all__ = [
+    "MAX_BODY_BYTES",
+    "REPEATED",
+    "RefusedError",
+    "encode",
+    "id_of",
+    "serve_lines",
+    "serve_stdio",
+]
+
+MAX_BODY_BYTES = 4 << 20
+FINISH_SECONDS = 30.0
+"""So long after the end of the input a process goes on to answer what it has read."""
+REPEATED = "another request with this id is under way"
+
+
+class RefusedError(Exception):
+    """A message that the SDK does not get to see, as the answer that says why."""
+
+    def __init__(self, code: int, message: str, request: mcp_types.RequestId | None = None) -> None:
+        super().__init__(code, message)
+        error = mcp_types.ErrorData(code=code, message=message)
+        self.answer = mcp_types.JSONRPCError(jsonrpc="2.0", id=request, error=error)
+
+
+async def serve_stdio(server: Server[Any]) -> None:
+    """Serve one client over standard input and output until it closes either.
+
+    Whatever else the process prints goes to standard error. Can be cancelled at any time, unlike a read
+    in a thread, so a signal ends it at once.
+    """
+    with claim_stdio(max_line_bytes=MAX_BODY_BYTES) as wire:
+        await serve_lines(server, wire)
+
+
+async def serve_lines(
+    server: Server[Any], wire: LineWire, *, finish_seconds: float = FINISH_SECONDS
+) -> None:
+    """Serve one client whose messages are lines.
+
+    After the end of the input every request is still answered. Where nobody reads the answers, it is over.
+
+    Args:
+        server: Made by :func:`build_server`.
+        wire: Where lines come from and go to.
+        finish_seconds: Requests that take longer after the end of the input are answered as errors.
+    """
+    async with anyio.create_task_group() as group:
+        await _LineSession(wire, group, finish_seconds).run(server)
+
+
+class _LineSession:
+    """One client: what it asked and what it is still owed."""
+
+    def __init__(self, wire: LineWire, group: TaskGroup, finish_seconds: float) -> None:
+        self._wire = wire
+        self._group = group
+        self._finish_seconds = finish_seconds
+        self._owed: set[mcp_types.RequestId] = set()
+        self._settled = anyio.Event()
+        self._writing = anyio.Lock()
+
+    async def run(self, server: Server[Any]) -> None:
+        asking, asked = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        answering, answers = anyio.create_memory_object_stream[SessionMessage](0)
+        async with asking, asked, answering, answers:
+            self._group.start_soon(self._read, asking.clone())
+            self._group.start_soon(self._write, answers.clone())
+            asking.close()
+            answers.close()
+            await server.run(asked, answering, server.create_initialization_options())
+
+    async def _read(self, asking: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        async with asking:
+            async for line in self._wire.lines():
+                if line is not None and not line.strip():
+                    continue
+                try:
+                    message = _message_of(line)
+                    await asking.send(self._admit(message))
+                except RefusedError as refused:
+                    await self._send(refused.answer)
+            with anyio.move_on_after(self._finish_seconds):
+                while self._owed:
+                    self._settled = anyio.Event()
+                    await self._settled.wait()
+
+    def _admit(self, message: mcp_types.JSONRPCMessage) -> SessionMessage:
+        if not isinstance(message, mcp_types.JSONRPCRequest):
+            return SessionMessage(message)
+        if coerce_request_id(message.id) in self._owed:
+            raise RefusedError(mcp_types.INVALID_REQUEST, REPEATED, message.id)
+        self._owed.add(coerce_request_id(message.id))
+
+        async def settle() -> None:
+            self._settle(message.id)
+
+        # A request that its client cancelled gets no answer.
+        return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=settle))
+
+    def _settle(self, request: mcp_types.RequestId) -> None:
+        self._owed.discard(coerce_request_id(request))
+        self._settled.set()
+
+    async def _write(self, answers: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        async with answers:
+            async for answer in answers:
+                await self._send(answer.message)
+                match answer.message:
+                    case mcp_types.JSONRPCResponse(id=request):
+                        self._settle(request)
+                    case mcp_types.JSONRPCError(id=str() | int() as request):
+                        self._settle(request)
+                    case _:
+                        pass
+
+    async def _send(self, message: mcp_types.JSONRPCMessage) -> None:
+        try:
+            async with self._writing:
+                await self._wire.write(encode(message) + b"\n")
+        except (BrokenPipeError, ConnectionResetError):
+            self._group.cancel_scope.cancel()  # nobody is left to serve
+
+
+def _message_of(line: bytes | None) -> mcp_types.JSONRPCMessage:
+    if line is None:
+        msg = f"a message has at most {MAX_BODY_BYTES} bytes"
+        raise RefusedError(mcp_types.INVALID_REQUEST, msg)
+    try:
+        value = from_json(line)
+    except ValueError as error:
+        raise RefusedError(mcp_types.PARSE_ERROR, f"no JSON: {error}") from None
+    try:
+        message = mcp_types.jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValidationError:
+        msg = "no JSON-RPC message"
+        raise RefusedError(mcp_types.INVALID_REQUEST, msg, id_of(value)) from None
+    if isinstance(message, mcp_types.JSONRPCNotification) and "id" in value:
+        # The SDK takes a request whose id it cannot read for a notification.
+        msg = "the id of a request is a string or a whole number"
+        raise RefusedError(mcp_types.INVALID_REQUEST, msg)
+    return message
+
+
+def id_of(value: Any) -> mcp_types.RequestId | None:
+    """Read the id of a message; None where it has none that JSON-RPC allows."""
+    found = cast("JsonObject", value).get("id") if isinstance(value, dict) else None
+    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+
+
+def encode(message: mcp_types.JSONRPCMessage) -> bytes:
+    """Render a message as one line of JSON, without its end."""
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()

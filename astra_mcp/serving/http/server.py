@@ -1,0 +1,145 @@
+"""How a command listens: take the address first, then serve an application until a signal comes.
+
+Knows sockets and uvicorn; knows nothing of what it serves.
+"""
+
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import uvicorn
+from starlette.types import ASGIApp
+
+from astra_mcp.addresses import BACKLOG, bind, run_until_stopped, url_of
+from astra_mcp.serving.http.allocator import give_back_forever, share_arenas
+from astra_mcp.serving.http.connections import HEAD_SECONDS, MAX_HEAD_BYTES, Connection, Server
+from astra_mcp.serving.http.drain import Door, IsStream, is_listening
+from astra_mcp.serving.http.garbage import SetAside, collecting_seldom, look_when_quiet
+
+__all__ = [
+    "HEAD_SECONDS",
+    "MAX_HEAD_BYTES",
+    "Listener",
+    "bind",
+    "listen",
+    "run_until_stopped",
+    "url_of",
+]
+
+KEEP_ALIVE_SECONDS = 600
+"""Agents think between two calls; the usual 5 s would drop their connections."""
+GRACE_SECONDS = 3
+"""How long answers under way may take after the stop."""
+
+
+class Listener:
+    """A socket that is answered; made by :func:`listen`."""
+
+    def __init__(self, server: Server, door: Door) -> None:
+        self._server = server
+        self._door = door
+
+    @property
+    def draining(self) -> anyio.Event:
+        """Set when :meth:`drain` begins."""
+        return self._door.closed
+
+    async def drain(self, seconds: float, *, keep_accepting: bool) -> bool:
+        """Finish the requests under way, and take no further ones.
+
+        Idle connections and streams are closed at once. Further requests are refused with 503, which says
+        that nothing was done; health checks are answered.
+
+        Args:
+            seconds: How long to wait for the requests under way.
+            keep_accepting: Take further connections, to refuse their requests; else leave them to
+                whoever shares the socket.
+
+        Returns:
+            True where nothing is left under way.
+        """
+        self._door.close()
+        if not keep_accepting:
+            for server in self._server.servers:
+                server.close()
+        self._server.let_go(self._door.is_stream)
+        with anyio.move_on_after(seconds):
+            await self._door.wait_empty()
+            return True
+        return False
+
+    def abort(self) -> None:
+        """Break all connections now; who waits for an answer asks again."""
+        self._server.abort()
+
+
+@asynccontextmanager
+async def listen(
+    app: ASGIApp,
+    listener: socket.socket,
+    *,
+    head_seconds: float = HEAD_SECONDS,
+    is_stream: IsStream = is_listening,
+) -> AsyncGenerator[Listener]:
+    """Serve an application on a socket while the context is open; then finish what is under way.
+
+    The application's lifespan belongs to the caller.
+
+    Args:
+        app: Answers the requests.
+        listener: From :func:`bind`.
+        head_seconds: A connection whose request head takes longer is closed.
+        is_stream: Which requests are not waited for at the end.
+    """
+
+    class BoundedConnection(Connection):
+        head_deadline = head_seconds
+
+    door = Door(app, is_stream)
+    server = Server(
+        uvicorn.Config(
+            door,
+            http=BoundedConnection,
+            ws="none",
+            proxy_headers=False,  # who is behind a proxy says so by serve.public_url
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            backlog=BACKLOG,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+    )
+    stopped = anyio.Event()
+
+    async def serve() -> None:
+        try:
+            await server.serve([listener])
+        finally:
+            stopped.set()
+
+    share_arenas()
+    with collecting_seldom() as set_aside:
+        async with _keeping_house(set_aside, door), anyio.create_task_group() as group:
+            group.start_soon(serve)
+            try:
+                yield Listener(server, door)
+            finally:
+                server.let_go(is_stream)
+                server.should_exit = True
+                with anyio.move_on_after(GRACE_SECONDS + 2, shield=True):
+                    await stopped.wait()
+
+
+@asynccontextmanager
+async def _keeping_house(set_aside: SetAside, door: Door) -> AsyncGenerator[None]:
+    """Look for garbage and give freed memory back to the system, every now and then."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(give_back_forever)
+        group.start_soon(look_when_quiet, set_aside, door.activity)
+        try:
+            yield
+        finally:
+            group.cancel_scope.cancel()

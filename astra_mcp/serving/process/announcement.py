@@ -1,0 +1,116 @@
+"""What ``serve`` says once it serves: to the other commands of its home, and to who started it."""
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from astra_mcp import __version__
+from astra_mcp.compose.settings import Settings
+from astra_mcp.report.console import out, print_json, say
+from astra_mcp.serving.process.worker import WorkerReady
+from gateway.edge.keys import control_key_path
+from gateway.edge.presence import RunningGateway, announce
+from gateway.edge.workers import Seat
+
+__all__ = ["Announcement"]
+
+NAMES_SHOWN = 5
+
+
+class Announcement:
+    """Where the gateway is, and what it publishes."""
+
+    def __init__(self, settings: Settings, *, as_json: bool) -> None:
+        """Know what does not change.
+
+        Args:
+            settings: The home and what was asked for.
+            as_json: Print one JSON object instead of words.
+        """
+        self._settings = settings
+        self._as_json = as_json
+
+    @contextmanager
+    def made(self, ready: WorkerReady, seat: Seat) -> Generator[None]:
+        """Let other commands find the gateway while the block runs, and print where it is.
+
+        Args:
+            ready: What is published.
+            seat: The first worker's.
+        """
+        running = RunningGateway(
+            url=seat.inner_urls[0],
+            pid=os.getpid(),
+            version=__version__,
+            public_url=seat.fixed_url(0),
+            workers=seat.inner_urls if seat.count > 1 else (),
+        )
+        with announce(self._settings.home, running):
+            if self._as_json:
+                self._print_json(ready, running, seat)
+            else:
+                self._print(ready, running, seat)
+            yield
+
+    def _print_json(self, ready: WorkerReady, running: RunningGateway, seat: Seat) -> None:
+        print_json(
+            {
+                "url": running.url,
+                "mcp_url": f"{running.public_url or running.url}/mcp",
+                "public_url": running.public_url,
+                "pid": running.pid,
+                "workers": [
+                    {"url": url, "public_url": seat.fixed_url(index)}
+                    for index, url in enumerate(seat.inner_urls)
+                ],
+                "environments": ready.environments,
+                "servers": ready.servers,
+                "deployed": [
+                    {
+                        "name": name,
+                        "mcp_url": f"{running.public_url or running.url}/servers/{name}/mcp",
+                    }
+                    for name in ready.deployed
+                ],
+                "emulated": ready.emulated,
+                "control_key_file": str(control_key_path(self._settings.home)),
+                "records": str(self._settings.home / "records"),
+            }
+        )
+
+    def _print(self, ready: WorkerReady, running: RunningGateway, seat: Seat) -> None:
+        shown = running.public_url or running.url
+        by = f" by {seat.count} workers" if seat.count > 1 else ""
+        out.print(
+            f"[bold]astra-mcp {__version__}[/] serves {ready.environments} environments "
+            f"({ready.tools} tools){by} at [bold]{shown}[/]",
+            highlight=False,
+        )
+        lines: dict[str, str] = {}
+        if self._settings.serve.mcp_config is not None:
+            lines["deployed servers"] = _named(ready.deployed, self._settings.serve.mcp_config)
+        if ready.emulated:
+            kind = self._settings.emulators.kind.value
+            lines["emulated servers"] = f"{ready.emulated} of the registry, each alone ({kind})"
+        lines |= {
+            "all tools": f"{shown}/mcp",
+            "one server": f"{shown}/servers/NAME/mcp",
+            "connect a client": "astra-mcp connect claude-desktop (astra-mcp connect --help names all)",
+            "play them all": "astra-mcp rollout --agent oracle",
+            "control API": f"{shown}/openapi.json",
+            "control key": str(control_key_path(self._settings.home)),
+            "records": str(self._settings.home / "records"),
+        }
+        if shown != running.url:
+            lines["listens at"] = running.url
+        for what, where in lines.items():
+            out.print(f"  {what:18}{where}", highlight=False, markup=False)
+        if self._settings.serve.log_format == "text":  # else it would be a line that is no JSON
+            say.print("Ctrl-C stops it.")
+
+
+def _named(deployed: Sequence[str], file: Path) -> str:
+    """Say how many servers of a file were taken, and the first names."""
+    shown = ", ".join(deployed[:NAMES_SHOWN]) + (", …" if len(deployed) > NAMES_SHOWN else "")
+    return f"{len(deployed)} of {file}" + (f": {shown}" if shown else "")

@@ -1,0 +1,70 @@
+"""How a command reaches a gateway: the one it is told, the one that serves the home, or its own."""
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from astra_mcp.compose.catalog import open_gateway
+from astra_mcp.compose.settings import Settings
+from astra_mcp.serving.http.server import bind, listen, url_of
+from gateway.edge.keys import ensure_control_key, read_control_key
+from gateway.edge.presence import find_gateway
+from gateway.edge.security import access_rules
+
+__all__ = ["CONTROL_KEY_VARIABLE", "GatewayAccess", "open_gateway_access"]
+
+CONTROL_KEY_VARIABLE = "ASTRA_MCP_CONTROL_KEY"
+"""Environment variable with the control key of a gateway of another home or machine."""
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayAccess:
+    """A gateway's address and the key of its control plane."""
+
+    url: str
+    key: str = field(repr=False)
+    is_own: bool = False
+    """True where this process serves it."""
+
+
+@asynccontextmanager
+async def open_gateway_access(
+    settings: Settings, *, url: str | None = None
+) -> AsyncGenerator[GatewayAccess]:
+    """Find a gateway, or serve one over HTTP on a free loopback port while the context is open.
+
+    Args:
+        settings: Whose home is looked at, and what an own gateway publishes.
+        url: The gateway to use, whatever runs here.
+
+    Raises:
+        ConfigError: The key of the control plane is missing, or cannot be read or made.
+        SandboxUnavailableError: An own gateway may not run some tool code on this machine.
+        GatewayError: An own gateway cannot keep records in the home.
+        BundleError: An environment that an own gateway should publish does not load.
+    """
+    running = find_gateway(settings.home)
+    found = url or (running.url if running else None)
+    if found is not None:
+        key = os.environ.get(CONTROL_KEY_VARIABLE) or read_control_key(settings.home)
+        yield GatewayAccess(url=found.rstrip("/"), key=key)
+        return
+    async with _open_own(settings) as access:
+        yield access
+
+
+@asynccontextmanager
+async def _open_own(settings: Settings) -> AsyncGenerator[GatewayAccess]:
+    key = ensure_control_key(settings.home)
+    rules = access_rules(
+        host=_LOOPBACK,
+        control_key=key,
+        api_keys=[],
+        max_body_bytes=settings.serve.max_body_bytes,
+    )
+    # The home need not be claimed: this gateway only ever touches the episodes that it opens.
+    with bind(_LOOPBACK, 0) as listener:
+        async with open_gateway(settings, rules) as (_, app), listen(app, listener):
+            yield GatewayAccess(url=url_of(listener), key=key, is_own=True)

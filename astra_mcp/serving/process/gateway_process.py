@@ -1,0 +1,127 @@
+"""One gateway process over a socket that is bound already: the whole gateway, or one of its workers.
+
+Serves until it is asked to stop, then finishes what is under way. Knows neither options nor supervisors.
+"""
+
+import logging
+import socket
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import AbstractContextManager, asynccontextmanager
+from urllib.parse import urlsplit
+
+import anyio
+
+from astra_mcp.compose.catalog import open_gateway
+from astra_mcp.compose.settings import Settings
+from astra_mcp.serving.http.server import Listener, listen, url_of
+from astra_mcp.serving.process.stopping import Stop, hear_signals
+from astra_mcp.tracing import open_tracing
+from gateway.api.protocol import Catalog
+from gateway.edge.security import AccessRules, access_rules
+from gateway.edge.workers import FIRST, Seat, public_base
+
+__all__ = ["OnReady", "rules_of", "serve_gateway"]
+
+OnReady = Callable[[Catalog], AbstractContextManager[None]]
+"""Entered once the gateway answers, left when it is asked to stop."""
+_log = logging.getLogger("astra_mcp.gateway")
+
+
+def rules_of(settings: Settings, control_key: str, listener: socket.socket) -> AccessRules:
+    """Derive what the gate lets through; the URLs that we print and answer must be among it.
+
+    Raises:
+        ConfigError: A key is missing or too short.
+    """
+    serving = settings.serve
+    printed = [urlsplit(url_of(listener)).hostname or ""]
+    if serving.public_url is not None:
+        printed.append(urlsplit(public_base(serving.public_url, FIRST, 1)).hostname or "")
+    return access_rules(
+        host=serving.host,
+        control_key=control_key,
+        api_keys=[k.get_secret_value() for k in serving.api_keys],
+        allowed_hosts=(*serving.allowed_hosts, *printed),
+        max_body_bytes=serving.max_body_bytes,
+    )
+
+
+async def serve_gateway(
+    settings: Settings,
+    listener: socket.socket,
+    *,
+    control_key: str,
+    seat: Seat,
+    trusted: bool,
+    on_ready: OnReady,
+    watch: Callable[[Stop], Coroutine[None, None, None]] | None = None,
+    linger: Callable[[Stop], Coroutine[None, None, None]] | None = None,
+) -> Stop:
+    """Serve until the process is asked to stop; then drain and release everything.
+
+    Open episodes stay open in their records, and go on after the next start.
+
+    Args:
+        settings: What to publish, and how.
+        listener: Closed at the end.
+        control_key: Of the home.
+        seat: Which of the workers this process is.
+        trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
+        on_ready: Tells others that it serves.
+        watch: Runs meanwhile; may also ask for the stop.
+        linger: After a final stop, once all calls are finished: requests are refused as long as it runs.
+
+    Returns:
+        What asked it to stop.
+    """
+    rules = rules_of(settings, control_key, listener)
+    stop = Stop()
+    async with (
+        hear_signals(stop),  # to the very end: one that nobody hears would break the release off
+        _tracing(seat),
+        open_gateway(
+            settings,
+            rules,
+            trusted=trusted,
+            seat=seat,
+            readiness=lambda: ["it is stopping"] if stop.asked.is_set() else [],
+        ) as (catalog, app),
+        listen(app, listener) as listening,
+        anyio.create_task_group() as group,
+    ):
+        if watch is not None:
+            group.start_soon(watch, stop)
+        with on_ready(catalog):
+            await stop.asked.wait()
+        is_done = await _finish(listening, stop, settings.serve.drain_seconds)
+        if is_done and stop.is_final and linger is not None:
+            with anyio.move_on_after(settings.serve.drain_seconds):
+                await linger(stop)
+        group.cancel_scope.cancel()
+    return stop
+
+
+@asynccontextmanager
+async def _tracing(seat: Seat) -> AsyncGenerator[None]:
+    with open_tracing(worker=seat.index if seat.count > 1 else None):
+        yield
+
+
+async def _finish(listening: Listener, stop: Stop, seconds: float) -> bool:
+    """Drain until everything is answered (True), the time is over, or somebody insists."""
+    is_done = False
+    async with anyio.create_task_group() as group:
+
+        async def insist() -> None:
+            await stop.insisted.wait()
+            group.cancel_scope.cancel()
+
+        group.start_soon(insist)
+        # The socket of a worker is also its supervisor's: who connects waits for the next worker.
+        is_done = await listening.drain(seconds, keep_accepting=stop.is_final)
+        group.cancel_scope.cancel()
+    if not is_done:
+        why = "as asked again" if stop.insisted.is_set() else f"after {seconds:g} s"
+        _log.warning("stopped with calls under way, %s; they can be sent again", why)
+        listening.abort()
+    return is_done

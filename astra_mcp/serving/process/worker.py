@@ -1,0 +1,175 @@
+"""One worker of ``serve --workers N``, as its supervisor starts it, as a program of its own.
+
+Reads its plan from standard input, which stays open as long as the supervisor lives, and a second line
+when all workers stop; answers with one line on standard output once it serves, and with a second one when
+its calls are finished after that. Not meant for people.
+"""
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import typer
+from pydantic import BaseModel, ConfigDict
+
+from astra_mcp.compose.settings import load_serving
+from astra_mcp.report.console import report_errors, run_async
+from astra_mcp.serving.process.gateway_process import serve_gateway
+from astra_mcp.serving.process.logs import log_to_stderr
+from astra_mcp.serving.process.stopping import Stop
+from astra_mcp.types import ServerKind
+from gateway.api.protocol import Catalog
+from gateway.edge.keys import read_control_key
+from gateway.edge.workers import Seat
+
+__all__ = [
+    "DRAINED",
+    "STOP_ALL",
+    "WorkerOptions",
+    "WorkerPlan",
+    "WorkerReady",
+    "main",
+    "ready_of",
+    "watch_supervisor",
+]
+
+STOP_ALL = b"stop\n"
+"""Told to a worker when nobody will take its place; a signal alone means that somebody will."""
+ORPHAN_SECONDS = 1.0
+"""A worker without a supervisor is killed after so long, whatever it still closes."""
+DRAINED = b"drained\n"
+"""A worker's answer to that: it has finished its calls, and ends with the next signal."""
+
+
+class WorkerOptions(BaseModel):
+    """The options of ``serve`` that decide what a gateway process does; no secret is among them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    given: dict[str, str | int | float | None]
+    """In the place of settings."""
+    environments: tuple[Path, ...]
+    trusted: bool
+    verbose: bool
+
+
+class WorkerPlan(BaseModel):
+    """What a worker is told; one line of JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    index: int
+    listener: int
+    """File descriptor of its listening socket."""
+    claim: int
+    """File descriptor that keeps the home claimed while it lives."""
+    inner_urls: tuple[str, ...]
+    """Base URL of every worker."""
+    options: WorkerOptions
+
+
+class WorkerReady(BaseModel):
+    """What a worker answers; one line of JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    environments: int
+    tools: int
+    servers: int
+    deployed: tuple[str, ...]
+    """Names of the real servers that are no environments."""
+    emulated: int
+    """Servers of which the registry has documents only."""
+
+
+def ready_of(catalog: Catalog) -> WorkerReady:
+    """Count what a gateway process publishes."""
+    environments = catalog.environments()
+    servers = catalog.upstreams()
+    return WorkerReady(
+        environments=len(environments),
+        tools=sum(len(e.tools) for e in environments),
+        servers=len(servers),
+        deployed=tuple(s.name for s in servers if s.kind is ServerKind.DEPLOYED),
+        emulated=sum(s.kind is ServerKind.EMULATOR for s in servers),
+    )
+
+
+def main() -> None:
+    """Serve as one worker until the supervisor asks for the end, or ends itself."""
+    with report_errors():
+        plan = WorkerPlan.model_validate_json(sys.stdin.buffer.readline())
+        for descriptor in (plan.listener, plan.claim):
+            os.set_inheritable(descriptor, False)
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # meant for the supervisor
+        run_async(_serve, plan)
+
+
+async def _serve(plan: WorkerPlan) -> None:
+    options = plan.options
+    settings = load_serving(options.given, options.environments)
+    key = read_control_key(settings.home)
+    log_to_stderr(
+        settings.serve.log_format,
+        verbose=options.verbose,
+        worker=plan.index,
+        secrets=[key, *(k.get_secret_value() for k in settings.serve.api_keys)],
+    )
+    seat = Seat(index=plan.index, inner_urls=plan.inner_urls, public_url=settings.serve.public_url)
+    await serve_gateway(
+        settings,
+        socket.socket(fileno=plan.listener),
+        control_key=key,
+        seat=seat,
+        trusted=options.trusted,
+        on_ready=_tell_ready,
+        watch=watch_supervisor,
+        linger=_await_the_others,
+    )
+
+
+@contextmanager
+def _tell_ready(catalog: Catalog) -> Generator[None]:
+    sys.stdout.write(ready_of(catalog).model_dump_json() + "\n")
+    sys.stdout.flush()
+    yield
+
+
+async def watch_supervisor(stop: Stop) -> None:
+    """Stop when the supervisor says so; at once when it is gone, since nobody would end this worker.
+
+    Args:
+        stop: Told of both.
+    """
+    stop.is_final = False
+    supervisor = sys.stdin.fileno()
+    await anyio.wait_readable(supervisor)
+    if os.read(supervisor, len(STOP_ALL)):
+        if not stop.asked.is_set():
+            stop.is_final = True
+            stop.hear(signal.SIGTERM)
+        await anyio.wait_readable(supervisor)  # it is never told more
+    # The kernel does it, also where the loop is busy: all that counts is written, and nobody waits.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, ORPHAN_SECONDS)
+    stop.hear(signal.SIGTERM)
+    stop.hear(signal.SIGTERM)
+
+
+async def _await_the_others(stop: Stop) -> None:
+    """Refuse requests until the calls of all workers are finished; the supervisor says when."""
+    sys.stdout.buffer.write(DRAINED)
+    sys.stdout.flush()
+    await stop.insisted.wait()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except typer.Exit as leave:
+        sys.exit(leave.exit_code)

@@ -1,0 +1,302 @@
+"""Texts and numbers that a schema takes: what the name of the field suggests, bent until it fits."""
+
+import math
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final, cast
+from uuid import UUID
+
+import jsonschema_rs
+
+from astra_mcp.schemas import compile_validator
+from astra_mcp.types import JsonValue
+from astra_mcp.values.dice import Dice
+from astra_mcp.values.merging import Schema
+from astra_mcp.values.nouns import key_of
+from astra_mcp.values.patterns import PatternError, matching_text
+from astra_mcp.values.vocabulary import Meaning, Numbers, meaning_of, numbers_of
+from astra_mcp.values.wording import Wording
+
+__all__ = ["TooLargeError", "UnmetError", "make_id", "make_number", "make_text", "takes"]
+
+_ID_NUMBERS: Final = Numbers(10_000, 9_999_999, 0)
+_ANY_NUMBERS: Final = Numbers(1, 400, 0)
+_DRAWS: Final = 8
+_MAX_TIMES: Final = 256
+_MAX_LENGTH: Final = 100_000
+_DISTINCT: Final = 1024
+_ENDINGS: Final = frozenset(("id", "ids", "uuid", "guid", "uid", "key", "identifier"))
+
+
+class UnmetError(Exception):
+    """No value is found that a schema takes."""
+
+
+class TooLargeError(UnmetError):
+    """Values of a schema have more parts than are made; so it is at each attempt."""
+
+
+def make_text(schema: Schema, dice: Dice, wording: Wording, *, key: str, noun: str) -> str:
+    """Write a text that a schema takes.
+
+    Args:
+        schema: Of type string, without references and alternatives.
+        dice: Decide it.
+        wording: Has the words.
+        key: The field's name in normal form.
+        noun: What the field belongs to.
+
+    Raises:
+        UnmetError: Its pattern and its length cannot be met.
+    """
+    pattern = schema.get("pattern")
+    if isinstance(pattern, str):
+        return _matching(pattern, schema, dice)
+    form = schema.get("format")
+    if isinstance(form, str) and form in _FORMATS:
+        return _FORMATS[form](wording, dice)
+    return _sized(_suggested(key, noun, dice, wording), schema, dice, wording)
+
+
+def _suggested(key: str, noun: str, dice: Dice, wording: Wording) -> str:
+    meaning, name = meaning_of(key)
+    match meaning:
+        case Meaning.TEXT:
+            return wording.text(name, dice, noun)
+        case Meaning.NUMBER:
+            return str(_of_size(numbers_of(name), dice))
+        case Meaning.FLAG:
+            return name
+        case Meaning.ID:
+            return make_id(_owner(key) or noun, dice)
+        case Meaning.UNKNOWN:
+            return wording.phrase(dice)
+
+
+def _owner(key: str) -> str:
+    """What an identifier names: ``parent_task_id`` a ``parent_task``."""
+    words = key.split("_")
+    return "_".join(words[:-1]) if words[-1] in _ENDINGS else ""
+
+
+def make_id(noun: str, dice: Dice) -> str:
+    """An identifier in the style that is always that of the noun."""
+    head = noun.rpartition("_")[2]
+    match Dice.of_seed(0).at("style of ids", noun).below(5):
+        case 0:
+            return str(UUID(int=dice.number << 64 | dice.at(1).number, version=4))
+        case 1:
+            return dice.digits(24)
+        case _ if head.isascii() and 1 < len(head) <= 12:
+            return f"{head}_{dice.digits(8)}"
+        case _:
+            return dice.digits(12)
+
+
+def _matching(pattern: str, schema: Schema, dice: Dice) -> str:
+    least, most = int(schema.get("minLength", 0)), schema.get("maxLength", math.inf)
+    freely = [None] * _DRAWS
+    by_length = range(min(least, _MAX_TIMES), max(least - _MAX_TIMES, -1), -1)
+    try:
+        for draw, times in enumerate((*freely, *by_length)):
+            text = matching_text(pattern, dice.at("pattern", draw), times=times)
+            if least <= len(text) <= most:
+                return text
+    except PatternError as error:
+        raise UnmetError(f"pattern {pattern!r}: {error}") from None
+    raise UnmetError(f"pattern {pattern!r} with {least} to {most} characters")
+
+
+def _sized(text: str, schema: Schema, dice: Dice, wording: Wording) -> str:
+    least, most = int(schema.get("minLength", 0)), schema.get("maxLength")
+    at = 0
+    if least > _MAX_LENGTH:
+        raise UnmetError(f"a text of at least {least} characters")
+    while len(text) < least:
+        text += f" {wording.sentence(dice.at('more', at))}"
+        at += 1
+    if most is not None and len(text) > most:
+        text = text[: int(most)]
+        text = text.rstrip() if len(text.rstrip()) >= least else text
+    return text
+
+
+def make_number(schema: Schema, dice: Dice, *, key: str, is_integer: bool) -> int | float:
+    """Choose a number that a schema takes; of the size that the field's name suggests where it may be.
+
+    Raises:
+        UnmetError: There is none between its bounds.
+    """
+    try:
+        return _number(schema, dice, key=key, is_integer=is_integer)
+    except OverflowError:
+        raise UnmetError("its bounds or its step are beyond what is counted with") from None
+
+
+def _number(schema: Schema, dice: Dice, *, key: str, is_integer: bool) -> int | float:
+    size = _size(key)
+    low, high = _bounds(schema)
+    low, high = _span(low, high, size)
+    step = schema.get("multipleOf", 1 if is_integer else None)
+    if is_integer and step is not None and float(step) != int(step):
+        step = _whole_step(float(step))
+    if step is not None:
+        return _stepped(low, high, step, dice)
+    return _between(schema, low, high, size, dice)
+
+
+def _size(key: str) -> Numbers:
+    meaning, name = meaning_of(key)
+    if meaning is Meaning.NUMBER:
+        return numbers_of(name)
+    return _ID_NUMBERS if meaning is Meaning.ID else _ANY_NUMBERS
+
+
+def _bounds(schema: Schema) -> tuple[float, float]:
+    """Least and greatest, excluded ones included."""
+    low = max(schema.get("minimum", -math.inf), schema.get("exclusiveMinimum", -math.inf))
+    high = min(schema.get("maximum", math.inf), schema.get("exclusiveMaximum", math.inf))
+    if low == schema.get("exclusiveMinimum"):
+        low = math.nextafter(low, math.inf)
+    if high == schema.get("exclusiveMaximum"):
+        high = math.nextafter(high, -math.inf)
+    if low > high:
+        raise UnmetError(f"no number between {low} and {high}")
+    return low, high
+
+
+def _span(low: float, high: float, size: Numbers) -> tuple[float, float]:
+    """Where a number is to be: within the bounds, and of the usual size where they leave that."""
+    usual_low, usual_high = max(low, size.low), min(high, size.high)
+    if usual_low <= usual_high:
+        return usual_low, usual_high
+    room = max(1.0, size.high - size.low)
+    if math.isinf(low):
+        return max(-1.7e308, high - room), high
+    return low, min(high, max(low + room, low))
+
+
+def _stepped(low: float, high: float, step: float, dice: Dice) -> int | float:
+    first, last = math.ceil(low / step), math.floor(high / step)
+    if first > last:
+        raise UnmetError(f"no multiple of {step} between {low} and {high}")
+    number = dice.between(first, last) * step
+    return int(number) if float(step).is_integer() else round(number, 10)
+
+
+def _whole_step(step: float) -> int:
+    """The least whole number that is a multiple of a step."""
+    for times in range(1, 1000):
+        if (times * step).is_integer():
+            return int(times * step)
+    raise UnmetError(f"no whole multiple of {step}")
+
+
+def _between(schema: Schema, low: float, high: float, size: Numbers, dice: Dice) -> int | float:
+    exact = low + dice.fraction() * (high - low)
+    for decimals in range(size.decimals, 16):
+        number = round(exact, decimals) if decimals else round(exact)
+        if low <= number <= high:
+            return number
+    return exact if takes(schema, exact) else low
+
+
+def _of_size(size: Numbers, dice: Dice) -> int | float:
+    exact = size.low + dice.fraction() * (size.high - size.low)
+    return round(exact, size.decimals) if size.decimals else round(exact)
+
+
+_FORMATS: Final[Mapping[str, Callable[[Wording, Dice], str]]] = {
+    "date": lambda w, dice: w.text("date", dice),
+    "date-time": lambda w, dice: w.text("datetime", dice),
+    "time": lambda w, dice: w.text("datetime", dice)[11:],
+    "duration": lambda _, dice: f"PT{dice.between(5, 90)}M",
+    "email": lambda w, dice: w.text("email", dice),
+    "idn-email": lambda w, dice: w.text("email", dice),
+    "hostname": lambda w, dice: w.text("domain", dice),
+    "idn-hostname": lambda w, dice: w.text("domain", dice),
+    "ipv4": lambda w, dice: w.text("ip", dice),
+    "ipv6": lambda _, dice: (
+        f"fd{dice.digits(2)}:" + ":".join(dice.at(i).digits(4) for i in range(7))
+    ),
+    "uri": lambda w, dice: w.text("url", dice),
+    "uri-reference": lambda w, dice: w.text("url", dice),
+    "iri": lambda w, dice: w.text("url", dice),
+    "iri-reference": lambda w, dice: w.text("url", dice),
+    "uri-template": lambda w, dice: w.text("url", dice) + "/{id}",
+    "url": lambda w, dice: w.text("url", dice),
+    "uuid": lambda _, dice: str(UUID(int=dice.number << 64 | dice.at(1).number, version=4)),
+    "json-pointer": lambda w, dice: f"/{w.text('tag', dice)}/{dice.below(9)}",
+    "relative-json-pointer": lambda w, dice: f"{dice.below(3)}/{key_of(w.text('tag', dice))}",
+    "regex": lambda w, dice: f"^{w.text('slug', dice)}$",
+    "byte": lambda w, dice: b64encode(w.phrase(dice).encode()).decode(),
+}
+
+
+def takes(schema: Schema, value: JsonValue) -> bool:
+    """Say whether the keywords of a flat schema take a text, a number, a flag or null."""
+    members: Any = schema.get("enum")
+    if isinstance(members, list) and not any(_same(value, m) for m in cast("list[Any]", members)):
+        return False
+    if "const" in schema and not _same(value, schema["const"]):
+        return False
+    kinds: Any = schema.get("type")
+    if kinds is not None and _kind(value).isdisjoint([kinds] if isinstance(kinds, str) else kinds):
+        return False
+    if isinstance(value, str):
+        return _takes_text(schema, value)
+    return isinstance(value, bool | None) or _takes_number(schema, cast("float", value))
+
+
+def _same(first: Any, second: Any) -> bool:
+    return first == second and isinstance(first, bool) == isinstance(second, bool)
+
+
+_KINDS: Final[Mapping[type, frozenset[str]]] = {
+    type(None): frozenset(("null",)),
+    bool: frozenset(("boolean",)),
+    int: frozenset(("integer", "number")),
+    float: frozenset(("number",)),
+    str: frozenset(("string",)),
+    list: frozenset(("array",)),
+    dict: frozenset(("object",)),
+}
+
+
+def _kind(value: JsonValue) -> frozenset[str]:
+    is_whole = isinstance(value, float) and value.is_integer()
+    return _KINDS[int if is_whole else type(value)]
+
+
+def _takes_text(schema: Schema, text: str) -> bool:
+    if not schema.get("minLength", 0) <= len(text) <= schema.get("maxLength", math.inf):
+        return False
+    checks = ((word, schema.get(word)) for word in ("pattern", "format"))
+    return all(_is_so(word, value, text) for word, value in checks if isinstance(value, str))
+
+
+def _is_so(keyword: str, value: str, text: str) -> bool:
+    """Say whether a text has a format or matches a pattern, by the library that decides it in the end."""
+    if keyword == "format" and value not in _FORMATS:
+        return True
+    try:
+        return _check(keyword, value).is_valid(text)
+    except ValueError:  # not a schema, or a pattern beyond what can be checked
+        return False
+
+
+@lru_cache(_DISTINCT)
+def _check(keyword: str, value: str) -> jsonschema_rs.Validator:
+    return compile_validator({keyword: value})
+
+
+def _takes_number(schema: Schema, number: float) -> bool:
+    try:
+        low, high = _bounds(schema)
+        step = schema.get("multipleOf")
+        return low <= number <= high and (
+            step is None or math.isclose(number / step, round(number / step))
+        )
+    except (UnmetError, OverflowError):
+        return False

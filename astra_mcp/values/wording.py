@@ -1,0 +1,253 @@
+"""Texts by what they are: a person's name, an address, a sentence; each is decided by its dice alone."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from astra_mcp.values.clock import DAY, written
+from astra_mcp.values.dice import Dice
+from astra_mcp.values.vocabulary import Words, words_in
+
+__all__ = ["Wording"]
+
+_ASCII_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+_TOKEN: Final = f"0123456789{_ASCII_LETTERS}{_ASCII_LETTERS.upper()}"
+_PEOPLE: Final = frozenset(
+    (
+        "user", "contact", "customer", "member", "lead", "person", "employee", "author", "candidate",
+        "client", "patient", "student", "doctor", "profile", "friend", "follower", "participant",
+        "attendee", "player", "artist", "agent", "teacher",
+    )
+)  # fmt: skip
+_WHO: Final = frozenset(
+    ("name", "full_name", "display_name", "first_name", "last_name", "username", "login", "email")
+)
+_COMPANIES: Final = frozenset(
+    (
+        "company", "organization", "organisation", "business", "vendor", "supplier", "merchant", "brand",
+        "employer", "shop", "store", "restaurant", "hotel", "bank", "team", "account",
+    )
+)  # fmt: skip
+_PLACES: Final = frozenset(("city", "place", "location", "venue", "station", "airport", "region"))
+_HANDLES: Final = frozenset(
+    (
+        "repository", "repo", "branch", "instance", "container", "pod", "cluster", "service", "server",
+        "table", "database", "bucket", "index", "namespace", "node", "package", "module", "column",
+        "variable", "volume", "host", "queue", "function", "workflow", "device", "collection",
+    )
+)  # fmt: skip
+_FILES: Final = frozenset(("file", "attachment", "image", "asset", "screenshot", "photo", "backup"))
+_WRITTEN: Final = frozenset(
+    (
+        "task", "issue", "ticket", "todo", "card", "note", "memo", "page", "article", "document", "doc",
+        "message", "email", "post", "story", "item", "event", "meeting", "report", "project", "goal",
+        "result", "entry", "book", "paper", "product", "template", "form", "deal", "incident",
+    )
+)  # fmt: skip
+"""Are called by what they are about, not by what they are."""
+_TAGS: Final = frozenset(("tag", "label", "category", "genre", "topic"))
+
+
+class Wording:
+    """Writes the texts of one language at one time."""
+
+    def __init__(self, language: str | None, now: int) -> None:
+        """Choose the words.
+
+        Args:
+            language: Of the server's texts.
+            now: Seconds since 1970, around which all dates are.
+        """
+        self._words: Words = words_in(language)
+        self._now = now
+        self._is_english = bool(self._words["separator"])
+
+    def text(self, meaning: str, dice: Dice, noun: str = "") -> str:
+        """Write a text.
+
+        Args:
+            meaning: One of those that :func:`astra_mcp.values.vocabulary.meaning_of` gives.
+            dice: Decide it.
+            noun: What the text belongs to, which says what its name is a name of.
+        """
+        return _WRITERS[meaning](self, dice, noun)
+
+    def about(self, query: str, dice: Dice) -> str:
+        """A title that holds the words of a query."""
+        return dice.choose(self._words["found"]).format(query=query)
+
+    def done(self, what: str) -> str:
+        """That something was done."""
+        return self._words["done"].format(what=what.capitalize())
+
+    def one_of(self, name: str, dice: Dice) -> str:
+        """One of a list of words; the logins are those of the names."""
+        return dice.at(name.replace("logins", "names")).choose(self._words[name])
+
+    def phrase(self, dice: Dice) -> str:
+        """Two or three words with a sense."""
+        return self._words["separator"].join(
+            (self.one_of("adjectives", dice), self.one_of("subjects", dice))
+        )
+
+    def sentence(self, dice: Dice) -> str:
+        """One sentence."""
+        parts = (self.one_of("openings", dice), self.one_of("actions", dice))
+        return self._words["separator"].join(parts) + ("." if self._is_english else "。")
+
+    def paragraph(self, dice: Dice) -> str:
+        """Two or three sentences."""
+        parts = [self.sentence(dice.at(i)) for i in range(dice.between(1, 2))]
+        return self._words["separator"].join((*parts, self.one_of("closings", dice)))
+
+    def person(self, dice: Dice) -> str:
+        """A full name."""
+        first, last = self.one_of("first_names", dice), self.one_of("last_names", dice)
+        return f"{first} {last}" if self._is_english else f"{last}{first}"
+
+    def company(self, dice: Dice) -> str:
+        """The name of a company that there is not."""
+        parts = (self.one_of("company_starts", dice), self.one_of("company_ends", dice))
+        return self._words["separator"].join(parts)
+
+    def login(self, dice: Dice) -> str:
+        """A name that people log in with: that of the person whom the same dice name."""
+        kind = "names" if self._is_english else "logins"
+        return f"{self.one_of(f'first_{kind}', dice)}.{self.one_of(f'last_{kind}', dice)}".lower()
+
+    def domain(self, dice: Dice) -> str:
+        """A host name."""
+        if "domain_names" in self._words:
+            name = self.one_of("domain_names", dice)
+        else:
+            ends = self._words["company_ends"]
+            name = self.one_of("company_starts", dice) + dice.at("domain").choose(ends)
+        return f"{name.lower()}.{self.one_of('domain_ends', dice)}"
+
+    @staticmethod
+    def is_of_person(noun: str, key: str) -> bool:
+        """Say whether a field of a noun says who somebody is, as others of its fields do."""
+        return noun.rpartition("_")[2] in _PEOPLE and key in _WHO
+
+    def slug(self, dice: Dice) -> str:
+        """A name as it stands in addresses."""
+        words = words_in("en")
+        name = (
+            f"{dice.at('a').choose(words['adjectives'])}-{dice.at('s').choose(words['subjects'])}"
+        )
+        return name.lower().replace(" ", "-")
+
+    def url(self, dice: Dice) -> str:
+        """An address of the web."""
+        return f"https://www.{self.domain(dice)}/{self.slug(dice)}"
+
+    def moment(self, dice: Dice) -> int:
+        """Seconds since 1970, within some weeks of now."""
+        return self._now + dice.between(-60 * DAY, 45 * DAY) // 300 * 300
+
+    def date(self, dice: Dice) -> str:
+        """A day, ``2025-03-01``."""
+        return written(self.moment(dice))[:10]
+
+    def name(self, dice: Dice, noun: str) -> str:
+        """A name that an entity of the noun may have."""
+        head = noun.rpartition("_")[2]
+        for nouns, meaning in _NAMES:
+            if head in nouns:
+                return self.text(meaning, dice)
+        if not self._is_english or not noun.isascii() or head in _WRITTEN or not head:
+            return self.phrase(dice)
+        return f"{self.one_of('adjectives', dice)} {noun.replace('_', ' ').title()}"
+
+    def path(self, dice: Dice) -> str:
+        """Where a file lies."""
+        return f"/{self.one_of('folders', dice)}/{self.filename(dice)}"
+
+    def filename(self, dice: Dice) -> str:
+        """What a file is called."""
+        return f"{self.slug(dice)}.{self.one_of('extensions', dice)}"
+
+    def address(self, dice: Dice) -> str:
+        """Street, number and city."""
+        number, street = dice.at("number").between(2, 148), self.one_of("streets", dice)
+        city = self.one_of("cities", dice)
+        return f"{number} {street}, {city}" if self._is_english else f"{city}市{street}{number}号"
+
+    def phone(self, dice: Dice) -> str:
+        """A number of a phone, in the writing of its country."""
+        digits = dice.digits(9, "0123456789")
+        if self._is_english:
+            return f"+1 {200 + dice.below(700)}-555-01{digits[:2]}"
+        return f"13{digits}"
+
+
+_Writer = Callable[[Wording, Dice, str], str]
+
+
+def _listed(name: str) -> _Writer:
+    return lambda wording, dice, _: wording.one_of(name, dice)
+
+
+_NAMES: Final = (
+    (_PEOPLE, "person"),
+    (_COMPANIES, "company"),
+    (_PLACES, "city"),
+    (_HANDLES, "slug"),
+    (_FILES, "filename"),
+    (_TAGS, "tag"),
+)
+_WRITERS: Final[Mapping[str, _Writer]] = {
+    "name": lambda w, dice, noun: w.name(dice, noun),
+    "person": lambda w, dice, _: w.person(dice),
+    "first_name": _listed("first_names"),
+    "last_name": _listed("last_names"),
+    "username": lambda w, dice, _: w.login(dice),
+    "email": lambda w, dice, _: f"{w.login(dice)}@{w.domain(dice)}",
+    "phone": lambda w, dice, _: w.phone(dice),
+    "company": lambda w, dice, _: w.company(dice),
+    "job": _listed("jobs"),
+    "city": _listed("cities"),
+    "country": _listed("countries"),
+    "region": _listed("regions"),
+    "address": lambda w, dice, _: w.address(dice),
+    "postal_code": lambda w, dice, _: str(dice.between(10115, 98660)),
+    "timezone": _listed("timezones"),
+    "language": _listed("languages"),
+    "currency": _listed("currencies"),
+    "title": lambda w, dice, _: w.phrase(dice),
+    "sentence": lambda w, dice, _: w.sentence(dice),
+    "paragraph": lambda w, dice, _: w.paragraph(dice),
+    "url": lambda w, dice, _: w.url(dice),
+    "slug": lambda w, dice, _: w.slug(dice),
+    "path": lambda w, dice, _: w.path(dice),
+    "filename": lambda w, dice, _: w.filename(dice),
+    "domain": lambda w, dice, _: w.domain(dice),
+    "ip": lambda w, dice, _: (
+        f"10.{dice.at(1).below(256)}.{dice.at(2).below(256)}.{dice.between(2, 254)}"
+    ),
+    "date": lambda w, dice, _: w.date(dice),
+    "datetime": lambda w, dice, _: written(w.moment(dice)),
+    "status": _listed("statuses"),
+    "priority": _listed("priorities"),
+    "action": _listed("past_actions"),
+    "category": _listed("categories"),
+    "tag": _listed("tags"),
+    "color": _listed("colors"),
+    "gender": _listed("genders"),
+    "unit": _listed("units"),
+    "version": lambda w, dice, _: (
+        f"{dice.between(1, 6)}.{dice.at(1).below(15)}.{dice.at(2).below(10)}"
+    ),
+    "hash": lambda w, dice, _: dice.digits(40),
+    "symbol": _listed("symbols"),
+    "code": lambda w, dice, _: (
+        dice.digits(3, _ASCII_LETTERS.upper()) + dice.at(1).digits(5, "0123456789")
+    ),
+    "key": lambda w, dice, _: f"{dice.digits(3, _ASCII_LETTERS.upper())}-{dice.between(100, 9999)}",
+    "token": lambda w, dice, _: dice.digits(24, _TOKEN),
+    "mime": _listed("mimes"),
+    "extension": _listed("extensions"),
+    "weather": _listed("weathers"),
+    "direction": _listed("directions"),
+    "branch": lambda w, dice, _: f"feature/{w.slug(dice)}",
+    "query": lambda w, dice, _: w.phrase(dice),
+}

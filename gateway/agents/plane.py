@@ -1,0 +1,447 @@
+"""The agent plane: MCP at ``/episodes/{id}/mcp``, ``/servers/{name}/mcp`` and ``/mcp``, and over stdio.
+
+The path names the episode or the interactive endpoint, in both eras of the protocol, so that any client
+can be sent there by its URL alone. Plain requests are answered at once (see ``gateway.agents.hot_path``),
+all others by the SDK's server (see ``gateway.agents.relay``). Knows paths, sessions and transports; keys,
+sizes and hosts were checked before.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from secrets import token_hex
+from typing import cast
+
+import anyio
+import orjson
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from astra_mcp.errors import (
+    EpisodeEndedError,
+    GatewayError,
+    RecordError,
+    UnknownNameError,
+    UpstreamError,
+)
+from astra_mcp.mcp.bridge import STDIO, McpRequest, session_caller
+from astra_mcp.mcp.http import open_http
+from astra_mcp.mcp.lines import serve_stdio
+from gateway.agents.endpoints import Endpoints
+from gateway.agents.hot_path import HotPath
+from gateway.agents.listening import Place
+from gateway.agents.news import News
+from gateway.agents.relay import TARGET, Introduction, Relay
+from gateway.agents.sessions import Session, Sessions
+from gateway.agents.suspended import SuspendedCalls
+from gateway.agents.targets import EpisodeTarget, InteractiveTarget, Target
+from gateway.api.emulation import emulated, shown_together
+from gateway.api.protocol import Catalog, EpisodeId
+from gateway.edge.security import HeldBody, send_json
+from gateway.episodes.live import Episodes
+
+__all__ = ["AgentPlane"]
+
+_INVALID_REQUEST = -32600
+_ARRIVAL_KEY = "astra_mcp.arrival"
+_SESSION = b"mcp-session-id"
+_VERSION = b"mcp-protocol-version"
+_log = logging.getLogger("astra_mcp.gateway")
+
+
+@dataclass(slots=True)
+class _Arrival:
+    """One HTTP request: where it leads, and what turned out on the way."""
+
+    target: Target
+    has_ended: bool = False
+    """Its episode takes no more requests."""
+    session_id: str | None = None
+    """The session that it opens."""
+    introduction: Introduction | None = None
+    """What its client said when it opened the session."""
+
+
+class AgentPlane:
+    """MCP for agents; an ASGI application."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        episodes: Episodes,
+        *,
+        sessions: Sessions | None = None,
+        stdio: InteractiveTarget | None = None,
+    ) -> None:
+        """Serve the episodes of one gateway.
+
+        Args:
+            catalog: What interactive endpoints show.
+            episodes: Where episodes live.
+            sessions: Those of the handshake era; None begins without any.
+            stdio: What a client on standard input and output is shown; by default all servers.
+        """
+        self._catalog = catalog
+        self._episodes = episodes
+        self._endpoints = Endpoints(catalog, episodes)
+        self._hot: HotPath | None = None
+        self._stdio = stdio or InteractiveTarget(None)
+        # Two clients that each start a process share nothing, so their states must not meet.
+        self._stdio_caller = f"{STDIO}-{token_hex(8)}"
+        self._sessions = Sessions() if sessions is None else sessions
+        self._apps: dict[str, ASGIApp] = {}
+        self._together: set[str] = set()
+        """Names of the servers that the endpoint of all shows."""
+        self._news: News | None = None
+        self._suspended: SuspendedCalls | None = None
+        self.num_hot = 0
+        """Requests answered by the hot path."""
+        self.num_sdk = 0
+        """Requests left to the SDK's server."""
+        self._plain: ASGIApp | None = None
+        self._streaming: ASGIApp | None = None
+
+    def count_sessions(self) -> int:
+        """How many sessions of the handshake era are open."""
+        return len(self._sessions)
+
+    @asynccontextmanager
+    async def _open_relay(self) -> AsyncGenerator[Relay]:
+        async with (
+            SuspendedCalls.open() as self._suspended,
+            News.open(self._endpoints) as self._news,
+        ):
+            self._together = {u.name for u in shown_together(self._catalog.upstreams())}
+            ends = (
+                self._catalog.watch(self._hear_of_server),
+                self._episodes.closings.add(self._hear_of_closing),
+                self._episodes.replacements.add(self._hear_of_replacement),
+            )
+            try:
+                yield Relay(
+                    self._endpoints,
+                    self._news,
+                    self._suspended,
+                    locate=self._locate,
+                    on_ended=_mark_ended,
+                    on_introduced=self._introduced,
+                    on_cancelled=self._cancelled,
+                )
+            finally:
+                for end in ends:
+                    end()
+
+    def _hear_of_closing(self, episode: str) -> None:
+        target = EpisodeTarget(EpisodeId(episode))
+        self._sessions.note_closed(target)
+        if self._suspended is not None:
+            self._suspended.end_all(target.place)
+
+    def _hear_of_replacement(self, endpoint: str, caller: str) -> None:
+        if self._suspended is not None:
+            self._suspended.refuse_asked(Place(endpoint, caller))
+
+    def _hear_of_server(self, name: str) -> None:
+        # Not by its name: to say that there is none takes long among many.
+        upstream = next((u for u in self._catalog.upstreams() if u.name == name), None)
+        if upstream is None:
+            _log.info("%s is not published any more", name)
+        was_together = name in self._together
+        is_together = upstream is not None and emulated(upstream) is None
+        (self._together.add if is_together else self._together.discard)(name)
+        self._endpoints.forget()
+        if self._news is not None:
+            self._news.tell_of(name, upstream, together=was_together or is_together)
+
+    def _locate(self, request: McpRequest) -> tuple[Target, str]:
+        """Find where a request leads, and the caller whose state it uses."""
+        if request.http is None:
+            return self._stdio, self._stdio_caller
+        return cast("_Arrival", request.http.scope[_ARRIVAL_KEY]).target, request.caller
+
+    # --- HTTP ------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def open(self, *, max_body_bytes: int) -> AsyncGenerator[None]:
+        """Answer HTTP requests while the context is open; can be opened once."""
+        async with self._open_relay() as relay:
+            if self._news is not None:
+                self._hot = HotPath(self._endpoints, self._news, self._episodes, self._sessions)
+            serve = partial(
+                open_http,
+                relay.server,
+                max_body_bytes=max_body_bytes,
+                session_idle_seconds=None,  # requests that the SDK never sees keep a session too
+                has_news=True,
+            )
+            async with (
+                serve() as self._plain,
+                serve(json_answers=False) as self._streaming,
+                anyio.create_task_group() as group,
+            ):
+                group.start_soon(self._sessions.end_idle, self._end_idle, self._is_over)
+                try:
+                    yield
+                finally:
+                    group.cancel_scope.cancel()
+        self._plain = self._streaming = None
+
+    async def answer(self, target: Target, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request while the plane is open.
+
+        Args:
+            target: Where its path leads.
+            scope: Of the request.
+            receive: Gives its body.
+            send: Takes the answer.
+        """
+        body: bytes | None = None
+        if scope["method"] == "POST":
+            receive = held = await _take_body(receive)
+            body = held.body
+            if self._hot and await self._hot.answer(target, scope, body, receive, send):
+                self.num_hot += 1
+                return
+        if not await self._is_found(target, scope, send):
+            return
+        arrival = _Arrival(target)
+        send = self._watching(arrival, scope, send)
+        if body is not None and not await self._is_admitted(target, scope, body, send):
+            return
+        self.num_sdk += 1
+        TARGET.set(target)
+        app = self._app_for(target, scope)
+        session = self._sessions.find(_session_of(scope), target)
+        if session is None:
+            await app({**scope, _ARRIVAL_KEY: arrival}, receive, send)
+            return
+        self._sessions.hold(session)
+        try:
+            await app({**scope, _ARRIVAL_KEY: arrival}, receive, send)
+        finally:
+            self._sessions.release(session)
+
+    async def _is_found(self, target: Target, scope: Scope, send: Send) -> bool:
+        """False where a request leads nowhere and was answered so."""
+        try:
+            await self._find(target)
+            self._check_session(target, scope)
+            if scope["method"] == "GET" and not self._has_news(target, scope):
+                fields = {"Allow": "POST, DELETE"}
+                await _send_error(send, 405, "POST a JSON-RPC message here", fields)
+                return False
+        except UnknownNameError as error:
+            await _send_error(send, 404, str(error))
+        except RecordError:
+            _log.exception("a record cannot be read")
+            await _send_error(send, 500, "the gateway failed; its log says more")
+        except UpstreamError as error:
+            await _send_error(send, 502, str(error))
+        else:
+            return True
+        return False
+
+    async def _find(self, target: Target) -> None:
+        if isinstance(target, EpisodeTarget):
+            await self._episodes.get(target.id)
+        elif target.server is not None:
+            self._catalog.upstream(target.server)
+
+    def _check_session(self, target: Target, scope: Scope) -> None:
+        """Refuse a session at an endpoint other than its own as if it did not exist."""
+        if self._sessions.is_elsewhere(_session_of(scope), target):
+            msg = "Session not found"
+            raise UnknownNameError(msg)
+
+    def _has_news(self, target: Target, scope: Scope) -> bool:
+        """True where a session may hear what nobody asked for."""
+        if _session_of(scope) not in self._apps:
+            return False
+        return isinstance(target, InteractiveTarget) or self._relays(target)
+
+    def _relays(self, target: Target) -> bool:
+        return any(u.relays for u in self._endpoints.view(target).upstreams)
+
+    async def _is_admitted(self, target: Target, scope: Scope, body: bytes, send: Send) -> bool:
+        """Answer where an episode has ended, but for calls: a retried one answers its recorded result."""
+        if not isinstance(target, EpisodeTarget) or _method_of(scope, body) == "tools/call":
+            return True
+        try:
+            self._endpoints.open_episode(target.id)
+        except EpisodeEndedError as error:
+            await _send_error(send, 410, str(error))
+            return False
+        return True
+
+    def _app_for(self, target: Target, scope: Scope) -> ASGIApp:
+        """Choose who answers: where a server could speak on the way, answers are streams."""
+        if self._plain is None or self._streaming is None:
+            msg = "the agent plane is not open"
+            raise GatewayError(msg)
+        name = _session_of(scope)
+        if name and _is_handshake(scope):
+            return self._apps.get(name, self._plain)
+        accepted = b",".join(v for k, v in scope["headers"] if k == b"accept")
+        if b"text/event-stream" in accepted and self._relays(target):
+            return self._streaming
+        return self._plain
+
+    def _watching(self, arrival: _Arrival, scope: Scope, send: Send) -> Send:
+        """Note from the answers which sessions begin and end, and which episodes have ended."""
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                if arrival.has_ended:
+                    message = {**message, "status": 410}
+                if message["status"] < 300:
+                    await self._note_session(arrival, scope, message)
+            await send(message)
+
+        return watched
+
+    async def _note_session(self, arrival: _Arrival, scope: Scope, message: Message) -> None:
+        if scope["method"] == "DELETE":
+            await self._forget(arrival.target, _session_of(scope))
+        elif scope["method"] == "POST" and not _session_of(scope):
+            name = next((v for k, v in message["headers"] if k.lower() == _SESSION), None)
+            if name is not None:
+                arrival.session_id = session_id = name.decode("latin-1")
+                self._apps[session_id] = self._app_for(arrival.target, scope)
+                self._open_session(arrival)
+
+    def _introduced(self, request: McpRequest, introduction: Introduction) -> None:
+        if request.http is not None:
+            arrival = cast("_Arrival", request.http.scope[_ARRIVAL_KEY])
+            arrival.introduction = introduction
+            self._open_session(arrival)
+
+    def _cancelled(self, request: McpRequest, request_id: object) -> None:
+        """Cancel a request that is answered without the SDK; the SDK cancels its own."""
+        if request.http is None or not isinstance(request_id, str | int):
+            return
+        arrival = cast("_Arrival", request.http.scope[_ARRIVAL_KEY])
+        session = self._sessions.find(_session_of(request.http.scope), arrival.target)
+        if session is not None:
+            session.cancel(request_id)
+
+    def _open_session(self, arrival: _Arrival) -> None:
+        """Remember a session once both its id and its client are known, whichever is known first."""
+        if arrival.session_id is not None and arrival.introduction is not None:
+            self._sessions.add(
+                arrival.session_id,
+                arrival.target,
+                caller=session_caller(arrival.session_id),
+                version=arrival.introduction.version,
+                capabilities=arrival.introduction.capabilities,
+            )
+
+    def _is_over(self, target: Target) -> bool:
+        return isinstance(target, EpisodeTarget) and not self._episodes.is_open(target.id)
+
+    async def _end_idle(self, session: Session) -> None:
+        """End a session that nobody uses, as its client would have."""
+        app = self._apps.get(session.id)
+        if app is not None:
+            await app(_delete_request(session.id), _no_body, _ignore)
+        await self._forget(session.target, session.id)
+
+    async def _forget(self, target: Target, session_id: str) -> None:
+        """Free the state of a session that has ended."""
+        self._sessions.remove(session_id)
+        self._apps.pop(session_id, None)
+        await self._free(target, session_caller(session_id))
+
+    async def _free(self, target: Target, caller: str) -> None:
+        if self._news is not None:
+            self._news.forget_session(target, caller)
+        if self._suspended is not None:
+            self._suspended.end(Place(target.place, caller))
+        if isinstance(target, InteractiveTarget):
+            await self._episodes.close_state(target.endpoint, caller)
+
+    # --- stdio -----------------------------------------------------------------------------------
+
+    async def serve_stdio(self) -> None:
+        """Serve the one client that started this process until it closes the input.
+
+        Raises:
+            UnknownNameError: There is no such server.
+        """
+        if self._stdio.server is not None:
+            self._catalog.upstream(self._stdio.server)
+        async with self._open_relay() as relay:
+            try:
+                await serve_stdio(relay.server)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self._free(self._stdio, self._stdio_caller)
+
+
+def _delete_request(session_id: str) -> Scope:
+    return {
+        "type": "http",
+        "method": "DELETE",
+        "path": "/mcp",
+        "query_string": b"",
+        "headers": [(_SESSION, session_id.encode("latin-1"))],
+    }
+
+
+async def _no_body() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _ignore(message: Message) -> None:
+    del message
+
+
+def _session_of(scope: Scope) -> str:
+    return next((v.decode("latin-1").strip() for k, v in scope["headers"] if k == _SESSION), "")
+
+
+def _is_handshake(scope: Scope) -> bool:
+    version = next((v.decode("latin-1").strip() for k, v in scope["headers"] if k == _VERSION), "")
+    return not version or version in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def _method_of(scope: Scope, body: bytes) -> str:
+    """Read the method of a request; empty where it has none, which is for the SDK to say."""
+    named = next((v for k, v in scope["headers"] if k == b"mcp-method"), b"").strip()
+    if named:
+        return named.decode("latin-1")
+    try:
+        message: object = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return ""
+    return (
+        str(cast("dict[str, object]", message).get("method", ""))
+        if isinstance(message, dict)
+        else ""
+    )
+
+
+def _mark_ended(request: McpRequest) -> None:
+    if request.http is not None:
+        cast("_Arrival", request.http.scope[_ARRIVAL_KEY]).has_ended = True
+
+
+async def _take_body(receive: Receive) -> HeldBody:
+    """Take the body in, where the gate has not done so."""
+    if isinstance(receive, HeldBody):
+        return receive
+    body, goes_on = b"", True
+    while goes_on:
+        message = await receive()
+        body += message.get("body", b"")
+        goes_on = message.get("more_body", False)
+    return HeldBody(body, receive)
+
+
+async def _send_error(
+    send: Send, status: int, message: str, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer with an error that MCP clients and people can read; never repeats an episode's id."""
+    error = {"code": _INVALID_REQUEST, "message": message}
+    await send_json(send, status, {"jsonrpc": "2.0", "id": None, "error": error}, headers)

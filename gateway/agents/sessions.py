@@ -1,0 +1,176 @@
+"""The sessions of the handshake era: where each was opened, what its client can do, when it was last used.
+
+The SDK's session manager opens and ends them; requests that never reach it are seen here alone, so that idle
+sessions are told here. Knows ids and endpoints; knows neither HTTP nor what a session asks for.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+
+import anyio
+from mcp.shared.dispatcher import coerce_request_id
+
+from astra_mcp.mcp.request_context import Cancellation
+from astra_mcp.types import JsonValue
+from gateway.agents.targets import Target
+
+__all__ = ["CLOSED_SECONDS", "OPENED_SECONDS", "OVER_SECONDS", "Session", "Sessions"]
+
+IDLE_SECONDS = 1800.0
+OVER_SECONDS = 600.0
+"""A session of an episode that ended by itself may be used for so long still: its agent thinks, and does not
+know yet."""
+CLOSED_SECONDS = 5.0
+"""A session of an episode that was closed may be used for so long still, to ask for a lost answer."""
+OPENED_SECONDS = 60.0
+"""A session whose client never came back, not even to say that it is ready, is kept for so long."""
+MAX_SESSIONS = 10_000
+_ROUND_SECONDS = 5.0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Session:
+    """One client's session at one endpoint."""
+
+    id: str
+    target: Target
+    caller: str
+    """Name whose state its requests use at an interactive endpoint."""
+    version: str
+    """The protocol revision that was agreed on."""
+    capabilities: Mapping[str, JsonValue]
+    """What its client declared."""
+    last_used: float
+    """By the clock of its :class:`Sessions`."""
+    is_used: bool = False
+    """True once its client came back with it."""
+    num_held: int = 0
+    """Requests and streams under way."""
+    under_way: dict[str | int, Cancellation] = field(default_factory=dict[str | int, Cancellation])
+    """Its requests that are being answered without the SDK, by id; whole numbers stand for their digits."""
+
+    def cancel(self, request_id: str | int) -> None:
+        """Cancel a request that is being answered without the SDK, if there is one of this id."""
+        cancellation = self.under_way.get(coerce_request_id(request_id))
+        if cancellation is not None:
+            cancellation.set()
+
+
+class Sessions:
+    """The open sessions of one gateway."""
+
+    def __init__(
+        self,
+        *,
+        idle_seconds: float = IDLE_SECONDS,
+        max_sessions: int = MAX_SESSIONS,
+        now: Callable[[], float] = monotonic,
+    ) -> None:
+        """Begin without any.
+
+        Args:
+            idle_seconds: A session without a request for so long is idle.
+            max_sessions: Beyond, those that were unused for longest count as idle.
+            now: Seconds of a clock that never goes back.
+        """
+        self._idle_seconds = idle_seconds
+        self._max_sessions = max_sessions
+        self._now = now
+        self._open: dict[str, Session] = {}
+        self._closed: set[Target] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(
+        self,
+        session_id: str,
+        target: Target,
+        *,
+        caller: str,
+        version: str,
+        capabilities: Mapping[str, JsonValue],
+    ) -> Session:
+        """Remember a session that was opened."""
+        session = Session(
+            id=session_id,
+            target=target,
+            caller=caller,
+            version=version,
+            capabilities=capabilities,
+            last_used=self._now(),
+        )
+        self._open[session_id] = session
+        return session
+
+    def find(self, session_id: str, target: Target) -> Session | None:
+        """Find a session, which is thereby used; None where it is unknown or belongs elsewhere."""
+        session = self._open.get(session_id)
+        if session is None or session.target != target:
+            return None
+        session.last_used = self._now()
+        session.is_used = True
+        return session
+
+    def is_elsewhere(self, session_id: str, target: Target) -> bool:
+        """True where the session was opened at another endpoint: here it is none."""
+        session = self._open.get(session_id)
+        return session is not None and session.target != target
+
+    def remove(self, session_id: str) -> Session | None:
+        """Forget a session that has ended; answers what was known of it."""
+        return self._open.pop(session_id, None)
+
+    def note_closed(self, target: Target) -> None:
+        """Take an endpoint for closed: its sessions are idle soon."""
+        self._closed.add(target)
+
+    def hold(self, session: Session) -> None:
+        """Keep a session from being idle while a request or a stream of it is under way."""
+        session.num_held += 1
+
+    def release(self, session: Session) -> None:
+        """Undo one :meth:`hold`."""
+        session.num_held -= 1
+        session.last_used = self._now()
+
+    def idle(self, is_over: Callable[[Target], bool] = lambda _: False) -> tuple[Session, ...]:
+        """Name the sessions that nobody used for too long, or ever, and those of which there are too many.
+
+        Args:
+            is_over: Tells the endpoints that take no more calls; their sessions are idle sooner.
+        """
+        now = self._now()
+        due, due_where_over = now - self._idle_seconds, now - OVER_SECONDS
+        due_where_unused, due_where_closed = now - OPENED_SECONDS, now - CLOSED_SECONDS
+        surplus = len(self._open) - self._max_sessions
+        unused = sorted(
+            (s for s in self._open.values() if not s.num_held), key=lambda s: s.last_used
+        )
+        return tuple(
+            s
+            for place, s in enumerate(unused)
+            if place < surplus
+            or s.last_used <= due
+            or (s.last_used <= due_where_unused and not s.is_used)
+            or (s.last_used <= due_where_closed and s.target in self._closed)
+            or (s.last_used <= due_where_over and is_over(s.target))
+        )
+
+    async def end_idle(
+        self, end: Callable[[Session], Awaitable[None]], is_over: Callable[[Target], bool]
+    ) -> None:
+        """End idle sessions until cancelled.
+
+        Args:
+            end: Ends one where it was opened; the session is forgotten here before.
+            is_over: Tells the endpoints that take no more calls.
+        """
+        while True:
+            await anyio.sleep(min(_ROUND_SECONDS, self._idle_seconds))
+            for session in self.idle(is_over):
+                self.remove(session.id)
+                await end(session)
+            if self._closed:
+                self._closed.intersection_update(s.target for s in self._open.values())

@@ -1,0 +1,7 @@
+"""What others may know of the gateway: its seams, the words of its control plane, and thin clients.
+
+Knows nothing of how the gateway works inside. Everything of the gateway may import it, and it is all that
+``training`` may import.
+"""
+
+__all__: list[str] = []

@@ -1,0 +1,532 @@
+"""Thin HTTP clients of the gateway: the control plane for orchestrators, MCP for their agents.
+
+``EpisodeClient`` speaks just enough of MCP 2026-07-28 to list and call tools, by hand, because a rollout
+runs hundreds of episodes on one connection pool. Knows the wire and nothing behind it. No error text
+holds a key or an episode's address.
+"""
+
+import base64
+import re
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any, Self, TypeVar, cast
+from urllib.parse import quote
+
+import anyio
+import httpx
+import orjson
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from astra_mcp import __version__
+from astra_mcp.errors import EpisodeEndedError, TransportError
+from astra_mcp.tracing import client_span
+from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
+from gateway.api.protocol import (
+    CALL_ID_KEY,
+    FAULT_KEY,
+    SEQ_KEY,
+    EnvironmentInfo,
+    EpisodeCreated,
+    EpisodeId,
+    EpisodeRecord,
+    EpisodeRequest,
+    EpisodeState,
+    GoldCall,
+    ServerInfo,
+    WorkerInfo,
+)
+
+__all__ = [
+    "CallRefusedError",
+    "EpisodeClient",
+    "GatewayClient",
+    "RefusedError",
+    "open_http",
+]
+
+PROTOCOL_VERSION = "2026-07-28"
+CONTROL_SECONDS = 60.0
+"""Deadline of one control request."""
+CALL_SECONDS = 120.0
+"""Deadline of one tool call; above the gateway's own default of 60 s, so that its answer arrives first."""
+CONNECT_SECONDS = 10.0
+RECONNECT_SECONDS = 10.0
+"""A gateway that is restarted may refuse and break connections for so long before that is an error. A call
+carries an id, so it is sent again without taking effect twice."""
+RETRY_SECONDS = 0.1
+"""Wait before the second attempt; twice as long before each further one."""
+MAX_RETRY_SECONDS = 1.0
+MAX_REDIRECTS = 3
+STOPPING = "stopping"
+"""Code of the answer to a request that came too late for a gateway that stops; nothing was done."""
+
+_HEADER_SAFE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
+_ENVELOPE: JsonObject = {
+    "io.modelcontextprotocol/protocolVersion": PROTOCOL_VERSION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "astra-mcp", "version": __version__},
+}
+_ENVIRONMENTS = TypeAdapter(list[EnvironmentInfo])
+_SERVERS = TypeAdapter(list[ServerInfo])
+_GOLD = TypeAdapter(list[GoldCall])
+_STATES = TypeAdapter(list[EpisodeState])
+_WORKERS = TypeAdapter(list[WorkerInfo])
+_CREATED = TypeAdapter(list[EpisodeCreated])
+
+Model = TypeVar("Model", bound=BaseModel)
+Row = TypeVar("Row")
+
+
+class RefusedError(TransportError):
+    """The control plane answered with an error."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(status, code, message)
+        self.status = status
+        """HTTP status."""
+        self.code = code
+        """Stable word for programs, such as ``unknown_name``."""
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"the gateway refused ({self.status}): {self.message}"
+
+
+class CallRefusedError(TransportError):
+    """The agent plane answered with a JSON-RPC error, such as for an unknown tool.
+
+    An agent loop shows ``message`` to the model in place of a result.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(code, message)
+        self.code = code
+        """JSON-RPC error code; -32602 for an unknown tool."""
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.code})"
+
+
+@asynccontextmanager
+async def open_http(*, max_connections: int = 512) -> AsyncGenerator[httpx.AsyncClient]:
+    """Open a connection pool for any number of clients.
+
+    Never goes through a proxy named by the environment: the gateway is usually on this machine.
+
+    Args:
+        max_connections: Requests beyond so many wait for a free connection.
+    """
+    limits = httpx.Limits(
+        max_connections=max_connections, max_keepalive_connections=max_connections
+    )
+    async with httpx.AsyncClient(limits=limits, trust_env=False) as http:
+        yield http
+
+
+class GatewayClient:
+    """Client of the control plane; an async context manager that owns its connections."""
+
+    def __init__(self, base_url: str, key: str) -> None:
+        """Name the gateway.
+
+        Args:
+            base_url: Such as ``http://127.0.0.1:8420``.
+            key: The control key, the contents of ``$ASTRA_MCP_HOME/control.key``.
+        """
+        self._base_url = base_url.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {key}"}
+        self._pool = open_http()
+        self._http: httpx.AsyncClient | None = None
+
+    async def __aenter__(self) -> Self:
+        self._http = await self._pool.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc_info: Any) -> None:
+        self._http = None
+        await self._pool.__aexit__(*exc_info)
+
+    @property
+    def http(self) -> httpx.AsyncClient:
+        """The connection pool, for the :class:`EpisodeClient` of each episode. Holds no key."""
+        if self._http is None:
+            msg = "GatewayClient is used outside of `async with`"
+            raise TransportError(msg)
+        return self._http
+
+    async def create_episode(self, request: EpisodeRequest) -> EpisodeCreated:
+        """Open an episode.
+
+        Raises:
+            RefusedError: The request names what does not exist or is not available.
+            TransportError: The gateway cannot be reached or understood.
+        """
+        return self._model(EpisodeCreated, await self._post("/v1/episodes", _body(request)))
+
+    async def create_episodes(
+        self, requests: Sequence[EpisodeRequest], *, first: int = 0
+    ) -> list[EpisodeCreated]:
+        """Open several episodes at once: all or none; answers in the order of the requests.
+
+        Args:
+            requests: At most 1,024.
+            first: Number of the first one in the words of a refusal.
+        """
+        path = f"/v1/episodes:batch?first={first}" if first else "/v1/episodes:batch"
+        return _parse(_CREATED, await self._post(path, [_body(r) for r in requests]))
+
+    async def open_episodes(self) -> list[EpisodeState]:
+        """List the episodes that take calls, of all workers."""
+        return _parse(_STATES, await self._send("GET", "/v1/episodes"))
+
+    async def workers(self) -> list[WorkerInfo]:
+        """List the processes that share the episodes, the first one first."""
+        return _parse(_WORKERS, await self._send("GET", "/v1/workers"))
+
+    async def episode(self, episode: EpisodeId) -> EpisodeState:
+        """Read where an episode stands, its reward included."""
+        return self._model(
+            EpisodeState, await self._send("GET", f"/v1/episodes/{quote(episode, safe='')}")
+        )
+
+    async def record(self, episode: EpisodeId) -> EpisodeRecord:
+        """Read an episode's calls with their results, origins and what they solved."""
+        path = f"/v1/episodes/{quote(episode, safe='')}/record"
+        return self._model(EpisodeRecord, await self._send("GET", path))
+
+    async def close_episode(self, episode: EpisodeId) -> EpisodeState:
+        """Close an episode and read its final state; closing twice is allowed."""
+        return self._model(
+            EpisodeState, await self._send("DELETE", f"/v1/episodes/{quote(episode, safe='')}")
+        )
+
+    async def environments(self) -> list[EnvironmentInfo]:
+        """List all environments, by name."""
+        return _parse(_ENVIRONMENTS, await self._send("GET", "/v1/environments"))
+
+    async def environment(self, name: str) -> EnvironmentInfo:
+        """Describe one environment."""
+        return self._model(
+            EnvironmentInfo, await self._send("GET", f"/v1/environments/{quote(name, safe='')}")
+        )
+
+    async def gold(self, name: str) -> list[GoldCall]:
+        """Read the gold calls of an environment, in order; empty for unverified ones."""
+        return _parse(
+            _GOLD, await self._send("GET", f"/v1/environments/{quote(name, safe='')}/gold")
+        )
+
+    async def servers(self) -> list[ServerInfo]:
+        """List all servers, by name."""
+        return _parse(_SERVERS, await self._send("GET", "/v1/servers"))
+
+    async def health(self) -> JsonObject:
+        """Ask whether the gateway takes episodes; the answer says what is missing where it does not.
+
+        Raises:
+            TransportError: Nothing answers at the address.
+        """
+        response = await self._request("GET", "/readyz")
+        return cast("JsonObject", _decode(response))
+
+    async def metrics(self) -> bytes:
+        """Read the metrics in Prometheus' text format, of all workers."""
+        response = await self._request("GET", "/metrics")
+        if response.is_success:
+            return response.content
+        raise _refusal(response.status_code, _decode(response))
+
+    async def _post(self, path: str, body: JsonValue) -> Any:
+        return await self._send("POST", path, body)
+
+    async def _send(self, method: str, path: str, body: JsonValue = None) -> Any:
+        response = await self._request(method, path, body)
+        data = _decode(response)
+        if response.is_success:
+            return data
+        raise _refusal(response.status_code, data)
+
+    async def _request(self, method: str, path: str, body: JsonValue = None) -> httpx.Response:
+        content = None if body is None else orjson.dumps(body)
+        headers = self._headers | ({"Content-Type": "application/json"} if content else {})
+        timeout = httpx.Timeout(CONTROL_SECONDS, connect=CONNECT_SECONDS)
+
+        def build(url: str) -> httpx.Request:
+            return self.http.build_request(
+                method, url, content=content, headers=headers, timeout=timeout
+            )
+
+        # What was sent may have been done: only what can be asked twice is.
+        retried = () if method == "POST" else (httpx.ReadError, httpx.RemoteProtocolError)
+        try:
+            with anyio.fail_after(CONTROL_SECONDS):
+                return await _retry(
+                    lambda: _follow(self.http, self._base_url + path, build),
+                    retried,
+                    RECONNECT_SECONDS,
+                )
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+            msg = (
+                f"no answer from the gateway at {self._base_url} ({_describe(error)}); "
+                "is `astra-mcp serve` running there?"
+            )
+            raise TransportError(msg) from None
+
+    @staticmethod
+    def _model(model: type[Model], data: Any) -> Model:
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            raise _not_understood(error) from None
+
+
+class EpisodeClient:
+    """MCP client of one episode (or of an interactive endpoint); owns no connection."""
+
+    def __init__(
+        self,
+        mcp_url: str,
+        http: httpx.AsyncClient,
+        *,
+        key: str | None = None,
+        timeout_seconds: float = CALL_SECONDS,
+        reconnect_seconds: float = RECONNECT_SECONDS,
+    ) -> None:
+        """Name the endpoint.
+
+        Args:
+            mcp_url: As the control plane answered it; a secret of the episode.
+            http: From :func:`open_http` or :attr:`GatewayClient.http`.
+            key: An API key, where the interactive endpoints need one.
+            timeout_seconds: Deadline of one request, waiting for a connection included.
+            reconnect_seconds: For so long a request is sent again where connections are refused or
+                break, as they do while a gateway is restarted.
+        """
+        self._url = mcp_url
+        self._http = http
+        self._authorization = {"Authorization": f"Bearer {key}"} if key else {}
+        self._timeout_seconds = timeout_seconds
+        self._reconnect_seconds = reconnect_seconds
+        self._ids = count(1)
+
+    async def list_tools(self) -> tuple[ToolSpec, ...]:
+        """List the tools in the order in which the gateway shows them.
+
+        Raises:
+            EpisodeEndedError: The episode takes no more calls.
+            TransportError: The gateway cannot be reached or understood.
+        """
+        result = await self._send("tools/list", {}, meta={})
+        try:
+            return tuple(
+                ToolSpec(
+                    name=tool["name"],
+                    description=tool.get("description", ""),
+                    input_schema=tool["inputSchema"],
+                    output_schema=tool.get("outputSchema"),
+                )
+                for tool in result["tools"]
+            )
+        except (KeyError, TypeError, AttributeError, ValidationError) as error:
+            raise _not_understood(error) from None
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, JsonValue],
+        *,
+        call_id: str | None = None,
+        seq: int | None = None,
+        fault: str | None = None,
+    ) -> ToolResult:
+        """Call a tool; a broken connection is retried, and the call still takes effect once.
+
+        Args:
+            name: As the tool list shows it.
+            arguments: Checked by the tool, not here.
+            call_id: Names the call, unique in the episode; by default a new one is made up.
+            seq: Place of the call in the episode, from 0 without gaps, where the order matters.
+            fault: Why the agent's arguments were no JSON object; the call then reaches no tool, is
+                recorded with this text, and counts.
+
+        Raises:
+            CallRefusedError: The call was not possible (unknown tool); its message is for the model.
+            EpisodeEndedError: The episode takes no more calls.
+            TransportError: The gateway cannot be reached or understood.
+        """
+        meta: JsonObject = {CALL_ID_KEY: call_id or uuid.uuid4().hex}
+        if seq is not None:
+            meta[SEQ_KEY] = seq
+        if fault is not None:
+            meta[FAULT_KEY] = fault
+        params: JsonObject = {"name": name, "arguments": dict(arguments)}
+        with client_span("tools/call", name, meta):
+            result = await self._send("tools/call", params, meta=meta)
+        try:
+            return ToolResult(
+                content=tuple(result["content"]),
+                structured=result.get("structuredContent"),
+                is_error=result.get("isError", False),
+            )
+        except (KeyError, TypeError, AttributeError, ValidationError) as error:
+            raise _not_understood(error) from None
+
+    async def _send(self, method: str, params: JsonObject, *, meta: JsonObject) -> Any:
+        request_id = next(self._ids)
+        params = {**params, "_meta": {**_ENVELOPE, **meta}}
+        content = orjson.dumps(
+            {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+        )
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": PROTOCOL_VERSION,
+            "Mcp-Method": method,
+            **self._authorization,
+        }
+        if "name" in params:
+            headers["Mcp-Name"] = _header_value(str(params["name"]))
+        response = await self._post(content, headers)
+        return self._result(response, request_id)
+
+    async def _post(self, content: bytes, headers: Mapping[str, str]) -> httpx.Response:
+        timeout = httpx.Timeout(self._timeout_seconds, connect=CONNECT_SECONDS)
+
+        def build(url: str) -> httpx.Request:
+            return self._http.build_request(
+                "POST", url, content=content, headers=headers, timeout=timeout
+            )
+
+        async def send() -> httpx.Response:
+            response = await _follow(self._http, self._url, build)
+            self._url = str(response.request.url)
+            return response
+
+        retried = (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ConnectTimeout)
+        try:
+            with anyio.fail_after(self._timeout_seconds):
+                return await _retry(send, retried, self._reconnect_seconds)
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+            failure = error
+        msg = f"no answer from the gateway to an MCP request ({_describe(failure)})"
+        raise TransportError(msg) from None
+
+    @staticmethod
+    def _result(response: httpx.Response, request_id: int) -> Any:
+        data = _decode(response)
+        if not isinstance(data, dict):
+            raise _not_understood(None)
+        reply = cast("dict[str, Any]", data)
+        error = reply.get("error")
+        if isinstance(error, dict):
+            fault = cast("dict[str, Any]", error)
+            message = str(fault.get("message", ""))
+            if response.status_code == 410:
+                raise EpisodeEndedError(message)
+            code = fault.get("code")
+            if response.status_code in (200, 400) and isinstance(code, int):
+                raise CallRefusedError(code, message)
+            raise _refusal(response.status_code, data)
+        if not response.is_success or reply.get("id") != request_id or "result" not in reply:
+            raise _not_understood(None)
+        return reply["result"]
+
+
+async def _follow(
+    http: httpx.AsyncClient, url: str, build: Callable[[str], httpx.Request]
+) -> httpx.Response:
+    """Send a request, and again to the worker that it belongs to where another one answers so.
+
+    Raises:
+        TransportError: It leads to another host, which must not learn what was meant for this one.
+        httpx.HTTPError: No answer came.
+    """
+    for _ in range(MAX_REDIRECTS):
+        response = await http.send(build(url), follow_redirects=False)
+        if response.status_code != 307 or "location" not in response.headers:
+            return response
+        here, there = response.request.url, response.request.url.join(response.headers["location"])
+        if (there.scheme, there.host) != (here.scheme, here.host):
+            msg = "the gateway sends the request on to another host, which is not followed"
+            raise TransportError(msg)
+        url = str(there)
+    msg = f"the gateway sent a request on more than {MAX_REDIRECTS} times"
+    raise TransportError(msg)
+
+
+async def _retry(
+    send: Callable[[], Awaitable[httpx.Response]],
+    retried: tuple[type[Exception], ...],
+    seconds: float,
+) -> httpx.Response:
+    """Send until there is an answer that is none of a gateway that stops, or the time is over."""
+    deadline = anyio.current_time() + seconds
+    pause = RETRY_SECONDS
+    while True:
+        is_late = anyio.current_time() >= deadline
+        try:
+            response = await send()
+        except retried:
+            if is_late:
+                raise
+        else:
+            if is_late or not _is_stopping(response):
+                return response
+        await anyio.sleep(pause)
+        pause = min(2 * pause, MAX_RETRY_SECONDS)
+
+
+def _is_stopping(response: httpx.Response) -> bool:
+    if response.status_code != 503:
+        return False
+    return _refusal(503, _decode(response)).code == STOPPING
+
+
+def _body(request: EpisodeRequest) -> JsonObject:
+    return request.model_dump(mode="json")
+
+
+def _parse(adapter: TypeAdapter[Row], data: Any) -> Row:
+    try:
+        return adapter.validate_python(data)
+    except ValidationError as error:
+        raise _not_understood(error) from None
+
+
+def _decode(response: httpx.Response) -> Any:
+    try:
+        return orjson.loads(response.content)
+    except orjson.JSONDecodeError:
+        msg = f"the gateway answered {response.status_code} without JSON; is this its address?"
+        raise TransportError(msg) from None
+
+
+def _refusal(status: int, data: Any) -> RefusedError:
+    error: Any = cast("dict[str, Any]", data).get("error") if isinstance(data, dict) else None
+    if not isinstance(error, dict):
+        return RefusedError(status, "unknown", "the answer does not say why")
+    fault = cast("dict[str, Any]", error)
+    return RefusedError(status, str(fault.get("code", "")), str(fault.get("message", "")))
+
+
+def _not_understood(error: Exception | None) -> TransportError:
+    what = f" ({error.error_count()} faults)" if isinstance(error, ValidationError) else ""
+    return TransportError(
+        f"the gateway's answer is not understood{what}; do client and gateway have one version?"
+    )
+
+
+def _describe(error: Exception | None) -> str:
+    if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+        return "deadline passed"
+    return type(error).__name__
+
+
+def _header_value(value: str) -> str:
+    """Encode a header value as MCP asks for: anything but plain ASCII travels as base64."""
+    if _HEADER_SAFE.fullmatch(value) and not value.startswith("=?base64?"):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="

@@ -1,0 +1,456 @@
+"""The control plane: a small HTTP API for orchestrators, beside the planes that agents see.
+
+Creates, reads and closes episodes, and lists what there is, gold included; that is why it always needs
+the control key (checked before it). Knows HTTP and the episode core; every error is JSON with a code for
+programs and a message that says what to do.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, cast
+
+import anyio
+from fastapi import APIRouter, FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+
+from astra_mcp import __version__
+from astra_mcp.concurrency import shielded
+from astra_mcp.errors import (
+    AstraError,
+    CapacityError,
+    GatewayError,
+    NotAvailableError,
+    RegistryError,
+    UnknownNameError,
+    UpstreamError,
+    WorkerError,
+    fault_words,
+)
+from gateway.api.client import RefusedError
+from gateway.api.emulation import emulated
+from gateway.api.protocol import (
+    Catalog,
+    EnvironmentInfo,
+    EpisodeCreated,
+    EpisodeId,
+    EpisodeRecord,
+    EpisodeRequest,
+    EpisodeState,
+    GoldCall,
+    ServerInfo,
+    Upstream,
+    WorkerInfo,
+)
+from gateway.control.fleet import Fleet, Slice
+from gateway.control.subregistry import LISTING_PATH, answer_error
+from gateway.edge.metrics import METRICS_CONTENT_TYPE, Metrics, merge
+from gateway.edge.workers import ALONE, FIRST
+from gateway.episodes.episode import Episode
+from gateway.episodes.live import Episodes
+
+__all__ = ["MAX_BATCH", "ControlPlane", "ErrorBody", "build_control_plane"]
+
+MAX_BATCH = 1024
+"""Episodes of one batch request."""
+
+Readiness = Callable[[], Sequence[str]]
+"""Names what keeps the gateway from taking episodes; empty where it is ready."""
+
+
+class ErrorDetail(BaseModel):
+    """What went wrong."""
+
+    model_config = ConfigDict(frozen=True)
+
+    code: str
+    """Stable word for programs."""
+    message: str
+    """For people: what is wrong and what to do."""
+
+
+class ErrorBody(BaseModel):
+    """Body of every answer that is not a success."""
+
+    model_config = ConfigDict(frozen=True)
+
+    error: ErrorDetail
+
+
+class Health(BaseModel):
+    """Answer of the health checks."""
+
+    status: str
+    """``ok`` or ``not ready``."""
+    missing: tuple[str, ...] = ()
+    """What keeps the gateway from taking episodes."""
+    environments: int | None = None
+    version: str = __version__
+
+
+_log = logging.getLogger("astra_mcp.gateway")
+_STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
+    (UnknownNameError, 404, "unknown_name"),
+    (NotAvailableError, 422, "not_available"),
+    (CapacityError, 503, "too_many_episodes"),
+    (WorkerError, 503, "worker_unreachable"),
+    (UpstreamError, 502, "upstream_failed"),
+    (GatewayError, 500, "gateway_error"),
+)
+_ERRORS: dict[int | str, dict[str, object]] = {
+    401: {"model": ErrorBody, "description": "The control key is missing or wrong."},
+    404: {"model": ErrorBody, "description": "There is nothing of this name."},
+    422: {"model": ErrorBody, "description": "The request is wrong, or not available."},
+    503: {
+        "model": ErrorBody,
+        "description": "As many episodes as allowed are open, or a worker does not answer.",
+    },
+}
+_LISTING_ERRORS: dict[int | str, dict[str, object]] = {
+    401: {"model": ErrorBody, "description": "An API key is needed, and missing or wrong."},
+    422: {"model": ErrorBody, "description": "A parameter is wrong."},
+    503: {"model": ErrorBody, "description": "The registry does not answer."},
+}
+
+
+class ControlPlane:
+    """Answers the control API from the episode core and the catalog, and with the other workers."""
+
+    def __init__(
+        self, catalog: Catalog, episodes: Episodes, fleet: Fleet, readiness: Readiness
+    ) -> None:
+        self._catalog = catalog
+        self._episodes = episodes
+        self._fleet = fleet
+        self._seat = fleet.seat
+        self._readiness = readiness
+
+    def routes(self) -> APIRouter:
+        """Lay out the paths below ``/v1``."""
+        v1 = APIRouter(prefix="/v1", responses=_ERRORS)
+        v1.add_api_route("/episodes", self.create, methods=["POST"], status_code=201)
+        v1.add_api_route("/episodes:batch", self.create_batch, methods=["POST"], status_code=201)
+        v1.add_api_route("/episodes", self.list_open, methods=["GET"])
+        v1.add_api_route("/episodes/{id}", self.state, methods=["GET"])
+        v1.add_api_route("/episodes/{id}", self.close, methods=["DELETE"])
+        v1.add_api_route("/episodes/{id}/record", self.record, methods=["GET"])
+        v1.add_api_route("/environments", self.environments, methods=["GET"])
+        v1.add_api_route("/environments/{name}", self.environment, methods=["GET"])
+        v1.add_api_route("/environments/{name}/gold", self.gold, methods=["GET"])
+        v1.add_api_route("/servers", self.servers, methods=["GET"])
+        v1.add_api_route("/workers", self.workers, methods=["GET"])
+        return v1
+
+    async def create(self, body: EpisodeRequest, request: Request) -> EpisodeCreated:
+        """Open an episode; give its `mcp_url` to the agent, and nothing else of the answer."""
+        refusal: GatewayError | None = None
+        for worker in await self._fleet.turn():
+            try:
+                if worker == self._seat.index:
+                    return self._created(await self._episodes.create(body), request)
+                return self._moved(await self._fleet.create(worker, body), worker, request)
+            except (CapacityError, WorkerError) as error:
+                refusal = error
+        raise refusal or CapacityError("no worker takes episodes")
+
+    async def create_batch(
+        self,
+        body: Annotated[list[EpisodeRequest], Field(min_length=1, max_length=MAX_BATCH)],
+        request: Request,
+        first: Annotated[int, Query(ge=0, description="Number of the first one in errors.")] = 0,
+    ) -> list[EpisodeCreated]:
+        """Open several episodes: all, in the order of the requests, or none."""
+        parts = await self._fleet.slices(body)
+        opened: dict[int, list[EpisodeCreated]] = {}
+        try:
+            await self._open_parts(parts, opened, request, first)
+        except BaseException:
+            with shielded():
+                await self._undo(parts, opened)
+            raise
+        return [created for part in parts for created in opened[part.first]]
+
+    async def _open_parts(
+        self,
+        parts: Sequence[Slice],
+        opened: dict[int, list[EpisodeCreated]],
+        request: Request,
+        first: int,
+    ) -> None:
+        faults: dict[int, AstraError] = {}
+
+        async def open_part(part: Slice) -> None:
+            try:
+                opened[part.first] = await self._create_part(part, request, first)
+            except AstraError as error:
+                faults[part.first] = error
+
+        async with anyio.create_task_group() as group:
+            for part in parts:
+                group.start_soon(open_part, part)
+        if faults:
+            raise faults[min(faults)]
+
+    async def _create_part(self, part: Slice, request: Request, first: int) -> list[EpisodeCreated]:
+        if part.worker != self._seat.index:
+            made = await self._fleet.create_slice(part)
+            return [self._moved(created, part.worker, request) for created in made]
+        opened: list[Episode] = []
+        try:
+            for index, wanted in enumerate(part.requests, first + part.first):
+                opened.append(await self._create_item(index, wanted))
+        except BaseException:
+            with shielded():
+                for episode in opened:
+                    await self._episodes.close(episode.id)
+            raise
+        return [self._created(episode, request) for episode in opened]
+
+    async def _create_item(self, index: int, wanted: EpisodeRequest) -> Episode:
+        try:
+            return await self._episodes.create(wanted)
+        except GatewayError as error:
+            msg = f"episode {index} of the batch (none was opened): {error}"
+            raise type(error)(msg) from error
+
+    async def _undo(
+        self, parts: Sequence[Slice], opened: Mapping[int, Sequence[EpisodeCreated]]
+    ) -> None:
+        """Close what was opened of a batch that failed."""
+        for part in parts:
+            ids = [created.id for created in opened.get(part.first, ())]
+            if part.worker == self._seat.index:
+                for id in ids:
+                    await self._episodes.close(id)
+                continue
+            try:
+                await self._fleet.close(part.worker, ids)
+            except (WorkerError, RefusedError):
+                _log.exception("%d episodes of a failed batch are left to expire", len(ids))
+
+    def _created(self, episode: Episode, request: Request) -> EpisodeCreated:
+        return EpisodeCreated(
+            id=episode.id,
+            **self._addresses(episode.id, self._seat.index, request),
+            prompt=episode.prompt,
+            tools=episode.tools,
+            tools_hash=episode.tools_hash,
+            seed=episode.state().seed,
+            expires_at=episode.expires_at,
+        )
+
+    def _moved(self, created: EpisodeCreated, worker: int, request: Request) -> EpisodeCreated:
+        """Name another worker's episode as this request's sender reaches it."""
+        return created.model_copy(update=self._addresses(created.id, worker, request))
+
+    def _addresses(self, id: EpisodeId, worker: int, request: Request) -> dict[str, str]:
+        base = self._seat.base_url(request.scope, worker)
+        return {"mcp_url": f"{base}/episodes/{id}/mcp", "control_url": f"{base}/v1/episodes/{id}"}
+
+    async def list_open(self) -> list[EpisodeState]:
+        """List the episodes that take calls; the states of interactive endpoints are left out."""
+        return [*self._episodes.open_states(), *await self._fleet.open_episodes()]
+
+    async def state(self, id: str) -> EpisodeState:
+        """Read where an episode stands, its reward included."""
+        return await self._episodes.state(id)
+
+    async def record(self, id: str) -> EpisodeRecord:
+        """Read an episode's calls with their results, origins and what they solved."""
+        return await self._episodes.record(id)
+
+    async def close(self, id: str) -> EpisodeState:
+        """Close an episode after its running calls, and read its final state; repeatable."""
+        return await self._episodes.close(id)
+
+    async def environments(self) -> Sequence[EnvironmentInfo]:
+        """List all environments, by name."""
+        return self._catalog.environments()
+
+    async def environment(self, name: str) -> EnvironmentInfo:
+        """Describe one environment."""
+        self._catalog.job(name)  # the error that names the closest ones
+        return next(e for e in self._catalog.environments() if e.name == name)
+
+    async def gold(self, name: str) -> Sequence[GoldCall]:
+        """Read the gold calls of an environment; empty where it is unverified."""
+        return self._catalog.gold(name)
+
+    async def servers(self, request: Request) -> list[ServerInfo]:
+        """List all servers, by name."""
+        base = self._seat.base_url(request.scope, FIRST)
+        return [_described(upstream, base) for upstream in self._catalog.upstreams()]
+
+    async def workers(self, request: Request) -> list[WorkerInfo]:
+        """List the processes that share the episodes; at the first one all, else the asked one."""
+        here = WorkerInfo(
+            index=self._seat.index,
+            url="",
+            pid=os.getpid(),
+            open_episodes=len(self._episodes.open_states()),
+            missing=tuple(self._readiness()),
+        )
+        found = [here, *await self._fleet.describe_others()]
+        return [
+            info.model_copy(update={"url": self._seat.base_url(request.scope, info.index)})
+            for info in sorted(found, key=lambda info: info.index)
+        ]
+
+    @property
+    def public_url(self) -> str | None:
+        """This worker's base URL where it is fixed; else clients know it by how they reached it."""
+        return self._seat.fixed_url(self._seat.index)
+
+    async def missing(self) -> tuple[str, ...]:
+        """Name what keeps this worker, or else at the first one any worker, from taking episodes."""
+        own = tuple(self._readiness())
+        if own:
+            return own  # enough to say no, and at once: the others may be stopping too
+        others = await self._fleet.describe_others()
+        return tuple(f"worker {info.index}: {fault}" for info in others for fault in info.missing)
+
+
+def _described(upstream: Upstream, base: str) -> ServerInfo:
+    made_up = emulated(upstream)
+    return ServerInfo(
+        name=upstream.name,
+        kind=upstream.kind,
+        version=upstream.version,
+        tools=len(upstream.tools) if made_up is None else made_up.num_tools,
+        mcp_url=f"{base}/servers/{upstream.name}/mcp",
+        status=upstream.status[0],
+        detail=upstream.status[1],
+        emulator=None if made_up is None else made_up.emulator,
+    )
+
+
+def build_control_plane(
+    catalog: Catalog,
+    episodes: Episodes,
+    *,
+    metrics: Metrics,
+    readiness: Readiness,
+    subregistry: APIRouter,
+    fleet: Fleet | None = None,
+) -> FastAPI:
+    """Make the control API with its health checks, its metrics and its OpenAPI document.
+
+    Args:
+        catalog: What episodes can be opened of.
+        episodes: Where they live.
+        metrics: Rendered at ``/metrics``.
+        readiness: Names what keeps this process from taking episodes.
+        subregistry: The paths that list servers to clients.
+        fleet: The other workers; by default there are none.
+    """
+    plane = ControlPlane(catalog, episodes, fleet or Fleet(ALONE, {}), readiness)
+    public_url = plane.public_url
+    app = FastAPI(
+        title="astra-mcp control plane",
+        version=__version__,
+        description="Create, read and close episodes. Agents use MCP at each episode's mcp_url.",
+        servers=[{"url": public_url}] if public_url else None,
+        docs_url=None,  # the page would load its scripts from another host
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.include_router(plane.routes(), tags=["control"])
+    app.include_router(subregistry, tags=["servers"], responses=_LISTING_ERRORS)
+
+    async def healthz() -> Health:
+        """Tell that the process answers."""
+        return Health(status="ok")
+
+    async def readyz(response: Response) -> Health:
+        """Tell whether episodes can be opened; 503 with what is missing where not."""
+        missing = await plane.missing()
+        response.status_code = 503 if missing else 200
+        count = len(catalog.environments())
+        return Health(status="not ready" if missing else "ok", missing=missing, environments=count)
+
+    async def render_metrics() -> Response:
+        """Render the metrics for Prometheus; the first of several workers joins those of all."""
+        text = metrics.render()
+        others = await fleet.metrics_of_others() if fleet else {}
+        if fleet and others:
+            text = merge({fleet.seat.index: text, **others})
+        return Response(text, media_type=METRICS_CONTENT_TYPE)
+
+    app.add_api_route("/healthz", healthz, methods=["GET"], tags=["health"])
+    app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
+    app.add_api_route(
+        "/metrics", render_metrics, methods=["GET"], tags=["health"], response_class=Response
+    )
+    _answer_errors(app)
+    return app
+
+
+def _answer_errors(app: FastAPI) -> None:
+    """Turn every error into an :class:`ErrorBody`."""
+
+    async def on_known(_: Request, error: Exception) -> JSONResponse:
+        status, code = next((s, c) for kind, s, c in _STATUS if isinstance(error, kind))
+        return _error(status, code, str(error))
+
+    async def on_refused(_: Request, error: Exception) -> JSONResponse:
+        if not isinstance(error, RefusedError):
+            return await on_bug(_, error)
+        return _error(error.status, error.code, error.message)  # another worker's words
+
+    async def on_invalid(_: Request, error: Exception) -> JSONResponse:
+        faults = error.errors() if isinstance(error, RequestValidationError) else ()
+        message = "; ".join(
+            f"{'.'.join(map(str, f['loc']))}: {fault_words(f['type'], f['msg'])}" for f in faults
+        )
+        return _error(422, "invalid_request", message)
+
+    async def on_http(request: Request, error: Exception) -> JSONResponse:
+        return _of_http(app, request, cast("HTTPException", error))
+
+    async def on_unread(_: Request, error: Exception) -> JSONResponse:
+        _log.warning("the list of servers cannot be read: %s", error)
+        message = "the registry does not answer: try again, and see the gateway's log"
+        return _error(503, "registry_unreachable", message)
+
+    async def on_bug(_: Request, error: Exception) -> JSONResponse:
+        _log.error("the control plane broke", exc_info=error)
+        return _error(500, "gateway_error", "the gateway failed; its log says more")
+
+    app.add_exception_handler(GatewayError, on_known)
+    app.add_exception_handler(UpstreamError, on_known)
+    app.add_exception_handler(RefusedError, on_refused)
+    app.add_exception_handler(RegistryError, on_unread)
+    app.add_exception_handler(Exception, on_bug)
+    app.add_exception_handler(RequestValidationError, on_invalid)
+    app.add_exception_handler(HTTPException, on_http)
+
+
+def _of_http(app: FastAPI, request: Request, error: HTTPException) -> JSONResponse:
+    if error.status_code == 404:
+        return _nothing_at(request.url.path)
+    if error.status_code == 400:  # a body that is no text is as wrong as one that is no JSON
+        return _error(422, "invalid_request", error.detail)
+    answer = _error(error.status_code, "http_error", error.detail)
+    if error.status_code == 405:
+        answer.headers["Allow"] = _methods_at(app, request)
+    return answer
+
+
+def _methods_at(app: FastAPI, request: Request) -> str:
+    matching = (r for r in app.routes if r.matches(request.scope)[0] is not Match.NONE)
+    return ", ".join(sorted({m for r in matching for m in getattr(r, "methods", None) or ()}))
+
+
+def _nothing_at(path: str) -> JSONResponse:
+    if path.startswith(f"{LISTING_PATH}/"):  # such as a name with a line break, which fits no route
+        return answer_error(404, "Server not found")
+    return _error(404, "http_error", "there is nothing at this address: see /openapi.json")
+
+
+def _error(status: int, code: str, message: str) -> JSONResponse:
+    body = ErrorBody(error=ErrorDetail(code=code, message=message))
+    return JSONResponse(body.model_dump(), status_code=status)

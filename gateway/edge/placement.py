@@ -1,0 +1,43 @@
+"""Which worker an episode belongs to: a function of its id alone, so that no table is kept anywhere.
+
+Knows ids and a number of workers; knows neither processes nor addresses.
+"""
+
+from collections.abc import Callable
+from hashlib import sha256
+from secrets import token_hex
+
+from gateway.api.protocol import EpisodeId
+
+__all__ = ["new_episode_id", "owner_of"]
+
+
+def owner_of(episode: str, workers: int) -> int:
+    """Name the worker that an episode belongs to, from 0; the same in every process and version.
+
+    States of interactive endpoints are the exception: they live on worker 0, whatever their ids say.
+
+    Args:
+        episode: Any text; only ids of episodes lead to one.
+        workers: How many there are, at least 1.
+    """
+    if workers == 1:
+        return 0
+    digest = sha256(episode.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8]) % workers
+
+
+def new_episode_id(
+    worker: int, workers: int, draw: Callable[[], str] = lambda: token_hex(16)
+) -> EpisodeId:
+    """Make an unguessable id of an episode that belongs to a worker.
+
+    Args:
+        worker: From 0; below ``workers``.
+        workers: How many there are.
+        draw: Makes candidates.
+    """
+    while True:
+        candidate = draw()
+        if owner_of(candidate, workers) == worker:
+            return EpisodeId(candidate)

@@ -1,0 +1,150 @@
+"""The spans of a tool call: one for the gateway's own part, and below it one for its server's.
+
+Follows OpenTelemetry's conventions for MCP and for generative AI. A span holds no argument and no result
+unless that was switched on, and of an episode's id only the beginning. Where tracing is off, each function
+here looks at one variable and makes nothing.
+"""
+
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from typing import Final
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.trace import SpanKind, StatusCode, Tracer
+
+from astra_mcp.mcp.request_context import Exchange
+from astra_mcp.tracing import TRACE_KEYS, context_of, inject, is_capturing, mark_error, tracer
+from astra_mcp.types import JsonObject, JsonValue, Origin, ToolResult, canonical_json
+
+__all__ = ["call_span", "note_result", "upstream_span", "with_header"]
+
+ID_CHARACTERS = 6
+"""So much of an episode's id may stand in a span."""
+_NOTHING: Final[AbstractContextManager[None]] = nullcontext()
+
+
+def call_span(
+    episode: str, shown: str, arguments: Mapping[str, JsonValue], exchange: Exchange
+) -> AbstractContextManager[None]:
+    """Trace one tool call, from its start to its result; the span is current within.
+
+    Args:
+        episode: Its whole id; the span holds the beginning.
+        shown: The tool's name as the agent used it.
+        arguments: Of the call.
+        exchange: Its ``_meta`` names the span of the client, if there is one.
+    """
+    making = tracer()
+    return _NOTHING if making is None else _call_span(making, episode, shown, arguments, exchange)
+
+
+@contextmanager
+def _call_span(
+    making: Tracer,
+    episode: str,
+    shown: str,
+    arguments: Mapping[str, JsonValue],
+    exchange: Exchange,
+) -> Generator[None]:
+    attributes = {
+        "mcp.method.name": "tools/call",
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": shown,
+        "astra_mcp.episode": episode[:ID_CHARACTERS],
+    }
+    if is_capturing():
+        attributes["gen_ai.tool.call.arguments"] = canonical_json(dict(arguments)).decode()
+    found = context_of(exchange.meta)
+    # The whole context is made current, not the parent alone: baggage goes on to the server.
+    token = None if found is None else otel_context.attach(found)
+    try:
+        with making.start_as_current_span(
+            f"tools/call {shown}",
+            kind=SpanKind.SERVER,
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+        ):
+            yield
+    finally:
+        if token is not None:
+            otel_context.detach(token)
+
+
+def note_result(server: str | None, origin: Origin, result: ToolResult) -> None:
+    """Write into the call's span what became of it.
+
+    Args:
+        server: None for a tool that the episode does not list.
+        origin: The author of the result; a failure's boundary.
+        result: What is answered.
+    """
+    if tracer() is None:
+        return
+    span = trace.get_current_span()
+    span.set_attribute("astra_mcp.server", server or "")
+    span.set_attribute("astra_mcp.origin", origin.value)
+    span.set_attribute("astra_mcp.is_error", result.is_error)
+    if origin.is_failure:
+        mark_error(span, origin.value)
+    elif result.is_error:
+        span.set_attribute("error.type", "tool_error")
+        span.set_status(StatusCode.ERROR)
+    if is_capturing():
+        span.set_attribute("gen_ai.tool.call.result", result.text)
+
+
+@contextmanager
+def _upstream_span(
+    making: Tracer, server: str, tool: str, exchange: Exchange
+) -> Generator[Exchange]:
+    attributes = {
+        "mcp.method.name": "tools/call",
+        "gen_ai.tool.name": tool,
+        "astra_mcp.server": server,
+    }
+    with making.start_as_current_span(
+        f"tools/call {tool}",
+        kind=SpanKind.CLIENT,
+        attributes=attributes,
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        # Members that the context does not set again, such as an empty tracestate, would be stale.
+        meta: JsonObject = {k: v for k, v in exchange.meta.items() if k not in TRACE_KEYS}
+        inject(meta)
+        try:
+            yield replace(exchange, meta=meta)
+        except BaseException as error:
+            mark_error(span, type(error).__qualname__)
+            raise
+
+
+def upstream_span(server: str, tool: str, exchange: Exchange) -> AbstractContextManager[Exchange]:
+    """Trace the server's part of a call, and name this span to it.
+
+    Args:
+        server: By its name in the catalog.
+        tool: By its own name there.
+        exchange: As it came from the client; the server is given what the context yields.
+    """
+    making = tracer()
+    return (
+        nullcontext(exchange) if making is None else _upstream_span(making, server, tool, exchange)
+    )
+
+
+def with_header(
+    meta: Mapping[str, JsonValue], headers: Mapping[str, str]
+) -> Mapping[str, JsonValue]:
+    """Take the trace from the HTTP headers where ``_meta`` names none.
+
+    Args:
+        meta: Of the request.
+        headers: Of its HTTP request.
+    """
+    if tracer() is None or "traceparent" in meta or "traceparent" not in headers:
+        return meta
+    return {**meta, **{key: headers[key] for key in TRACE_KEYS if key in headers}}

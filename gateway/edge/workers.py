@@ -1,0 +1,160 @@
+"""The place of one gateway process among the workers of a home: what it owns, and where the others are.
+
+An episode belongs to one worker by its id alone, so a request that arrives at another one is sent on
+with a redirect. Knows addresses and paths; knows neither episodes nor how workers are started.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.edge.placement import owner_of
+from gateway.edge.security import send_json
+
+__all__ = ["ALONE", "FIRST", "Seat", "public_base", "public_url_fault", "send_on"]
+
+FIRST = 0
+"""The worker that answers at the gateway's own address and has the interactive endpoints."""
+_MAX_WORKERS = 256
+_MAX_PORT = 65535
+
+
+def public_base(public_url: str, worker: int, port: int) -> str:
+    """Name the base URL of a worker behind a reverse proxy.
+
+    Args:
+        public_url: With ``{worker}`` or ``{port}`` in its port or path, filled in for every worker;
+            without, the first worker's, and the others are at ``/workers/INDEX`` below it.
+        worker: From 0.
+        port: Where the worker listens.
+    """
+    base = public_url.rstrip("/")
+    filled = base.replace("{worker}", str(worker)).replace("{port}", str(port))
+    return filled if filled != base or worker == FIRST else f"{base}/workers/{worker}"
+
+
+def public_url_fault(public_url: str, workers: int = _MAX_WORKERS) -> str | None:
+    """Say what is wrong with a public URL, or None.
+
+    Args:
+        public_url: See :func:`public_base`.
+        workers: How many need an address.
+    """
+    last = max(workers - 1, FIRST)
+    try:
+        given = urlsplit(public_url)
+        parts = urlsplit(public_base(public_url, last, _MAX_PORT))
+    except ValueError as error:
+        return f"it is no URL ({error})"
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return "write http://HOST or https://HOST, with a port and a path where the proxy has them"
+    if "{" in (given.hostname or ""):
+        return (
+            "put {worker} or {port} into the port or the path: all workers need one host name, so "
+            "that a key is never sent to another host"
+        )
+    if parts.query or parts.fragment or parts.username is not None or "@" in parts.netloc:
+        return "leave user names, '?' and '#' out"
+    if "{" in parts.netloc + parts.path:
+        return "only {worker} and {port} can be filled in"
+    return _port_fault(given, parts, last)
+
+
+def _port_fault(given: SplitResult, filled: SplitResult, last: int) -> str | None:
+    try:
+        filled.port  # noqa: B018 - reading it checks it
+    except ValueError:
+        port = filled.netloc.rpartition(":")[2]
+    else:
+        return None
+    if "{" not in given.netloc:
+        return f"the port {port!r} is no number up to {_MAX_PORT}"
+    return (
+        f"the port of worker {last} would be {port!r}, which is no number up to {_MAX_PORT}: write "
+        "{port} alone as the port, or put {worker} into the path"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """Which of the workers this process is."""
+
+    index: int = FIRST
+    inner_urls: tuple[str, ...] = ()
+    """Base URL of every worker, as the others reach it on this machine; empty where there is one alone."""
+    public_url: str | None = None
+    """See :func:`public_base`."""
+
+    @property
+    def count(self) -> int:
+        """How many workers there are."""
+        return max(1, len(self.inner_urls))
+
+    @property
+    def others(self) -> Sequence[int]:
+        """The other workers, ascending."""
+        return [worker for worker in range(self.count) if worker != self.index]
+
+    def base_url(self, scope: Scope, worker: int | None = None) -> str:
+        """Name a worker's base URL as the sender of a request can reach it.
+
+        Args:
+            scope: Of the request; its ``Host`` was checked.
+            worker: By default this one.
+        """
+        wanted = self.index if worker is None else worker
+        fixed = self.fixed_url(wanted)
+        if fixed is not None:
+            return fixed
+        host = next(v.decode("latin-1") for k, v in scope["headers"] if k == b"host")
+        if wanted == self.index:
+            return f"{scope['scheme']}://{host}"
+        name = SplitResult("", host, "", "", "").hostname or ""
+        shown = f"[{name}]" if ":" in name else name
+        return f"{scope['scheme']}://{shown}:{self._port(wanted)}"
+
+    def fixed_url(self, worker: int) -> str | None:
+        """Name a worker's public base URL; None where clients know it by how they reached it."""
+        if self.public_url is None:
+            return None
+        return public_base(self.public_url, worker, self._port(worker))
+
+    def _port(self, worker: int) -> int:
+        inner = self.inner_urls[worker] if self.inner_urls else ""
+        return urlsplit(inner).port or 0
+
+    def answering(self, path: str) -> int:
+        """Tell which worker answers a path."""
+        match path.split("/")[1:]:
+            case ["episodes", episode, *_] | ["v1", "episodes", episode, *_] if episode:
+                return owner_of(episode, self.count)
+            case ["mcp"] | ["servers", *_]:
+                return FIRST
+            case _:
+                return self.index
+
+
+ALONE = Seat()
+"""A gateway without workers."""
+
+
+def send_on(app: ASGIApp, seat: Seat) -> ASGIApp:
+    """Answer what belongs to another worker with a redirect to it, and all else by the application."""
+    if seat.count == 1:
+        return app
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        worker = seat.answering(scope["path"])
+        if worker == seat.index:
+            await app(scope, receive, send)
+            return
+        path = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
+        query = scope["query_string"].decode("latin-1")
+        location = f"{seat.base_url(scope, worker)}{path}{'?' if query else ''}{query}"
+        message = f"worker {worker} answers this: follow Location, and use its address from now on"
+        body = {"error": {"code": "other_worker", "message": message}}
+        await send_json(send, 307, body, {"Location": location})
+
+    return answer

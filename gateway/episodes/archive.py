@@ -1,0 +1,149 @@
+"""The records on disk, for people and programs that look back: list, find, replay.
+
+Works on the files alone; a gateway need not run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+
+import anyio
+
+from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
+from astra_mcp.types import CallOutcome, ToolResult, UpstreamReply
+from gateway.api.protocol import Catalog, EpisodeStatus, UpstreamSession
+from gateway.episodes.opening import open_session
+from gateway.episodes.outcomes import within_limit
+from gateway.episodes.record import CallStarted, Record, read_record
+
+__all__ = ["Divergence", "Replay", "find_record", "records_folder", "replay_record", "status_of"]
+
+_REPLAY_CALL_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divergence:
+    """A replayed call whose result is not the recorded one."""
+
+    n: int
+    tool: str
+    recorded: ToolResult
+    replayed: ToolResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What became of a replay."""
+
+    compared: int
+    """Calls that were run again."""
+    skipped: int
+    """Calls without a comparable result: unknown tools, unfinished, destroyed their sandbox, failures."""
+    divergences: tuple[Divergence, ...]
+
+
+def records_folder(home: Path) -> Path:
+    """Name the folder of a home's records; there may be none yet.
+
+    Raises:
+        GatewayError: The home is no folder.
+    """
+    if home.exists() and not home.is_dir():
+        msg = f"{home} is no folder: set ASTRA_MCP_HOME to one"
+        raise GatewayError(msg)
+    return home / "records"
+
+
+def find_record(home: Path, prefix: str) -> Record:
+    """Read the record whose episode id starts so.
+
+    Raises:
+        UnknownNameError: None does, or several do.
+    """
+    if not prefix.isalnum():
+        msg = f"{prefix!r} is not the beginning of an episode id"
+        raise UnknownNameError(msg)
+    found = sorted((home / "records").glob(f"{prefix}*.jsonl"))
+    if len(found) != 1:
+        what = "no episode id starts" if not found else f"{len(found)} episode ids start"
+        msg = f"{what} with {prefix!r}: `astra-mcp episodes list` shows them"
+        raise UnknownNameError(msg)
+    return read_record(found[0])
+
+
+def status_of(record: Record) -> EpisodeStatus:
+    """Tell where an episode stands now; one whose time is over has expired."""
+    if record.ended is not None:
+        return record.ended.status
+    limits = record.opened.limits
+    idle_until = record.last_at + timedelta(seconds=limits.idle_seconds)
+    life_until = record.opened.at + timedelta(seconds=limits.life_seconds)
+    is_over = datetime.now(UTC) >= min(idle_until, life_until)
+    return EpisodeStatus.EXPIRED if is_over else EpisodeStatus.OPEN
+
+
+async def replay_record(record: Record, catalog: Catalog) -> Replay:
+    """Run a record's calls again, in fresh sessions, and compare the results.
+
+    Raises:
+        GatewayError: A server is another version than the recorded one.
+        NotAvailableError: Answers were made up by a model, and the settings name none.
+        UpstreamError: A server failed, or did not answer in time.
+        UnknownNameError: A server is not published.
+    """
+    sessions: dict[str, UpstreamSession] = {}
+    for name, version in record.opened.servers.items():
+        upstream = catalog.upstream(name)
+        if upstream.version != version:
+            msg = f"{name} changed since the episode was recorded: results cannot be compared"
+            raise GatewayError(msg)
+        key = sha256(f"replay {record.opened.id}".encode()).hexdigest()
+        sessions[name] = open_session(record.opened, upstream, key)
+    try:
+        return await _replay(record, sessions)
+    finally:
+        for session in sessions.values():
+            await session.aclose()
+
+
+async def _replay(record: Record, sessions: Mapping[str, UpstreamSession]) -> Replay:
+    limit_bytes = record.opened.limits.result_bytes
+    divergences: list[Divergence] = []
+    compared = 0
+    for call in record.finished_calls:
+        started, finished = call.started, call.finished
+        if started.server is None or started.tool is None or started.fault:
+            continue
+        if finished.outcome is CallOutcome.KILLED or finished.origin != "tool":
+            continue
+        reply = await _call_again(sessions[started.server], started.tool, started)
+        compared += 1
+        replayed = within_limit(reply.result, limit_bytes)
+        if replayed != finished.result:
+            divergences.append(
+                Divergence(
+                    n=started.n,
+                    tool=started.shown,
+                    recorded=finished.result,
+                    replayed=replayed,
+                )
+            )
+    return Replay(
+        compared=compared, skipped=len(record.calls) - compared, divergences=tuple(divergences)
+    )
+
+
+async def _call_again(session: UpstreamSession, tool: str, started: CallStarted) -> UpstreamReply:
+    try:
+        with anyio.fail_after(_REPLAY_CALL_SECONDS):
+            reply = await session.call(tool, started.arguments)
+    except TimeoutError:
+        msg = f"call {started.n} of the replay took longer than {_REPLAY_CALL_SECONDS:g} s"
+        raise UpstreamError(msg) from None
+    if reply.origin.is_failure:
+        text = reply.result.text
+        msg = f"call {started.n} of the replay failed at {reply.origin}: {text}"
+        raise UpstreamError(msg)
+    return reply

@@ -1,0 +1,569 @@
+"""All episodes of one gateway: creating, finding, expiring, closing and restoring them.
+
+Episodes in memory are few and live; every other one is in its record. An id that is not in memory is
+looked up there: an open episode is restored (its upstream sessions replay the recorded calls before the
+next one), an ended one can still be read.
+"""
+
+import hmac
+import logging
+import re
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import anyio
+
+from astra_mcp.errors import (
+    CapacityError,
+    GatewayError,
+    NotAvailableError,
+    RecordError,
+    UnknownNameError,
+    UpstreamError,
+)
+from astra_mcp.mcp.listeners import Hearers
+from astra_mcp.types import EmulatorKind, Failure, Origin
+from gateway.api.emulation import shown_together
+from gateway.api.protocol import (
+    Catalog,
+    DistractorIndex,
+    EpisodeId,
+    EpisodeRecord,
+    EpisodeRequest,
+    EpisodeState,
+    EpisodeStatus,
+    RecordSink,
+    Upstream,
+)
+from gateway.edge.placement import new_episode_id, owner_of
+from gateway.episodes.calls import Turn
+from gateway.episodes.episode import Episode
+from gateway.episodes.failures import FailureDefaults
+from gateway.episodes.mixing import Mixing, ToolList
+from gateway.episodes.naming import Route, routes_of
+from gateway.episodes.opening import (
+    changed_servers,
+    describe,
+    describe_state,
+    find_source,
+    open_turns,
+    recorded_routes,
+)
+from gateway.episodes.preparation import Preparation, is_held, prepare_all
+from gateway.episodes.record import EpisodeOpened, Record, RecordFile, read_record, record_path
+
+__all__ = ["ALL_SERVERS", "Episodes", "open_episodes"]
+
+ALL_SERVERS = "*"
+"""Endpoint of the interactive states that show every server's tools."""
+
+_SWEEP_SECONDS = 1.0
+_RESTORE_SECONDS = 10.0
+"""So long a caller waits for the servers of the state that it had."""
+_PARK_SECONDS = 900.0
+"""An episode that nobody asked for during this time gives its processes back; it is restored on demand."""
+_CLOSE_SECONDS = 30.0
+_MAX_ENDED_IN_MEMORY = 256
+_MAX_INTERACTIVE = 1024
+"""Live states of interactive endpoints; beyond, one that was long left alone is parked."""
+FAILURE_DEFAULTS = FailureDefaults()
+_NO_EPISODE = "there is no such episode: create one with POST /v1/episodes"
+_ID_PATTERN = re.compile(r"[0-9a-f]{32}")
+_log = logging.getLogger("astra_mcp.gateway")
+
+
+class Episodes:
+    """The episodes of one gateway process. Opened by :func:`open_episodes`."""
+
+    def __init__(  # noqa: PLR0913 - as :func:`open_episodes`
+        self,
+        catalog: Catalog,
+        folder: Path,
+        *,
+        secret: bytes,
+        max_open: int,
+        preparation: Preparation,
+        mixing: Mixing,
+        failures: FailureDefaults,
+        emulator: EmulatorKind,
+        sinks: Sequence[RecordSink] = (),
+        now: Callable[[], float] = time.time,
+        seat: tuple[int, int] = (0, 1),
+    ) -> None:
+        self._catalog = catalog
+        self._folder = folder
+        self._secret = secret
+        self._max_open = max_open
+        self._preparation = preparation
+        self._mixing = mixing
+        self._failures = failures
+        self._emulator = emulator
+        self._worker, self._workers = seat
+        self._sinks = tuple(sinks)
+        self._now = now
+        self._live: dict[str, Episode] = {}
+        self._parked: dict[str, float] = {}
+        self._generations: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._last_asked: dict[str, float] = {}
+        self._ended: OrderedDict[str, Episode] = OrderedDict()
+        self.closings = Hearers[[str]]()
+        """Who is told of each episode that somebody closes."""
+        self.replacements = Hearers[[str, str]]()
+        """Who is told the endpoint and the caller of each state that another one takes the place of."""
+        self._held: WeakKeyDictionary[Episode, tuple[Upstream, ...]] = WeakKeyDictionary()
+        """The servers of each episode, as the catalog had them when it came into memory."""
+
+    # --- episodes proper -------------------------------------------------------------------------
+
+    async def create(self, request: EpisodeRequest) -> Episode:
+        """Open an episode: fix its tool list, its seed and its job, and begin its record.
+
+        Raises:
+            UnknownNameError: There is no such environment or server.
+            NotAvailableError: The request asks for what this version or this gateway does not do.
+            CapacityError: As many episodes as allowed are open.
+            UpstreamError: A server could not be started or reached, or no distractors can be chosen now.
+        """
+        self._require_room()
+        source = find_source(self._catalog, request.source)
+        await prepare_all(source.upstreams)
+        listed = await self._mixing.list_tools(source.upstreams, request.distractors, request.seed)
+        self._require_room()  # others may have come meanwhile
+        opened = describe(
+            new_episode_id(self._worker, self._workers),
+            self._now(),
+            request,
+            source,
+            listed,
+            law=self._failures.law(request.failures, [u.kind for u in source.upstreams]),
+            distractors=self._emulator,
+        )
+        return self._open(opened, listed)
+
+    async def get(self, episode: str) -> Episode:
+        """Find an episode, in memory or in its record; ended ones are found too.
+
+        Raises:
+            UnknownNameError: There is none (the message does not repeat the id).
+            UpstreamError: It takes calls, and a server of it could not be started or reached.
+        """
+        return self.find_live(episode) or self._ended.get(episode) or await self._restore(episode)
+
+    def find_live(self, episode: str) -> Episode | None:
+        """Find an episode that is in memory and takes calls, or did so a moment ago."""
+        found = self._live.get(episode)
+        if found is not None:
+            self._last_asked[episode] = self._now()
+        return found
+
+    def is_open(self, episode: str) -> bool:
+        """Tell whether an episode takes calls, in memory or parked; does not count as use."""
+        found = self._live.get(episode)
+        return found.is_open if found is not None else episode in self._parked
+
+    def at_hand(self, episode: str) -> Episode:
+        """Find an episode that :meth:`get` has brought into memory for this request.
+
+        Raises:
+            UnknownNameError: It is not in memory.
+        """
+        found = self.find_live(episode) or self._ended.get(episode)
+        if found is None:
+            raise UnknownNameError(_NO_EPISODE)
+        return found
+
+    async def state(self, episode: str) -> EpisodeState:
+        """Tell where an episode stands; it expires here where its time is over."""
+        found = await self.get(episode)
+        found.expire_if_due()
+        return found.state()
+
+    async def record(self, episode: str) -> EpisodeRecord:
+        """Read what an episode's record says so far."""
+        found = await self.get(episode)
+        found.expire_if_due()
+        path = record_path(self._folder, found.id)
+        record = await anyio.to_thread.run_sync(read_record, path)
+        return EpisodeRecord(
+            state=found.state(),
+            prompt=record.opened.prompt,
+            tools_hash=record.opened.tools_hash,
+            servers=record.opened.servers,
+            tools=record.opened.tools,
+            distractors=record.opened.distractors,
+            emulators=record.opened.emulators,
+            calls=tuple(call.as_state() for call in record.calls),
+        )
+
+    async def close(self, episode: str) -> EpisodeState:
+        """End an episode after its running calls, and release what it holds; repeatable."""
+        found = await self.get(episode)
+        found.begin_closing()
+        self.closings.tell(found.id)
+        with anyio.move_on_after(_CLOSE_SECONDS):
+            await found.wait_idle()
+        found.end(EpisodeStatus.CLOSED)
+        await self._retire(found)
+        return found.state()
+
+    def open_states(self) -> tuple[EpisodeState, ...]:
+        """Tell where each open episode of this process stands; interactive states are left out."""
+        return tuple(e.state() for e in self._live.values() if e.is_open and e.endpoint is None)
+
+    def count_open(self) -> int:
+        """How many episodes hold processes here and take calls; parked ones are not among them."""
+        return sum(e.is_open for e in self._live.values())
+
+    # --- interactive states ----------------------------------------------------------------------
+
+    async def shown(self, server: str | None) -> tuple[Upstream, ...]:
+        """Name the servers that an interactive endpoint shows now.
+
+        Args:
+            server: The one of the endpoint; None for all shown together that can be reached soon.
+
+        Raises:
+            UnknownNameError: There is no such server.
+            UpstreamError: The one server could not be started or reached.
+        """
+        if server is None:
+            return await self._preparation.all_known(shown_together(self._catalog.upstreams()))
+        upstream = self._catalog.upstream(server)
+        await prepare_all((upstream,))
+        return (upstream,)
+
+    async def interactive(
+        self, endpoint: str, caller: str, servers: Sequence[str], *, call_id: str | None = None
+    ) -> Episode:
+        """Find or make the state that one caller has at an interactive endpoint.
+
+        Args:
+            endpoint: ``*`` for all servers (their tools are shown as ``server__tool``), else a name.
+            caller: Whose state it is; the same caller gets the same state, also after a restart.
+            servers: Names of the servers that the endpoint shows.
+            call_id: Of a call that may be a retry: where the caller's last state knows it and has ended,
+                that one is found, and answers what it recorded.
+
+        Raises:
+            UnknownNameError: There is no such server.
+            UpstreamError: The server of an endpoint for one could not be started or reached.
+        """
+        upstreams = tuple(self._catalog.upstream(name) for name in servers)
+        await self._preparation.before_state(upstreams, of_all=endpoint == ALL_SERVERS)
+        generation = self._generations.get((endpoint, caller), 0)
+        retried = await self._find_retried(endpoint, caller, generation, call_id)
+        if retried is not None:
+            return retried
+        while True:
+            episode = self._interactive_id(endpoint, caller, generation)
+            known = self._live.get(episode)
+            if known is None and record_path(self._folder, episode).exists():
+                known = await self._find_state(episode)
+                if known is None:
+                    generation += 1
+                    continue
+            if known is None:
+                await self._make_room_for_a_state()
+                # Another request of the caller may have come first.
+                return self._live.get(episode) or self._open_interactive(
+                    episode, endpoint, upstreams
+                )
+            known.expire_if_due()
+            if known.is_open and (
+                is_held(self._held.get(known, ()), known.servers, upstreams)
+                or known.show(upstreams, qualify_all=endpoint == ALL_SERVERS)
+            ):
+                self._last_asked[episode] = self._now()
+                return known
+            if known.is_open:  # the endpoint shows other servers by now
+                self.replacements.tell(endpoint, caller)
+                await self.close(episode)
+            generation += 1
+            self._remember_generation(endpoint, caller, generation)
+
+    async def close_state(self, endpoint: str, caller: str) -> None:
+        """End the state that a caller has at an interactive endpoint, where it holds anything.
+
+        One that is parked and cannot be restored any more holds nothing, and is forgotten.
+        """
+        generation = self._generations.get((endpoint, caller), 0)
+        episode = self._interactive_id(endpoint, caller, generation)
+        if episode in self._live or episode in self._parked:
+            with self._forgetting_lost(episode):
+                await self.close(episode)
+
+    async def _find_retried(
+        self, endpoint: str, caller: str, generation: int, call_id: str | None
+    ) -> Episode | None:
+        """Find the state that has ended, of the caller's last two, in which a call was recorded."""
+        if call_id is None:
+            return None
+        for number in (generation, generation - 1):
+            episode = self._interactive_id(endpoint, caller, number)
+            if number < 0 or not record_path(self._folder, episode).exists():
+                continue
+            state = await self._find_state(episode)
+            if state is not None and not state.is_open and state.knows(call_id):
+                return state
+        return None
+
+    def _interactive_id(self, endpoint: str, caller: str, generation: int) -> EpisodeId:
+        message = "\0".join(("interactive", endpoint, caller, str(generation))).encode()
+        return EpisodeId(hmac.new(self._secret, message, "sha256").hexdigest()[:32])
+
+    async def _find_state(self, episode: EpisodeId) -> Episode | None:
+        """Find a state, or None where it cannot be restored: its caller begins a new one."""
+        known = self._live.get(episode) or self._ended.get(episode)
+        if known is not None:
+            return known
+        try:
+            with anyio.fail_after(_RESTORE_SECONDS):
+                return await self._restore(episode)
+        except (RecordError, UnknownNameError, UpstreamError, TimeoutError):
+            _log.exception("the interactive state %s cannot be restored", episode[:6])
+            return None
+
+    def _remember_generation(self, endpoint: str, caller: str, generation: int) -> None:
+        """Spare the search next time; what is forgotten is found again from the records."""
+        self._generations[endpoint, caller] = generation
+        if len(self._generations) > _MAX_INTERACTIVE:
+            self._generations.popitem(last=False)
+
+    async def _make_room_for_a_state(self) -> None:
+        states = [e for e in self._live.values() if e.endpoint is not None]
+        idle = [e for e in states if not e.is_busy]
+        if len(states) >= _MAX_INTERACTIVE and idle:
+            asked = self._last_asked  # last are those whose servers would lose what they hold
+            await self._park(min(idle, key=lambda e: (e.keeps_processes, asked.get(e.id, 0.0))))
+
+    def _open_interactive(
+        self, episode: EpisodeId, endpoint: str, upstreams: Sequence[Upstream]
+    ) -> Episode:
+        routes = routes_of(upstreams, qualify_all=endpoint == ALL_SERVERS)
+        listed = ToolList(routes=routes, upstreams=tuple(upstreams))
+        return self._open(describe_state(episode, self._now(), endpoint, listed), listed)
+
+    # --- life ------------------------------------------------------------------------------------
+
+    async def sweep(self) -> None:
+        """Expire what is due, release what has ended, park what nobody asks for."""
+        for parked in [e for e, due in self._parked.items() if self._now() >= due]:
+            await self._expire_parked(parked)
+        for episode in list(self._live.values()):
+            episode.expire_if_due()
+            if episode.is_busy:
+                continue
+            if not episode.is_open:
+                await self._retire(episode)
+            elif episode.keeps_processes:
+                continue  # what a deployed server holds would be lost
+            elif self._now() - self._last_asked.get(episode.id, 0.0) > _PARK_SECONDS:
+                await self._park(episode)
+
+    async def _expire_parked(self, episode: str) -> None:
+        with self._forgetting_lost(episode):
+            (await self.get(episode)).expire_if_due()
+
+    @contextmanager
+    def _forgetting_lost(self, episode: str) -> Generator[None]:
+        """Forget a parked episode that cannot be restored for its end: nobody is there to be told."""
+        try:
+            yield
+        except (RecordError, UnknownNameError, UpstreamError):
+            _log.exception("episode %s: its end cannot be recorded", episode[:6])
+            self._parked.pop(episode, None)
+
+    async def _park(self, episode: Episode) -> None:
+        """Give an open episode's processes back; it is restored when it is asked for, or is due."""
+        self._forget(episode)
+        self._parked[episode.id] = episode.expires_at.timestamp()
+        await episode.release()
+
+    def _forget(self, episode: Episode) -> None:
+        self._live.pop(episode.id, None)
+        self._last_asked.pop(episode.id, None)
+
+    async def release_all(self) -> None:
+        """Close every session; open episodes stay open in their records."""
+        for episode in list(self._live.values()):
+            await episode.release()
+        self._live.clear()
+        self._last_asked.clear()
+        self._ended.clear()
+
+    async def _retire(self, episode: Episode) -> None:
+        self._forget(episode)
+        self._remember_ended(episode)
+        await episode.release()
+
+    def _remember_ended(self, episode: Episode) -> None:
+        self._ended[episode.id] = episode
+        while len(self._ended) > _MAX_ENDED_IN_MEMORY:
+            self._ended.popitem(last=False)
+
+    def _require_room(self) -> None:
+        if sum(e.endpoint is None for e in self._live.values()) >= self._max_open:
+            msg = f"{self._max_open} episodes are open: close some, or raise serve.max_episodes"
+            raise CapacityError(msg)
+
+    # --- making and restoring --------------------------------------------------------------------
+
+    def _open(self, opened: EpisodeOpened, listed: ToolList) -> Episode:
+        turns = open_turns(opened, listed.upstreams, partial(self._key, opened.id))
+        file = RecordFile(self._folder, opened.id, self._sinks)
+        try:
+            file.append(opened)
+        except RecordError:
+            file.discard()
+            raise
+        episode = self._assemble(opened, listed.routes, turns, file)
+        self._live[opened.id] = episode
+        self._last_asked[opened.id] = self._now()
+        return episode
+
+    def _assemble(
+        self,
+        opened: EpisodeOpened,
+        routes: Mapping[str, Route],
+        turns: Mapping[str, Turn],
+        file: RecordFile,
+    ) -> Episode:
+        episode = Episode(opened=opened, routes=routes, turns=turns, file=file, now=self._now)
+        self._held[episode] = tuple(turn.upstream for turn in turns.values())
+        return episode
+
+    def _key(self, episode: EpisodeId, server: str) -> str:
+        return hmac.new(self._secret, f"{episode}\0{server}".encode(), "sha256").hexdigest()
+
+    async def _restore(self, episode: str) -> Episode:
+        record = self._read(episode)
+        upstreams = self._servers_of(record)
+        if record.ended is None and any(not u.tools for u in upstreams or ()):
+            of_all = record.opened.endpoint == ALL_SERVERS
+            await self._preparation.before_state(upstreams or (), of_all=of_all)
+            known = self._live.get(episode) or self._ended.get(episode)
+            if known is not None:  # another request has restored it meanwhile
+                return known
+            record = self._read(episode)
+        return self._take_over(record, upstreams)
+
+    def _read(self, episode: str) -> Record:
+        path = record_path(self._folder, episode)
+        record = None
+        if _ID_PATTERN.fullmatch(episode) and path.exists():
+            record = read_record(path)
+        if record is None or not self._owns(record.opened):
+            raise UnknownNameError(_NO_EPISODE)
+        return record
+
+    def _owns(self, opened: EpisodeOpened) -> bool:
+        owner = 0 if opened.endpoint is not None else owner_of(opened.id, self._workers)
+        return owner == self._worker
+
+    def _servers_of(self, record: Record) -> tuple[Upstream, ...] | None:
+        """Find the servers of an episode; None where one of them is not published any more."""
+        try:
+            return tuple(self._catalog.upstream(name) for name in record.opened.servers)
+        except UnknownNameError:
+            return None
+
+    def _take_over(self, record: Record, upstreams: Sequence[Upstream] | None) -> Episode:
+        """Make an episode of its record; no await may lie in here, since one is enough."""
+        opened = record.opened
+        changed = changed_servers(record, upstreams)
+        held = () if changed else upstreams or ()
+        if opened.endpoint is None:
+            routes = recorded_routes(opened, held)
+        else:
+            routes = routes_of(held, qualify_all=opened.endpoint == ALL_SERVERS)
+        try:
+            turns = open_turns(opened, held, partial(self._key, opened.id), record)
+        except NotAvailableError as error:
+            raise UpstreamError(str(error)) from error
+        file = RecordFile(self._folder, opened.id, self._sinks)
+        self._parked.pop(opened.id, None)
+        restored = self._assemble(opened, routes, turns, file)
+        restored.resume(record)
+        if changed and restored.is_open:
+            message = f"{', '.join(changed)} changed since the episode was opened"
+            restored.end(EpisodeStatus.FAILED, Failure(boundary=Origin.GATEWAY, message=message))
+        if restored.is_open:
+            self._live[opened.id] = restored
+            self._last_asked[opened.id] = self._now()
+        else:
+            self._remember_ended(restored)
+            file.close()
+        return restored
+
+
+@asynccontextmanager
+async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it is made of
+    catalog: Catalog,
+    home: Path,
+    *,
+    secret: bytes,
+    max_open: int = 10_000,
+    sinks: Sequence[RecordSink] = (),
+    now: Callable[[], float] = time.time,
+    worker: int = 0,
+    workers: int = 1,
+    distractors: DistractorIndex | None = None,
+    failures: FailureDefaults = FAILURE_DEFAULTS,
+    emulator: EmulatorKind = EmulatorKind.OFFLINE,
+) -> AsyncGenerator[Episodes]:
+    """Own the episodes of one gateway, expire them in time and release them at the end.
+
+    Args:
+        catalog: What episodes can be opened of.
+        home: ``$ASTRA_MCP_HOME``; records go to its ``records`` folder.
+        secret: Derives upstream keys and the ids of interactive states; stable over restarts.
+        max_open: How many episodes may be live at once.
+        sinks: Hear of every record event.
+        now: Seconds since the epoch.
+        worker: Which of the workers this process is, from 0; it touches its own episodes only.
+        workers: How many share the records.
+        distractors: Chooses task-irrelevant tools; without it no episode has any.
+        failures: Which episodes fail on purpose where their requests do not say.
+        emulator: Who answers for distractors of which there are documents only.
+
+    Raises:
+        GatewayError: The records folder cannot be made.
+    """
+    folder = home / "records"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"{folder} cannot be made ({error.strerror}): set ASTRA_MCP_HOME to a writable folder"
+        raise GatewayError(msg) from error
+    async with anyio.create_task_group() as group:
+        episodes = Episodes(
+            catalog,
+            folder,
+            secret=secret,
+            max_open=max_open,
+            preparation=Preparation(group),
+            mixing=Mixing(catalog, distractors),
+            failures=failures,
+            emulator=emulator,
+            sinks=sinks,
+            now=now,
+            seat=(worker, workers),
+        )
+
+        async def sweep_on() -> None:
+            while True:
+                await anyio.sleep(_SWEEP_SECONDS)
+                await episodes.sweep()
+
+        group.start_soon(sweep_on)
+        try:
+            yield episodes
+        finally:
+            group.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await episodes.release_all()

@@ -1,0 +1,215 @@
+"""What is made of a server document before it is stored: its tools with a verdict each, and its own.
+
+Pure: values in, values out. Knows neither the database nor other servers, so that whether a server
+repeats another one is judged where it is stored.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from hashlib import sha256
+from itertools import count
+
+from astra_mcp.domains import Domain
+from astra_mcp.types import JsonValue, ToolSpec, canonical_json, json_fault
+from registry.documents.filters import reject_server, reject_tool
+from registry.documents.labels import domain_of
+from registry.documents.language import language_of
+from registry.documents.naming import distinct_name, is_safe_name, safe_name
+from registry.documents.normalisation import normalise_tool, tool_hash
+from registry.documents.sources import Rejection, ServerDocument, ToolDocument, ToolReason
+from registry.documents.texts import clean_text, storable_text
+from registry.search.words import search_words
+
+__all__ = ["PreparedServer", "PreparedTool", "prepare_server", "with_verdicts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedTool:
+    """A place in a server's list of tools, with its verdict."""
+
+    document: ToolDocument
+    """As found."""
+    spec: ToolSpec | None
+    """Normalised; None where it could not be converted. A rejected tool may have one."""
+    hash: str | None
+    """Of the spec: 64 hex digits of SHA-256 over its canonical JSON; None where there is no spec."""
+    words: str
+    """What full-text search reads: name, description and parameters, split into words."""
+    notes: tuple[str, ...] = ()
+    """What normalisation changed in the meaning of the document, for people; each names the field."""
+    rejection: Rejection | None = None
+    """None where it is kept. A tool of a rejected server with no fault of its own is rejected too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedServer:
+    """A server document, ready to be stored."""
+
+    document: ServerDocument
+    document_hash: str
+    """Of the document: 64 hex digits."""
+    name: str
+    """Provider-safe and made from the document's name; who stores it makes it unique."""
+    tools: tuple[PreparedTool, ...]
+    """In the order of the document, rejected ones included."""
+    tools_hash: str | None
+    """Of the tools that are left after the rejection of tools, in their order; None where none is left.
+    Two servers of one hash have the same tools."""
+    domain: Domain | None
+    """By the document's labels; None where they say nothing."""
+    language: str | None
+    """ISO 639-1; None where there is too little text."""
+    rejection: Rejection | None = None
+    """None where it is kept, unless it repeats another server."""
+
+
+def prepare_server(document: ServerDocument) -> PreparedServer:
+    """Normalise the tools of a document, judge each of them, and then the server by what is left."""
+    document = _storable(document)
+    prepared = PreparedServer(
+        document=document,
+        document_hash=_document_hash(document),
+        name=safe_name(document.name, fallback="server"),
+        tools=_distinct([_prepare_tool(tool) for tool in document.tools]),
+        tools_hash=None,
+        domain=domain_of(document.labels),
+        language=language_of(_texts(document)),
+    )
+    return with_verdicts(prepared, prepared.tools)
+
+
+def with_verdicts(server: PreparedServer, tools: tuple[PreparedTool, ...]) -> PreparedServer:
+    """Judge a server by its tools, each with a verdict of its own.
+
+    Args:
+        server: As prepared.
+        tools: In the place of its own ones; none of them rejected for its server.
+    """
+    kept = [tool for tool in tools if tool.rejection is None]
+    rejection = reject_server(len(tools), len(kept))
+    if rejection is not None:
+        of_server = Rejection(ToolReason.SERVER_REJECTED, f"server: {rejection.reason}")
+        tools = tuple(
+            replace(tool, rejection=of_server) if tool.rejection is None else tool for tool in tools
+        )
+    return replace(
+        server, tools=tools, tools_hash=_hash_of(tool.hash for tool in kept), rejection=rejection
+    )
+
+
+def _prepare_tool(document: ToolDocument) -> PreparedTool:
+    normal = normalise_tool(document)
+    if isinstance(normal, Rejection):
+        return PreparedTool(
+            document=_writable(document), spec=None, hash=None, words="", rejection=normal
+        )
+    return PreparedTool(
+        document=document,
+        spec=normal.spec,
+        hash=normal.hash,
+        words=search_words(normal.spec),
+        notes=normal.notes,
+        rejection=reject_tool(normal.spec, normal.original_name),
+    )
+
+
+def _distinct(tools: Sequence[PreparedTool]) -> tuple[PreparedTool, ...]:
+    """Reject what repeats the name of a kept tool, and rename what only came to look like it."""
+    taken = {name: name for tool in tools if is_safe_name(name := tool.document.name)}
+    seen: set[str] = set()
+    distinct: list[PreparedTool] = []
+    for tool in tools:
+        original = tool.document.name
+        if tool.rejection is not None or tool.spec is None:
+            distinct.append(tool)
+        elif original in seen:
+            detail = f"name: another tool of the server is named {original[:80]!r}"
+            distinct.append(replace(tool, rejection=Rejection(ToolReason.DUPLICATE, detail)))
+        else:
+            seen.add(original)
+            is_free = taken.setdefault(tool.spec.name, original) == original
+            distinct.append(tool if is_free else _renamed(tool, tool.spec, taken))
+    return tuple(distinct)
+
+
+def _renamed(tool: PreparedTool, spec: ToolSpec, taken: dict[str, str]) -> PreparedTool:
+    original = tool.document.name
+    names = (distinct_name(spec.name, f"{original}{' ' * number}") for number in count())
+    renamed = spec.renamed(next(name for name in names if name not in taken))
+    taken[renamed.name] = original
+    note = f"name: {spec.name!r} is taken, written as {renamed.name!r}"
+    return replace(
+        tool,
+        spec=renamed,
+        hash=tool_hash(renamed),
+        words=search_words(renamed),
+        notes=(*tool.notes, note),
+    )
+
+
+def _storable(document: ServerDocument) -> ServerDocument:
+    """Replace what no database can hold in the texts that are stored as they are.
+
+    A fact of the origin that cannot be written down everywhere is left out.
+    """
+    return replace(
+        document,
+        key=storable_text(document.key),
+        name=clean_text(document.name) or document.source,
+        description=clean_text(document.description),
+        version=None if document.version is None else storable_text(document.version),
+        labels=tuple(storable_text(label) for label in document.labels),
+        tools=tuple(replace(tool, name=storable_text(tool.name)) for tool in document.tools),
+        origin={
+            storable_text(name): storable_text(value) if isinstance(value, str) else value
+            for name, value in document.origin.items()
+            if isinstance(value, str) or json_fault(value) is None
+        },
+    )
+
+
+def _writable(document: ToolDocument) -> ToolDocument:
+    """Leave out what cannot be written as JSON, such as a schema nested too deeply."""
+    return replace(
+        document,
+        description=None if document.description is None else storable_text(document.description),
+        input_schema=_json_or_none(document.input_schema),
+        output_schema=_json_or_none(document.output_schema),
+        extra={} if json_fault(document.extra) else document.extra,
+    )
+
+
+def _json_or_none(value: JsonValue) -> JsonValue:
+    return None if json_fault(value) else value
+
+
+def _document_hash(document: ServerDocument) -> str:
+    """Hash all that an import reads; parts that cannot be written count as left out."""
+    digest = sha256(_content(replace(document, tools=())))
+    for tool in document.tools:
+        digest.update(_content(tool))
+    return digest.hexdigest()
+
+
+def _content(part: ServerDocument | ToolDocument) -> bytes:
+    """Write a part as canonical JSON, with its length before it."""
+    try:
+        content = canonical_json(part)
+    except TypeError:
+        names = [field.name for field in fields(part)]
+        content = canonical_json({name: _json_or_none(getattr(part, name)) for name in names})
+    return len(content).to_bytes(8, "big") + content
+
+
+def _hash_of(hashes: Iterable[str | None]) -> str | None:
+    known = list(hashes)
+    return sha256(canonical_json(known)).hexdigest() if known else None
+
+
+def _texts(document: ServerDocument) -> Iterator[str]:
+    """What is written in the document's own words, the most telling first."""
+    yield document.description
+    for tool in document.tools:
+        if tool.description:
+            yield tool.description
+    yield document.name

@@ -1,0 +1,212 @@
+"""Importing documents: reads them in batches, has each prepared and stores them.
+
+Knows no format and no rule of preparation; each batch is stored whole or not at all, so that an import
+that was cut off is finished by running it again.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+import anyio.to_thread
+from anyio import CapacityLimiter
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from astra_mcp.concurrency import map_concurrently
+from astra_mcp.errors import BudgetSpentError
+from astra_mcp.types import JsonObject
+from registry.documents.preparation import PreparedServer
+from registry.documents.sources import DocumentFault, DocumentStream, ServerDocument
+from registry.documents.texts import storable_text
+from registry.intake.storing import store_servers
+from registry.store.batches import batches
+from registry.store.database import Database
+from registry.store.stats import Funnel
+from registry.store.tables import ServerRow, ServerToolRow
+
+__all__ = ["ImportProgress", "ImportReport", "import_documents"]
+
+_BATCH_DOCUMENTS = 50
+_BATCH_TOOLS = 2000
+"""A batch is stored when it holds so many, which bounds its memory and how long others wait for it."""
+_MAX_KEY_CHARACTERS = 512
+"""Databases look documents up by their keys, and bound what they can look up."""
+_JUDGED_AT_ONCE = 8
+_COUNTED_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportProgress:
+    """How far an import is."""
+
+    read: int
+    """Entries of the stream, faults included."""
+    added: int
+    changed: int
+    unchanged: int
+    errors: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """What became of every document and every tool of a stream."""
+
+    servers: Funnel
+    tools: Funnel
+    added: int
+    """Documents that the registry did not have."""
+    changed: int
+    """Documents that differ from what it had."""
+    unchanged: int
+    errors: tuple[DocumentFault, ...]
+    """What is no document, and was left out."""
+    stopped: str | None = None
+    """Why the rest of the stream was not read: what the judge may cost is spent. None where it was."""
+
+    def as_json(self) -> JsonObject:
+        """Render for programs."""
+        return {
+            "servers": self.servers.as_json(),
+            "tools": self.tools.as_json(),
+            "added": self.added,
+            "changed": self.changed,
+            "unchanged": self.unchanged,
+            "errors": [{"line": fault.line, "reason": fault.reason} for fault in self.errors],
+            **({"stopped": self.stopped} if self.stopped is not None else {}),
+        }
+
+
+async def import_documents(
+    database: Database,
+    stream: DocumentStream,
+    *,
+    prepare: Callable[[ServerDocument], PreparedServer],
+    judge: Callable[[PreparedServer], Awaitable[PreparedServer]] | None = None,
+    hear: Callable[[ImportProgress], None] = lambda _: None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> ImportReport:
+    """Store every document of a stream: new ones, changed ones, and of equal ones nothing.
+
+    What is stored stays when the import is cut off, and what the stream does not name stays as it is.
+    Any number of imports may run at once.
+
+    Args:
+        database: Where to.
+        stream: Read lazily, in a thread.
+        prepare: Judges a document by itself; called in a thread.
+        judge: Asked about what was prepared, some servers at once. Where its budget is spent, the import ends
+            with what was stored before; anything else that it raises propagates.
+        hear: Told after each batch.
+        now: The time that rows are stamped with.
+
+    Raises:
+        RegistryError: The database failed; the batches before are stored.
+    """
+    reading = _Reading(stream, prepare)
+    limiter = CapacityLimiter(1)
+    ids: list[int] = []
+    counts: Counter[str] = Counter()
+    stopped: str | None = None
+    while batch := await anyio.to_thread.run_sync(reading.next_batch, limiter=limiter):
+        if judge is not None:
+            try:
+                batch = await map_concurrently(judge, batch, limit=_JUDGED_AT_ONCE)
+            except BudgetSpentError as error:
+                stopped = str(error)
+                break
+        stored = await database.write(partial(store_servers, prepared=batch, now=now()))
+        ids += stored.ids
+        counts.update(added=stored.added, changed=stored.changed, unchanged=stored.unchanged)
+        hear(_progress(reading, counts))
+    servers, tools = await database.read(partial(_funnels, ids=ids))
+    hear(_progress(reading, counts))
+    return ImportReport(
+        servers=servers,
+        tools=tools,
+        added=counts["added"],
+        changed=counts["changed"],
+        unchanged=counts["unchanged"],
+        errors=tuple(reading.faults),
+        stopped=stopped,
+    )
+
+
+class _Reading:
+    """Reads a stream in batches, and notes what is no document."""
+
+    def __init__(
+        self, stream: DocumentStream, prepare: Callable[[ServerDocument], PreparedServer]
+    ) -> None:
+        self.num_read = 0
+        self.faults: list[DocumentFault] = []
+        self._entries = iter(stream)
+        self._prepare = prepare
+        self._seen: set[tuple[str, str]] = set()
+
+    def next_batch(self) -> list[PreparedServer]:
+        """Read until a batch is full or the stream ends; empty where nothing is left."""
+        batch: list[PreparedServer] = []
+        num_tools = 0
+        for entry in self._entries:
+            self.num_read += 1
+            accepted = entry if isinstance(entry, DocumentFault) else self._accepted(entry)
+            if isinstance(accepted, DocumentFault):
+                self.faults.append(accepted)
+                continue
+            batch.append(self._prepare(accepted))
+            num_tools += len(batch[-1].tools)
+            if len(batch) >= _BATCH_DOCUMENTS or num_tools >= _BATCH_TOOLS:
+                break
+        return batch
+
+    def _accepted(self, document: ServerDocument) -> ServerDocument | DocumentFault:
+        identity = (document.source, document.key)
+        shown = repr(document.key[:40])
+        if len(document.key) > _MAX_KEY_CHARACTERS:
+            reason = f"its key is longer than {_MAX_KEY_CHARACTERS} characters: {shown}"
+        elif storable_text(document.key) != document.key:
+            reason = f"its key holds characters that no database keeps: {shown}"
+        elif identity in self._seen:
+            reason = f"its key {document.key!r} stands in the file twice: the first document counts"
+        else:
+            self._seen.add(identity)
+            return document
+        return DocumentFault(line=self.num_read, reason=reason)
+
+
+def _progress(reading: _Reading, counts: Counter[str]) -> ImportProgress:
+    return ImportProgress(
+        read=reading.num_read,
+        added=counts["added"],
+        changed=counts["changed"],
+        unchanged=counts["unchanged"],
+        errors=len(reading.faults),
+    )
+
+
+def _funnels(session: Session, ids: list[int]) -> tuple[Funnel, Funnel]:
+    """Count what became of servers and their tools, as it stands after the last of them."""
+    servers: Counter[tuple[str, str | None]] = Counter()
+    tools: Counter[tuple[str, str | None]] = Counter()
+    for some in batches(ids, _COUNTED_AT_ONCE):
+        verdict = (col(ServerRow.status), col(ServerRow.reason))
+        of_servers = select(*verdict, func.count()).where(col(ServerRow.id).in_(some))
+        for status, reason, num in session.execute(of_servers.group_by(*verdict)):
+            servers[status, reason] += num
+        verdict = (col(ServerToolRow.status), col(ServerToolRow.reason))
+        of_tools = select(*verdict, func.count()).where(col(ServerToolRow.server_id).in_(some))
+        for status, reason, num in session.execute(of_tools.group_by(*verdict)):
+            tools[status, reason] += num
+    return _funnel(servers), _funnel(tools)
+
+
+def _funnel(counts: Counter[tuple[str, str | None]]) -> Funnel:
+    rejected = {reason or "": num for (status, reason), num in counts.items() if status != "kept"}
+    return Funnel(
+        kept=counts["kept", None],
+        rejected=dict(sorted(rejected.items(), key=lambda item: (-item[1], item[0]))),
+    )

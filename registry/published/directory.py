@@ -1,0 +1,153 @@
+"""What the registry describes to clients that look for servers; satisfies the gateway's ``ServerDirectory``.
+
+Keeps the names of all kept servers in memory, follows the catalog, and renders a document when it is asked
+for. None of these servers stands behind the gateway by being described here.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+import anyio
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from astra_mcp.errors import RegistryError
+from astra_mcp.types import JsonObject
+from registry.documents.sources import Provenance
+from registry.published.server_json import (
+    PublishedServer,
+    official_name,
+    official_version,
+    render_server,
+)
+from registry.store.database import Database
+from registry.store.servers import StoredServer, load_servers
+from registry.store.tables import ServerRow
+from registry.store.version import CatalogChange, follow
+
+__all__ = ["DirectoryEntry", "RegistryDirectory", "open_directory", "published_server"]
+
+FOLLOW_SECONDS = 1.0
+_log = logging.getLogger("astra_mcp.registry")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryEntry:
+    """One version of a server, as a directory lists it."""
+
+    key: str
+    """Finds its document."""
+    name: str
+    """In the official registry's form."""
+    version: str
+    published_at: datetime
+    updated_at: datetime
+    is_crawled: bool = False
+    served_as: str | None = None
+    """Its name in the gateway's catalog, where it is served."""
+
+
+class RegistryDirectory:
+    """The kept servers of a database. Made by :func:`open_directory`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._listing: tuple[DirectoryEntry, ...] = ()
+        self._is_stale = anyio.Event()
+
+    def listing(self) -> Sequence[DirectoryEntry]:
+        """All kept servers, crawled ones included; the same object as long as nothing changes."""
+        return self._listing
+
+    async def documents(self, keys: Sequence[str]) -> Mapping[str, JsonObject]:
+        """Read documents in the official registry's format; what is kept no more is left out.
+
+        Raises:
+            RegistryError: The database failed.
+        """
+        servers = await self._database.read(lambda session: load_servers(session, keys))
+        return {s.name: render_server(published_server(s)) for s in servers if s.status == "kept"}
+
+    async def load(self) -> None:
+        """Read the names anew.
+
+        Raises:
+            RegistryError: The database failed.
+        """
+        self._listing = await self._database.read(_entries)
+
+    async def follow(self) -> None:
+        """Read the names anew whenever the catalog changes, until cancelled."""
+
+        def hear(change: CatalogChange) -> None:
+            del change
+            self._is_stale.set()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._load_when_stale)
+            await follow(self._database, hear, every_seconds=FOLLOW_SECONDS, crawled=True)
+
+    async def _load_when_stale(self) -> None:
+        while True:
+            await self._is_stale.wait()
+            self._is_stale = anyio.Event()
+            try:
+                await self.load()
+            except RegistryError as error:
+                _log.warning("the list of servers is an old one for now: %s", error)
+                await anyio.sleep(FOLLOW_SECONDS)
+                self._is_stale.set()
+
+
+@asynccontextmanager
+async def open_directory(database: Database) -> AsyncGenerator[RegistryDirectory]:
+    """List the kept servers of a database, and follow it while the context is open.
+
+    Raises:
+        RegistryError: The database failed.
+    """
+    directory = RegistryDirectory(database)
+    await directory.load()
+    async with anyio.create_task_group() as group:
+        group.start_soon(directory.follow)
+        yield directory
+        group.cancel_scope.cancel()
+
+
+def published_server(server: StoredServer) -> PublishedServer:
+    """Choose what is told of a stored server: its kept tools, and nothing of why others are not."""
+    return PublishedServer(
+        name=server.name,
+        title=server.title,
+        description=server.description,
+        version=server.version,
+        domain=server.domain,
+        language=server.language,
+        labels=server.labels,
+        provenance=Provenance(server.provenance),
+        origin=server.origin,
+        tools=server.specs,
+    )
+
+
+def _entries(session: Session) -> tuple[DirectoryEntry, ...]:
+    columns = (
+        *(col(ServerRow.name), col(ServerRow.version), col(ServerRow.provenance)),
+        *(col(ServerRow.imported_at), col(ServerRow.changed_at)),
+    )
+    rows = session.execute(select(*columns).where(col(ServerRow.status) == "kept"))
+    return tuple(
+        DirectoryEntry(
+            key=name,
+            name=official_name(name),
+            version=official_version(version),
+            published_at=imported_at,
+            updated_at=changed_at,
+            is_crawled=provenance == Provenance.CRAWLED,
+        )
+        for name, version, provenance, imported_at, changed_at in rows
+    )

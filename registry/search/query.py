@@ -1,0 +1,233 @@
+"""Search over stored tools: by their words, by their vectors, and by both.
+
+Ranks by reciprocal rank fusion where both are asked: scores of different kinds cannot be compared, ranks
+can.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import anyio
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from astra_mcp.embedding import Embedder, Vectors
+from astra_mcp.types import ToolSpec
+from registry.search.full_text import rank_by_words
+from registry.search.scope import LIVE_TOOLS, Scope, tools_in
+from registry.search.vectors import (
+    EMPTY_TABLE,
+    VectorTable,
+    check_length,
+    count_vectors,
+    load_vectors,
+)
+from registry.search.words import query_words
+from registry.store.batches import batches
+from registry.store.database import Database
+from registry.store.specs import spec_of
+from registry.store.tables import ServerRow, ServerToolRow, ToolRow
+from registry.store.version import catalog_version
+
+__all__ = ["Hit", "SearchAnswer", "SearchBy", "SearchIndex"]
+
+_POOL = 100
+"""So many of the best of each kind, or as many as are asked for, are fused."""
+_FUSION = 60
+"""k of 1 / (k + rank), as Cormack et al. 2009 propose: ranks far down hardly differ."""
+
+_READ_AT_ONCE = 500
+_MAX_SCOPES = 64
+"""So many are remembered until the catalog or the vectors change."""
+
+_Ranking = list[tuple[str, float]]
+"""Hashes of tools, the best first, each with a score."""
+
+
+class SearchBy(StrEnum):
+    """What tools are ranked by."""
+
+    WORDS = "words"
+    """Full-text search of the database."""
+    VECTORS = "vectors"
+    """Cosine with the query."""
+    BOTH = "both"
+    """Reciprocal rank fusion of the two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A tool that was found."""
+
+    hash: str
+    tool: ToolSpec
+    servers: tuple[str, ...]
+    """Names of the servers in scope that list it, sorted."""
+    score: float
+    """Of the kind that was searched by; higher is better."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchAnswer:
+    """What a search found, and in how much."""
+
+    hits: tuple[Hit, ...]
+    """The best first; equal scores in the order of their hashes."""
+    searched: int
+    """Tools in scope."""
+    embedded: int
+    """Those of them that have a vector of the model; the others are found by words alone."""
+
+
+class SearchIndex:
+    """Finds tools; holds the vectors of one model, and reads them again when some were added."""
+
+    def __init__(self, database: Database, embedder: Embedder) -> None:
+        """Search in a database.
+
+        Args:
+            database: Holds the tools and their vectors.
+            embedder: Embeds the queries; the vectors of its model are searched.
+        """
+        self._database = database
+        self._embedder = embedder
+        self._held = _Held(version=-1, table=EMPTY_TABLE)
+        self._renewing = anyio.Lock()
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        by: SearchBy = SearchBy.BOTH,
+        scope: Scope = LIVE_TOOLS,
+    ) -> SearchAnswer:
+        """Find the tools that fit a query best; in English, Chinese or any language of the tools.
+
+        Args:
+            query: What is searched for.
+            limit: How many tools at most.
+            by: What they are ranked by.
+            scope: Which tools are searched.
+
+        Raises:
+            ModelError: The embedder failed.
+            RegistryError: The database failed, or its vectors are not of the embedder's length.
+        """
+        wanted = None
+        if by is not SearchBy.WORDS and query.strip():
+            wanted = (await self._embedder.embed([query], as_query=True))[0]
+        words = () if by is SearchBy.VECTORS else query_words(query)
+        held = await self._renewed()
+        if wanted is not None and held.table.hashes:
+            check_length(self._embedder.model, held.table.matrix.shape[1], len(wanted))
+        search = _Search(held=held, words=words, wanted=wanted, scope=scope, limit=limit)
+        return await self._database.read(search.answer)
+
+    async def _renewed(self) -> "_Held":
+        """Give what is held of the database, read again where it is not the same any more."""
+        model = self._embedder.model
+        async with self._renewing:
+            version, count = await self._database.read(
+                lambda session: (catalog_version(session), count_vectors(session, model))
+            )
+            table = self._held.table
+            if len(table.hashes) != count:
+                table = await load_vectors(self._database, model)
+            if table is not self._held.table or version != self._held.version:
+                self._held = _Held(version=version, table=table)
+            return self._held
+
+
+@dataclass(slots=True)
+class _Held:
+    """What is held of one state of the database."""
+
+    version: int
+    table: VectorTable
+    scopes: dict[Scope, "_Searched"] = field(default_factory=dict["Scope", "_Searched"])
+
+    def searched(self, session: Session, scope: Scope) -> "_Searched":
+        """Give what a scope holds; read once for each scope."""
+        found = self.scopes.get(scope)
+        if found is None:
+            tools = set(session.scalars(tools_in(scope)))
+            rows = [row for row, tool in enumerate(self.table.hashes) if tool in tools]
+            found = _Searched(count=len(tools), rows=np.array(rows, dtype=np.intp))
+            if len(self.scopes) < _MAX_SCOPES:
+                self.scopes[scope] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """The tools in a scope."""
+
+    count: int
+    rows: npt.NDArray[np.intp]
+    """Places of those with a vector in the table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """One search, in one transaction."""
+
+    held: _Held
+    words: Sequence[str]
+    """Empty where words are not searched by."""
+    wanted: Vectors | None
+    """None where vectors are not searched by."""
+    scope: Scope
+    limit: int
+
+    def answer(self, session: Session) -> SearchAnswer:
+        """Rank the tools in scope, and read the best."""
+        searched = self.held.searched(session, self.scope)
+        pool = max(self.limit, _POOL)
+        by_words = rank_by_words(session, self.words, tools_in(self.scope), pool)
+        by_vectors = self._rank_by_vectors(searched.rows, pool)
+        is_fused = self.words and self.wanted is not None
+        # Where only one kind is searched by, the other ranking is empty.
+        ranking = _fused((by_words, by_vectors)) if is_fused else by_words + by_vectors
+        return SearchAnswer(
+            hits=_read_hits(session, ranking[: self.limit], self.scope),
+            searched=searched.count,
+            embedded=len(searched.rows),
+        )
+
+    def _rank_by_vectors(self, rows: npt.NDArray[np.intp], limit: int) -> _Ranking:
+        """Rank tools by their cosine with what is wanted; those without any likeness are left out."""
+        if self.wanted is None or not len(rows):
+            return []
+        table = self.held.table
+        likeness = (table.matrix @ self.wanted)[rows]
+        best = np.argsort(-likeness, kind="stable")[:limit]
+        return [(table.hashes[rows[at]], float(likeness[at])) for at in best if likeness[at] > 0]
+
+
+def _fused(rankings: Sequence[_Ranking]) -> _Ranking:
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, (tool, _) in enumerate(ranking, start=1):
+            scores[tool] = scores.get(tool, 0.0) + 1 / (_FUSION + rank)
+    return sorted(scores.items(), key=lambda row: (-row[1], row[0]))
+
+
+def _read_hits(session: Session, ranking: _Ranking, scope: Scope) -> tuple[Hit, ...]:
+    hashes = [tool for tool, _ in ranking]
+    tools: dict[str, ToolSpec] = {}
+    servers: dict[str, set[str]] = {tool: set() for tool in hashes}
+    for some in batches(hashes, _READ_AT_ONCE):
+        rows = session.scalars(select(ToolRow).where(col(ToolRow.hash).in_(some)))
+        tools |= {row.hash: spec_of(row) for row in rows}
+        listed = tools_in(scope).add_columns(col(ServerRow.name))
+        for tool, server in session.execute(listed.where(col(ServerToolRow.tool_hash).in_(some))):
+            servers[tool].add(server)
+    return tuple(
+        Hit(hash=tool, tool=tools[tool], servers=tuple(sorted(servers[tool])), score=score)
+        for tool, score in ranking
+    )

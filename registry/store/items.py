@@ -1,0 +1,70 @@
+"""What became of items in pipelines, kept in the database; satisfies the pipeline's ``ItemStore``."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from astra_mcp.pipeline import Outcome
+from registry.store.database import Database
+from registry.store.inserting import insert_or_replace
+from registry.store.keys import storable_key
+from registry.store.shared_transactions import SharedTransactions
+from registry.store.tables import ItemRow, table_of
+
+__all__ = ["DatabaseItemStore"]
+
+_ITEMS = table_of(ItemRow)
+
+
+class DatabaseItemStore:
+    """Keeps outcomes by run, stage and item."""
+
+    def __init__(self, database: Database) -> None:
+        """Keep them in a database."""
+        self._finding = SharedTransactions(database.read, _find)
+        self._saving = SharedTransactions(database.write, _save)
+
+    async def find(self, run: str, stage: str, item: str) -> Outcome | None:
+        """The outcome that was saved last, whatever its input was."""
+        found = await self._finding.ask(
+            (storable_key(run), storable_key(stage), storable_key(item))
+        )
+        return None if found is None else Outcome.model_validate(found)
+
+    async def save(self, run: str, stage: str, outcome: Outcome) -> None:
+        """Keep an outcome, with its outputs, in place of an earlier one.
+
+        Raises:
+            RegistryError: The database failed or refused; nothing is kept.
+        """
+        await self._saving.ask(
+            {
+                "run": storable_key(run),
+                "stage": storable_key(stage),
+                "item": storable_key(outcome.item),
+                "status": outcome.status,
+                "outcome": outcome.model_dump(mode="json"),
+            }
+        )
+
+
+def _find(session: Session, keys: Sequence[tuple[str, str, str]]) -> list[dict[str, Any] | None]:
+    """Find outcomes, stage by stage: SQLite finds no tuples by an index."""
+    stages: dict[tuple[str, str], set[str]] = {}
+    for run, stage, item in keys:
+        stages.setdefault((run, stage), set()).add(item)
+    columns = _ITEMS.c
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for (run, stage), items in stages.items():
+        rows = select(columns.item, columns.outcome).where(
+            columns.run == run, columns.stage == stage, columns.item.in_(sorted(items))
+        )
+        found |= {(run, stage, row.item): row.outcome for row in session.execute(rows)}
+    return [found.get(key) for key in keys]
+
+
+def _save(session: Session, rows: Sequence[Mapping[str, Any]]) -> list[None]:
+    insert_or_replace(session, _ITEMS, rows)
+    return [None] * len(rows)

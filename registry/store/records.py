@@ -1,0 +1,196 @@
+"""An index of the episode records: which there are, and how they came out, without reading every file.
+
+The record on disk stays the truth, and this only says where to look: a record is read again whenever it
+has grown. Several homes may share a database, so that an index never takes away what it does not see. Who
+knows how to read a record is told the path and answers an :class:`EpisodeDigest`; the format is not known
+here.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from astra_mcp.errors import AstraError
+from registry.documents.texts import storable_text
+from registry.store.batches import batches
+from registry.store.database import Database
+from registry.store.inserting import insert_or_replace
+from registry.store.tables import EpisodeRow, table_of
+
+__all__ = [
+    "EpisodeDigest",
+    "EpisodeFilter",
+    "IndexReport",
+    "RecordFault",
+    "find_episodes",
+    "index_records",
+]
+
+OPEN = "open"
+"""The one status that changes by itself: its record is read again although it has not grown."""
+_BATCH = 200
+_ROWS_AT_ONCE = 1000
+_SUFFIX = ".jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeDigest:
+    """What the index keeps of a record."""
+
+    opened_at: datetime
+    source: str
+    """What was run: the name of an environment, or the names of servers."""
+    endpoint: str | None
+    """The interactive endpoint that the state belongs to; None for an episode proper."""
+    status: str
+    calls: int
+    reward: float | None
+    failure: str | None
+
+
+ReadRecord = Callable[[Path], EpisodeDigest]
+"""Reads one record; raises an :class:`AstraError` that says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordFault:
+    """A record that cannot be read; the others are indexed."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexReport:
+    """What an indexing did."""
+
+    present: frozenset[str]
+    """Ids of the episodes that have a record here."""
+    num_read: int
+    faults: tuple[RecordFault, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeFilter:
+    """Which episodes are looked for."""
+
+    status: str | None = None
+    source: str | None = None
+    """Part of what was run."""
+    min_reward: float | None = None
+    max_reward: float | None = None
+    """Episodes without a reward have neither."""
+    interactive: bool = False
+    """Also the states of interactive endpoints."""
+
+
+async def index_records(database: Database, folder: Path, read: ReadRecord) -> IndexReport:
+    """Bring the index up to what the records of a folder say.
+
+    Args:
+        database: Keeps the index.
+        folder: Holds one file ``<id>.jsonl`` an episode; may not exist yet.
+        read: Called in a thread.
+
+    Raises:
+        RegistryError: The database failed.
+    """
+    sizes = await anyio.to_thread.run_sync(_sizes, folder)
+    indexed = await database.read(_indexed)
+    stale = [id_ for id_, size in sizes.items() if indexed.get(id_) != size]
+    faults: list[RecordFault] = []
+    for batch in batches(stale, _BATCH):
+        rows, broken = await anyio.to_thread.run_sync(_read_all, folder, batch, sizes, read)
+        faults += broken
+        await database.write(partial(_store, rows))
+    return IndexReport(
+        present=frozenset(sizes) - {fault.path.stem for fault in faults},
+        num_read=len(stale) - len(faults),
+        faults=tuple(faults),
+    )
+
+
+def find_episodes(
+    session: Session, present: Iterable[str], wanted: EpisodeFilter, limit: int
+) -> list[str]:
+    """Find the newest episodes that fit.
+
+    Args:
+        session: Of the database that keeps the index.
+        present: Ids of the episodes that have a record; others in the index belong to other homes.
+        wanted: What to look for.
+        limit: At most so many.
+
+    Returns:
+        Their ids, the newest first.
+    """
+    newest_first = (col(EpisodeRow.opened_at).desc(), col(EpisodeRow.id).desc())
+    query = select(col(EpisodeRow.id)).order_by(*newest_first)
+    if not wanted.interactive:
+        query = query.where(col(EpisodeRow.endpoint).is_(None))
+    if wanted.status is not None:
+        query = query.where(col(EpisodeRow.status) == wanted.status)
+    if wanted.source is not None:
+        query = query.where(col(EpisodeRow.source).icontains(wanted.source, autoescape=True))
+    if wanted.min_reward is not None:
+        query = query.where(col(EpisodeRow.reward) >= wanted.min_reward)
+    if wanted.max_reward is not None:
+        query = query.where(col(EpisodeRow.reward) <= wanted.max_reward)
+    known = frozenset(present)
+    with session.scalars(query, execution_options={"yield_per": _ROWS_AT_ONCE}) as ids:
+        return list(islice((id_ for id_ in ids if id_ in known), limit))
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Length of every record; taken before any is read, so that what grows meanwhile is read again."""
+    if not folder.is_dir():
+        return {}
+    with os.scandir(folder) as entries:
+        return {
+            entry.name.removesuffix(_SUFFIX): entry.stat().st_size
+            for entry in entries
+            if entry.name.endswith(_SUFFIX)
+        }
+
+
+def _indexed(session: Session) -> dict[str, int]:
+    """Length of every indexed record whose status stays as it is."""
+    columns = (col(EpisodeRow.id), col(EpisodeRow.record_bytes))
+    rows = session.execute(select(*columns).where(col(EpisodeRow.status) != OPEN))
+    return {id_: size for id_, size in rows}  # noqa: C416 - a row is no pair to a type checker
+
+
+def _read_all(
+    folder: Path, ids: Sequence[str], sizes: Mapping[str, int], read: ReadRecord
+) -> tuple[list[Mapping[str, Any]], list[RecordFault]]:
+    rows: list[Mapping[str, Any]] = []
+    faults: list[RecordFault] = []
+    for id_ in ids:
+        path = folder / f"{id_}{_SUFFIX}"
+        try:
+            digest = read(path)
+        except AstraError as error:
+            faults.append(RecordFault(path=path, reason=str(error)))
+        else:
+            rows.append(_row(id_, digest, sizes[id_]))
+    return rows, faults
+
+
+def _row(id_: str, digest: EpisodeDigest, size: int) -> Mapping[str, Any]:
+    failure = None if digest.failure is None else storable_text(digest.failure)
+    texts = {"source": storable_text(digest.source), "failure": failure}
+    return {"id": id_, "record_bytes": size, **asdict(digest), **texts}
+
+
+def _store(rows: Sequence[Mapping[str, Any]], session: Session) -> None:
+    insert_or_replace(session, table_of(EpisodeRow), rows)

@@ -1,0 +1,233 @@
+"""Reading the registry: servers by name or by filter, with their tools, and what is published."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from astra_mcp.errors import UnknownNameError
+from astra_mcp.types import JsonObject, ToolSpec
+from registry.store.batches import batches
+from registry.store.specs import spec_of
+from registry.store.tables import ServerRow, ServerToolRow, ToolRow
+from registry.store.version import find_published
+
+__all__ = [
+    "PublishedServers",
+    "ServerFilter",
+    "StoredServer",
+    "StoredTool",
+    "count_servers",
+    "facet_values",
+    "find_server",
+    "list_servers",
+    "load_published",
+    "load_servers",
+]
+
+_BATCH_ROWS = 500
+"""So many values stand in one statement; databases bound it."""
+_MAX_CANDIDATES = 10
+"""So many servers of one name are told apart; more would be no help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFilter:
+    """Which servers are meant; None where any is."""
+
+    status: str | None = "kept"
+    reason: str | None = None
+    """Why it is rejected."""
+    source: str | None = None
+    provenance: str | None = None
+    domain: str | None = None
+    language: str | None = None
+    changed_since: datetime | None = None
+    """Its document or its verdict changed then or later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTool:
+    """A place in a server's list of tools."""
+
+    original_name: str
+    hash: str | None
+    spec: ToolSpec | None
+    """None where it could not be converted."""
+    status: str
+    reason: str | None
+    detail: str
+    document: JsonObject | None
+    """As found, where it could not be converted."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredServer:
+    """A server with its tools, kept or rejected."""
+
+    name: str
+    title: str
+    description: str
+    version: str | None
+    source: str
+    key: str
+    labels: tuple[str, ...]
+    domain: str | None
+    domain_by: str | None
+    language: str | None
+    provenance: str
+    status: str
+    reason: str | None
+    detail: str
+    origin: JsonObject
+    revision: int
+    imported_at: datetime
+    changed_at: datetime
+    tools: tuple[StoredTool, ...]
+    """In the order of the document, rejected ones included."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools that are kept."""
+        return tuple(t.spec for t in self.tools if t.status == "kept" and t.spec is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedServers:
+    """What a version of the catalog publishes, with all that is known of it."""
+
+    version: int
+    servers: tuple[StoredServer, ...]
+    """By name."""
+
+
+def list_servers(
+    session: Session,
+    where: ServerFilter | None = None,
+    *,
+    after: str | None = None,
+    limit: int | None = None,
+) -> tuple[StoredServer, ...]:
+    """List servers by name, with their tools.
+
+    Args:
+        session: Sees one state of the database.
+        where: Which ones; the kept ones by default.
+        after: Begin behind this name.
+        limit: At most so many.
+    """
+    names = session.scalars(select(col(ServerRow.name)).where(*_conditions(where)))
+    # Sorted here: databases differ in how they compare texts.
+    behind = sorted(name for name in names if after is None or name > after)
+    return load_servers(session, behind[:limit])
+
+
+def count_servers(session: Session, where: ServerFilter | None = None) -> int:
+    """Count the servers that a filter means."""
+    counted = select(func.count()).select_from(ServerRow).where(*_conditions(where))
+    return session.execute(counted).scalar_one()
+
+
+def facet_values(
+    session: Session, facet: Literal["source", "language"], where: ServerFilter | None = None
+) -> tuple[str, ...]:
+    """Find what the servers that a filter means have of it, sorted."""
+    values = select(getattr(ServerRow, facet)).where(*_conditions(where)).distinct()
+    return tuple(sorted(value for value in session.scalars(values) if value is not None))
+
+
+def find_server(session: Session, name: str) -> StoredServer:
+    """Load one server, kept or rejected, by its name, else by the key or the title of its source.
+
+    Raises:
+        UnknownNameError: There is none, and the closest ones are named; or there are several.
+    """
+    found = load_servers(session, [name]) or load_servers(session, _named_by_source(session, name))
+    if len(found) > 1:
+        names = [server.name for server in found[:_MAX_CANDIDATES]]
+        msg = f"{len(found)} servers are called {name!r} by their sources: name one of {', '.join(names)}"
+        raise UnknownNameError(msg)
+    if not found:
+        known = session.scalars(select(col(ServerRow.name))).all()
+        hint = "`astra-mcp registry list` names all"
+        raise UnknownNameError.among("server", name, known, hint)
+    return found[0]
+
+
+def _named_by_source(session: Session, name: str) -> tuple[str, ...]:
+    """Find the servers that a source knows by a name: by its keys, which tell more, or by its titles."""
+    for column in (col(ServerRow.key), col(ServerRow.title)):
+        found = session.scalars(select(col(ServerRow.name)).where(column == name)).all()
+        if found:
+            return tuple(sorted(found))
+    return ()
+
+
+def load_servers(session: Session, names: Iterable[str]) -> tuple[StoredServer, ...]:
+    """Load servers in the order of the names; a name that there is not is left out."""
+    wanted = tuple(names)
+    found: dict[str, StoredServer] = {}
+    for batch in batches(wanted, _BATCH_ROWS):
+        rows = session.scalars(select(ServerRow).where(col(ServerRow.name).in_(batch))).all()
+        tools = _tools_of(session, [row.id for row in rows])
+        found |= {row.name: _stored(row, tools.get(row.id, ())) for row in rows}
+        session.expunge_all()
+    return tuple(found[name] for name in wanted if name in found)
+
+
+def load_published(session: Session, *, crawled: bool = False) -> PublishedServers:
+    """Load what is published.
+
+    Args:
+        session: Sees one state of the database.
+        crawled: True to publish crawled servers too, whose tools nobody has seen at work.
+    """
+    published = find_published(session, crawled=crawled)
+    servers = load_servers(session, sorted(published.revisions))
+    return PublishedServers(version=published.version, servers=servers)
+
+
+def _conditions(where: ServerFilter | None) -> Iterator[ColumnElement[bool]]:
+    where = where or ServerFilter()
+    for name in ("status", "reason", "source", "provenance", "domain", "language"):
+        value = getattr(where, name)
+        if value is not None:
+            yield getattr(ServerRow, name) == value
+    if where.changed_since is not None:
+        yield col(ServerRow.changed_at) >= where.changed_since
+
+
+def _tools_of(session: Session, ids: Sequence[int]) -> dict[int, list[StoredTool]]:
+    placed = (
+        select(ServerToolRow, ToolRow)
+        .outerjoin(ToolRow, col(ServerToolRow.tool_hash) == col(ToolRow.hash))
+        .where(col(ServerToolRow.server_id).in_(ids))
+        .order_by(col(ServerToolRow.server_id), col(ServerToolRow.position))
+    )
+    found: dict[int, list[StoredTool]] = {}
+    for place, tool in session.execute(placed):
+        found.setdefault(place.server_id, []).append(_stored_tool(place, tool))
+    return found
+
+
+def _stored_tool(place: ServerToolRow, tool: ToolRow | None) -> StoredTool:
+    return StoredTool(
+        original_name=place.original_name,
+        hash=place.tool_hash,
+        spec=None if tool is None else spec_of(tool),
+        status=place.status,
+        reason=place.reason,
+        detail=place.detail,
+        document=place.document,
+        notes=tuple(place.notes),
+    )
+
+
+def _stored(row: ServerRow, tools: Sequence[StoredTool]) -> StoredServer:
+    fields = row.model_dump(exclude={"id", "labels", "document_hash", "tools_hash"})
+    return StoredServer(**fields, labels=tuple(row.labels), tools=tuple(tools))

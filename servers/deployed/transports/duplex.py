@@ -1,0 +1,289 @@
+"""JSON-RPC over one connection that carries everything both ways: stdio, the old SSE, memory streams.
+
+One task reads; each request waits for its own answer and hands on, in order, what the server sends for it
+meanwhile. Knows neither sessions nor what a method means, cancellation aside.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+from astra_mcp.errors import RelayedError, UpstreamError
+from astra_mcp.mcp.request_context import Channel, Hear
+from astra_mcp.types import JsonObject, JsonValue
+from servers.deployed.background import start
+from servers.deployed.failures import DELIVERY_UNKNOWN, NotSentError
+from servers.deployed.transports.flights import (
+    LISTEN,
+    Flight,
+    Flights,
+    own_token,
+    params_of,
+    respond,
+)
+from servers.deployed.transports.messages import error_of, notification, request_message
+
+__all__ = ["DuplexPeer", "Wire"]
+
+MAX_SERVER_REQUESTS = 64
+CANCEL_SECONDS = 1.0
+"""How long telling a server of a cancelled request may take."""
+CHECK_SECONDS = 10.0
+"""A server of several clients that is silent for so long, after one gave a request up, is gone."""
+
+_log = logging.getLogger(__name__)
+
+
+class Wire(Protocol):
+    """Carries messages to and from one server. Its errors begin with a verb: the peer names the server."""
+
+    async def send(self, message: JsonObject) -> None:
+        """Send a message.
+
+        Raises:
+            UpstreamError: The wire is broken.
+        """
+        ...
+
+    async def receive(self) -> JsonObject | None:
+        """Wait for a message; None at the end.
+
+        Raises:
+            UpstreamError: What comes is not JSON-RPC, or too long.
+        """
+        ...
+
+    async def describe_end(self) -> str:
+        """Say why it ended, such as ``closed (exit status 1): out of memory``; bounds its own time."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close it and what is behind it; closing twice is allowed."""
+        ...
+
+
+class DuplexPeer:
+    """A server at the other end of a wire."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        tasks: TaskGroup,
+        *,
+        name: str,
+        hear: Hear,
+        is_shared: bool,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Take over the wire and begin to read.
+
+        Args:
+            wire: Closed with the peer.
+            tasks: Run the reader; it ends with :meth:`aclose` or with the wire.
+            name: Of the server, for messages.
+            hear: Takes what belongs to no request.
+            is_shared: Requests of several clients run here.
+            on_end: Told when the wire, and what is behind it, is gone.
+        """
+        self._wire = wire
+        self._on_end = on_end
+        self._tasks = tasks
+        self._name = name
+        self._hear = hear
+        self._numbers = count(1)
+        self._is_shared = is_shared
+        self._is_checking = False
+        self._flights = Flights(is_shared=is_shared)
+        self._answering: dict[str, anyio.CancelScope] = {}
+        self._reading = anyio.CancelScope()
+        self._fault: str | None = None
+        self._is_ending = False
+        self._ended = anyio.Event()
+        tasks.start_soon(self._read)
+
+    @property
+    def fault(self) -> str | None:
+        """Why it takes no further requests; None while it does."""
+        return self._fault
+
+    @property
+    def keeps_state(self) -> bool:
+        """Always: what is behind the wire lives as long as it."""
+        return True
+
+    async def request(
+        self,
+        method: str,
+        params: JsonObject,
+        channel: Channel | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> JsonObject:
+        """Send a request and wait for its result; see :class:`servers.deployed.peer.Peer`."""
+        del headers
+        await self._require_no_fault()
+        number = next(self._numbers)
+        params, token = own_token(params, number)
+        flight = Flight(channel, token, is_listening=method == LISTEN)
+        self._flights.add(number, flight)
+        is_over = False
+        try:
+            await self._send(request_message(number, method, params))
+            answer = await self._wait(flight)
+            is_over = True
+        except UpstreamError:
+            is_over = True
+            raise
+        finally:
+            self._flights.remove(number)
+            if not is_over and method not in ("initialize", "ping"):
+                await self._cancel(number)
+                self._check_soon()
+        if answer.get("error") is not None:
+            raise error_of(answer["error"])
+        result = answer.get("result")
+        if not isinstance(result, dict):
+            raise UpstreamError(f"upstream {self._name} answered {method} with no object")
+        return result
+
+    async def notify(self, method: str, params: Mapping[str, JsonValue] | None = None) -> None:
+        """Send a notification."""
+        await self._require_no_fault()
+        await self._send(notification(method, params))
+
+    def agree(self, version: str, *, expects_messages: bool) -> None:
+        """Nothing on this wire depends on it."""
+
+    async def aclose(self) -> None:
+        """Close the wire; requests under way fail."""
+        self._end("was closed by the gateway")
+        await self._wire.aclose()
+        self._reading.cancel()
+
+    async def _require_no_fault(self) -> None:
+        if self._is_ending:  # what is sent now is never answered: rather wait to hear why
+            await self._ended.wait()
+        if self._fault is not None:
+            raise NotSentError(f"upstream {self._name} {self._fault}")
+
+    async def _send(self, message: JsonObject) -> None:
+        try:
+            await self._wire.send(message)
+        except UpstreamError as error:
+            raise self._unknown(str(error)) from None
+
+    async def _wait(self, flight: Flight) -> JsonObject:
+        while True:
+            await flight.wake.wait()
+            await flight.deliver()
+            if flight.answer is not None:
+                return flight.answer
+            if self._fault is not None:
+                raise self._unknown(self._fault)
+            if not flight.notes:
+                flight.wake = anyio.Event()
+
+    def _unknown(self, fault: str) -> UpstreamError:
+        return UpstreamError(f"upstream {self._name} {fault}; {DELIVERY_UNKNOWN}")
+
+    async def _cancel(self, number: int) -> None:
+        with anyio.move_on_after(CANCEL_SECONDS, shield=True):
+            try:
+                message = notification("notifications/cancelled", {"requestId": number})
+                await self._wire.send(message)
+            except UpstreamError as error:
+                _log.debug("upstream %s was not told of a cancelled request: %s", self._name, error)
+
+    def _check_soon(self) -> None:
+        """Find out whether a server that serves all still answers, once somebody has given it up."""
+        if self._is_shared and not self._is_checking and self._fault is None:
+            self._is_checking = True
+            start(self._tasks, self._check)
+
+    async def _check(self) -> None:
+        is_answered = False
+        try:
+            with anyio.move_on_after(CHECK_SECONDS):
+                await self.request("ping", {})
+                is_answered = True
+        except RelayedError:
+            is_answered = True  # it has no ping, and says so
+        except UpstreamError:
+            return  # it has ended meanwhile
+        finally:
+            self._is_checking = False
+        if not is_answered:
+            self._end(f"did not answer a ping in {CHECK_SECONDS:g} s")
+            self._reading.cancel()
+
+    async def _read(self) -> None:
+        fault = "was closed by the gateway"
+        with self._reading:
+            try:
+                while (message := await self._wire.receive()) is not None:
+                    self._take(message)
+                self._is_ending = True
+                fault = await self._wire.describe_end()
+            except UpstreamError as error:
+                fault = str(error)
+            except Exception:  # noqa: BLE001 - a fault here ends this connection, not the gateway
+                _log.exception("reading from upstream %s failed", self._name)
+                fault = "failed: what it sent could not be handled"
+        self._end(fault)
+        for scope in tuple(self._answering.values()):
+            scope.cancel()
+        with anyio.CancelScope(shield=True):  # the wire bounds the time of its own end
+            await self._wire.aclose()
+        self._on_end()
+
+    def _end(self, fault: str) -> None:
+        if self._fault is None:
+            self._fault = fault
+        self._ended.set()
+        self._flights.wake_all()
+
+    def _take(self, message: JsonObject) -> None:
+        method = message.get("method")
+        if not isinstance(method, str):
+            flight = self._flights.find(message.get("id"))
+            if flight is None or ("result" not in message and "error" not in message):
+                self._flights.settle(message.get("id"))
+                _log.debug("upstream %s answered what nobody waits for", self._name)
+                return
+            flight.answer = message
+            flight.wake.set()
+        elif "id" in message:
+            self._take_request(message)
+        elif method == "notifications/cancelled":
+            scope = self._answering.get(repr(params_of(message).get("requestId")))
+            if scope is not None:
+                scope.cancel()
+        elif not self._flights.take_notification(method, params_of(message)):
+            self._hear(method, params_of(message))
+
+    def _take_request(self, message: JsonObject) -> None:
+        if len(self._answering) >= MAX_SERVER_REQUESTS:
+            _log.warning("upstream %s asks too much at once: a request is dropped", self._name)
+            return
+        flight = None if message["method"] == "ping" else self._flights.only()
+        scope = self._answering[repr(message["id"])] = anyio.CancelScope()
+        if flight is not None:
+            flight.scopes.add(scope)
+        start(self._tasks, self._answer, message, flight, scope)
+
+    async def _answer(
+        self, message: JsonObject, flight: Flight | None, scope: anyio.CancelScope
+    ) -> None:
+        try:
+            with scope:
+                channel = flight.channel if flight is not None else None
+                await self._wire.send(await respond(self._name, message, channel))
+        except UpstreamError as error:
+            _log.debug("upstream %s did not get an answer: %s", self._name, error)
+        finally:
+            self._answering.pop(repr(message["id"]), None)
+            if flight is not None:
+                flight.scopes.discard(scope)

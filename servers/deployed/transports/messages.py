@@ -1,0 +1,138 @@
+"""JSON-RPC and the envelope of MCP 2026-07-28, as plain JSON objects.
+
+Members that nobody here knows pass through untouched. Knows no transport and does no input or output.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import orjson
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+)
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
+
+from astra_mcp import __version__
+from astra_mcp.errors import RelayedError
+from astra_mcp.mcp.request_context import Era, Exchange
+from astra_mcp.types import JsonObject, JsonValue
+
+__all__ = [
+    "CLIENT_INFO",
+    "EPISODE_KEY",
+    "INTERNAL_ERROR",
+    "LATEST",
+    "MAX_MESSAGE_BYTES",
+    "METHOD_NOT_FOUND",
+    "as_object",
+    "error_message",
+    "error_of",
+    "notification",
+    "parse_message",
+    "request_message",
+    "result_message",
+    "with_meta",
+]
+
+LATEST: Final = {Era.HANDSHAKE: LATEST_HANDSHAKE_VERSION, Era.MODERN: LATEST_MODERN_VERSION}
+CLIENT_INFO: Final[JsonObject] = {"name": "astra-mcp", "version": __version__}
+EPISODE_KEY: Final = "dev.astra-mcp/episode-key"
+"""``_meta`` of a request to a server that serves one episode at a time: names it without telling its id."""
+METHOD_NOT_FOUND: Final = -32601
+INTERNAL_ERROR: Final = -32603
+MAX_MESSAGE_BYTES: Final = 64 << 20
+"""One message of a server, such as a line or a body; a longer one is a failure of the server."""
+
+
+def request_message(
+    number: int | str, method: str, params: Mapping[str, JsonValue] | None
+) -> JsonObject:
+    """Make a request."""
+    message: JsonObject = {"jsonrpc": "2.0", "id": number, "method": method}
+    if params is not None:
+        message["params"] = params if isinstance(params, dict) else dict(params)
+    return message
+
+
+def notification(method: str, params: Mapping[str, JsonValue] | None = None) -> JsonObject:
+    """Make a notification."""
+    message: JsonObject = {"jsonrpc": "2.0", "method": method}
+    if params:
+        message["params"] = dict(params)
+    return message
+
+
+def result_message(number: JsonValue, result: JsonObject) -> JsonObject:
+    """Answer a request of the server."""
+    return {"jsonrpc": "2.0", "id": number, "result": result}
+
+
+def error_message(number: JsonValue, error: RelayedError) -> JsonObject:
+    """Answer a request of the server with an error."""
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    return {"jsonrpc": "2.0", "id": number, "error": body}
+
+
+def error_of(error: object) -> RelayedError:
+    """Read the ``error`` member of a response, whatever a server put there."""
+    members = as_object(error)
+    if members is None:
+        return RelayedError(
+            INTERNAL_ERROR, f"the server answered an error that is no object: {error!r:.200}"
+        )
+    code, message = members.get("code"), members.get("message")
+    return RelayedError(
+        code if isinstance(code, int) else INTERNAL_ERROR,
+        message
+        if isinstance(message, str) and message
+        else "the server gave no message with its error",
+        members.get("data"),
+    )
+
+
+def parse_message(text: bytes | str) -> JsonObject | None:
+    """Read one message; None where it is no JSON object."""
+    try:
+        return as_object(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return None
+
+
+def as_object(value: object) -> JsonObject | None:
+    """Take a value out of a JSON parser for an object; None where it is none."""
+    return cast("JsonObject", value) if isinstance(value, dict) else None
+
+
+def with_meta(
+    params: Mapping[str, JsonValue],
+    exchange: Exchange,
+    era: Era,
+    *,
+    version: str,
+    key: str | None,
+) -> JsonObject:
+    """Add ``_meta``: the client's own, the episode's key, and the envelope of the modern era.
+
+    Args:
+        params: Without ``_meta``.
+        exchange: Who asks.
+        era: In which the server is spoken to.
+        version: The protocol revision agreed with the server.
+        key: Names the episode; None where the server is not to know.
+    """
+    meta: JsonObject = dict(exchange.meta)
+    if key is not None:
+        meta[EPISODE_KEY] = key
+    if era is Era.MODERN:
+        channel = exchange.channel
+        meta[PROTOCOL_VERSION_META_KEY] = version
+        meta[CLIENT_INFO_META_KEY] = CLIENT_INFO
+        meta[CLIENT_CAPABILITIES_META_KEY] = dict(channel.capabilities) if channel else {}
+        if exchange.log_level is not None:
+            meta[LOG_LEVEL_META_KEY] = exchange.log_level
+    return {**params, "_meta": meta} if meta else dict(params)
