@@ -54,11 +54,16 @@ def variables(home: Path, **more: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Cli:
-    """Runs commands in one home, in the folder above it."""
+    """Runs commands in one home."""
 
     home: Path
     more: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables of every command."""
+
+    @property
+    def folder(self) -> Path:
+        """Where commands run: the closest folder above the home."""
+        return next(folder for folder in self.home.parents if folder.is_dir())
 
     def run(self, *arguments: str, **more: str) -> Run:
         """Run a command to its end in this process, which must be in its main thread.
@@ -68,7 +73,7 @@ class Cli:
         env: dict[str, str | None] = {k: None for k in os.environ if k.startswith(FOREIGN)}
         env["HYPOTHESIS_STORAGE_DIRECTORY"] = None  # what the command sets ends with it
         env |= {"ASTRA_MCP_HOME": str(self.home), "COLUMNS": "200", **self.more, **more}
-        with contextlib.chdir(self.home.parent):
+        with contextlib.chdir(self.folder):
             runner = CliRunner()
             done = runner.invoke(app, arguments, env=env, catch_exceptions=False)
         return Run(done.exit_code, done.stdout, done.stderr)
@@ -80,7 +85,7 @@ class Cli:
         done = subprocess.run(
             [*launcher, *command(*arguments)],
             env=variables(self.home, **self.more, **more),
-            cwd=self.home.parent,
+            cwd=self.folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
