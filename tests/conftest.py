@@ -1,8 +1,12 @@
 """What every area shares: the loop, the processes, Hypothesis's profiles, and that the gate skips nothing."""
 
 import os
+import ssl
 from collections.abc import Generator
+from functools import cache
+from typing import Any
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -27,6 +31,21 @@ def anyio_backend() -> str:
 def pytest_xdist_auto_num_workers() -> int:
     """Use the processors that this process may use, but no more than tests of processes bear."""
     return min(len(os.sched_getaffinity(0)), 8)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_certificates() -> Generator[None]:
+    """Read the public certificates once; otherwise each of thousands of HTTP clients takes 20 ms for it."""
+    create = ssl.create_default_context
+    shared = cache(create)
+
+    def create_or_share(*args: Any, **kwargs: Any) -> ssl.SSLContext:
+        is_public = not args and kwargs == {"cafile": certifi.where()}
+        return (shared if is_public else create)(*args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", create_or_share)
+        yield
 
 
 @pytest.hookimpl(wrapper=True)
