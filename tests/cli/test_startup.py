@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from astra_mcp.cli.main import app
+from astra_mcp.cli.main import COMMANDS, load_command
 from astra_mcp.errors import BudgetSpentError
 from astra_mcp.report.console import report_errors
 
@@ -31,18 +31,52 @@ def test_ctrl_c_while_the_program_loads_is_130_without_a_word(tmp_path: Path, lo
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
-def commands(group: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Each command below a group, by its whole name, with its help."""
-    context = typer.Context(group)
-    for part in group.list_commands(context):
-        command = group.get_command(context, part)
-        yield f"{name} {part}", command.help or ""
-        if hasattr(command, "list_commands"):
-            yield from commands(command, f"{name} {part}")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_a_command_says_itself(name: str) -> None:
+    first = load_command(name).help.partition("\n\n")[0]
+    assert COMMANDS[name].help == " ".join(first.split())
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """The packages and first sub-packages that a command line imports."""
+    code = f"""
+import sys
+sys.argv[1:] = {arguments!r}
+from astra_mcp.__main__ import main
+try:
+    main()
+except SystemExit:
+    print("", *sorted(sys.modules), sep="\\n")
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False, timeout=100
+    )
+    return {".".join(name.split(".")[:2]) for name in done.stdout.splitlines()}
+
+
+def test_help_and_typing_errors_load_nothing_of_the_product() -> None:
+    ours = {"registry", "servers", "gateway", "training"}
+    of_astra_mcp = {"astra_mcp.__main__", "astra_mcp.cli", "astra_mcp.report"}
+    for line in (["--help"], ["episodez"]):
+        loaded = loaded_by(*line)
+        assert "astra_mcp.cli" in loaded
+        assert not loaded & ours
+        assert {name for name in loaded if name.startswith("astra_mcp.")} <= of_astra_mcp
+
+
+def commands(command: Any, name: str) -> Iterator[tuple[str, str]]:
+    """A command and all below it, by their whole names, with their help."""
+    yield name, command.help or ""
+    for part, below in getattr(command, "commands", {}).items():
+        yield from commands(below, f"{name} {part}")
 
 
 def test_no_line_of_a_help_text_breaks_in_a_terminal_of_80_columns() -> None:
-    described = dict(commands(typer.main.get_command(app), "astra-mcp"))
+    described = {
+        place: text
+        for name in COMMANDS
+        for place, text in commands(load_command(name), f"astra-mcp {name}")
+    }
     assert "astra-mcp registry import" in described
     broken = {
         name: line

@@ -2,12 +2,10 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from astra_mcp.cli.main import app
+from astra_mcp.cli.main import load_command
 from astra_mcp.cli.rollout.command import BUILT_IN_AGENTS
 from astra_mcp.trajectory import SCHEMA_VERSION, CallNote, Trajectory
 from gateway.api.protocol import FailureKind
@@ -22,8 +20,7 @@ def first_cells() -> set[str]:
 
 
 def test_the_page_names_every_option_of_the_command() -> None:
-    group: Any = typer.main.get_command(app)
-    command = group.commands["rollout"]
+    command = load_command("rollout")
     options: set[str] = {
         name for parameter in command.params for name in parameter.opts if name[0] == "-"
     }

@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # loaded where a model is asked alone
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, help="Import, look at, search and freeze tool documents.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Named = Annotated[
