@@ -207,5 +207,5 @@ async def _run_http(
             url = url_of(listener, MCP_PATH)
             if as_json:
                 print_json({"name": server.name, "url": url})
-            say.print(f"{server.name} is served at {url} (Ctrl-C stops it)", highlight=False)
+            say.print(f"{server.name} is served at {url} (Ctrl-C stops it)")
             return await run_until_stopped(anyio.sleep_forever)

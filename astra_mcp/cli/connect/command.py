@@ -90,23 +90,23 @@ def connect(
         _tell_written(form, file, backup, is_changed=is_changed)
     else:
         where = f"Put this into {file}" if file else f"The configuration of {form.title}"
-        say.print(f"{where}:", highlight=False)
-        out.print_json(json.dumps(form.document(entry)))
+        say.print(f"{where}:")
+        out.print(json.dumps(form.document(entry), indent=2, ensure_ascii=False))
     for note in entry.notes if not as_json else ():
-        say.print(f"Note: {note}.", highlight=False)
+        say.print(f"Note: {note}.")
     if not as_json:
-        say.print(form.next_step, highlight=False)
+        say.print(form.next_step)
 
 
 def _tell_written(
     form: ClientFormat, file: Path | None, backup: Path | None, *, is_changed: bool
 ) -> None:
     if not is_changed:
-        say.print(f"{file} already connects {form.title}; nothing was changed.", highlight=False)
+        say.print(f"{file} already connects {form.title}; nothing was changed.")
         return
-    say.print(f"{form.title} is connected: {file}", highlight=False)
+    say.print(f"{form.title} is connected: {file}")
     if backup:
-        say.print(f"What the file held before: {backup}", highlight=False)
+        say.print(f"What the file held before: {backup}")
 
 
 def _entry(

@@ -191,7 +191,7 @@ async def _list(
 
 async def _say_nothing(database: Database, where: ServerFilter) -> None:
     why = await explain_nothing(database, where)
-    say.print(why, style="yellow", markup=False, highlight=False)
+    say.print(why, style="yellow")
 
 
 @app.command("show")
@@ -279,7 +279,7 @@ def embed(
     if as_json:
         print_json({"model": model, "embedded": embedded})
     else:
-        out.print(f"{embedded} tools embedded by {model}", highlight=False)
+        out.print(f"{embedded} tools embedded by {model}")
 
 
 async def _embed(scope: Scope, kind: EmbedderKind | None) -> tuple[str, int]:

@@ -17,16 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-
 from astra_mcp.cli.registry.views import print_usage
 from astra_mcp.compose.live_servers import list_live_tools
 from astra_mcp.compose.registry_access import open_registry
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.usage import Usage, metered
-from astra_mcp.report.console import bars, out, say
+from astra_mcp.report.console import out, say
+from astra_mcp.report.shown import Table, number
 from registry.documents.preparation import PreparedServer, prepare_server
 from registry.documents.public_url import public_url
 from registry.documents.sources import DocumentFault, DocumentStream, ToolReason
@@ -153,7 +151,7 @@ async def import_source(source: Source, open_judge: OpenJudge = without_judge) -
 def print_imported(imported: Imported) -> None:
     """Show what became of everything."""
     reports = [report for _, report in imported.reports]
-    table = Table("", "imported", "kept", "rejected")
+    table = Table("", number("imported"), number("kept"), "rejected")
     for what, funnels in {
         "servers": [r.servers for r in reports],
         "tools": [r.tools for r in reports],
@@ -165,12 +163,12 @@ def print_imported(imported: Imported) -> None:
     added, changed, unchanged = (
         sum(getattr(r, name) for r in reports) for name in ("added", "changed", "unchanged")
     )
-    out.print(f"{added} new, {changed} changed, {unchanged} as before", highlight=False)
+    out.print(f"{added} new, {changed} changed, {unchanged} as before")
     if imported.usage is not None:
         print_usage(imported.usage)
     faults = [(name, fault) for name, report in imported.reports for fault in report.errors]
     for name, fault in faults[:_MAX_SHOWN_ERRORS]:
-        say.print(f"{name}: line {fault.line}: {fault.reason}", style="red", markup=False)
+        say.print(f"{name}: line {fault.line}: {fault.reason}", style="red")
     if len(faults) > _MAX_SHOWN_ERRORS:
         say.print(f"and {len(faults) - _MAX_SHOWN_ERRORS} more; --json names all", style="red")
 
@@ -259,13 +257,12 @@ def _headers(headers_from: Mapping[str, str]) -> dict[str, str]:
 async def _import(
     database: Database, name: str, stream: DocumentStream, judge: Judge | None
 ) -> ImportReport:
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
-    with bars(*columns, TimeElapsedColumn(), transient=True) as progress:
+    with say.bars(transient=True) as progress:
         task = progress.add_task(name, total=None)
 
         def hear(made: ImportProgress) -> None:
             errors = f", {made.errors} unreadable" if made.errors else ""
-            progress.update(task, description=f"{name}: {made.read} documents{errors}")
+            progress.update(task, description=f"{name}: documents{errors}", completed=made.read)
 
         return await import_documents(
             database, stream, prepare=prepare_server, judge=judge, hear=hear

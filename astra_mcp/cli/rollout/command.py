@@ -11,7 +11,6 @@ from secrets import token_hex
 from urllib.parse import urlsplit
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from astra_mcp.cli.rollout import options as rollout_options
 from astra_mcp.cli.rollout.difficulty import Difficulty, ask_difficulty, naming_options
@@ -20,7 +19,7 @@ from astra_mcp.cli.rollout.sources import AskedSources, ask_sources, find_source
 from astra_mcp.compose.settings import Settings, at_base_url, load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import ModelConfig, Role
-from astra_mcp.report.console import ExitCode, bars, report_errors, run_async, say
+from astra_mcp.report.console import ExitCode, report_errors, run_async, say
 from astra_mcp.serving.http.server import run_until_stopped
 from astra_mcp.serving.process.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.tracing import open_tracing
@@ -130,7 +129,7 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
         report.print_table(file=path)
     if was_stopped:
         kept = f"{report.num_finished} of {len(rollouts)} episodes are kept in {path}"
-        say.print(f"stopped; {kept}", markup=False)
+        say.print(f"stopped; {kept}")
         return ExitCode.STOPPED
     return ExitCode.FAILED if report.num_failed else ExitCode.DONE
 
@@ -143,13 +142,7 @@ async def _play(
     options: _Options,
 ) -> tuple[RolloutReport, bool]:
     """Play everything; a signal stops it and keeps what is finished."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with bars(*columns) as progress:
+    with say.bars() as progress:
         bar = progress.add_task(f"{options.agent} plays", total=len(rollouts))
         report = RolloutReport(
             writer.write, lambda: progress.advance(bar), servers=options.sources.servers
@@ -205,7 +198,7 @@ async def _open_model_agent(
     config = _model_config(settings, options)
     if config.api_key is None and settings.models.agent.api_key is not None:
         withheld = "the key of models.agent is for another address and is not sent to --base-url"
-        say.print(f"{withheld}: set OPENAI_API_KEY if it needs one", style="yellow", markup=False)
+        say.print(f"{withheld}: set OPENAI_API_KEY if it needs one", style="yellow")
     async with open_model(Role.AGENT, config) as chat:
         yield ModelAgent(model, chat, max_turns=settings.rollout.max_turns)
 
@@ -286,4 +279,4 @@ def _default_file(home: Path, agent: str) -> Path:
 
 def _say_gateway(access: GatewayAccess) -> None:
     what = "no gateway was running: an own one serves" if access.is_own else "gateway"
-    say.print(f"{what} at {access.url}", highlight=False, markup=False)
+    say.print(f"{what} at {access.url}")

@@ -7,10 +7,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from rich.box import SIMPLE
-from rich.table import Table
-
 from astra_mcp.report.console import out, print_json, say
+from astra_mcp.report.shown import Table, number
 from astra_mcp.reward import Reward
 from astra_mcp.trajectory import AgentInfo, Trajectory, TrajectoryFailure, TrajectoryStatus
 
@@ -99,16 +97,8 @@ class RolloutReport:
 
     def print_table(self, *, file: Path) -> None:
         """Print one line per environment for people, or one for the servers, and what failed."""
-        table = Table(box=SIMPLE)
-        if (
-            self._servers
-        ):  # there may be many: their names wrap, so that the figures beside them stay
-            table.add_column("servers", overflow="fold")
-        else:
-            table.add_column("environment", no_wrap=True)
-        table.add_column("status")
-        for name in ("reward", "recall", "precision", "calls"):
-            table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
+        figures = map(number, ("reward", "recall", "precision", "calls"))
+        table = Table("servers" if self._servers else "environment", "status", *figures)
         for name, rows in self._by_environment():
             means = _mean_row(name, rows)
             figures = [_show(means[key]) for key in ("reward", "recall", "precision")]
@@ -120,7 +110,7 @@ class RolloutReport:
             )
         out.print(table)
         self._say_failures()
-        say.print(f"trajectories: {file}", highlight=False, markup=False)
+        say.print(f"trajectories: {file}")
 
     def _say_failures(self) -> None:
         found = Counter(
@@ -130,7 +120,7 @@ class RolloutReport:
         )
         for message, count in found.most_common(_MAX_FAILURES_SHOWN):
             times = "once" if count == 1 else f"{count} times"
-            say.print(f"failed {times}: {message}", style="red", markup=False)
+            say.print(f"failed {times}: {message}", style="red")
         if len(found) > _MAX_FAILURES_SHOWN:
             say.print(f"and {len(found) - _MAX_FAILURES_SHOWN} other failures", style="red")
 
