@@ -20,10 +20,9 @@ from registry.published.publication import Publication, find_publication, load_p
 from registry.store.completions import DatabaseCompletionCache
 from registry.store.database import Database, open_database
 from registry.store.version import CatalogChange, follow
-from servers.emulated.document import EmulatedDocument, Outline
-from servers.emulated.emulator import Emulator
+from servers.emulated.emulator import EmulatedDocument, Emulator, Outline
 from servers.emulated.fleet import EmulatedServers
-from servers.emulated.offline import OfflineEmulator
+from servers.emulated.offline.emulator import OfflineEmulator
 
 __all__ = [
     "RegistryDocuments",
@@ -177,7 +176,7 @@ async def open_emulators(
             config = settings.models.of_role(Role.EMULATOR)
             # The client of models takes a second to load.
             from astra_mcp.llm.model import open_model  # noqa: PLC0415
-            from servers.emulated.modelled import ModelEmulator  # noqa: PLC0415
+            from servers.emulated.modelled.emulator import ModelEmulator  # noqa: PLC0415
 
             cache = DatabaseCompletionCache(database)
             opened = open_model(Role.EMULATOR, config, cache=cache)

@@ -14,10 +14,16 @@ import anyio
 from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import LOG_LEVELS, SILENT, Era, Exchange, Hear
 from astra_mcp.types import CallOutcome, JsonObject, JsonValue, PastCall, UpstreamReply
-from servers.deployed.asking import InputError, answer_asks
 from servers.deployed.connecting import Connection, Opening
 from servers.deployed.failures import NotSentError, SessionLostError, in_words
-from servers.deployed.results import is_input_required, read_reply, refused_reply, text_reply
+from servers.deployed.results import (
+    InputError,
+    answer_asks,
+    is_input_required,
+    read_reply,
+    refused_reply,
+    text_reply,
+)
 from servers.deployed.transports.messages import with_meta
 
 __all__ = ["DeployedSession", "SessionHost"]

@@ -16,8 +16,7 @@ from gateway.edge.security import access_rules
 from gateway.episodes.live import open_episodes
 from registry import FolderCatalog
 from servers.deployed import open_deployed
-from servers.emulated.document import EmulatedDocument, Outline
-from servers.emulated.emulator import EmulatedAnswer, Emulator
+from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument, Emulator, Outline
 from servers.emulated.fleet import EmulatedServers
 from servers.environment import EnvironmentServer
 

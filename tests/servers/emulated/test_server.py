@@ -26,7 +26,7 @@ from astra_mcp.types import (
     ToolSpec,
 )
 from gateway.api.protocol import EmulatedUpstream
-from servers.emulated.document import EmulatedDocument
+from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.server import EmulatedServer
 from servers.emulated.shelf import PackedDocument, Shelf
 
