@@ -18,7 +18,7 @@ from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import BundleError
 from astra_mcp.report.console import ExitCode, bars, out, print_json, report_errors, run_async
 from astra_mcp.types import JsonObject
-from registry import FolderCatalog
+from registry.published.catalog import FolderCatalog
 from servers.bundled import bundled_folder
 
 __all__ = ["app"]
