@@ -17,7 +17,7 @@ from astra_mcp.errors import BundleError
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.report.shown import Table, number, styled, whole
 from astra_mcp.types import JsonObject
-from registry import FolderCatalog
+from registry.published.catalog import FolderCatalog
 from servers.bundled import bundled_folder
 
 __all__ = ["app"]

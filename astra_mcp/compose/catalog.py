@@ -25,7 +25,7 @@ from gateway.edge.metrics import Metrics
 from gateway.edge.security import AccessRules
 from gateway.edge.workers import ALONE, Seat
 from gateway.episodes.live import open_episodes
-from registry import FolderCatalog
+from registry.published.catalog import FolderCatalog
 from servers.bundled import bundled_folder
 from servers.deployed import DeployedServers, open_deployed
 from servers.emulated.fleet import EmulatedServers, NoDocuments
@@ -268,7 +268,7 @@ async def open_gateway(
         open_database(settings.registry_url) as database,
         open_catalog(settings, trusted=trusted, database=database) as catalog,
         open_directories(
-            database, catalog.bundles, catalog.deployed, catalog.emulated
+            settings.home, database, catalog.bundles, catalog.deployed, catalog.emulated
         ) as directories,
         open_distractors(settings, catalog, database) as distractors,
         open_episodes(

@@ -32,6 +32,7 @@ from registry.importers import FORMATS, detect, format_named
 from registry.importers.listing import fetch_listing
 from registry.importers.live import LiveTarget, fetch_live
 from registry.intake.importing import ImportProgress, ImportReport, import_documents
+from registry.published.directory import publish_names
 from registry.store.database import Database
 from registry.store.stats import Funnel
 
@@ -145,6 +146,7 @@ async def import_source(source: Source, open_judge: OpenJudge = without_judge) -
                 reports.append((name, await _import(database, name, stream, judge)))
                 if reports[-1][1].stopped is not None:
                     break
+            await publish_names(database, settings.home)
     return Imported(reports=tuple(reports), usage=meter.usage if judge is not None else None)
 
 
