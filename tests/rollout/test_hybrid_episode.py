@@ -25,7 +25,7 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import EmulatorKind, Origin
 from astra_mcp.values.guesses import guess_arguments
-from gateway.api.protocol import CallState, EpisodeRecord
+from gateway.api.wire import CallState, EpisodeRecord
 from gateway.episodes.record import Record, read_record, record_path
 from servers.bundled import bundled_folder
 
