@@ -4,12 +4,12 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.compose.catalog import open_catalog, open_present_registry
 from astra_mcp.compose.episode_values import reward_of, source_of
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.report.shown import Table, cut, number, shown_time, styled, whole
-from gateway.api.protocol import EpisodeStatus
 from gateway.episodes.archive import Replay, find_record, replay_record, status_of
 from gateway.episodes.record import Record, RecordedCall
 

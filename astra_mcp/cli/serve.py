@@ -21,7 +21,7 @@ from astra_mcp.serving.process.worker import WorkerOptions, WorkerPlan, ready_of
 from astra_mcp.tracing import open_tracing
 from gateway.agents.plane import AgentPlane
 from gateway.agents.targets import InteractiveTarget
-from gateway.api.protocol import Catalog
+from gateway.api.seams import Catalog
 from gateway.edge.keys import derive_secret, ensure_control_key
 from gateway.edge.presence import claim_home, remember_ports
 from gateway.edge.workers import Seat

@@ -18,7 +18,7 @@ from astra_mcp.errors import BundleError, BundleFault, ConfigError, SandboxUnava
 from astra_mcp.report.console import say
 from astra_mcp.reward import JobItem
 from astra_mcp.sandbox import Sandbox, SandboxReport, examine_machine, open_sandbox
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret
 from gateway.edge.metrics import Metrics

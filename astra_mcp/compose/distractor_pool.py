@@ -15,7 +15,7 @@ import anyio
 
 from astra_mcp.compose.settings import PoolKind, Settings
 from astra_mcp.errors import AstraError, ConfigError, ModelError, ModelFault, RegistryError
-from gateway.api.protocol import DistractorSample, ScopedTool
+from gateway.api.seams import DistractorSample, ScopedTool
 
 if TYPE_CHECKING:  # NumPy and what talks to databases are loaded when they are needed
     from astra_mcp.compose.distractor_sources import HeldPool, PoolCatalog

@@ -18,7 +18,7 @@ from astra_mcp.domains import Domain
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.types import ServerKind
-from gateway.api.protocol import Distractor, DistractorSample, EnvironmentInfo, ScopedTool
+from gateway.api.seams import Distractor, DistractorSample, EnvironmentInfo, ScopedTool
 from registry.search.live_tools import LiveTool, live_tools
 from registry.search.vectors import check_length, read_vectors, update_vectors
 from registry.store.batches import batches

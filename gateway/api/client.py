@@ -20,20 +20,19 @@ import orjson
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from astra_mcp import __version__
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.errors import EpisodeEndedError, TransportError
 from astra_mcp.tracing import client_span
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
-from gateway.api.protocol import (
+from gateway.api.seams import EnvironmentInfo, GoldCall
+from gateway.api.wire import (
     CALL_ID_KEY,
     FAULT_KEY,
     SEQ_KEY,
-    EnvironmentInfo,
     EpisodeCreated,
-    EpisodeId,
     EpisodeRecord,
     EpisodeRequest,
     EpisodeState,
-    GoldCall,
     ServerInfo,
     WorkerInfo,
 )

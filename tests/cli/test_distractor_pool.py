@@ -23,7 +23,7 @@ from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.errors import ConfigError, ModelError, RegistryError
 from astra_mcp.types import ServerKind, ToolSpec
-from gateway.api.protocol import DistractorIndex, DistractorSample, EnvironmentInfo, ScopedTool
+from gateway.api.seams import DistractorIndex, DistractorSample, EnvironmentInfo, ScopedTool
 from registry.documents.sources import Provenance
 from registry.search.vectors import load_vectors
 from registry.store.database import Database, open_database

@@ -11,7 +11,7 @@ from astra_mcp.cli.rollout.difficulty import ask_difficulty, naming_options
 from astra_mcp.cli.rollout.sources import ask_sources
 from astra_mcp.errors import ConfigError
 from gateway.api.client import RefusedError
-from gateway.api.protocol import DistractorRequest, FailureRequest
+from gateway.api.wire import DistractorRequest, FailureRequest
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from astra_mcp.seeds import generator
 from astra_mcp.trajectory import AssistantMessage, StopReason
 from astra_mcp.types import JsonValue, ToolResult
 from astra_mcp.values.guesses import guess_arguments
-from gateway.api.protocol import GoldCall
+from gateway.api.seams import GoldCall
 from training.rollout.agent import AgentError, CallRequest
 from training.rollout.arguments import ArgumentSource, find_strings
 from training.rollout.chance import RandomAgent

@@ -6,7 +6,7 @@ The only agent that may ask the control plane; it is handed the question as a fu
 from collections.abc import Awaitable, Callable, Sequence
 
 from astra_mcp.trajectory import AgentInfo, StopReason
-from gateway.api.protocol import GoldCall
+from gateway.api.seams import GoldCall
 from training.rollout.agent import AgentError, CallRequest, EpisodeView
 
 __all__ = ["OracleAgent"]

@@ -26,7 +26,7 @@ from astra_mcp.trajectory import (
     Versions,
 )
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
-from gateway.api.protocol import (
+from gateway.api.wire import (
     DistractorRequest,
     EpisodeCreated,
     EpisodeRecord,

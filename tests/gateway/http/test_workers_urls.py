@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.wire import EpisodeRequest
 from gateway.edge.presence import find_gateway
 from gateway.edge.workers import Seat, public_base, public_url_fault
 

@@ -25,7 +25,7 @@ from astra_mcp.types import (
     ServerStatus,
     ToolSpec,
 )
-from gateway.api.protocol import EmulatedUpstream
+from gateway.api.seams import EmulatedUpstream
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.server import EmulatedServer
 from servers.emulated.shelf import PackedDocument, Shelf

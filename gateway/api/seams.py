@@ -1,95 +1,51 @@
-"""What the gateway asks of its neighbours, and the words of its control plane.
+"""What the gateway asks of its neighbours: servers, catalogs, directories, indexes and record sinks.
 
-The consumer declares: ``Upstream``, ``Catalog`` and ``RecordSink`` are satisfied structurally by
-``servers`` and ``registry``, which never import this package; the composition root wires them. The
-wire models below are shared by the control plane and its client.
+The consumer declares: ``servers`` and ``registry`` satisfy these Protocols structurally and never import this
+package; the composition root wires them. Knows values alone; nothing of how the gateway works.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
-from typing import Annotated, Any, Literal, NamedTuple, NewType, Protocol, Self, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict
 
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
-from astra_mcp.reward import JobItem, Reward
+from astra_mcp.reward import JobItem
 from astra_mcp.types import (
     EmulatorKind,
-    Failure,
     JsonObject,
     JsonValue,
-    Origin,
     PastCall,
     ServerKind,
     ServerStatus,
-    ToolResult,
     ToolSpec,
     UpstreamReply,
-    json_fault,
-)
-from gateway.api.difficulty import (
-    DistractorMix,
-    DistractorRequest,
-    FailureKind,
-    FailureLaw,
-    FailureRequest,
 )
 
 __all__ = [
-    "CALL_ID_KEY",
-    "FAULT_KEY",
-    "SEQ_KEY",
-    "CallState",
     "Catalog",
     "Distractor",
     "DistractorIndex",
-    "DistractorMix",
-    "DistractorRequest",
     "DistractorSample",
     "EmulatedUpstream",
     "EnvironmentInfo",
-    "EpisodeCreated",
-    "EpisodeId",
-    "EpisodeLimits",
-    "EpisodeRecord",
-    "EpisodeRequest",
-    "EpisodeState",
-    "EpisodeStatus",
-    "FailureKind",
-    "FailureLaw",
-    "FailureRequest",
     "GoldCall",
+    "ListedServer",
     "MeteredUpstream",
-    "PastCall",
     "RecordSink",
     "RelaySession",
     "ScopedTool",
-    "ServerInfo",
-    "ServerStatus",
-    "ShownTool",
-    "SourceEnvironment",
-    "SourceServers",
-    "SourceTask",
+    "ServerDirectory",
     "Upstream",
-    "UpstreamReply",
     "UpstreamSession",
-    "WorkerInfo",
+    "emulated",
+    "shown_together",
 ]
 
-EpisodeId = NewType("EpisodeId", str)
-"""Unguessable; whoever knows it may act in the episode. Logs show its first 6 characters."""
 
-CALL_ID_KEY = "dev.astra-mcp/call-id"
-"""``_meta`` of a call: its id; a retried id returns the recorded result."""
-SEQ_KEY = "dev.astra-mcp/seq"
-"""``_meta`` of a call: its place in the episode, from 0 without gaps."""
-FAULT_KEY = "dev.astra-mcp/argument-fault"
-"""``_meta`` of a call: why the model's arguments were no JSON object; it is recorded and counts."""
-
-
-# --- neighbours ---------------------------------------------------------------------------------
+# --- servers ------------------------------------------------------------------------------------
 
 
 class UpstreamSession(Protocol):
@@ -254,6 +210,22 @@ class EmulatedUpstream(Upstream, Protocol):
         ...
 
 
+def emulated(upstream: Upstream) -> EmulatedUpstream | None:
+    """The server with what emulated ones have besides; None where its answers are real.
+
+    Told by its kind: to look whether it has the members would read them, and its documents with them.
+    """
+    return cast("EmulatedUpstream", upstream) if upstream.kind is ServerKind.EMULATOR else None
+
+
+def shown_together(upstreams: Iterable[Upstream]) -> tuple[Upstream, ...]:
+    """Leave out what the endpoint of all servers does not show; the order stays."""
+    return tuple(u for u in upstreams if u.kind is not ServerKind.EMULATOR)
+
+
+# --- distractors --------------------------------------------------------------------------------
+
+
 class ScopedTool(NamedTuple):
     """A tool that an episode needs."""
 
@@ -307,6 +279,9 @@ class DistractorIndex(Protocol):
             RegistryError: The registry did not answer.
         """
         ...
+
+
+# --- what there is ------------------------------------------------------------------------------
 
 
 class EnvironmentInfo(BaseModel):
@@ -377,220 +352,66 @@ class Catalog(Protocol):
         ...
 
 
+class ListedServer(Protocol):
+    """One version of a server, as a directory lists it."""
+
+    @property
+    def key(self) -> str:
+        """Finds its document in its directory."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Of its document: ``namespace/name``."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Of its document."""
+        ...
+
+    @property
+    def published_at(self) -> datetime:
+        """Since when the directory has it."""
+        ...
+
+    @property
+    def updated_at(self) -> datetime:
+        """When it became what it is."""
+        ...
+
+    @property
+    def is_crawled(self) -> bool:
+        """True where its tools were read off a page; such a server is listed on request alone."""
+        ...
+
+    @property
+    def served_as(self) -> str | None:
+        """Its name in the catalog, if it is what stands behind it there."""
+        ...
+
+
+class ServerDirectory(Protocol):
+    """Describes servers to clients that look for some. Its contents may change while the gateway runs."""
+
+    def listing(self) -> Sequence[ListedServer]:
+        """Everything that it describes, from memory; the same object as long as nothing changes."""
+        ...
+
+    async def documents(self, keys: Sequence[str]) -> Mapping[str, JsonObject]:
+        """Read documents in the official registry's format, by key; what is not there is left out.
+
+        None holds a secret, or how a server behind this gateway is started or reached.
+
+        Raises:
+            RegistryError: They cannot be read now.
+        """
+        ...
+
+
 class RecordSink(Protocol):
     """Hears of every record event after it is on disk (an index, a live view)."""
 
     def write(self, episode: EpisodeId, event: Mapping[str, Any]) -> None:
         """Take one event; must not raise and must not block."""
         ...
-
-
-# --- control plane ------------------------------------------------------------------------------
-
-
-class _Wire(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SourceEnvironment(_Wire):
-    """Run one environment."""
-
-    kind: Literal["environment"]
-    name: str
-
-
-class SourceTask(_Wire):
-    """Run one synthesized task."""
-
-    kind: Literal["task"]
-    id: str
-
-
-class SourceServers(_Wire):
-    """Open named servers without a job."""
-
-    kind: Literal["servers"]
-    names: Annotated[tuple[str, ...], Field(min_length=1)]
-    prompt: str | None = None
-
-    @field_validator("names")
-    @classmethod
-    def _are_different(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
-        if repeated:
-            raise ValueError(f"name each server once: {', '.join(repeated)} stands here repeatedly")
-        return names
-
-
-class EpisodeLimits(_Wire):
-    """Bounds of one episode."""
-
-    calls: int | None = Field(default=256, ge=1, le=100_000)
-    """Tool calls of the agent; the call after the last one ends the episode with its reward. None: no
-    limit."""
-    result_bytes: int = Field(default=1 << 20, ge=256, le=64 << 20)
-    """Size of one result's content as JSON; a larger one becomes an error that says so."""
-    call_seconds: float = Field(default=60.0, gt=0, le=3600)
-    """Wall time of one call at its server; a longer one is a failure of the server."""
-    idle_seconds: float = Field(default=1800.0, gt=0, le=7 * 86400)
-    """An episode without a call for this long expires."""
-    life_seconds: float = Field(default=86400.0, gt=0, le=30 * 86400)
-    """An episode expires this long after its creation."""
-
-
-class EpisodeRequest(_Wire):
-    """Body of ``POST /v1/episodes``."""
-
-    source: Annotated[SourceEnvironment | SourceTask | SourceServers, Field(discriminator="kind")]
-    seed: int = Field(default=0, ge=0, lt=2**63)
-    distractors: DistractorRequest | None = None
-    failures: FailureRequest | None = None
-    limits: EpisodeLimits = EpisodeLimits()
-    labels: dict[str, str] = Field(default_factory=dict[str, str])
-    """Free words of the orchestrator; recorded, never shown to the agent."""
-
-    @model_validator(mode="after")
-    def _can_be_recorded(self) -> Self:
-        if json_fault([self.labels, self.source.model_dump()]) is not None:
-            msg = "send whole characters: a text holds a lone surrogate"
-            raise ValueError(msg)
-        return self
-
-
-class EpisodeCreated(_Wire):
-    """Answer to ``POST /v1/episodes``."""
-
-    id: EpisodeId
-    mcp_url: str
-    control_url: str
-    prompt: str | None
-    tools: tuple[ToolSpec, ...]
-    tools_hash: str
-    seed: int
-    expires_at: datetime
-
-
-class EpisodeStatus(StrEnum):
-    """Where an episode stands."""
-
-    OPEN = "open"
-    """Takes calls."""
-    CLOSED = "closed"
-    """Closed by its orchestrator; has its reward."""
-    EXPIRED = "expired"
-    """Idle or alive for too long; has its reward."""
-    LIMIT = "limit"
-    """Reached its call limit; has its reward."""
-    FAILED = "failed"
-    """A server, the sandbox or the gateway failed; has a failure and no reward."""
-
-
-class ShownTool(_Wire):
-    """One entry of an episode's tool list."""
-
-    server: str
-    tool: str
-    """Its own name at its server."""
-    shown: str
-    """The name that the agent sees."""
-    distractor: bool = False
-    band: str | None = None
-    """Of a distractor's likeness to the episode's own tools; None where it was chosen at random."""
-
-
-class EpisodeState(_Wire):
-    """Answer to ``GET`` and ``DELETE /v1/episodes/{id}``."""
-
-    id: EpisodeId
-    status: EpisodeStatus
-    source: JsonObject
-    seed: int
-    calls: int
-    """Tool calls of the agent so far."""
-    solved: tuple[int, ...]
-    """Ids of the solved sub-tasks, ascending."""
-    reward: Reward | None
-    """None while there is no job, or after a failure."""
-    failure: Failure | None
-    labels: dict[str, str]
-    marks: tuple[str, ...] = ()
-    """What weakens the record, such as ``no landlock``."""
-    failures: FailureLaw
-    """Which calls fail on purpose."""
-    created_at: datetime
-    expires_at: datetime
-
-
-class CallState(_Wire):
-    """One recorded call."""
-
-    n: int
-    """Place in the record, from 0."""
-    call_id: str
-    seq: int | None
-    server: str | None
-    """None for a tool that the episode does not list."""
-    tool: str | None
-    """The tool's own name at its server."""
-    shown: str
-    """The name that the agent used."""
-    arguments: JsonObject
-    is_distractor: bool
-    result: ToolResult | None
-    """None where the call has not finished; so are the origin and the latency."""
-    origin: Origin | None
-    solved: tuple[int, ...]
-    """Ids of the sub-tasks that this call solved."""
-    latency_ms: float | None
-    emulator: EmulatorKind | None = None
-    """Who makes up the answers of its server; None for one that answers itself."""
-    injected: FailureKind | None = None
-    """How it failed on purpose; None where it did not."""
-
-
-class EpisodeRecord(_Wire):
-    """Answer to ``GET /v1/episodes/{id}/record``."""
-
-    state: EpisodeState
-    prompt: str | None
-    tools_hash: str
-    servers: dict[str, str]
-    """Name to version (content hash) of every server of the episode."""
-    tools: tuple[ShownTool, ...]
-    """In the order in which the agent sees them."""
-    distractors: DistractorMix | None
-    """None where none were asked for."""
-    emulators: dict[str, EmulatorKind]
-    """Who makes up the answers of a server, for those of which there are documents only."""
-    calls: tuple[CallState, ...]
-
-
-class ServerInfo(_Wire):
-    """A server as the control plane lists it."""
-
-    name: str
-    kind: ServerKind
-    version: str
-    tools: int
-    """How many are known; of a deployed server 0 before its first use."""
-    mcp_url: str
-    status: ServerStatus
-    detail: str
-    """Why it failed; else empty."""
-    emulator: EmulatorKind | None = None
-    """Who makes up its answers; None where they are real."""
-
-
-class WorkerInfo(_Wire):
-    """One of the processes that share the episodes, as the control plane lists it."""
-
-    index: int
-    """From 0; the first one has the gateway's own address."""
-    url: str
-    """Its base URL."""
-    pid: int | None
-    """None where it does not answer; so is the number of episodes."""
-    open_episodes: int | None
-    """Episodes that take calls there; parked ones and interactive states are left out."""
-    missing: tuple[str, ...] = ()
-    """What keeps it from taking episodes; empty where it is ready."""

@@ -13,9 +13,7 @@ from anyio.abc import TaskGroup
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import UpstreamError
 from astra_mcp.types import ServerStatus
-from gateway.api.protocol import Upstream
-
-__all__ = ["Preparation", "is_held", "prepare_all"]
+from gateway.api.seams import Upstream
 
 PATIENCE_SECONDS = 3.0
 """So long a list of all servers waits for those that nobody knows yet."""

@@ -12,13 +12,12 @@ from typing import TypeVar
 
 import anyio
 
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import CapacityError, TransportError, WorkerError
 from gateway.api.client import GatewayClient, RefusedError
-from gateway.api.protocol import EpisodeCreated, EpisodeId, EpisodeRequest, EpisodeState, WorkerInfo
+from gateway.api.wire import EpisodeCreated, EpisodeRequest, EpisodeState, WorkerInfo
 from gateway.edge.workers import FIRST, Seat
-
-__all__ = ["Fleet", "Slice", "open_fleet"]
 
 ASK_SECONDS = 10.0
 """Deadline of a question that every worker is asked."""

@@ -22,16 +22,6 @@ from astra_mcp.errors import RelayedError
 from astra_mcp.mcp.request_context import LOG_LEVELS, Era
 from astra_mcp.types import JsonObject, JsonValue
 
-__all__ = [
-    "ASK_SECONDS",
-    "QuietChannel",
-    "StreamChannel",
-    "capabilities_of",
-    "era_of",
-    "log_level_allows",
-    "refuse_unable",
-]
-
 ASK_SECONDS = 600.0
 """How long a client, and the person before it, may take to answer a server's request."""
 

@@ -9,41 +9,26 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from astra_mcp import __version__
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.errors import NotAvailableError
 from astra_mcp.reward import JobItem
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import EmulatorKind, PastCall, tools_hash
-from gateway.api.difficulty import NO_FAILURES, FailureLaw
-from gateway.api.emulation import emulated
-from gateway.api.protocol import (
-    Catalog,
-    EpisodeId,
+from gateway.api.seams import Catalog, Upstream, UpstreamSession, emulated
+from gateway.api.wire import (
+    NO_FAILURES,
     EpisodeLimits,
     EpisodeRequest,
+    FailureLaw,
     ShownTool,
     SourceEnvironment,
     SourceServers,
     SourceTask,
-    Upstream,
-    UpstreamSession,
 )
-from gateway.episodes.calls import Turn
 from gateway.episodes.mixing import ToolList
-from gateway.episodes.naming import Route
 from gateway.episodes.record import EpisodeOpened, Record
-
-__all__ = [
-    "INTERACTIVE_LIMITS",
-    "Source",
-    "changed_servers",
-    "describe",
-    "describe_state",
-    "find_source",
-    "open_session",
-    "open_turns",
-    "recorded_routes",
-]
-
+from gateway.episodes.shown import Route
+from gateway.episodes.turns import Turn
 
 INTERACTIVE_LIMITS = EpisodeLimits(
     calls=None, call_seconds=600.0, idle_seconds=86400.0, life_seconds=30 * 86400.0

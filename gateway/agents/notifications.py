@@ -1,42 +1,183 @@
 """What happens at the servers of an endpoint, and who of its clients hears of it.
 
 Each state of a relaying server is watched once; what it tells goes to the clients of that state alone. A
-changed list of tools goes to all clients of the endpoints that show the server. Knows endpoints, states and
-listeners; knows neither HTTP nor how a server is reached.
+changed list of tools goes to all clients of the endpoints that show the server. A client of the handshake era
+hears on its session's own stream, one of the modern era on the streams that it opened with
+``subscriptions/listen``. Knows endpoints, states and the SDK's sessions; knows neither HTTP nor how a server
+is reached.
 """
 
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any, cast
 from weakref import WeakSet, WeakValueDictionary
 
 import anyio
 import mcp_types
 from anyio.abc import TaskGroup
+from mcp.server import ServerRequestContext
 from mcp.server.session import ServerSession
+from mcp.server.subscriptions import ListenHandler, ServerEvent
+from mcp.shared.subscriptions import event_from_wire
+from mcp_types.methods import SERVER_NOTIFICATIONS
 
 from astra_mcp.errors import AstraError
+from astra_mcp.mcp.listeners import Hearers
 from astra_mcp.mcp.request_context import Exchange, Hear
 from astra_mcp.types import JsonObject
-from gateway.agents.channel import QuietChannel, capabilities_of, log_level_allows
-from gateway.agents.endpoints import Endpoints, EndpointView
-from gateway.agents.listening import Listeners, Place
-from gateway.agents.targets import EpisodeTarget, InteractiveTarget, Target
-from gateway.agents.visits import Visit
-from gateway.api.protocol import Upstream
-from gateway.episodes.episode import Episode
-from gateway.episodes.live import ALL_SERVERS
-
-__all__ = ["News"]
+from gateway.agents.client_channel import QuietChannel, capabilities_of, log_level_allows
+from gateway.agents.endpoints import Endpoints, EndpointView, Visit
+from gateway.agents.targets import (
+    AgentEpisode,
+    EpisodeTarget,
+    InteractiveTarget,
+    Place,
+    Target,
+)
+from gateway.api.seams import Upstream
+from gateway.api.wire import ALL_SERVERS
 
 SUBSCRIBE_SECONDS = 10.0
 MAX_SESSIONS = 10_000
 """Sessions whose level and stream, and states whose subscriptions are remembered; beyond, the oldest hears no
 more."""
+MAX_WAITING = 256
+"""News that a session has not taken yet; the oldest make room."""
+SEND_SECONDS = 10.0
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 _log = logging.getLogger("astra_mcp.gateway")
+
+
+# --- who listens --------------------------------------------------------------------------------
+
+
+class Listeners:
+    """Who listens where; made by :meth:`open`."""
+
+    def __init__(self, group: TaskGroup) -> None:
+        self._group = group
+        self._ears: dict[str, dict[str, Hearers[[str, JsonObject]]]] = {}
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls) -> AsyncGenerator["Listeners"]:
+        """Pass news on while the context is open."""
+        async with anyio.create_task_group() as group:
+            try:
+                yield cls(group)
+            finally:
+                group.cancel_scope.cancel()
+
+    def tell(self, place: Place, method: str, params: JsonObject) -> None:
+        """Tell those who listen to one caller's state."""
+        hearers = self._ears.get(place.endpoint, {}).get(place.caller)
+        if hearers is not None:
+            hearers.tell(method, params)
+
+    def tell_all(self, endpoint: str, method: str, params: JsonObject) -> None:
+        """Tell all who listen at an endpoint."""
+        for caller in list(self._ears.get(endpoint, {})):
+            self.tell(Place(endpoint, caller), method, params)
+
+    def add(self, place: Place, hear: Hear) -> Callable[[], None]:
+        """Listen; the answer ends it, and may be called twice."""
+        hearers = self._ears.setdefault(place.endpoint, {}).setdefault(place.caller, Hearers())
+        end = hearers.add(hear)
+
+        def remove() -> None:
+            end()
+            callers = self._ears.get(place.endpoint, {})
+            if not callers.get(place.caller):
+                callers.pop(place.caller, None)
+            if not callers:
+                self._ears.pop(place.endpoint, None)
+
+        return remove
+
+    def add_session(
+        self, place: Place, session: ServerSession, allows: Callable[[str, JsonObject], bool]
+    ) -> Callable[[], None]:
+        """Let a session of the handshake era hear news on its own stream.
+
+        Args:
+            place: What it hears of.
+            session: As the SDK hands it to a handler; outlives the request.
+            allows: Whether the client wants to hear one.
+        """
+        ear = _SessionEar(session, self._group)
+
+        def hear(method: str, params: JsonObject) -> None:
+            if allows(method, params):
+                ear.hear(method, params)
+
+        return self.add(place, hear)
+
+    async def listen(
+        self,
+        place: Place,
+        ctx: ServerRequestContext[Any, Any],
+        params: mcp_types.SubscriptionsListenRequestParams,
+    ) -> mcp_types.SubscriptionsListenResult:
+        """Serve one ``subscriptions/listen`` until its client leaves."""
+        return await ListenHandler(_Bus(self, place))(ctx, params)
+
+
+class _Bus:
+    """One place, as the SDK's listen handler subscribes to it."""
+
+    def __init__(self, listeners: Listeners, place: Place) -> None:
+        self._listeners = listeners
+        self._place = place
+
+    async def publish(self, event: ServerEvent) -> None:
+        """Nothing is published here: the listeners are told."""
+        raise NotImplementedError
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        def hear(method: str, params: JsonObject) -> None:
+            event = event_from_wire(method, params)
+            if event is not None:
+                listener(event)
+
+        return self._listeners.add(self._place, hear)
+
+
+class _SessionEar:
+    """A session of the handshake era; news wait in a bounded queue while it does not take them."""
+
+    def __init__(self, session: ServerSession, group: TaskGroup) -> None:
+        self._session = session
+        self._group = group
+        self._waiting: deque[tuple[str, JsonObject]] = deque(maxlen=MAX_WAITING)
+        self._is_sending = False
+
+    def hear(self, method: str, params: JsonObject) -> None:
+        if (method, self._session.protocol_version) not in SERVER_NOTIFICATIONS:
+            return
+        self._waiting.append((method, params))
+        if not self._is_sending:
+            self._is_sending = True
+            self._group.start_soon(self._send)
+
+    async def _send(self) -> None:
+        try:
+            while self._waiting:
+                method, params = self._waiting.popleft()
+                sent = mcp_types.Notification[dict[str, Any], str](method=method, params=params)
+                with anyio.move_on_after(SEND_SECONDS) as scope:
+                    await self._session.send_notification(
+                        cast("mcp_types.ServerNotification", sent)
+                    )
+                if scope.cancelled_caught:
+                    _log.debug("a session does not read its news: %s was dropped", method)
+        finally:
+            self._is_sending = False
+
+
+# --- what is told -------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -54,7 +195,7 @@ def _listing_of(upstream: Upstream | None) -> frozenset[str]:
     return frozenset({"prompts", "resources"} & upstream.capabilities.keys())
 
 
-class News:
+class Notifications:
     """Made by :meth:`open`."""
 
     def __init__(self, endpoints: Endpoints, listeners: Listeners, group: TaskGroup) -> None:
@@ -63,8 +204,8 @@ class News:
         self._group = group
         self._levels: dict[Place, str] = {}
         self._sessions: OrderedDict[Place, Callable[[], None]] = OrderedDict()
-        self._watched: WeakSet[Episode] = WeakSet()
-        self._states: WeakValueDictionary[Place, Episode] = WeakValueDictionary()
+        self._watched: WeakSet[AgentEpisode] = WeakSet()
+        self._states: WeakValueDictionary[Place, AgentEpisode] = WeakValueDictionary()
         self._wanted: OrderedDict[Place, dict[tuple[str, str], _Wanted]] = OrderedDict()
         shown = endpoints.view(InteractiveTarget(None)).upstreams
         self._listings = {u.name: (u, _listing_of(u)) for u in shown}
@@ -72,7 +213,7 @@ class News:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, endpoints: Endpoints) -> AsyncGenerator["News"]:
+    async def open(cls, endpoints: Endpoints) -> AsyncGenerator["Notifications"]:
         """Pass news on while the context is open."""
         async with Listeners.open() as listeners, anyio.create_task_group() as group:
             try:
@@ -119,13 +260,13 @@ class News:
 
     async def state(
         self, view: EndpointView, caller: str, *, call_id: str | None = None
-    ) -> Episode:
+    ) -> AgentEpisode:
         """Find the state that a request uses, and hear what its servers tell from now on."""
         episode = await self._endpoints.state(view.target, caller, call_id=call_id)
         self.watch(view, caller, episode)
         return episode
 
-    def watch(self, view: EndpointView, caller: str, episode: Episode) -> None:
+    def watch(self, view: EndpointView, caller: str, episode: AgentEpisode) -> None:
         """Hear what the servers of a state tell; repeatable."""
         if not view.relaying or episode in self._watched or not episode.is_open:
             return
@@ -215,7 +356,7 @@ class News:
                 for server, uri in entered:
                     await self._leave(place, server, uri)
 
-    async def _reach(self, episode: Episode, server: str, exchange: Exchange) -> None:
+    async def _reach(self, episode: AgentEpisode, server: str, exchange: Exchange) -> None:
         """Have a connection to the server of an endpoint, so that it can tell anything at all.
 
         Of several servers none is started for it: each tells once it was used.
@@ -249,7 +390,13 @@ class News:
             await self._subscribe(episode, server, uri, wanted.exchange, ends=True)
 
     async def _subscribe(
-        self, episode: Episode, server: str, uri: str, exchange: Exchange, *, ends: bool = False
+        self,
+        episode: AgentEpisode,
+        server: str,
+        uri: str,
+        exchange: Exchange,
+        *,
+        ends: bool = False,
     ) -> None:
         """Ask a server for news of a resource, or for no more; one that refuses has none."""
         method = "resources/unsubscribe" if ends else "resources/subscribe"
