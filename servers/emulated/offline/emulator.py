@@ -17,8 +17,8 @@ from astra_mcp.seeds import derive_seed
 from astra_mcp.types import CallOutcome, EmulatorKind, JsonObject, JsonValue, PastCall, ToolSpec
 from astra_mcp.values.dice import Dice
 from astra_mcp.values.nouns import key_of
-from astra_mcp.values.scalars import UnmetError
-from astra_mcp.values.schema_values import NoValueError, ValueMaker
+from astra_mcp.values.scalars import NoValueError, UnmetError
+from astra_mcp.values.schema_values import ValueMaker
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
 from servers.emulated.offline.facts import Facts, is_fact, outcome, state_of, written_arguments
 from servers.emulated.offline.fields import attribute_of, inner_fields

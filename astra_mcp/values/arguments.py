@@ -1,4 +1,6 @@
-"""Random arguments that a tool's schema allows, the same for the same seed.
+"""Random arguments that a tool's schema allows, the same for the same seed: what guessing agents send.
+
+Importing it takes half a second, so that whoever needs it does so late.
 
 The values come from Hypothesis: ``hypothesis-jsonschema`` makes the strategies of single values, and the
 target that Hypothesis offers to external fuzzers turns seeded bytes into one value, without search,
@@ -6,7 +8,7 @@ database or output. Objects and arrays are put together here, so that their stri
 what is known; ``hypothesis-jsonschema`` 0.23 cannot make objects with Hypothesis 6.170 either.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from random import Random
 from typing import Any, cast
@@ -20,9 +22,9 @@ from hypothesis.errors import HypothesisException
 
 from astra_mcp.schemas import compile_validator
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
-from training.rollout.agent import AgentError
+from astra_mcp.values.scalars import NoValueError
 
-__all__ = ["ArgumentSource", "find_strings"]
+__all__ = ["ArgumentSource"]
 
 MAX_ITEMS = 4
 """Length of an array whose schema sets no limit."""
@@ -47,7 +49,7 @@ class ArgumentSource:
         """Take the schema of a tool's arguments.
 
         Raises:
-            AgentError: The schema is not understood.
+            NoValueError: The schema is not understood.
         """
         self._known: Sequence[str] = ()
         self._drawn: list[JsonValue] = []
@@ -56,7 +58,7 @@ class ArgumentSource:
             values = self._values({**_inlined(schema), "type": "object"})
         except (HypothesisException, ValueError) as error:
             msg = f"no arguments can be made for the schema: {error}"
-            raise AgentError(msg) from None
+            raise NoValueError(msg) from None
 
         # The database stays off: nothing is written, and nothing remembered from run to run.
         @settings(database=None)
@@ -74,7 +76,7 @@ class ArgumentSource:
             known: Strings seen elsewhere, such as in earlier results.
 
         Raises:
-            AgentError: No valid value was found.
+            NoValueError: No valid value was found.
         """
         self._known = known
         try:
@@ -85,9 +87,9 @@ class ArgumentSource:
                     return cast("JsonObject", self._drawn[0])
         except (HypothesisException, ValueError) as error:
             msg = f"no arguments can be made for the schema: {error}"
-            raise AgentError(msg) from None
+            raise NoValueError(msg) from None
         msg = f"no valid arguments were found for the schema in {MAX_DRAWS} draws"
-        raise AgentError(msg)
+        raise NoValueError(msg)
 
     def _values(self, schema: _Schema) -> _Values:
         """Make the strategy of a schema."""
@@ -174,24 +176,3 @@ def _inlined(schema: _Schema) -> _Schema:
     if b'"$ref"' not in canonical_json(schema):
         return schema
     return cast("_Schema", jsonschema_rs.dereference(dict(schema)))
-
-
-def find_strings(text: str, *, limit: int = 500) -> list[str]:
-    """Find the strings of a result: those of its JSON, names of fields included, else its words."""
-    try:
-        found = list(_strings_in(orjson.loads(text)))
-    except orjson.JSONDecodeError:
-        found = text.split()
-    return list(dict.fromkeys(found))[:limit]
-
-
-def _strings_in(value: JsonValue) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings_in(item)
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield name
-            yield from _strings_in(item)
