@@ -24,6 +24,7 @@ from gateway.edge.keys import derive_secret
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import AccessRules
 from gateway.edge.workers import ALONE, Seat
+from gateway.episodes.failures import FailureDefaults
 from gateway.episodes.live import open_episodes
 from registry import FolderCatalog
 from servers.bundled import bundled_folder
@@ -279,7 +280,9 @@ async def open_gateway(
             worker=seat.index,
             workers=seat.count,
             sinks=(metrics,),
-            failures=settings.serve.failures,
+            failures=FailureDefaults(
+                rate=settings.serve.failure_rate, scope=settings.serve.failure_scope
+            ),
             distractors=distractors,
             emulator=settings.emulators.distractors,
         ) as episodes,

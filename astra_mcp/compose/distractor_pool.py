@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
-from astra_mcp.compose.settings import PoolKind, Settings
+from astra_mcp.compose.settings import Settings
+from astra_mcp.distractors.settings import PoolKind
 from astra_mcp.errors import AstraError, ConfigError, ModelError, ModelFault, RegistryError
 from gateway.api.protocol import DistractorSample, ScopedTool
 

@@ -4,10 +4,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from astra_mcp.compose.settings import EmbedderKind, Settings
+from astra_mcp.compose.settings import Settings
 from astra_mcp.embedding import Embedder
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.errors import ConfigError
+from registry.settings import EmbedderKind
 from registry.store.database import Database, Deadlines, open_database
 
 __all__ = ["Spending", "open_embedder", "open_registry"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from astra_mcp.compose.registry_access import Spending, open_embedder, open_registry
-from astra_mcp.compose.settings import EmbedderKind, Settings
+from astra_mcp.compose.settings import Settings
 from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import Model, open_model
@@ -19,6 +19,7 @@ from registry.intake.domain_labellers import ModelLabeller, open_similarity_labe
 from registry.intake.domains import DomainLabeller, LabelReport, label_servers
 from registry.intake.judging import judge_server
 from registry.intake.model_judge import ModelJudge
+from registry.settings import EmbedderKind
 from registry.store.completions import DatabaseCompletionCache
 from registry.store.database import Database
 

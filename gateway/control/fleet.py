@@ -16,7 +16,8 @@ from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import CapacityError, TransportError, WorkerError
 from gateway.api.client import GatewayClient, RefusedError
 from gateway.api.protocol import EpisodeCreated, EpisodeId, EpisodeRequest, EpisodeState, WorkerInfo
-from gateway.edge.workers import FIRST, Seat
+from gateway.api.settings import FIRST
+from gateway.edge.workers import Seat
 
 __all__ = ["Fleet", "Slice", "open_fleet"]
 

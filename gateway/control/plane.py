@@ -46,10 +46,11 @@ from gateway.api.protocol import (
     Upstream,
     WorkerInfo,
 )
+from gateway.api.settings import FIRST
 from gateway.control.fleet import Fleet, Slice
 from gateway.control.subregistry import LISTING_PATH, answer_error
 from gateway.edge.metrics import METRICS_CONTENT_TYPE, Metrics, merge
-from gateway.edge.workers import ALONE, FIRST
+from gateway.edge.workers import ALONE
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes
 

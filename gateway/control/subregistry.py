@@ -21,8 +21,9 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 
 from astra_mcp.types import JsonObject
 from gateway.api.protocol import Catalog
+from gateway.api.settings import FIRST
 from gateway.control.directory import ListedServer, ServerDirectory
-from gateway.edge.workers import FIRST, Seat
+from gateway.edge.workers import Seat
 
 __all__ = ["LISTING_PATH", "Subregistry", "answer_error"]
 

@@ -24,9 +24,9 @@ from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.console import out, print_json, report_errors, run_async, say
 from astra_mcp.types import JsonObject
+from gateway.api.settings import FIRST, public_base
 from gateway.edge.presence import find_gateway
 from gateway.edge.security import is_loopback
-from gateway.edge.workers import FIRST, public_base
 from servers.bundled import bundled_folder
 from servers.deployed.config import read_entries
 

@@ -21,7 +21,7 @@ from astra_mcp.cli.registry.importing import (
 )
 from astra_mcp.cli.registry.misses import explain_nothing
 from astra_mcp.compose.registry_access import Spending, open_embedder, open_registry
-from astra_mcp.compose.settings import EmbedderKind, Settings, load_settings
+from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.domains import Domain
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.choices import not_one_of
@@ -33,6 +33,7 @@ from registry.published.export_files import ExportFormat
 from registry.search.query import SearchAnswer, SearchBy, SearchIndex
 from registry.search.scope import Scope
 from registry.search.vectors import update_vectors
+from registry.settings import EmbedderKind
 from registry.store.database import Database, Deadlines
 from registry.store.servers import (
     ServerFilter,

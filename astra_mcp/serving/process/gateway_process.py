@@ -17,8 +17,9 @@ from astra_mcp.serving.http.server import Listener, listen, url_of
 from astra_mcp.serving.process.stopping import Stop, hear_signals
 from astra_mcp.tracing import open_tracing
 from gateway.api.protocol import Catalog
+from gateway.api.settings import FIRST, public_base
 from gateway.edge.security import AccessRules, access_rules
-from gateway.edge.workers import FIRST, Seat, public_base
+from gateway.edge.workers import Seat
 
 __all__ = ["OnReady", "rules_of", "serve_gateway"]
 

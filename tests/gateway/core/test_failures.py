@@ -17,15 +17,10 @@ from astra_mcp.mcp.request_context import Cancellation
 from astra_mcp.types import CallOutcome, JsonValue, Origin, ServerKind
 from gateway.api.difficulty import NO_FAILURES, USUAL_KINDS, FailureKind, FailureLaw, FailureRequest
 from gateway.api.protocol import Distractor, EpisodeRequest, EpisodeStatus
+from gateway.api.settings import FailureScope
 from gateway.episodes.episode import Episode
 from gateway.episodes.failure_texts import SECONDS, TEXTS
-from gateway.episodes.failures import (
-    DELAYS,
-    FailureDefaults,
-    FailurePlan,
-    FailureScope,
-    InjectedFailure,
-)
+from gateway.episodes.failures import DELAYS, FailureDefaults, FailurePlan, InjectedFailure
 from gateway.episodes.live import Episodes, open_episodes
 from gateway.episodes.outcomes import rejected
 from gateway.episodes.record import Record, encode_result, read_record, record_path
