@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from astra_mcp.compose.catalog import load_published
+from astra_mcp.compose.bundles import load_published
 from astra_mcp.compose.settings import load_serving, load_settings
 from astra_mcp.errors import ConfigError, ModelFault
 from astra_mcp.llm.config import EmbeddingConfig, ModelConfig, Role, at_base_url
