@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from astra_mcp.compose.catalog import find_bundles, load_published, open_bundle_sandbox
+from astra_mcp.compose.bundles import find_bundles, load_published, open_bundle_sandbox
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.environments.acceptance import Verdict, verdict_of_faults, verify_bundle

@@ -7,7 +7,8 @@ from contextlib import ExitStack, contextmanager, nullcontext
 import typer
 
 from astra_mcp.cli import serve_options as opt
-from astra_mcp.compose.catalog import open_catalog, open_present_registry
+from astra_mcp.compose.catalog import open_catalog
+from astra_mcp.compose.registry import open_present_registry
 from astra_mcp.compose.settings import Settings, load_serving
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.console import ExitCode, report_errors, run_async

@@ -18,7 +18,7 @@ from astra_mcp.mcp.listeners import Hearers
 from astra_mcp.types import EmulatorKind
 from registry.published.publication import Publication, find_publication, load_published_server
 from registry.store.completions import DatabaseCompletionCache
-from registry.store.database import Database, open_database
+from registry.store.database import Database
 from registry.store.version import CatalogChange, follow
 from servers.emulated.emulator import EmulatedDocument, Emulator, Outline
 from servers.emulated.fleet import EmulatedServers
@@ -26,7 +26,6 @@ from servers.emulated.offline.emulator import OfflineEmulator
 
 __all__ = [
     "RegistryDocuments",
-    "list_documented",
     "open_documents",
     "open_emulated",
     "open_emulators",
@@ -141,17 +140,6 @@ async def open_documents(database: Database, *, crawled: bool) -> AsyncGenerator
         group.start_soon(documents.follow)
         yield documents
         group.cancel_scope.cancel()
-
-
-async def list_documented(settings: Settings) -> tuple[str, ...]:
-    """Name all kept servers of the registry, crawled ones included.
-
-    Raises:
-        RegistryError: The database failed.
-    """
-    async with open_database(settings.registry_url) as database:
-        found = await database.read(partial(find_publication, crawled=True))
-    return tuple(found.servers)
 
 
 @asynccontextmanager

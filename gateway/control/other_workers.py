@@ -16,6 +16,7 @@ from astra_mcp.call_record import EpisodeId
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import CapacityError, TransportError, WorkerError
 from gateway.api.client import GatewayClient, RefusedError
+from gateway.api.settings import FIRST
 from gateway.api.wire import EpisodeCreated, EpisodeRequest, EpisodeState, WorkerInfo
 from gateway.edge.workers import FIRST, Seat
 

@@ -34,6 +34,7 @@ from astra_mcp.errors import (
 )
 from gateway.api.client import RefusedError
 from gateway.api.seams import Catalog, EnvironmentInfo, GoldCall, Upstream, emulated
+from gateway.api.settings import FIRST
 from gateway.api.wire import (
     EpisodeCreated,
     EpisodeRecord,
@@ -45,7 +46,7 @@ from gateway.api.wire import (
 from gateway.control.other_workers import Fleet, Slice
 from gateway.control.subregistry import LISTING_PATH, answer_error
 from gateway.edge.metrics import METRICS_CONTENT_TYPE, Metrics, merge
-from gateway.edge.workers import ALONE, FIRST
+from gateway.edge.workers import ALONE
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes
 

@@ -7,7 +7,6 @@ made before, not from what else runs. Knows calls and chances; knows neither ser
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from hashlib import sha256
 from typing import TypeVar
 
@@ -17,19 +16,17 @@ from astra_mcp.call_record import FailureKind
 from astra_mcp.mcp.request_context import Cancellation
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import JsonValue, ServerKind, canonical_json
+from gateway.api.settings import DEFAULT_RATE, FailureScope
 from gateway.api.wire import NO_FAILURES, USUAL_KINDS, FailureLaw, FailureRequest
+from gateway.episodes.failures import SECONDS, TEXTS
 
 __all__ = [
-    "DEFAULT_RATE",
     "DELAYS",
     "FailureDefaults",
     "FailurePlan",
-    "FailureScope",
     "InjectedFailure",
 ]
 
-DEFAULT_RATE = 0.2
-"""Source: ASTRA sec. 2.1.4, of emulated calls."""
 DELAYS: Mapping[FailureKind, tuple[float, float]] = {
     FailureKind.TIMEOUT: (5.0, 15.0),
     FailureKind.UNREACHABLE: (0.5, 3.0),
@@ -95,15 +92,6 @@ _CHANCE_BITS = 53
 """As many as a float holds."""
 
 Item = TypeVar("Item")
-
-
-class FailureScope(StrEnum):
-    """Which episodes fail where their requests do not say."""
-
-    EMULATED = "emulated"
-    """Those of which a server of their own is emulated."""
-    ALL = "all"
-    """All; interactive endpoints are no episodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

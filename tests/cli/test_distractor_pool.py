@@ -15,8 +15,9 @@ from astra_mcp.compose import distractor_pool, distractor_sources
 from astra_mcp.compose.catalog import open_catalog
 from astra_mcp.compose.distractor_pool import GatewayDistractors, open_distractors
 from astra_mcp.compose.distractor_sources import PoolReading, index_pool, read_pool
-from astra_mcp.compose.settings import PoolKind, Settings
+from astra_mcp.compose.settings import Settings
 from astra_mcp.distractors.index import BandIndex
+from astra_mcp.distractors.settings import PoolKind
 from astra_mcp.domains import Domain
 from astra_mcp.embedding import Embedder
 from astra_mcp.embedding.lexical import LexicalEmbedder

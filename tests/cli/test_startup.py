@@ -11,8 +11,11 @@ import pytest
 import typer
 
 from astra_mcp.cli.main import COMMANDS, load_command
+from astra_mcp.cli.registry.importing import LISTING, LIVE
 from astra_mcp.errors import BudgetSpentError
 from astra_mcp.report.console import report_errors
+from gateway.edge.keys import ensure_control_key
+from registry.importers import FORMATS
 
 HELP_WIDTH = 78
 """Of a terminal of 80 columns; help keeps the lines of every paragraph but the first."""
@@ -37,8 +40,16 @@ def test_the_list_of_commands_says_what_a_command_says_itself(name: str) -> None
     assert COMMANDS[name].help == " ".join(first.split())
 
 
-def loaded_by(*arguments: str) -> set[str]:
+def test_the_help_of_an_import_names_all_formats() -> None:
+    command = load_command("registry").commands["import"]
+    said = next(p.help for p in command.params if p.name == "form")
+    names = ", ".join(each.name for each in FORMATS)
+    assert said.startswith(f"{names}; of an address {LIVE} or {LISTING}.")
+
+
+def loaded_by(*arguments: str, home: Path | None = None) -> set[str]:
     """The packages and first sub-packages that a command line imports."""
+    environment = {**os.environ, "ASTRA_MCP_HOME": str(home)} if home else None
     code = f"""
 import sys
 sys.argv[1:] = {arguments!r}
@@ -49,7 +60,12 @@ except SystemExit:
     print("", *sorted(sys.modules), sep="\\n")
 """
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False, timeout=100
+        [sys.executable, "-P", "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
     )
     return {".".join(name.split(".")[:2]) for name in done.stdout.splitlines()}
 
@@ -62,6 +78,28 @@ def test_help_and_typing_errors_load_nothing_of_the_product() -> None:
         assert "astra_mcp.cli" in loaded
         assert not loaded & ours
         assert {name for name in loaded if name.startswith("astra_mcp.")} <= of_astra_mcp
+
+
+SERVING = {"gateway.app", "gateway.agents", "mcp", "mcp_types", "fastapi", "uvicorn"}
+SLOW = {"hypothesis", "openai", "sentence_transformers", "pyarrow"}
+
+
+@pytest.mark.parametrize(
+    ("line", "neither"),
+    [
+        ("connect cursor --json", {"numpy", "sqlalchemy", "httpx"}),
+        ("episodes list --json", {"numpy", "httpx"}),
+        ("registry list --json", {"registry.importers"}),
+        ("rollout --agent oracle --gateway http://127.0.0.1:1", {"numpy", "sqlalchemy"}),
+    ],
+)
+def test_a_command_loads_nothing_that_it_does_not_need(
+    line: str, neither: set[str], tmp_path: Path
+) -> None:
+    ensure_control_key(tmp_path)
+    loaded = loaded_by(*line.split(), home=tmp_path)
+    assert "astra_mcp.compose" in loaded
+    assert not loaded & (SERVING | SLOW | neither)
 
 
 def commands(command: Any, name: str) -> Iterator[tuple[str, str]]:

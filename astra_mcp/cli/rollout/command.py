@@ -12,13 +12,14 @@ from urllib.parse import urlsplit
 
 import typer
 
+from astra_mcp.addresses import run_until_stopped
 from astra_mcp.cli.rollout import options as rollout_options
 from astra_mcp.cli.rollout.difficulty import Difficulty, ask_difficulty, naming_options
 from astra_mcp.cli.rollout.report import RolloutReport
 from astra_mcp.cli.rollout.sources import AskedSources, ask_sources, find_sources
-from astra_mcp.compose.settings import Settings, at_base_url, load_settings
+from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
-from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.llm.config import ModelConfig, Role, at_base_url
 from astra_mcp.report.console import ExitCode, report_errors, run_async, say
 from astra_mcp.serving.http.server import run_until_stopped
 from astra_mcp.serving.process.gateway_access import GatewayAccess, open_gateway_access

@@ -25,6 +25,7 @@ from astra_mcp.errors import ConfigError, PortInUseError, WorkerError
 from astra_mcp.serving.http.server import bind
 from astra_mcp.serving.process.stopping import Stop
 from astra_mcp.serving.process.worker import STOP_ALL, WorkerPlan, WorkerReady
+from gateway.api.settings import ServeSettings
 from gateway.edge.presence import remembered_ports
 
 __all__ = ["Supervisor", "bind_workers", "open_supervisor"]

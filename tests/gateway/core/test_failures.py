@@ -17,6 +17,7 @@ from astra_mcp.errors import UnknownNameError
 from astra_mcp.mcp.request_context import Cancellation
 from astra_mcp.types import CallOutcome, JsonValue, Origin, ServerKind
 from gateway.api.seams import Distractor
+from gateway.api.settings import FailureScope
 from gateway.api.wire import NO_FAILURES, USUAL_KINDS, EpisodeRequest, FailureLaw, FailureRequest
 from gateway.episodes.calls import rejected
 from gateway.episodes.episode import Episode

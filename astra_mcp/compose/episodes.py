@@ -1,12 +1,9 @@
-"""Which recorded episodes fit what is asked for, by the registry's index of them.
-
-Loaded where episodes are listed alone: what talks to databases takes a second.
-"""
+"""Recorded episodes, in the words of the command line, and by the registry's index of them."""
 
 from pathlib import Path
 
-from astra_mcp.compose.episode_values import reward_of, source_of
 from astra_mcp.compose.settings import Settings
+from astra_mcp.reward import Reward, score_episode
 from gateway.episodes.archive import records_folder, status_of
 from gateway.episodes.record import Record, read_record, record_path
 from registry.store.database import open_database
@@ -18,7 +15,28 @@ from registry.store.records import (
     index_records,
 )
 
-__all__ = ["EpisodeFilter", "RecordFault", "select_records"]
+__all__ = ["EpisodeFilter", "RecordFault", "reward_of", "select_records", "source_of"]
+
+
+def reward_of(record: Record) -> Reward | None:
+    """The reward of an episode, or what it would be now; None without a job or after a failure."""
+    if record.ended is not None:
+        return record.ended.reward
+    return score_episode(record.opened.job, record.solved, record.agent_calls)
+
+
+def source_of(record: Record) -> str:
+    """Name what was run: an environment, servers, or an interactive endpoint."""
+    source = record.opened.source
+    names = source.get("names")
+    named = source.get("name") or (", ".join(map(str, names)) if isinstance(names, list) else "")
+    match record.opened.endpoint:
+        case None:
+            return str(named)
+        case "*":
+            return "all servers (interactive)"
+        case endpoint:
+            return f"{endpoint} (interactive)"
 
 
 async def select_records(
