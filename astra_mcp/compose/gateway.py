@@ -50,7 +50,7 @@ async def open_gateway(
         open_database(settings.registry_url) as database,
         open_catalog(settings, trusted=trusted, database=database) as catalog,
         open_directories(
-            database, catalog.bundles, catalog.deployed, catalog.emulated
+            settings.home, database, catalog.bundles, catalog.deployed, catalog.emulated
         ) as directories,
         open_distractors(settings, catalog, database) as distractors,
         open_episodes(

@@ -18,7 +18,7 @@ from astra_mcp.errors import CapacityError, TransportError, WorkerError
 from gateway.api.client import GatewayClient, RefusedError
 from gateway.api.settings import FIRST
 from gateway.api.wire import EpisodeCreated, EpisodeRequest, EpisodeState, WorkerInfo
-from gateway.edge.workers import FIRST, Seat
+from gateway.edge.workers import Seat
 
 ASK_SECONDS = 10.0
 """Deadline of a question that every worker is asked."""

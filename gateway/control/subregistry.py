@@ -22,7 +22,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 from astra_mcp.types import JsonObject
 from gateway.api.seams import Catalog, ListedServer, ServerDirectory
 from gateway.api.settings import FIRST
-from gateway.edge.workers import FIRST, Seat
+from gateway.edge.workers import Seat
 
 LISTING_PATH = "/v0.1/servers"
 MAX_PAGE = 100

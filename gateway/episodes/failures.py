@@ -18,7 +18,6 @@ from astra_mcp.seeds import derive_seed
 from astra_mcp.types import JsonValue, ServerKind, canonical_json
 from gateway.api.settings import DEFAULT_RATE, FailureScope
 from gateway.api.wire import NO_FAILURES, USUAL_KINDS, FailureLaw, FailureRequest
-from gateway.episodes.failures import SECONDS, TEXTS
 
 __all__ = [
     "DELAYS",

@@ -21,7 +21,6 @@ from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import ModelConfig, Role, at_base_url
 from astra_mcp.report.console import ExitCode, report_errors, run_async, say
-from astra_mcp.serving.http.server import run_until_stopped
 from astra_mcp.serving.process.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.tracing import open_tracing
 from astra_mcp.trajectory import TrajectoryWriter

@@ -19,7 +19,6 @@ import anyio.to_thread
 from anyio import CapacityLimiter
 from pydantic import ValidationError
 
-from astra_mcp.compose.settings import ServeSettings
 from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import ConfigError, PortInUseError, WorkerError
 from astra_mcp.serving.http.server import bind

@@ -27,7 +27,6 @@ from gateway.episodes.failures import (
     TEXTS,
     FailureDefaults,
     FailurePlan,
-    FailureScope,
     InjectedFailure,
 )
 from gateway.episodes.live import Episodes, open_episodes
