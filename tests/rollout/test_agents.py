@@ -16,11 +16,9 @@ from astra_mcp.types import JsonValue, ToolResult
 from astra_mcp.values.guesses import guess_arguments
 from gateway.api.protocol import GoldCall
 from training.rollout.agent import AgentError, CallRequest
+from training.rollout.agents.random import RandomAgent
+from training.rollout.agents.scripted import NoopAgent, OracleAgent, ProbeAgent
 from training.rollout.arguments import ArgumentSource, find_strings
-from training.rollout.chance import RandomAgent
-from training.rollout.noop import NoopAgent
-from training.rollout.oracle import OracleAgent
-from training.rollout.probe import ProbeAgent
 
 from in_memory_tools import CITY, InMemoryTools, ReceivedCall, spec
 

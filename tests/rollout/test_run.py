@@ -25,11 +25,11 @@ from astra_mcp.types import Origin
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
 from gateway.api.protocol import DistractorRequest, FailureRequest, SourceEnvironment, SourceServers
 from training.rollout.agent import CallRequest, EpisodeView
+from training.rollout.agents.model import ModelAgent
+from training.rollout.agents.scripted import NoopAgent, OracleAgent
 from training.rollout.episode import LiveEpisode
-from training.rollout.model import ModelAgent
-from training.rollout.noop import NoopAgent
-from training.rollout.oracle import OracleAgent
-from training.rollout.run import Rollout, plan_rollouts, run_rollout, run_rollouts
+from training.rollout.plan import Rollout, plan_rollouts
+from training.rollout.run import run_rollout, run_rollouts
 
 from completions_server import CompletionsServer, asks, says, tool_texts
 from small_gateway import KEY, NAME, SmallGateway, open_small_gateway

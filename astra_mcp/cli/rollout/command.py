@@ -26,11 +26,10 @@ from astra_mcp.tracing import open_tracing
 from astra_mcp.trajectory import TrajectoryWriter
 from gateway.api.client import GatewayClient
 from training.rollout.agent import Agent
-from training.rollout.model import ModelAgent
-from training.rollout.noop import NoopAgent
-from training.rollout.oracle import OracleAgent
-from training.rollout.probe import ProbeAgent
-from training.rollout.run import Rollout, plan_rollouts, run_rollouts
+from training.rollout.agents.model import ModelAgent
+from training.rollout.agents.scripted import NoopAgent, OracleAgent, ProbeAgent
+from training.rollout.plan import Rollout, plan_rollouts
+from training.rollout.run import run_rollouts
 
 __all__ = ["BUILT_IN_AGENTS", "rollout"]
 
@@ -184,7 +183,7 @@ def _random_agent(settings: Settings) -> Agent:
     # Hypothesis writes its character tables beside the user's files unless it is told where to.
     cache = str(settings.home / "cache" / "hypothesis")
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", cache)
-    from training.rollout.chance import RandomAgent  # noqa: PLC0415 - half a second to import
+    from training.rollout.agents.random import RandomAgent  # noqa: PLC0415 - half a second to import
 
     return RandomAgent()
 

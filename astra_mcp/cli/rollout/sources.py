@@ -10,7 +10,7 @@ from astra_mcp.errors import ConfigError, UnknownNameError, fault_words
 from astra_mcp.types import json_fault
 from gateway.api.client import GatewayClient
 from gateway.api.protocol import SourceEnvironment, SourceServers
-from training.rollout.run import Source
+from training.rollout.plan import Source
 
 __all__ = ["AskedSources", "ask_sources", "find_sources"]
 
