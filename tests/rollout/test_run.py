@@ -11,6 +11,7 @@ import pytest
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import open_model
+from astra_mcp.llm.usage import Usage
 from astra_mcp.reward import Reward
 from astra_mcp.trajectory import (
     AgentInfo,
@@ -238,7 +239,7 @@ async def test_a_cancelled_run_closes_its_episodes_and_keeps_what_is_finished(
             ThinkForEver(["look"]),
             rollouts,
             concurrency=1,
-            on_finished=lambda index, _: finished.append(index),
+            on_finished=lambda index, _, __: finished.append(index),
         )
 
     with anyio.fail_after(20):
@@ -265,7 +266,7 @@ async def run_until_it_closes(
             ScriptedAgent(["look"]),
             [ROLLOUT],
             concurrency=1,
-            on_finished=lambda _, trajectory: finished.append(trajectory),
+            on_finished=lambda _, trajectory, __: finished.append(trajectory),
             close_seconds=close_seconds,
         )
 
@@ -330,7 +331,7 @@ async def test_no_more_episodes_are_open_than_allowed(gateway: SmallGateway) -> 
 
     rollouts = plan_rollouts([(HARBOUR, "v1")], num_episodes=12, root_seed=0)
     trajectories: list[Trajectory] = []
-    keep: Callable[[int, Trajectory], None] = lambda _, t: trajectories.append(t)  # noqa: E731
+    keep: Callable[[int, Trajectory, Usage], None] = lambda _, t, __: trajectories.append(t)  # noqa: E731
     await run_rollouts(gateway.client, Count(["look"]), rollouts, concurrency=3, on_finished=keep)
 
     assert max(open_counts) == 3
@@ -427,7 +428,7 @@ async def test_a_request_that_the_gateway_does_not_take_stops_the_whole_run(
             NoopAgent(),
             [impossible, ROLLOUT],
             concurrency=1,
-            on_finished=lambda index, _: finished.append(index),
+            on_finished=lambda index, _, __: finished.append(index),
         )
 
     assert refused.value.status == 422

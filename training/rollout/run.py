@@ -15,6 +15,7 @@ import anyio
 from astra_mcp import __version__
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import EpisodeEndedError, ModelError, TransportError
+from astra_mcp.llm.usage import Usage, metered
 from astra_mcp.trajectory import (
     Boundary,
     Seeds,
@@ -47,7 +48,7 @@ async def run_rollouts(
     rollouts: Iterable[Rollout],
     *,
     concurrency: int,
-    on_finished: Callable[[int, Trajectory], None],
+    on_finished: Callable[[int, Trajectory, Usage], None],
     close_seconds: float = CLOSE_SECONDS,
 ) -> None:
     """Play every episode, at most ``concurrency`` at once.
@@ -57,7 +58,8 @@ async def run_rollouts(
         agent: Plays all of them.
         rollouts: The episodes.
         concurrency: Open episodes at once.
-        on_finished: Takes each trajectory with its place in ``rollouts``, as soon as it is there.
+        on_finished: Takes each trajectory with its place in ``rollouts`` and what its model cost, as soon
+            as it is there.
         close_seconds: How long a cancelled run waits for its episodes to close.
 
     Raises:
@@ -75,7 +77,11 @@ async def run_rollouts(
 async def run_rollout(gateway: GatewayClient, agent: Agent, rollout: Rollout) -> Trajectory:
     """Play one episode from its creation to its end."""
     finished: list[Trajectory] = []
-    await _play_and_close(gateway, agent, rollout, finished.append, close_seconds=CLOSE_SECONDS)
+
+    def keep(trajectory: Trajectory, _usage: Usage) -> None:
+        finished.append(trajectory)
+
+    await _play_and_close(gateway, agent, rollout, keep, close_seconds=CLOSE_SECONDS)
     return finished[0]
 
 
@@ -83,7 +89,7 @@ async def _play_and_close(
     gateway: GatewayClient,
     agent: Agent,
     rollout: Rollout,
-    keep: Callable[[Trajectory], None],
+    keep: Callable[[Trajectory, Usage], None],
     *,
     close_seconds: float,
 ) -> None:
@@ -95,7 +101,7 @@ async def _play_and_close(
         if isinstance(error, RefusedError) and error.status == _UNPROCESSABLE:
             raise  # no episode's failure: the request is wrong
         failure = _transport_failure(error)
-        keep(_build(agent, rollout, began, _Played(StopReason.FAILURE, failure)))
+        keep(_build(agent, rollout, began, _Played(StopReason.FAILURE, failure)), Usage())
         return
     episode = LiveEpisode(
         environment=rollout.environment,
@@ -105,7 +111,8 @@ async def _play_and_close(
         caller=EpisodeClient(created.mcp_url, gateway.http),
     )
     try:
-        stop, failure = await _play(agent, episode)
+        with metered() as meter:
+            stop, failure = await _play(agent, episode)
     except BaseException:
         await _close_soon(gateway, created, close_seconds)
         raise
@@ -114,7 +121,7 @@ async def _play_and_close(
         if isinstance(record, EpisodeRecord):
             episode.annotate(record.calls)
         played = _Played(stop, failure, created=created, episode=episode, record=record)
-        keep(_build(agent, rollout, began, played))
+        keep(_build(agent, rollout, began, played), meter.usage)
 
     try:
         record = await _close(gateway, created)

@@ -20,6 +20,7 @@ from astra_mcp.compose.settings import Settings, at_base_url, load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.report.console import ExitCode, report_errors, run_async, say
+from astra_mcp.report.shown import TimeRemainingColumn, Words
 from astra_mcp.serving.http.server import run_until_stopped
 from astra_mcp.serving.process.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.tracing import open_tracing
@@ -141,11 +142,13 @@ async def _play(
     options: _Options,
 ) -> tuple[RolloutReport, bool]:
     """Play everything; a signal stops it and keeps what is finished."""
-    with say.bars() as progress:
-        bar = progress.add_task(f"{options.agent} plays", total=len(rollouts))
-        report = RolloutReport(
-            writer.write, lambda: progress.advance(bar), servers=options.sources.servers
-        )
+    with say.bars(Words("figures"), TimeRemainingColumn(compact=True)) as progress:
+        bar = progress.add_task(f"{options.agent} plays", total=len(rollouts), figures="")
+
+        def advance() -> None:
+            progress.update(bar, advance=1, figures=report.figures)
+
+        report = RolloutReport(writer.write, advance, servers=options.sources.servers)
 
         async def play() -> None:
             with naming_options():
