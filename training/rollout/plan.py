@@ -31,6 +31,8 @@ class Rollout:
     distractors: DistractorRequest | None = None
     """None, like the next: the gateway decides."""
     failures: FailureRequest | None = None
+    system_prompt: str | None = None
+    """Standing instructions before the question; the gateway does not hear of them."""
     labels: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -62,6 +64,7 @@ def plan_rollouts(
     root_seed: int,
     distractors: DistractorRequest | None = None,
     failures: FailureRequest | None = None,
+    system_prompt: str | None = None,
 ) -> list[Rollout]:
     """Plan the episodes of several sources, those of one source together.
 
@@ -71,6 +74,7 @@ def plan_rollouts(
         root_seed: Seed of the run; each episode has its own, derived by source and number.
         distractors: Asked for with each episode, like the next.
         failures: Asked for.
+        system_prompt: First message of each episode.
     """
     return [
         Rollout(
@@ -80,6 +84,7 @@ def plan_rollouts(
             index=index,
             distractors=distractors,
             failures=failures,
+            system_prompt=system_prompt,
         )
         for source, version in sources
         for index in range(num_episodes)

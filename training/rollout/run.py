@@ -107,6 +107,7 @@ async def _play_and_close(
         environment=rollout.environment,
         seed=rollout.seed,
         prompt=created.prompt,
+        system_prompt=rollout.system_prompt,
         tools=created.tools,
         caller=EpisodeClient(created.mcp_url, gateway.http),
     )

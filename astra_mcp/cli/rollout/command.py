@@ -15,7 +15,12 @@ import typer
 from astra_mcp.cli.rollout import options as rollout_options
 from astra_mcp.cli.rollout.difficulty import Difficulty, ask_difficulty, naming_options
 from astra_mcp.cli.rollout.report import RolloutReport
-from astra_mcp.cli.rollout.sources import AskedSources, ask_sources, find_sources
+from astra_mcp.cli.rollout.sources import (
+    AskedSources,
+    ask_sources,
+    find_sources,
+    read_system_prompt,
+)
 from astra_mcp.compose.settings import Settings, at_base_url, load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import ModelConfig, Role
@@ -47,6 +52,7 @@ class _Options:
     num_episodes: int
     seed: int
     difficulty: Difficulty
+    system_prompt: str | None
     concurrency: int
     out: Path | None
     gateway: str | None
@@ -61,6 +67,7 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
     server: rollout_options.Servers = None,
     prompt: rollout_options.Prompt = None,
     prompt_file: rollout_options.PromptFile = None,
+    system_prompt: rollout_options.SystemPrompt = None,
     episodes: rollout_options.Episodes = 1,
     seed: rollout_options.Seed = 0,
     distractors: rollout_options.Distractors = None,
@@ -91,6 +98,7 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
                 delay=failure_delay,
                 is_gold=player == GOLD_AGENT,
             ),
+            system_prompt=read_system_prompt(system_prompt),
             concurrency=concurrency,
             out=out,
             gateway=gateway,
@@ -117,6 +125,7 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
             root_seed=options.seed,
             distractors=options.difficulty.distractors,
             failures=options.difficulty.failures,
+            system_prompt=options.system_prompt,
         )
         path = options.out or _default_file(settings.home, options.agent)
         with TrajectoryWriter(path) as writer:
@@ -243,6 +252,9 @@ def _check_agent(options: _Options, settings: Settings) -> None:
         msg = f"--agent is missing: name {built_in} or a chat model, or set models.agent.model"
         raise ConfigError(msg)
     if options.agent in BUILT_IN_AGENTS:
+        if options.system_prompt is not None:
+            msg = f"--system-prompt is for a chat model; the agent {options.agent!r} reads nothing"
+            raise ConfigError(msg)
         if options.base_url is not None:
             msg = f"--base-url names a model's endpoint; the agent {options.agent!r} has none"
             raise ConfigError(msg)

@@ -24,6 +24,7 @@ __all__ = [
     "PromptFile",
     "Seed",
     "Servers",
+    "SystemPrompt",
 ]
 
 DistractorMode = Literal["none", "random", "banded"]
@@ -49,6 +50,13 @@ PromptFile = Annotated[
     Path | None,
     typer.Option(
         help='With --server: a prompt on each line; of a .jsonl file, {"prompt": ...} on each.'
+    ),
+]
+SystemPrompt = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT|@FILE",
+        help="Instructions that a chat model is given before the question. \\[default: none]",
     ),
 ]
 Episodes = Annotated[
