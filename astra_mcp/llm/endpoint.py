@@ -102,8 +102,8 @@ class Endpoint:
                 text = f"HTTP {status}: {error.message}"
                 if status == 401 and self._config.api_key is None:
                     text = (
-                        f"HTTP {status}, and there is no key: set {_key_variable(self._role)}, or"
-                        " OPENAI_API_KEY for an address that no setting names"
+                        f"HTTP {status}, and there is no key: set {_key_variable(self._role)} for the"
+                        f" address of models.{self._role.value}.base_url, OPENAI_API_KEY for another"
                     )
                 if 300 <= status < 400:
                     text = f"HTTP {status}: it lives at another address; name that in base_url"

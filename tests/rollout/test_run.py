@@ -17,6 +17,7 @@ from astra_mcp.trajectory import (
     AgentInfo,
     Boundary,
     StopReason,
+    SystemMessage,
     ToolMessage,
     Trajectory,
     TrajectoryStatus,
@@ -104,6 +105,14 @@ async def test_all_calls_count_and_an_unknown_tool_is_told_to_the_agent(
     texts = [m.content for m in trajectory.messages if isinstance(m, ToolMessage)]
     assert "fly" in texts[1]
     assert [c.is_error for c in trajectory.calls] == [False, True, False]
+
+
+async def test_instructions_stand_first_in_the_trajectory(gateway: SmallGateway) -> None:
+    told = replace(ROLLOUT, system_prompt="Be brief.")
+    trajectory = await run_rollout(gateway.client, NoopAgent(), told)
+
+    assert trajectory.messages[0] == SystemMessage(content="Be brief.")
+    assert isinstance(trajectory.messages[1], UserMessage)
 
 
 async def test_malformed_arguments_count_and_cost_precision(

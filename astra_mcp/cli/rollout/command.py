@@ -37,12 +37,17 @@ from training.rollout.agents.scripted import NoopAgent, OracleAgent, ProbeAgent
 from training.rollout.plan import Rollout, plan_rollouts
 from training.rollout.run import run_rollouts
 
-__all__ = ["BUILT_IN_AGENTS", "rollout"]
+__all__ = ["BUILT_IN_AGENTS", "KEY_RULE", "model_config", "rollout"]
 
 GOLD_AGENT = "oracle"
 BUILT_IN_AGENTS = (GOLD_AGENT, "noop", "random", "probe")
 TRAJECTORY_FOLDER = "trajectories"
 _TYPO_SIMILARITY = 0.75
+_SHARED_KEY = "OPENAI_API_KEY"
+KEY_RULE = (
+    "the key of models.agent is for the host of models.agent.base_url, OPENAI_API_KEY for that of "
+    "OPENAI_BASE_URL, or for any --base-url where that is not set"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,20 +211,21 @@ async def _open_model_agent(
 ) -> AsyncGenerator[Agent]:
     from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to import
 
-    config = _model_config(settings, options)
-    if config.api_key is None and settings.models.agent.api_key is not None:
-        withheld = "the key of models.agent is for another address and is not sent to --base-url"
-        say.print(f"{withheld}: set OPENAI_API_KEY if it needs one", style="yellow")
+    config = model_config(settings, options.agent, options.base_url)
+    if config.api_key is None and (settings.models.agent.api_key or os.environ.get(_SHARED_KEY)):
+        say.print(f"no key is sent to --base-url {options.base_url}: {KEY_RULE}", style="yellow")
     async with open_model(Role.AGENT, config) as chat:
         yield ModelAgent(model, chat, max_turns=settings.rollout.max_turns)
 
 
-def _model_config(settings: Settings, options: _Options) -> ModelConfig:
-    if options.base_url is None:
-        config = settings.models.of_role(Role.AGENT)
-    else:
-        config = at_base_url(settings.models.agent, options.base_url)
-    return config.model_copy(update={"model": options.agent})
+def model_config(settings: Settings, agent: str, base_url: str | None) -> ModelConfig:
+    """Find the endpoint, and the key that is meant for it, as ``KEY_RULE`` says."""
+    config = settings.models.of_role(Role.AGENT)
+    if base_url is not None:
+        configured, config = config, at_base_url(settings.models.agent, base_url)
+        if urlsplit(configured.base_url or "")[:2] == urlsplit(base_url)[:2]:
+            config = config.model_copy(update={"api_key": configured.api_key})
+    return config.model_copy(update={"model": agent})
 
 
 def _check(options: _Options, settings: Settings) -> None:
@@ -259,7 +265,7 @@ def _check_agent(options: _Options, settings: Settings) -> None:
             msg = f"--base-url names a model's endpoint; the agent {options.agent!r} has none"
             raise ConfigError(msg)
         return
-    config = _model_config(settings, options)
+    config = model_config(settings, options.agent, options.base_url)
     if config.base_url is not None:
         return
     close = difflib.get_close_matches(options.agent, BUILT_IN_AGENTS, n=1, cutoff=_TYPO_SIMILARITY)
@@ -268,9 +274,9 @@ def _check_agent(options: _Options, settings: Settings) -> None:
         raise ConfigError(msg)
     if config.api_key is None:
         msg = (
-            f"{options.agent!r} is none of {built_in}, so it is taken for a chat model: set"
-            " OPENAI_API_KEY (or models.agent.api_key in astra.toml), or name its endpoint with"
-            " --base-url"
+            f"{options.agent!r} is none of {built_in}, so it is taken for a chat model: name its"
+            f" endpoint with --base-url or models.agent.base_url, or set {_SHARED_KEY} for OpenAI's;"
+            f" {KEY_RULE}"
         )
         raise ConfigError(msg)
 

@@ -109,6 +109,8 @@ Gateway = Annotated[
 ]
 BaseUrl = Annotated[
     str | None,
-    typer.Option(help="Chat endpoint of the model; its key is OPENAI_API_KEY alone."),
+    typer.Option(
+        help="Chat endpoint of the model; its key is that of models.agent for its host, else OPENAI_API_KEY."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
