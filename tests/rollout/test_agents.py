@@ -18,10 +18,8 @@ from astra_mcp.values.guesses import guess_arguments
 from astra_mcp.values.scalars import NoValueError
 from gateway.api.seams import GoldCall
 from training.rollout.agent import AgentError, CallRequest
-from training.rollout.chance import RandomAgent, find_strings
-from training.rollout.noop import NoopAgent
-from training.rollout.oracle import OracleAgent
-from training.rollout.probe import ProbeAgent
+from training.rollout.agents.random import RandomAgent, find_strings
+from training.rollout.agents.scripted import NoopAgent, OracleAgent, ProbeAgent
 
 from in_memory_tools import CITY, InMemoryTools, ReceivedCall, spec
 

@@ -1,15 +1,45 @@
-"""The agent that knows the gold calls: its reward must be 1.
+"""Agents that think of nothing: what they earn tells what an environment is worth.
 
-The only agent that may ask the control plane; it is handed the question as a function.
+One does nothing and must earn 0, one calls every tool once and must solve nothing, and the oracle makes the
+gold calls and must earn 1. The oracle alone may ask the control plane; it is handed that as a function.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 
 from astra_mcp.trajectory import AgentInfo, StopReason
+from astra_mcp.values.guesses import guess_arguments
 from gateway.api.seams import GoldCall
 from training.rollout.agent import AgentError, CallRequest, EpisodeView
 
-__all__ = ["OracleAgent"]
+__all__ = ["NoopAgent", "OracleAgent", "ProbeAgent"]
+
+
+class NoopAgent:
+    """Calls no tool."""
+
+    info = AgentInfo(name="noop")
+
+    async def play(self, episode: EpisodeView) -> StopReason:
+        """Answer without an answer."""
+        episode.answer("I did not look anything up.")
+        return StopReason.ANSWER
+
+
+class ProbeAgent:
+    """Calls each tool once, in the order of the list, with what is made of its schema without thought.
+
+    No bundle may give its answers to these calls.
+    """
+
+    info = AgentInfo(name="probe")
+
+    async def play(self, episode: EpisodeView) -> StopReason:
+        """Make one call to each tool, one a turn."""
+        for tool in episode.tools:
+            arguments = guess_arguments(tool.input_schema)
+            await episode.take_turn([CallRequest.of(tool.name, arguments)])
+        episode.answer("Every tool has been called once.")
+        return StopReason.ANSWER
 
 
 class OracleAgent:
