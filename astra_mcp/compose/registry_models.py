@@ -10,10 +10,9 @@ from functools import partial
 
 from astra_mcp.compose.registry_access import Spending, open_embedder, open_registry
 from astra_mcp.compose.settings import EmbedderKind, Settings
-from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import Model, open_model
-from astra_mcp.llm.usage import Usage, metered
+from astra_mcp.llm.usage import Budget, Usage, metered
 from registry.documents.preparation import PreparedServer
 from registry.intake.domain_labellers import ModelLabeller, open_similarity_labeller
 from registry.intake.domains import DomainLabeller, LabelReport, label_servers

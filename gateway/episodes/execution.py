@@ -68,9 +68,11 @@ class Execution:
         if call.fault is not None:
             return self.settle(rejected(call.fault))
         turn = self._turns[call.server]
-        if not turn.lock.take_at_once():
+        if turn.lock.locked():
             with shielded():
-                await turn.lock.take()
+                await turn.lock.acquire()
+        else:
+            turn.lock.acquire_nowait()
         try:
             failed = failure()
             if failed is not None:
@@ -79,7 +81,7 @@ class Execution:
                 return await self._inject(call.injected, self._plan, exchange)
             return self.settle(await ask_server(turn, call, exchange, self._limits.call_seconds))
         finally:
-            turn.lock.give_back()
+            turn.lock.release()
 
     async def _inject(
         self, injected: InjectedFailure, plan: FailurePlan, exchange: Exchange

@@ -7,7 +7,8 @@ come from nor episodes.
 
 from collections.abc import Mapping, Sequence
 
-from astra_mcp.concurrency import Baton
+import anyio
+
 from astra_mcp.errors import NotAvailableError, RegistryError, UpstreamError
 from astra_mcp.schemas import ArgumentCheck
 from astra_mcp.types import (
@@ -54,7 +55,7 @@ class EmulatedServer:
         self._emulator = emulator
         self._shelf = shelf
         self._packed: PackedDocument | None = None
-        self._loading = Baton()
+        self._loading = anyio.Lock(fast_acquire=True)
 
     @property
     def name(self) -> str:

@@ -7,7 +7,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from astra_mcp.concurrency import Baton
+import anyio
+
 from astra_mcp.environments.results import render_refusal
 from astra_mcp.errors import (
     BudgetSpentError,
@@ -90,7 +91,7 @@ class EmulatedSession:
         self._prompt = prompt
         self._document: EmulatedDocument | None = None
         self._state: EmulatedState | None = None
-        self._turn = Baton()
+        self._turn = anyio.Lock(fast_acquire=True)
         self._is_closed = False
 
     async def call(
