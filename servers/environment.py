@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 import anyio
 
-from astra_mcp.concurrency import Baton
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.results import render_answer, render_refusal
 from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
@@ -132,7 +131,7 @@ class EnvironmentSession:
         ]
         self._kills = sum(call.outcome is CallOutcome.KILLED for call in past)
         self._process: SandboxSession | None = None
-        self._turn = Baton()
+        self._turn = anyio.Lock(fast_acquire=True)
         self._is_closed = False
 
     async def call(

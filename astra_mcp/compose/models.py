@@ -14,9 +14,8 @@ from astra_mcp.compose.settings import Settings
 from astra_mcp.embedding import Embedder
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.errors import ConfigError
-from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import Role
-from astra_mcp.llm.usage import Usage, metered
+from astra_mcp.llm.usage import Budget, Usage, metered
 from registry.documents.preparation import PreparedServer
 from registry.intake.domain_labellers import ModelLabeller, open_similarity_labeller
 from registry.intake.domains import DomainLabeller, LabelReport, label_servers

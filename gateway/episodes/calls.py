@@ -188,9 +188,11 @@ class Execution:
         if call.fault is not None:
             return self.settle(rejected(call.fault))
         turn = self._turns[call.server]
-        if not turn.lock.take_at_once():
+        if turn.lock.locked():
             with shielded():
-                await turn.lock.take()
+                await turn.lock.acquire()
+        else:
+            turn.lock.acquire_nowait()
         try:
             failed = failure()
             if failed is not None:
@@ -203,7 +205,7 @@ class Execution:
                 )
             )
         finally:
-            turn.lock.give_back()
+            turn.lock.release()
 
     async def _inject(
         self, injected: InjectedFailure, plan: FailurePlan, exchange: Exchange

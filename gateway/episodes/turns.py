@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from astra_mcp.concurrency import Alarm, Baton, shielded
+from astra_mcp.concurrency import Alarm, shielded
 from astra_mcp.errors import (
     AstraError,
     CallFaultError,
@@ -50,7 +50,7 @@ class Turn:
     session: UpstreamSession
     emulator: EmulatorKind | None = None
     """Who makes up its answers; None for a server that answers itself."""
-    lock: Baton = field(default_factory=Baton)
+    lock: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
     deadline: Alarm = field(init=False)
     """Of the call that holds the lock; it cancels its scope."""
     scope: anyio.CancelScope | None = None

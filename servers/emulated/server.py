@@ -8,7 +8,8 @@ come from nor episodes.
 import logging
 from collections.abc import Mapping, Sequence
 
-from astra_mcp.concurrency import Baton
+import anyio
+
 from astra_mcp.environments.results import render_refusal
 from astra_mcp.errors import (
     BudgetSpentError,
@@ -81,7 +82,7 @@ class EmulatedSession:
         self._prompt = prompt
         self._document: EmulatedDocument | None = None
         self._state: EmulatedState | None = None
-        self._turn = Baton()
+        self._turn = anyio.Lock(fast_acquire=True)
         self._is_closed = False
 
     async def call(
@@ -182,7 +183,7 @@ class EmulatedServer(ToolsOnly):
         self._emulator = emulator
         self._shelf = shelf
         self._packed: PackedDocument | None = None
-        self._loading = Baton()
+        self._loading = anyio.Lock(fast_acquire=True)
 
     @property
     def name(self) -> str:

@@ -11,9 +11,9 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
 
 from astra_mcp.completions import Reply
-from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import Model, open_model
+from astra_mcp.llm.usage import Budget
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
 from servers.emulated.emulator import EmulatedDocument
 

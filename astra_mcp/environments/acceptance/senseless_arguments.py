@@ -21,7 +21,7 @@ from astra_mcp.types import JsonValue, ToolSpec
 from astra_mcp.values.guesses import guess_value
 from astra_mcp.values.neighbours import find_neighbours, known_values, property_of
 
-__all__ = ["garbage_failures"]
+__all__ = ["senseless_argument_failures"]
 
 _TEXTS = ("", "zzqx-unknown", "ZZ-99999", "0", "zzqx " * 400)
 _WILDCARDS = ("*", "%", ".*", "all")
@@ -32,7 +32,7 @@ _MAX_BASES = 2
 _Path = tuple[str, ...]
 
 
-async def garbage_failures(bundle: Bundle, player: Player) -> AsyncIterator[FailedCheck]:
+async def senseless_argument_failures(bundle: Bundle, player: Player) -> AsyncIterator[FailedCheck]:
     """Put senseless values into each parameter of each tool."""
     for index in range(len(bundle.document.gold)):
         async for failure in _gold_failures(bundle, player, index):
@@ -42,7 +42,7 @@ async def garbage_failures(bundle: Bundle, player: Player) -> AsyncIterator[Fail
     for tool in bundle.document.tools:
         if tool.name not in named:
             for base in (await bases.of(tool))[:_MAX_BASES]:
-                for _, call in _garbage_calls(tool, base.call, player):
+                for _, call in _senseless_calls(tool, base.call, player):
                     await player.observe(call, base.before)
 
 
@@ -53,7 +53,7 @@ async def _gold_failures(bundle: Bundle, player: Player, index: int) -> AsyncIte
     wanted = [answers[i] for i in gold.solves]
     call, before = calls[index], calls[:index]
     usual = await player.observe(call, before)
-    for name, other in _garbage_calls(tool, call, player):
+    for name, other in _senseless_calls(tool, call, player):
         seen = await player.observe(other, before)
         if not _is_identifying(gold, name) or not seen.is_success:
             continue
@@ -76,7 +76,7 @@ def _is_identifying(gold: GoldCall, name: str) -> bool:
     return name in gold.arguments and gold.arguments[name].role is ArgumentRole.IDENTIFYING
 
 
-def _garbage_calls(
+def _senseless_calls(
     tool: ToolSpec, call: PlannedCall, player: Player
 ) -> Iterator[tuple[str, PlannedCall]]:
     """The call with senseless values that the schema accepts, but neither names nor means."""
@@ -84,12 +84,12 @@ def _garbage_calls(
         schema = property_of(tool, name)
         value = call.arguments.get(name, guess_value(schema))
         meant = [value, *known_values(schema), schema.get("default")]
-        values = itertools.islice(_garbage(schema, value), _MAX_VALUES)
+        values = itertools.islice(_senseless_values(schema, value), _MAX_VALUES)
         others = [call.having(name, v) for v in values if v not in meant]
         yield from ((name, other) for other in others if player.accepts(other))
 
 
-def _garbage(schema: Mapping[str, Any], value: JsonValue) -> Iterator[JsonValue]:
+def _senseless_values(schema: Mapping[str, Any], value: JsonValue) -> Iterator[JsonValue]:
     """Values of the type of a value, or of the first item, that mean nothing."""
     match value:
         case bool() | None:
@@ -102,12 +102,14 @@ def _garbage(schema: Mapping[str, Any], value: JsonValue) -> Iterator[JsonValue]
             yield []
             items = cast("Mapping[str, Any]", schema.get("items") or {})
             first = value[0] if value else guess_value(items)
-            yield from ([other] for other in _garbage(items, first))
+            yield from ([other] for other in _senseless_values(items, first))
         case dict():
             yield {}
             properties = cast("Mapping[str, Any]", schema.get("properties") or {})
             for name, item in value.items():
-                yield from ({**value, name: o} for o in _garbage(properties.get(name, {}), item))
+                yield from (
+                    {**value, name: o} for o in _senseless_values(properties.get(name, {}), item)
+                )
 
 
 async def _swallowing_example(
