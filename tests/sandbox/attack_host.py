@@ -162,11 +162,21 @@ async def run_all(options: dict[str, Any]) -> dict[str, Any]:
     return {"uid": os.getuid(), "report": report, "attempts": results}
 
 
+async def use_once(options: dict[str, Any]) -> None:
+    """Use a sandbox, so that all is imported: the user may not be allowed to enter the checkout."""
+    runtime = Runtime(python=options["python"], launcher=options["launcher"])
+    async with open_locked(LIMITS, examine_machine(runtime), runtime) as sandbox:
+        session = await sandbox.open_session(await sandbox.load(PROBE, clock=CLOCK), seed=1)
+        await session.call("probe", {})
+        await session.aclose()
+
+
 def main() -> None:
     """Read the options, become the user, run, print."""
     options = json.loads(sys.argv[1])
     os.environ["HOST_SECRET"] = SECRET
     if options["uid"] is not None:
+        anyio.run(use_once, options)
         os.setgroups([])
         os.setresgid(options["uid"], options["uid"], options["uid"])
         os.setresuid(options["uid"], options["uid"], options["uid"])

@@ -16,6 +16,8 @@ from gateway.api.client import EpisodeClient, GatewayClient
 from gateway.api.protocol import EpisodeCreated, EpisodeRequest, EpisodeStatus
 from gateway.episodes.record import Record, read_record, record_path
 
+pytestmark = pytest.mark.system
+
 NUM_EPISODES = 8
 ANSWERS_BEFORE_KILL = 120
 AMOUNT = 5
