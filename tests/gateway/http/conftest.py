@@ -17,7 +17,9 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from typer.testing import CliRunner
 
+from astra_mcp.cli.main import app
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.reward import JobItem
@@ -363,19 +365,14 @@ RunServe = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run_serve(tmp_path: Path) -> RunServe:
-    """Runs ``astra-mcp serve`` to its end, for starts that must fail."""
+    """Runs ``serve`` to its end in this process, for starts that must fail."""
 
     def run(*options: str, home: Path | None = None, **variables: str) -> Any:
-        return subprocess.run(
-            command(*options),
-            env=environment_of(home or tmp_path / "home", **variables),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=START_SECONDS,
-            check=False,
-            cwd=tmp_path,
-        )
+        settings = {"ASTRA_MCP_HOME": str(home or tmp_path / "home"), **variables}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(tmp_path)
+            done = CliRunner().invoke(app, ["serve", *options], env=settings)
+        return subprocess.CompletedProcess(options, done.exit_code, done.stdout, done.stderr)
 
     return run
 

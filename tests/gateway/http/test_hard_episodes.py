@@ -154,6 +154,7 @@ async def test_a_batch_may_ask_for_different_things(hard: Hard) -> None:
     assert (await hard.client.episode(first.id)).failures.rate == 1
 
 
+@pytest.mark.system
 async def test_the_options_of_serve_reach_every_worker(
     start_serve: Callable[..., Any], tmp_path: Path
 ) -> None:
