@@ -25,11 +25,12 @@ def weigh(ship: str) -> str:
 async def main() -> None:
     """Let turns that were written down solve an environment."""
     question = Question("How heavy is the Alma?", "300 tons", gold=[("weigh", {"ship": "Alma"})])
-    harbour = InMemoryServer("harbour", weigh, question=question)
+    harbour = InMemoryServer("harbour", weigh)
+    catalog = InMemoryCatalog(harbour, questions={"harbour": question})
     model = ScriptedModel([[("weigh", {"ship": "Alma"})], "It weighs 300 tons."])
     source = SourceEnvironment(kind="environment", name="harbour")
     (rollout,) = plan_rollouts([(source, harbour.version)], num_episodes=1, root_seed=7)
-    async with open_test_gateway(InMemoryCatalog(harbour)) as gateway:
+    async with open_test_gateway(catalog) as gateway:
         trajectory = await run_rollout(gateway.control, ModelAgent(model.name, model), rollout)
     print("calls:", harbour.calls)
     print("reward:", trajectory.reward)

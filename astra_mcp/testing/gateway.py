@@ -1,10 +1,11 @@
 """A catalog of servers in this process, and a gateway that serves one on a loopback socket."""
 
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -13,10 +14,11 @@ import uvicorn
 from astra_mcp.addresses import bind, url_of
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
-from astra_mcp.testing.server import InMemoryServer, Question
+from astra_mcp.types import JsonObject
 from gateway.api.client import EpisodeClient, GatewayClient
 from gateway.api.protocol import (
     Catalog,
+    DistractorIndex,
     EnvironmentInfo,
     EpisodeCreated,
     EpisodeRequest,
@@ -28,19 +30,39 @@ from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules
 from gateway.episodes.live import Episodes, open_episodes
 
-__all__ = ["CONTROL_KEY", "InMemoryCatalog", "RunningGateway", "open_test_gateway"]
+__all__ = ["CONTROL_KEY", "InMemoryCatalog", "Question", "RunningGateway", "open_test_gateway"]
 
 CONTROL_KEY = "the control key of a test"
 
 
-class InMemoryCatalog:
-    """Publishes servers; those with a question are environments. Servers may come and go."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What makes a server an environment: one question, and the calls that solve it."""
 
-    def __init__(self, *servers: InMemoryServer) -> None:
+    text: str
+    answer: str
+    """A call of a gold tool whose result holds it solves the question."""
+    gold: Sequence[tuple[str, JsonObject]]
+    """Tools and arguments, as an oracle plays them."""
+
+
+class InMemoryCatalog:
+    """Publishes servers, which may come and go; those with a question are environments."""
+
+    def __init__(
+        self, *servers: Upstream, questions: Mapping[str, Question] = MappingProxyType({})
+    ) -> None:
+        """Publish servers.
+
+        Args:
+            servers: In this process, or any others that satisfy the gateway.
+            questions: By the names of servers.
+        """
         self._servers = {server.name: server for server in servers}
+        self._questions = dict(questions)
         self._listeners: list[Callable[[str], None]] = []
 
-    def publish(self, server: InMemoryServer) -> None:
+    def publish(self, server: Upstream) -> None:
         """Add a server, or replace the one of its name."""
         self._servers[server.name] = server
         self._tell(server.name)
@@ -52,7 +74,8 @@ class InMemoryCatalog:
 
     def environments(self) -> Sequence[EnvironmentInfo]:
         """The servers with a question, by name."""
-        return [_describe(s, s.question) for _, s in sorted(self._servers.items()) if s.question]
+        asked = [(server, self._questions.get(server.name)) for server in self.upstreams()]
+        return [_describe(server, question) for server, question in asked if question]
 
     def question(self, environment: str) -> str:
         """What an environment asks."""
@@ -77,11 +100,10 @@ class InMemoryCatalog:
         """All servers, by name."""
         return [server for _, server in sorted(self._servers.items())]
 
-    def upstream(self, name: str) -> InMemoryServer:
-        """One server; ``UnknownNameError`` where there is none."""
+    def upstream(self, name: str) -> Upstream:
+        """One server; ``UnknownNameError`` names all where there is none."""
         if name not in self._servers:
-            msg = f"no server is named {name!r}"
-            raise UnknownNameError(msg)
+            raise UnknownNameError.among("server", name, self._servers, "see /v1/servers")
         return self._servers[name]
 
     def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
@@ -90,18 +112,17 @@ class InMemoryCatalog:
         return lambda: self._listeners.remove(hear)
 
     def _question(self, environment: str) -> Question:
-        question = self.upstream(environment).question
-        if question is None:
+        if self.upstream(environment).name not in self._questions:
             msg = f"no environment is named {environment!r}"
             raise UnknownNameError(msg)
-        return question
+        return self._questions[environment]
 
     def _tell(self, name: str) -> None:
         for hear in tuple(self._listeners):
             hear(name)
 
 
-def _describe(server: InMemoryServer, question: Question) -> EnvironmentInfo:
+def _describe(server: Upstream, question: Question) -> EnvironmentInfo:
     return EnvironmentInfo(
         name=server.name,
         title=server.name,
@@ -151,21 +172,29 @@ class RunningGateway:
 
 @asynccontextmanager
 async def open_test_gateway(
-    catalog: Catalog, home: Path | None = None
+    catalog: Catalog,
+    home: Path | None = None,
+    *,
+    distractors: DistractorIndex | None = None,
+    **rules: Any,
 ) -> AsyncGenerator[RunningGateway]:
     """Serve a catalog on a free loopback port of this process while the context is open.
 
     Args:
         catalog: Of servers in memory, or of anything that satisfies the gateway.
         home: Gets the records; by default a folder that goes with the context.
+        distractors: Chooses task-irrelevant tools; without it no episode has any.
+        rules: Such as ``api_keys``; see :func:`~gateway.edge.security.access_rules`.
     """
     metrics = Metrics()
-    rules = access_rules(host="127.0.0.1", control_key=CONTROL_KEY)
+    checked = access_rules(host="127.0.0.1", control_key=CONTROL_KEY, **rules)
     with _folder(home) as folder, bind("127.0.0.1", 0) as listener:
         url = url_of(listener)
         async with (
-            open_episodes(catalog, folder, secret=b"test", sinks=(metrics,)) as episodes,
-            open_app(catalog, episodes, rules=rules, metrics=metrics) as app,
+            open_episodes(
+                catalog, folder, secret=b"test", sinks=(metrics,), distractors=distractors
+            ) as episodes,
+            open_app(catalog, episodes, rules=checked, metrics=metrics) as app,
             anyio.create_task_group() as group,
             GatewayClient(url, CONTROL_KEY) as control,
         ):

@@ -28,8 +28,9 @@ from astra_mcp.types import (
     UpstreamReply,
     tools_hash,
 )
+from gateway.api.protocol import UpstreamSession
 
-__all__ = ["Function", "InMemoryServer", "Question"]
+__all__ = ["Function", "InMemoryServer"]
 
 Function = Callable[..., Any]
 """A tool: its name, its docstring and its signature are what agents see. It may be a coroutine function.
@@ -37,17 +38,6 @@ Function = Callable[..., Any]
 It returns a text, a JSON value, or a :class:`~astra_mcp.types.ToolResult` as it is. What it raises is an
 error of the tool (``isError``), except for this project's errors: an ``UpstreamError`` fails the episode.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What makes a server an environment: one question, and the calls that solve it."""
-
-    text: str
-    answer: str
-    """A call of a gold tool whose result holds it solves the question."""
-    gold: Sequence[tuple[str, JsonObject]]
-    """Tools and arguments, as an oracle plays them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +79,7 @@ class InMemoryServer:
         name: str,
         *functions: Function,
         make_functions: Callable[[int], Sequence[Function]] | None = None,
-        question: Question | None = None,
-        kind: ServerKind | None = None,
+        kind: ServerKind = ServerKind.DEPLOYED,
     ) -> None:
         """Make the tools.
 
@@ -99,12 +88,10 @@ class InMemoryServer:
             functions: The same ones for all sessions.
             make_functions: In their place, makes the functions of one session from its seed; what they
                 share is the session's state.
-            question: Makes it an environment.
-            kind: By default an environment where there is a question, else a deployed server.
+            kind: Decides what an episode does by default, such as to fail on purpose.
         """
         self.name = name
-        self.kind = kind or (ServerKind.ENVIRONMENT if question else ServerKind.DEPLOYED)
-        self.question = question
+        self.kind = kind
         self.calls: list[tuple[str, JsonObject]] = []
         """Tools and arguments of all sessions, as they arrived; what was refused is not among them."""
         self._make_functions = make_functions
@@ -127,7 +114,7 @@ class InMemoryServer:
 
     def open_session(
         self, *, key: str, seed: int, past: Sequence[PastCall] = ()
-    ) -> "_InMemorySession":
+    ) -> UpstreamSession:
         """Make a session; the calls of an earlier life are repeated before its first one."""
         del key
         return _InMemorySession(self, seed, past)

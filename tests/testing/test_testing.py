@@ -48,20 +48,20 @@ def count_from(seed: int) -> Sequence[Callable[[], int]]:
 
 
 SOLVING: list[tuple[str, JsonObject]] = [("weigh", {"ship": "Alma"})]
+ASKED = {"harbour": Question("How heavy is the Alma?", "300 tons", gold=SOLVING)}
 
 
 @pytest.fixture
 def harbour() -> InMemoryServer:
-    """A server with a question."""
-    question = Question("How heavy is the Alma?", "300 tons", gold=SOLVING)
-    return InMemoryServer("harbour", weigh, sink, question=question)
+    """A server of two tools."""
+    return InMemoryServer("harbour", weigh, sink)
 
 
 @pytest.fixture
 async def gateway(harbour: InMemoryServer) -> AsyncGenerator[RunningGateway]:
     """A gateway over it and a server with state."""
     counter = InMemoryServer("counter", make_functions=count_from)
-    async with open_test_gateway(InMemoryCatalog(harbour, counter)) as opened:
+    async with open_test_gateway(InMemoryCatalog(harbour, counter, questions=ASKED)) as opened:
         yield opened
 
 
@@ -125,7 +125,7 @@ async def test_episodes_of_one_gateway_share_no_state(gateway: RunningGateway) -
 async def test_a_server_comes_and_goes_and_records_stay_where_they_were_asked_for(
     harbour: InMemoryServer, tmp_path: Path
 ) -> None:
-    catalog = InMemoryCatalog()
+    catalog = InMemoryCatalog(questions=ASKED)
     heard: list[str] = []
     async with open_test_gateway(catalog, tmp_path) as gateway:
         end = catalog.watch(heard.append)
