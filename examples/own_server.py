@@ -12,9 +12,10 @@ from astra_mcp.testing import (
     ScriptedModel,
     open_test_gateway,
 )
-from gateway.api.protocol import SourceEnvironment
-from training.rollout.model import ModelAgent
-from training.rollout.run import plan_rollouts, run_rollout
+from gateway.api.wire import SourceEnvironment
+from training.rollout.agents.model import ModelAgent
+from training.rollout.plan import Rollout
+from training.rollout.run import run_rollout
 
 
 def weigh(ship: str) -> str:
@@ -29,7 +30,7 @@ async def main() -> None:
     catalog = InMemoryCatalog(harbour, questions={"harbour": question})
     model = ScriptedModel([[("weigh", {"ship": "Alma"})], "It weighs 300 tons."])
     source = SourceEnvironment(kind="environment", name="harbour")
-    (rollout,) = plan_rollouts([(source, harbour.version)], num_episodes=1, root_seed=7)
+    rollout = Rollout(source=source, version=harbour.version, root_seed=7, index=0)
     async with open_test_gateway(catalog) as gateway:
         trajectory = await run_rollout(gateway.control, ModelAgent(model.name, model), rollout)
     print("calls:", harbour.calls)

@@ -16,15 +16,8 @@ from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
 from astra_mcp.types import JsonObject
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import (
-    Catalog,
-    DistractorIndex,
-    EnvironmentInfo,
-    EpisodeCreated,
-    EpisodeRequest,
-    GoldCall,
-    Upstream,
-)
+from gateway.api.seams import Catalog, DistractorIndex, EnvironmentInfo, GoldCall, Upstream
+from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.app import open_app
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules
@@ -156,7 +149,7 @@ class RunningGateway:
 
         Args:
             names: The environment, or the servers.
-            request: Further fields of an :class:`~gateway.api.protocol.EpisodeRequest`, such as ``seed``.
+            request: Further fields of an :class:`~gateway.api.wire.EpisodeRequest`, such as ``seed``.
         """
         environments = {info.name for info in await self.control.environments()}
         source: dict[str, object] = {"kind": "servers", "names": names}

@@ -28,7 +28,7 @@ from astra_mcp.types import (
     UpstreamReply,
     tools_hash,
 )
-from gateway.api.protocol import UpstreamSession
+from gateway.api.seams import UpstreamSession
 
 __all__ = ["Function", "InMemoryServer"]
 

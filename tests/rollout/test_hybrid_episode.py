@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.completions import Reply
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.trajectory import (
@@ -26,7 +27,7 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import EmulatorKind, Origin
 from astra_mcp.values.guesses import guess_arguments
-from gateway.api.protocol import CallState, EpisodeId, EpisodeRecord
+from gateway.api.wire import CallState, EpisodeRecord
 from gateway.episodes.record import Record, read_record, record_path
 from servers.bundled import bundled_folder
 

@@ -19,7 +19,7 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.api.protocol import Distractor, DistractorSample, ScopedTool
+from gateway.api.seams import Distractor, DistractorSample, ScopedTool
 
 from tools_only import ToolsOnly
 

@@ -9,10 +9,9 @@ from astra_mcp.compose.catalog import PublishedCatalog
 from astra_mcp.errors import AstraError
 from astra_mcp.testing import open_test_gateway
 from astra_mcp.types import EmulatorKind, JsonValue, PastCall, ToolSpec, tools_hash
-from registry import FolderCatalog
+from registry.published.catalog import FolderCatalog
 from servers.deployed import open_deployed
-from servers.emulated.document import EmulatedDocument, Outline
-from servers.emulated.emulator import EmulatedAnswer, Emulator
+from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument, Emulator, Outline
 from servers.emulated.fleet import EmulatedServers
 from servers.environment import EnvironmentServer
 

@@ -24,7 +24,7 @@ from mcp.shared.message import SessionMessage
 
 from astra_mcp.testing import InMemoryCatalog, open_test_gateway
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import Upstream
+from gateway.api.seams import Upstream
 from gateway.episodes.live import Episodes
 from servers.deployed import DeployedServers, open_deployed
 

@@ -12,7 +12,7 @@ from astra_mcp.testing import InMemoryCatalog, InMemoryServer, Question, open_te
 from astra_mcp.testing.gateway import CONTROL_KEY as KEY
 from astra_mcp.types import PastCall, ServerKind
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import UpstreamSession
+from gateway.api.seams import UpstreamSession
 from gateway.episodes.live import Episodes
 
 __all__ = ["KEY", "NAME", "HarbourServer", "SmallGateway", "open_small_gateway"]

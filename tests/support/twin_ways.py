@@ -30,7 +30,7 @@ from astra_mcp.types import (
     UpstreamReply,
 )
 from gateway.agents.hot_path import HotPath
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.wire import EpisodeRequest
 from gateway.app import open_app
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules

@@ -17,7 +17,7 @@ from astra_mcp.serving.http.server import bind, listen, url_of
 from astra_mcp.testing import open_test_gateway
 from astra_mcp.testing.gateway import CONTROL_KEY
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeCreated, EpisodeRequest
+from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.episodes.live import Episodes
 from servers.deployed import DeployedServers, open_deployed
 

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Sequence
 
 from astra_mcp.answers import contains_answer
 from astra_mcp.environments.acceptance.gold import planned_gold
-from astra_mcp.environments.acceptance.neighbours import find_neighbours, property_of
 from astra_mcp.environments.acceptance.playing import PlannedCall, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import ArgumentRole, Bundle
+from astra_mcp.values.neighbours import find_neighbours, property_of
 
 __all__ = ["comes_from_before", "state_failure"]
 

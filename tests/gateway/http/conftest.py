@@ -31,8 +31,8 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
+from gateway.api.seams import ServerDirectory
 from gateway.app import open_app
-from gateway.control.directory import ServerDirectory
 from gateway.edge.keys import derive_secret
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules

@@ -9,10 +9,12 @@ import pytest
 from mcp import Client, MCPError
 from prometheus_client.parser import text_string_to_metric_families
 
+from astra_mcp.call_record import FailureKind
 from astra_mcp.testing import open_test_gateway
 from astra_mcp.types import EmulatorKind, JsonValue, Origin, ServerKind
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import Distractor, EpisodeRequest, FailureKind
+from gateway.api.seams import Distractor
+from gateway.api.wire import EpisodeRequest
 
 from counted_servers import CountedCatalog, CountedServer, FakeDistractorIndex, tool
 
