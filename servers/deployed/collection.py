@@ -22,8 +22,8 @@ from servers.deployed.config import Entry, Isolation, read_entries
 from servers.deployed.connecting import HttpRoute, MountedRoute, ProcessRoute, Route, Slots
 from servers.deployed.server import DeployedServer, DeployedStatus, Traits
 from servers.deployed.transports.in_process import ServerFactory
+from servers.deployed.transports.process import Watchdog
 from servers.deployed.transports.stdio import Command
-from servers.deployed.watchdog import Watchdog
 
 __all__ = ["DeployedServers", "open_deployed"]
 

@@ -26,8 +26,7 @@ from astra_mcp.errors import UpstreamError
 from astra_mcp.types import JsonObject
 from servers.deployed.failures import StartError
 from servers.deployed.transports.messages import MAX_MESSAGE_BYTES, parse_message
-from servers.deployed.transports.process import Process
-from servers.deployed.watchdog import Watchdog
+from servers.deployed.transports.process import Process, Watchdog
 
 __all__ = ["SESSION_DIR", "Command", "StdioWire"]
 
