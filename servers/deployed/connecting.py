@@ -38,6 +38,8 @@ __all__ = [
 PROBE_SHARE: Final = 3
 """Of the time to start, a third for finding out whether a server of unknown age speaks the modern era, before
 it is asked in the other one too."""
+GRACE_SECONDS: Final = 1.0
+"""How much later than the refusal of the older question the answer to the first one may come."""
 _NO_STREAMABLE: Final = (400, 404, 405)
 """What a server answers that has the old transport only."""
 
@@ -401,6 +403,9 @@ class Connector:
                 asking.cancel_scope.cancel()
             except UpstreamError as error:
                 refusals.append(error)
+                if era is Era.HANDSHAKE and len(refusals) == 1:
+                    await anyio.sleep(GRACE_SECONDS)
+                    asking.cancel_scope.cancel()
             is_settled.set()
 
         async with anyio.create_task_group() as asking:

@@ -12,10 +12,10 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup
 
+from astra_mcp.concurrency import run_in_background
 from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
-from servers.deployed.background import start
 from servers.deployed.failures import DELIVERY_UNKNOWN, NotSentError
 from servers.deployed.transports.flights import (
     LISTEN,
@@ -188,7 +188,7 @@ class DuplexPeer:
         """Find out whether a server that serves all still answers, once somebody has given it up."""
         if self._is_shared and not self._is_checking and self._fault is None:
             self._is_checking = True
-            start(self._tasks, self._check)
+            run_in_background(self._tasks, self._check)
 
     async def _check(self) -> None:
         is_answered = False
@@ -259,7 +259,7 @@ class DuplexPeer:
         scope = self._answering[repr(message["id"])] = anyio.CancelScope()
         if flight is not None:  # at once: it may end before the task begins
             flight.scopes.add(scope)
-        start(self._tasks, self._answer, message, flight, scope)
+        run_in_background(self._tasks, self._answer, message, flight, scope)
 
     async def _answer(
         self, message: JsonObject, flight: Flight | None, scope: anyio.CancelScope

@@ -18,11 +18,10 @@ from anyio.abc import TaskGroup
 from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from astra_mcp.concurrency import BackOff
+from astra_mcp.concurrency import BackOff, run_in_background
 from astra_mcp.errors import UpstreamError
 from astra_mcp.mcp.request_context import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
-from servers.deployed.background import start
 from servers.deployed.failures import (
     DELIVERY_UNKNOWN,
     NotSentError,
@@ -126,7 +125,7 @@ class StreamablePeer:
         self._headers = self._make_headers()
         if expects_messages and self._session is not None:
             self._stands = anyio.Event()
-            start(self._tasks, self._listen)
+            run_in_background(self._tasks, self._listen)
 
     async def request(
         self,
@@ -398,7 +397,9 @@ class StreamablePeer:
         if "id" in message:
             owner = flight or self._flights.only()
             scope = anyio.CancelScope()
-            start(asking, answer_request, self._name, message, owner, scope, self._post_message)
+            run_in_background(
+                asking, answer_request, self._name, message, owner, scope, self._post_message
+            )
         elif method == "notifications/message" and flight is not None:
             flight.note(method, params)
         elif not self._flights.take_notification(method, params):
