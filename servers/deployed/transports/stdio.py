@@ -166,11 +166,6 @@ class StdioWire:
         tasks.start_soon(wire._read_stderr)
         return wire
 
-    @property
-    def pid(self) -> int:
-        """Of the process, and of its group."""
-        return self._process.pid
-
     async def send(self, message: JsonObject) -> None:
         """Write one line."""
         if self._is_closed:
