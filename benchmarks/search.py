@@ -30,7 +30,7 @@ import anyio  # noqa: E402 - after the search path is right
 
 from astra_mcp.embedding.lexical import LexicalEmbedder  # noqa: E402
 from registry.documents.preparation import prepare_server  # noqa: E402
-from registry.importers import detect  # noqa: E402
+from registry.importers.detection import detect  # noqa: E402
 from registry.intake.importing import import_documents  # noqa: E402
 from registry.search.query import SearchBy, SearchIndex  # noqa: E402
 from registry.search.scope import Scope  # noqa: E402

@@ -19,10 +19,10 @@ from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.types import ServerKind
 from gateway.api.protocol import Distractor, DistractorSample, EnvironmentInfo, ScopedTool
-from registry.search.live_tools import LiveTool, live_tools
+from registry.published.publication import LiveTool, live_tools
 from registry.search.vectors import check_length, read_vectors, update_vectors
-from registry.store.batches import batches
 from registry.store.database import Database
+from registry.store.statements import batches
 
 __all__ = ["HeldPool", "PoolCatalog", "PoolReading", "PoolServer", "index_pool", "read_pool"]
 

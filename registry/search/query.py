@@ -17,6 +17,7 @@ from sqlmodel import col
 
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.types import ToolSpec
+from registry.documents.words import query_words
 from registry.search.full_text import rank_by_words
 from registry.search.scope import LIVE_TOOLS, Scope, tools_in
 from registry.search.vectors import (
@@ -26,10 +27,8 @@ from registry.search.vectors import (
     count_vectors,
     load_vectors,
 )
-from registry.search.words import query_words
-from registry.store.batches import batches
 from registry.store.database import Database
-from registry.store.specs import spec_of
+from registry.store.statements import batches
 from registry.store.tables import ServerRow, ServerToolRow, ToolRow
 from registry.store.version import catalog_version
 
@@ -223,7 +222,7 @@ def _read_hits(session: Session, ranking: _Ranking, scope: Scope) -> tuple[Hit, 
     servers: dict[str, set[str]] = {tool: set() for tool in hashes}
     for some in batches(hashes, _READ_AT_ONCE):
         rows = session.scalars(select(ToolRow).where(col(ToolRow.hash).in_(some)))
-        tools |= {row.hash: spec_of(row) for row in rows}
+        tools |= {row.hash: row.spec for row in rows}
         listed = tools_in(scope).add_columns(col(ServerRow.name))
         for tool, server in session.execute(listed.where(col(ServerToolRow.tool_hash).in_(some))):
             servers[tool].add(server)

@@ -17,10 +17,8 @@ from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.errors import ModelError, ModelFault, RegistryError
 from registry.search.scope import LIVE_TOOLS, Scope, tools_in
-from registry.store.batches import batches
 from registry.store.database import Database
-from registry.store.inserting import insert_missing
-from registry.store.specs import spec_of
+from registry.store.statements import batches, insert_missing
 from registry.store.tables import ToolRow, VectorRow, table_of
 
 __all__ = [
@@ -146,7 +144,7 @@ def _missing(model: str, scope: Scope, after: str, session: Session) -> list[tup
         .order_by(col(ToolRow.hash))
         .limit(_BATCH)
     )
-    return [(row.hash, tool_text(spec_of(row))) for row in rows]
+    return [(row.hash, tool_text(row.spec)) for row in rows]
 
 
 def _check(model: str, vectors: Vectors, count: int) -> None:

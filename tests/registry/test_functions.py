@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from registry.documents.preparation import prepare_server
 from registry.documents.sources import DocumentFault, ServerDocument
-from registry.importers import detect
+from registry.importers.detection import detect
 from registry.importers.function_groups import group_names
 from registry.importers.function_types import shape_parameters
 from registry.importers.functions import FORMAT, read

@@ -6,9 +6,9 @@ from astra_mcp.domains import Domain
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.embedding.tool_text import tool_text
 from registry.documents.sources import Provenance
-from registry.search import live_tools as module
+from registry.published import publication as module
+from registry.published.publication import LiveTool, live_tools
 from registry.search import vectors
-from registry.search.live_tools import LiveTool, live_tools
 from registry.search.vectors import read_vectors, update_vectors
 from registry.store.database import Database
 

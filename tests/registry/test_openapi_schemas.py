@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from registry.documents.sources import DocumentFault, ServerDocument
-from registry.importers.openapi import read_document
+from registry.importers.openapi.document import read_document
 
 
 def tool_of(schemas: dict[str, Any], request: Any, response: Any = None) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from registry.documents.preparation import prepare_server
-from registry.importers import detect
+from registry.importers.detection import detect
 from registry.intake.importing import import_documents
 from registry.search.query import SearchBy, SearchIndex
 from registry.search.scope import Scope

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject, ToolSpec
 from registry.documents.sources import DocumentFault, Provenance, ServerDocument
-from registry.importers import detect, server_json
+from registry.importers import server_json
+from registry.importers.detection import detect
 from registry.importers.server_json import read, read_listing
 from registry.published.server_json import (
     PUBLISHER_KEY,

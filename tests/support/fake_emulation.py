@@ -14,7 +14,7 @@ from gateway.app import open_app
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules
 from gateway.episodes.live import open_episodes
-from registry import FolderCatalog
+from registry.published.catalog import FolderCatalog
 from servers.deployed import open_deployed
 from servers.emulated.document import EmulatedDocument, Outline
 from servers.emulated.emulator import EmulatedAnswer, Emulator

@@ -27,7 +27,7 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.report.choices import not_one_of
 from astra_mcp.report.console import ExitCode, fail, out, print_json, run_async, say
 from registry.documents.sources import Provenance, ServerReason
-from registry.importers import FORMATS
+from registry.importers.detection import FORMATS
 from registry.published.export import Export, export_catalog
 from registry.published.export_files import ExportFormat
 from registry.search.query import SearchAnswer, SearchBy, SearchIndex

@@ -1,19 +1,29 @@
-"""Inserting many rows where some of them may be there already, in the words of either database.
+"""Statements about many values or rows, in the words of either database.
 
-Rows are written in the order of their keys: two transactions that wrote some of the same rows in two
-orders could wait for one another for ever.
+Databases bound how many values stand in one statement. Rows are written in the order of their keys: two
+transactions that wrote some of the same rows in two orders could wait for one another for ever.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
 
 from sqlalchemy import Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-__all__ = ["insert_missing", "insert_or_replace"]
+__all__ = ["batches", "insert_missing", "insert_or_replace"]
 
 _INSERTS = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+Value = TypeVar("Value")
+
+
+def batches(values: Iterable[Value], size: int) -> Iterator[list[Value]]:
+    """Cut values into lists of at most so many, in their order."""
+    remaining = iter(values)
+    while batch := list(islice(remaining, size)):
+        yield batch
 
 
 def insert_missing(session: Session, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
