@@ -14,7 +14,7 @@ from gateway.api.protocol import EpisodeRequest, SourceServers
 
 from processes import below, wait_until_gone
 
-pytestmark = pytest.mark.timeout(400)  # the first run installs the servers
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the servers
 
 SERVERS = ("filesystem", "memory", "time", "sqlite")
 END_SECONDS = 20

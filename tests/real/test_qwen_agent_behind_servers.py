@@ -12,7 +12,7 @@ from gateway.api.protocol import EpisodeRequest, EpisodeStatus, GoldCall, Source
 from completions_server import CompletionsServer, open_completions_server
 from qwen_agent_runs import LAST_WORDS, Oracle, install_qwen_agent, run_qwen_agent
 
-pytestmark = pytest.mark.timeout(400)  # the first run installs the servers and Qwen-Agent
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs both
 
 QUESTION = "Use the tools."
 

@@ -25,7 +25,7 @@ from astra_mcp.types import Origin
 from gateway.api.client import GatewayClient
 from gateway.api.protocol import EpisodeRequest, EpisodeStatus, SourceServers
 
-pytestmark = pytest.mark.timeout(400)  # the first run installs the server
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the server
 
 SERVER = "everything"
 NOTE = "demo://resource/dynamic/text/7"
