@@ -67,6 +67,7 @@ def test_every_domain_is_described_in_both_languages() -> None:
         assert text.chinese.split()
 
 
+@pytest.mark.both_databases
 async def test_kept_servers_without_a_domain_are_asked_about_and_no_others(
     database: Database,
 ) -> None:
@@ -165,6 +166,7 @@ async def test_a_model_that_confirms_a_likeness_is_not_asked_again(database: Dat
     assert again.asked == []
 
 
+@pytest.mark.both_databases
 async def test_who_was_slower_does_not_overwrite_who_knows_better(database: Database) -> None:
     await store_server(database, "one", TOOLS)
 

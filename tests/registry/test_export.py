@@ -53,6 +53,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("written_as", FORMATS)
+@pytest.mark.both_databases
 async def test_what_is_read_back_is_what_was_stored(
     stored: Database, tmp_path: Path, written_as: ExportFormat
 ) -> None:
@@ -72,6 +73,7 @@ async def test_what_is_read_back_is_what_was_stored(
 
 
 @pytest.mark.parametrize("written_as", FORMATS)
+@pytest.mark.both_databases
 async def test_equal_content_gives_equal_bytes(
     stored: Database, other: Database, tmp_path: Path, written_as: ExportFormat
 ) -> None:

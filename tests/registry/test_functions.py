@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.documents.preparation import prepare_server
@@ -270,7 +270,6 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=150)
 @given(value=json_values)
 def test_any_value_is_read_without_an_exception(
     tmp_path_factory: pytest.TempPathFactory, value: Any

@@ -21,6 +21,7 @@ async def read(database: Database, *servers: str) -> list[LiveTool]:
     return await database.read(lambda session: list(live_tools(session, servers)))
 
 
+@pytest.mark.both_databases
 async def test_tools_come_by_the_names_of_their_servers_and_their_places_there(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ async def published(
 CRAWLED = server("pages", provenance=Provenance.CRAWLED)
 
 
+@pytest.mark.both_databases
 async def test_kept_servers_are_published_by_name_with_the_number_of_their_kept_tools(
     database: Database,
 ) -> None:

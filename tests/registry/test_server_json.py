@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from astra_mcp.errors import ConfigError
@@ -70,7 +70,6 @@ servers = st.builds(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(servers)
 def test_what_is_rendered_is_valid_and_comes_back_without_loss(server: PublishedServer) -> None:
     rendered = json.loads(json.dumps(render_server(server)))
@@ -257,7 +256,6 @@ def test_a_saved_page_names_the_entries_that_are_passed_over(tmp_path: Path) -> 
     ]
 
 
-@settings(deadline=None)
 @given(json_values)
 def test_any_value_is_read_without_an_exception(value: Any) -> None:
     for document in read_listing(value):

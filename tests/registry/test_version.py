@@ -43,6 +43,7 @@ async def _following(database: Database, since: int) -> AsyncGenerator[Heard]:
             group.cancel_scope.cancel()
 
 
+@pytest.mark.both_databases
 async def test_what_another_process_imports_is_read_once(database_url: str) -> None:
     async with open_database(database_url) as database, open_database(database_url) as other:
         await _import(database, server("a"), server("b"))
@@ -53,6 +54,7 @@ async def test_what_another_process_imports_is_read_once(database_url: str) -> N
             assert await heard.receive() == {"a", "c", "d"}
 
 
+@pytest.mark.both_databases
 async def test_a_database_that_fails_is_followed_again_when_it_answers(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -79,6 +81,7 @@ async def test_a_database_put_back_to_an_earlier_state_is_read_anew(database: Da
         assert await heard.receive() == {"a"}
 
 
+@pytest.mark.both_databases
 async def test_who_changes_servers_at_once_takes_different_versions(database: Database) -> None:
     taken: list[int] = []
 
