@@ -11,6 +11,7 @@ from rich.table import Column, Table
 
 from astra_mcp.llm.usage import Usage
 from astra_mcp.report.console import bars, out, say
+from astra_mcp.report.times import utc_text
 from astra_mcp.types import JsonObject
 from registry.published.export import Export
 from registry.search.query import SearchAnswer, SearchBy
@@ -73,8 +74,8 @@ def server_details(server: StoredServer) -> dict[str, Any]:
         "domain_by": server.domain_by,
         "detail": server.detail,
         "origin": server.origin,
-        "imported_at": server.imported_at.isoformat(),
-        "changed_at": server.changed_at.isoformat(),
+        "imported_at": utc_text(server.imported_at),
+        "changed_at": utc_text(server.changed_at),
         "tools": [_tool_details(tool) for tool in server.tools],
     }
 
