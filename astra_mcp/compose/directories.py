@@ -12,8 +12,7 @@ from typing import Any, cast
 
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.types import JsonObject, tools_hash
-from gateway.api.protocol import Upstream
-from gateway.control.directory import ServerDirectory
+from gateway.api.seams import ServerDirectory, Upstream
 from registry.published.directory import DirectoryEntry, RegistryDirectory, open_directory
 from registry.published.names import NameKind, write_names
 from registry.published.server_json import (

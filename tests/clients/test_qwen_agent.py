@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.answers import contains_answer
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.types import ToolResult
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EpisodeRequest, EpisodeStatus, SourceEnvironment
+from gateway.api.wire import EpisodeRequest, SourceEnvironment
 from gateway.edge.keys import read_control_key
 from servers.bundled import bundled_folder
 

@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.wire import EpisodeRequest
 
 ROOT = Path(__file__).parents[2]
 UID = 54321

@@ -10,7 +10,7 @@ import pytest
 from anyio import to_thread
 from mcp_types import CallToolResult, TextContent
 
-from gateway.api.protocol import EpisodeRequest, SourceServers
+from gateway.api.wire import EpisodeRequest, SourceServers
 
 from processes import below, wait_until_gone
 

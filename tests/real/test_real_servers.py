@@ -8,9 +8,10 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.types import Origin
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EpisodeCreated, EpisodeRequest, EpisodeStatus, SourceServers
+from gateway.api.wire import EpisodeCreated, EpisodeRequest, SourceServers
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the servers
 

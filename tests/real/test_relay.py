@@ -21,9 +21,10 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.types import Origin
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EpisodeRequest, EpisodeStatus, SourceServers
+from gateway.api.wire import EpisodeRequest, SourceServers
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the server
 

@@ -13,7 +13,7 @@ import pytest
 from mcp_types import CallToolResult, CreateMessageResult, TextContent
 
 from astra_mcp.types import Origin
-from gateway.api.protocol import EpisodeRequest, SourceServers
+from gateway.api.wire import EpisodeRequest, SourceServers
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the server
 

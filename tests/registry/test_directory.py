@@ -10,7 +10,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 from stored_rows import NEW_YEAR, RAIN, WIND, store_rows
 
-from gateway.control.directory import ServerDirectory
+from gateway.api.seams import ServerDirectory
 from registry.published import directory as module
 from registry.published.directory import RegistryDirectory, open_directory
 from registry.published.names import read_names
