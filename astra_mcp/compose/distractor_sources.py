@@ -19,8 +19,7 @@ from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.types import ServerKind
 from gateway.api.seams import Distractor, DistractorSample, EnvironmentInfo, ScopedTool
-from registry.published.publication import LiveTool, live_tools
-from registry.search.vectors import check_length, read_vectors, update_vectors
+from registry.search.vectors import LiveTool, check_length, live_tools, read_vectors, update_vectors
 from registry.store.database import Database
 from registry.store.statements import batches
 

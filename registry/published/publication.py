@@ -4,7 +4,7 @@ A server's version says what its documents hold and nothing else: an import that
 another database that holds the same, gives the same version.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -13,25 +13,18 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.types import canonical_json
 from registry.documents.sources import Provenance
 from registry.store.servers import StoredServer, load_servers
-from registry.store.statements import batches
 from registry.store.tables import ServerRow, ServerToolRow
 from registry.store.version import catalog_version, published_names
 
 __all__ = [
-    "LiveTool",
     "Publication",
     "ServerVersion",
     "find_publication",
-    "live_tools",
     "load_published_server",
 ]
-
-_SERVERS_AT_ONCE = 50
-"""So many are held as values; their tools' texts are many times smaller."""
 
 _COLUMNS = (
     *(col(ServerRow.name), col(ServerRow.title), col(ServerRow.description)),
@@ -57,19 +50,6 @@ class Publication:
     """Of the catalog, for :func:`registry.store.version.follow` to go on from."""
     servers: Mapping[str, ServerVersion]
     """By name, in the order of the names."""
-
-
-class LiveTool(NamedTuple):
-    """A kept tool of a kept server that was asked for its tools."""
-
-    server: str
-    domain: str | None
-    """Of the server."""
-    name: str
-    hash: str
-    """Of this version of the tool; its vectors are stored by it."""
-    document: str
-    """What is embedded of it."""
 
 
 def find_publication(session: Session, *, crawled: bool) -> Publication:
@@ -108,27 +88,6 @@ def load_published_server(
     [server] = loaded
     is_published = server.status == "kept" and (crawled or server.provenance == Provenance.LIVE)
     return (server, _version_of(row)) if is_published else None
-
-
-def live_tools(session: Session, servers: Collection[str]) -> Iterator[LiveTool]:
-    """Read tools, by the names of their servers and their places there; crawled servers have none.
-
-    Args:
-        session: Sees one state of the database.
-        servers: Their names; what is not kept or not live is left out.
-    """
-    kept = published_names(session)
-    for names in batches(sorted(kept & set(servers)), _SERVERS_AT_ONCE):
-        for server in load_servers(session, names):
-            for tool in server.tools:
-                if tool.status == "kept" and tool.spec is not None and tool.hash is not None:
-                    yield LiveTool(
-                        server=server.name,
-                        domain=server.domain,
-                        name=tool.spec.name,
-                        hash=tool.hash,
-                        document=tool_text(tool.spec),
-                    )
 
 
 def _version_of(row: Any) -> str:

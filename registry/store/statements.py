@@ -5,16 +5,14 @@ transactions that wrote some of the same rows in two orders could wait for one a
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from itertools import islice
 from typing import Any, TypeVar
 
 from sqlalchemy import Table
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 __all__ = ["batches", "insert_missing", "insert_or_replace"]
-
-_INSERTS = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 Value = TypeVar("Value")
 
@@ -29,7 +27,7 @@ def batches(values: Iterable[Value], size: int) -> Iterator[list[Value]]:
 def insert_missing(session: Session, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert the rows whose primary key is not there yet; the others stay as they are."""
     if rows:
-        statement = _INSERTS[session.connection().dialect.name](table)
+        statement = _insert(session, table)
         session.execute(statement.on_conflict_do_nothing(), _sorted(table, rows))
 
 
@@ -37,7 +35,7 @@ def insert_or_replace(session: Session, table: Table, rows: Sequence[Mapping[str
     """Insert rows, or give those of their primary keys their values; the last of equal keys holds."""
     if rows:
         keys = [column.name for column in table.primary_key]
-        statement = _INSERTS[session.connection().dialect.name](table)
+        statement = _insert(session, table)
         values = {name: statement.excluded[name] for name in rows[0] if name not in keys}
         statement = statement.on_conflict_do_update(index_elements=keys, set_=values)
         session.execute(statement, _sorted(table, rows))
@@ -46,3 +44,9 @@ def insert_or_replace(session: Session, table: Table, rows: Sequence[Mapping[str
 def _sorted(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     keys = [column.name for column in table.primary_key]
     return sorted(rows, key=lambda row: [row[name] for name in keys])
+
+
+def _insert(session: Session, table: Table) -> Any:
+    """Begin an insertion in the words of the session's database; each dialect takes its time to load."""
+    dialect = import_module(f"sqlalchemy.dialects.{session.connection().dialect.name}")
+    return dialect.insert(table)

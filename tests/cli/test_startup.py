@@ -89,7 +89,7 @@ SLOW = {"hypothesis", "openai", "sentence_transformers", "pyarrow"}
     [
         ("connect cursor --json", {"numpy", "sqlalchemy", "httpx"}),
         ("episodes list --json", {"numpy", "httpx"}),
-        ("registry list --json", {"registry.importers"}),
+        ("registry list --json", {"registry.importers", "numpy", "sqlalchemy.dialects.postgresql"}),
         ("rollout --agent oracle --gateway http://127.0.0.1:1", {"numpy", "sqlalchemy"}),
     ],
 )

@@ -6,10 +6,9 @@ from astra_mcp.domains import Domain
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.embedding.tool_text import tool_text
 from registry.documents.sources import Provenance
-from registry.published import publication as module
-from registry.published.publication import LiveTool, live_tools
 from registry.search import vectors
-from registry.search.vectors import read_vectors, update_vectors
+from registry.search import vectors as module
+from registry.search.vectors import LiveTool, live_tools, read_vectors, update_vectors
 from registry.store.database import Database
 
 from stored_tools import hash_of, spec, store_server

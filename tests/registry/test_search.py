@@ -11,8 +11,8 @@ from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.errors import RegistryError
 from registry.documents.sources import Provenance
 from registry.search import query as search
-from registry.search.query import SearchAnswer, SearchBy, SearchIndex
-from registry.search.scope import Scope
+from registry.search.query import SearchIndex
+from registry.search.scope import Scope, SearchAnswer, SearchBy
 from registry.search.vectors import update_vectors
 from registry.store.database import Database
 

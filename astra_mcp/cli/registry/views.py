@@ -9,7 +9,7 @@ from astra_mcp.report.console import out, say
 from astra_mcp.report.shown import Table, cut, number, shown_time, styled, utc_text, whole
 from astra_mcp.types import JsonObject
 from registry.published.export import Export
-from registry.search.query import SearchAnswer, SearchBy
+from registry.search.scope import SearchAnswer, SearchBy
 from registry.store.servers import StoredServer, StoredTool
 from registry.store.stats import Funnel, RegistryStats
 
