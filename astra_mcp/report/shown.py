@@ -40,6 +40,7 @@ __all__ = [
     "number",
     "shown_time",
     "styled",
+    "utc_text",
     "visible",
     "whole",
 ]
@@ -68,6 +69,11 @@ def cut(text: str, length: int) -> str:
 def shown_time(at: datetime) -> str:
     """Write a moment down for people: always UTC, and to the second."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
+
+
+def utc_text(at: datetime) -> str:
+    """Write a moment down for programs, in full and as records have it: in UTC, with a ``Z`` behind it."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def styled(*parts: str | tuple[str, str]) -> Text:
