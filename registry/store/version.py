@@ -102,7 +102,13 @@ async def follow(
     """
     known = since or Published(version=-1, revisions={})
     is_failing = False
+    unchanged = None
     while True:
+        stamp = database.stamp()
+        if stamp is not None and stamp == unchanged:
+            await anyio.sleep(every_seconds)
+            continue
+        unchanged = None
         try:
             seen = await database.read(partial(_found, known=known, crawled=crawled))
         except RegistryError as error:
@@ -111,6 +117,7 @@ async def follow(
             is_failing = True
         else:
             is_failing = False
+            unchanged = stamp
             change = _difference(known, seen)
             known = seen
             if change.added or change.removed or change.changed:
