@@ -34,7 +34,7 @@ from completions_process import command as completions_command  # noqa: E402
 from completions_process import variables  # noqa: E402
 from process_accounts import cpu_seconds  # noqa: E402
 
-PROGRAM = (sys.executable, "-P", "-m", "astra_mcp")
+PROGRAM = (str(Path(sys.executable).with_name("astra-mcp")),)
 ENVIRONMENT = "loan-overpayment"
 SETTLE_SECONDS = 25.0
 IDLE_SECONDS = 20.0

@@ -15,10 +15,15 @@ from astra_mcp.report.console import ExitCode, report_errors, run_async
 from astra_mcp.serving.http.server import bind, run_until_stopped, url_of
 from astra_mcp.serving.process.announcement import Announcement
 from astra_mcp.serving.process.gateway_process import rules_of, serve_gateway
+from astra_mcp.serving.process.lifecycle import (
+    Stop,
+    WorkerOptions,
+    WorkerPlan,
+    hear_signals,
+    ready_of,
+)
 from astra_mcp.serving.process.logs import log_to_stderr
-from astra_mcp.serving.process.stopping import Stop, hear_signals
 from astra_mcp.serving.process.supervisor import bind_workers, open_supervisor
-from astra_mcp.serving.process.worker import WorkerOptions, WorkerPlan, ready_of
 from astra_mcp.tracing import open_tracing
 from gateway.agents.plane import AgentPlane
 from gateway.agents.targets import InteractiveTarget
