@@ -44,6 +44,10 @@ COMMANDS: Mapping[str, Listed] = {
         "astra_mcp.cli.rollout.command:rollout",
         "Let an agent play environments or servers over HTTP and MCP, and print what it earned.",
     ),
+    "key": Listed(
+        "astra_mcp.cli.key:key",
+        "Print the file of the control key, which is made where there is none.",
+    ),
     "doctor": Listed(
         "astra_mcp.cli.doctor.command:doctor",
         "Say what works on this machine; exits with 1 only where something required is missing.",
