@@ -66,6 +66,12 @@ COMMANDS: Mapping[str, Listed] = {
 class _LoadingGroup(SuggestingGroup):
     """Shows the table, and loads the command that a command line names."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse a name that is none before options are read, which loads pydantic."""
+        if args and not args[0].startswith("-") and not ctx.resilient_parsing:
+            super().resolve_command(ctx, args)
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find the command."""
         name, found, rest = super().resolve_command(ctx, args)
