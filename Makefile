@@ -59,8 +59,8 @@ clean:  ## Remove what the targets made
 	@touch $@
 
 .venv/serve.stamp: .venv/python.stamp pyproject.toml
-	@echo "Installing astra-mcp into .venv ..."
-	@$(BIN)/python -P -m pip install --quiet --disable-pip-version-check --editable .
+	@echo "Installing astra-mcp into .venv: some 250 MB of packages, a few minutes the first time ..."
+	@$(BIN)/python -P -m pip install --disable-pip-version-check --progress-bar off --editable .
 	@touch $@
 
 .venv/dev.stamp: .venv/serve.stamp

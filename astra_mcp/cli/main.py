@@ -44,6 +44,10 @@ COMMANDS: Mapping[str, Listed] = {
         "astra_mcp.cli.rollout.command:rollout",
         "Let an agent play environments or servers over HTTP and MCP, and print what it earned.",
     ),
+    "key": Listed(
+        "astra_mcp.cli.key:key",
+        "Print the file of the control key, which is made where there is none.",
+    ),
     "doctor": Listed(
         "astra_mcp.cli.doctor.command:doctor",
         "Say what works on this machine; exits with 1 only where something required is missing.",
@@ -61,6 +65,12 @@ COMMANDS: Mapping[str, Listed] = {
 
 class _LoadingGroup(SuggestingGroup):
     """Shows the table, and loads the command that a command line names."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse a name that is none before options are read, which loads pydantic."""
+        if args and not args[0].startswith("-") and not ctx.resilient_parsing:
+            super().resolve_command(ctx, args)
+        return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find the command."""

@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, nullcontext
+from urllib.parse import urlsplit
 
 import typer
 
@@ -10,21 +11,26 @@ from astra_mcp.cli import serve_options as opt
 from astra_mcp.compose.catalog import open_catalog
 from astra_mcp.compose.registry import open_present_registry
 from astra_mcp.compose.settings import Settings, load_serving
-from astra_mcp.errors import ConfigError
+from astra_mcp.errors import ConfigError, PortInUseError
 from astra_mcp.report.console import ExitCode, report_errors, run_async
 from astra_mcp.serving.http.server import bind, run_until_stopped, url_of
 from astra_mcp.serving.process.announcement import Announcement
 from astra_mcp.serving.process.gateway_process import rules_of, serve_gateway
+from astra_mcp.serving.process.lifecycle import (
+    Stop,
+    WorkerOptions,
+    WorkerPlan,
+    hear_signals,
+    ready_of,
+)
 from astra_mcp.serving.process.logs import log_to_stderr
-from astra_mcp.serving.process.stopping import Stop, hear_signals
 from astra_mcp.serving.process.supervisor import bind_workers, open_supervisor
-from astra_mcp.serving.process.worker import WorkerOptions, WorkerPlan, ready_of
 from astra_mcp.tracing import open_tracing
 from gateway.agents.plane import AgentPlane
 from gateway.agents.targets import InteractiveTarget
 from gateway.api.seams import Catalog
 from gateway.edge.keys import derive_secret, ensure_control_key
-from gateway.edge.presence import claim_home, remember_ports
+from gateway.edge.presence import claim_home, find_gateway, remember_ports
 from gateway.edge.workers import Seat
 from gateway.episodes.live import open_episodes
 
@@ -98,10 +104,9 @@ async def _serve_http(
 ) -> signal.Signals | None:
     """Serve as one process."""
     key = ensure_control_key(settings.home)
-    with (
-        bind(settings.serve.host, settings.serve.port) as listener,
-        claim_home(settings.home),
-    ):
+    with _telling_own_gateway(settings):
+        listener = bind(settings.serve.host, settings.serve.port)
+    with listener, claim_home(settings.home):
         seat = Seat(inner_urls=(url_of(listener),), public_url=settings.serve.public_url)
 
         @contextmanager
@@ -113,6 +118,22 @@ async def _serve_http(
             settings, listener, control_key=key, seat=seat, trusted=trusted, on_ready=on_ready
         )
     return stop.by
+
+
+@contextmanager
+def _telling_own_gateway(settings: Settings) -> Generator[None]:
+    """Say of a port that is taken where the home's own gateway has it."""
+    try:
+        yield
+    except PortInUseError:
+        running = find_gateway(settings.home)
+        if running is None or urlsplit(running.url).port != settings.serve.port:
+            raise
+        msg = (
+            f"this home's gateway already serves at {running.url} (process {running.pid}): use it, stop it "
+            "first, or start another one with --port and an ASTRA_MCP_HOME of its own"
+        )
+        raise PortInUseError(msg) from None
 
 
 async def _serve_workers(

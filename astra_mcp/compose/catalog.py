@@ -1,23 +1,38 @@
-"""What a gateway publishes: environments in one sandbox, deployed servers, and emulated ones."""
+"""What a gateway publishes, and the whole gateway over it: its episodes and the application."""
 
+import os
+import shutil
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+from starlette.types import ASGIApp
 
 from astra_mcp.compose.bundles import load_published, open_bundle_sandbox
+from astra_mcp.compose.directories import open_directories
+from astra_mcp.compose.distractor_pool import open_distractors
+from astra_mcp.compose.emulators import open_emulated
 from astra_mcp.compose.settings import Settings
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.reward import JobItem
 from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
+from gateway.app import open_app
+from gateway.edge.keys import derive_secret
+from gateway.edge.metrics import Metrics
+from gateway.edge.security import AccessRules
+from gateway.edge.workers import ALONE, Seat
+from gateway.episodes.failures import FailureDefaults
+from gateway.episodes.live import open_episodes
 from registry.published.catalog import FolderCatalog
+from registry.store.database import Database, open_database
 from servers.deployed import DeployedServers, open_deployed
 from servers.emulated.fleet import EmulatedServers, NoDocuments
 from servers.environment import EnvironmentServer
 
-if TYPE_CHECKING:
-    from registry.store.database import Database
+__all__ = ["PublishedCatalog", "open_catalog", "open_gateway"]
 
-__all__ = ["PublishedCatalog", "open_catalog"]
+MIN_FREE_BYTES = 64 << 20
+"""With less room on the disk of its home, a gateway says that it is not ready."""
 
 
 class PublishedCatalog:
@@ -110,7 +125,7 @@ class PublishedCatalog:
 
 @asynccontextmanager
 async def open_catalog(
-    settings: Settings, *, trusted: bool = False, database: "Database | None" = None
+    settings: Settings, *, trusted: bool = False, database: Database | None = None
 ) -> AsyncGenerator[PublishedCatalog]:
     """Publish everything that the settings name: environments in one sandbox, deployed and emulated servers.
 
@@ -132,8 +147,6 @@ async def open_catalog(
         deployed = await stack.enter_async_context(opening)
         emulated = EmulatedServers(NoDocuments(), {})
         if database is not None and settings.emulators.publish:
-            from astra_mcp.compose.emulators import open_emulated  # noqa: PLC0415 - half a second to load
-
             published = open_emulated(
                 settings,
                 database,
@@ -145,6 +158,68 @@ async def open_catalog(
         sandbox = await stack.enter_async_context(sandboxed)
         servers = FolderCatalog(bundles, lambda bundle: EnvironmentServer(bundle, sandbox))
         yield PublishedCatalog(servers, deployed, emulated)
+
+
+@asynccontextmanager
+async def open_gateway(
+    settings: Settings,
+    rules: AccessRules,
+    *,
+    trusted: bool = False,
+    seat: Seat = ALONE,
+    readiness: Callable[[], Sequence[str]] = tuple,
+) -> AsyncGenerator[tuple[PublishedCatalog, ASGIApp]]:
+    """Compose the gateway over everything that is published; yields the catalog and the application.
+
+    Args:
+        settings: Folders, limits and the home.
+        rules: Who may speak to it; its control key also derives the keys of episodes.
+        trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
+        seat: Which of the workers this process is.
+        readiness: Names what else keeps this process from taking episodes.
+    """
+    metrics = Metrics()
+    async with (
+        open_database(settings.registry_url) as database,
+        open_catalog(settings, trusted=trusted, database=database) as catalog,
+        open_directories(
+            settings.home, database, catalog.bundles, catalog.deployed, catalog.emulated
+        ) as directories,
+        open_distractors(settings, catalog, database) as distractors,
+        open_episodes(
+            catalog,
+            settings.home,
+            secret=derive_secret(rules.control_key),
+            max_open=settings.serve.max_episodes,
+            worker=seat.index,
+            workers=seat.count,
+            sinks=(metrics,),
+            failures=FailureDefaults(
+                rate=settings.serve.failure_rate, scope=settings.serve.failure_scope
+            ),
+            distractors=distractors,
+            emulator=settings.emulators.distractors,
+        ) as episodes,
+        open_app(
+            catalog,
+            episodes,
+            rules=rules,
+            metrics=metrics,
+            directories=directories,
+            readiness=lambda: [*readiness(), *_missing_room(settings.home)],
+            seat=seat,
+        ) as app,
+    ):
+        yield catalog, app
+
+
+def _missing_room(home: Path) -> list[str]:
+    """Name what keeps a home from taking records."""
+    if not os.access(home / "records", os.W_OK):
+        return ["the records folder cannot be written"]
+    if shutil.disk_usage(home).free < MIN_FREE_BYTES:
+        return [f"less than {MIN_FREE_BYTES >> 20} MiB are free for records"]
+    return []
 
 
 def _environment_info(bundle: Bundle) -> EnvironmentInfo:

@@ -172,7 +172,7 @@ class GatewayDistractors:
         self._held, self._known = held, news
 
     async def _opened_embedder(self, stack: AsyncExitStack) -> "Embedder":
-        from astra_mcp.compose.models import open_embedder  # noqa: PLC0415 - loads NumPy
+        from astra_mcp.compose.embedders import open_embedder  # noqa: PLC0415 - loads NumPy
 
         if self._embedder is None:
             opening = open_embedder(self._settings, None)

@@ -9,7 +9,7 @@ import pytest
 from astra_mcp.compose.catalog import open_catalog
 from astra_mcp.compose.settings import Settings, load_serving
 from astra_mcp.serving.process.announcement import Announcement
-from astra_mcp.serving.process.worker import WorkerReady, ready_of
+from astra_mcp.serving.process.lifecycle import WorkerReady, ready_of
 from gateway.edge.workers import Seat
 
 from deployed_workshop import raw_entry, write_config

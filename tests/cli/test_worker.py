@@ -9,7 +9,7 @@ import pytest
 STUCK = """
 import time
 import anyio
-from astra_mcp.serving.process.stopping import Stop
+from astra_mcp.serving.process.lifecycle import Stop
 from astra_mcp.serving.process.worker import watch_supervisor
 
 async def main():

@@ -240,7 +240,7 @@ def search(
 async def _search(
     query: str, by: SearchBy, scope: Scope, limit: int, kind: EmbedderKind | None
 ) -> tuple[str, SearchAnswer]:
-    from astra_mcp.compose.models import open_embedder  # noqa: PLC0415 - with NumPy
+    from astra_mcp.compose.embedders import open_embedder  # noqa: PLC0415 - with NumPy
     from registry.search.query import SearchIndex  # noqa: PLC0415
     from registry.search.vectors import update_vectors  # noqa: PLC0415
 
@@ -281,7 +281,7 @@ def embed(
 
 
 async def _embed(scope: Scope, kind: EmbedderKind | None) -> tuple[str, int]:
-    from astra_mcp.compose.models import open_embedder  # noqa: PLC0415 - with NumPy
+    from astra_mcp.compose.embedders import open_embedder  # noqa: PLC0415 - with NumPy
     from registry.search.vectors import update_vectors  # noqa: PLC0415
 
     settings = load_settings()

@@ -16,7 +16,6 @@ from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from astra_mcp.concurrency import Alarm
-from astra_mcp.serving.http.corking import CorkedTransport
 from astra_mcp.serving.http.drain import IsStream
 
 __all__ = ["HEAD_SECONDS", "MAX_HEAD_BYTES", "Connection", "Server"]
@@ -25,8 +24,65 @@ MAX_HEAD_BYTES = 64 << 10
 """Above the gate's own limit on headers, whose answer explains itself."""
 HEAD_SECONDS = 30.0
 """Within so many seconds a connection must have sent its first head, and each head that it began."""
+DATE_SECONDS = 1.0
 _TOO_LARGE = b"431 Request Header Fields Too Large"
 _TOO_SLOW = b"408 Request Timeout"
+
+
+class _CorkedTransport(asyncio.Transport):
+    """Sends what one step of the event loop wrote by one system call; everything else passes through.
+
+    uvicorn writes the head and the body of an answer one after the other, and each write wakes the client.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        """Stand before a transport.
+
+        Args:
+            transport: What it was; its protocol must write here from now on.
+            loop: The one that runs the protocol.
+        """
+        super().__init__()
+        self._transport = transport
+        self._loop = loop
+        self._gathered: list[bytes | bytearray | memoryview] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send soon, in order."""
+        if not self._gathered:
+            self._loop.call_soon(self._flush)
+        self._gathered.append(data)
+
+    def close(self) -> None:
+        """Send what was written, then close."""
+        self._flush()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once; what was not sent is lost."""
+        self._gathered.clear()
+        self._transport.abort()
+
+    def is_closing(self) -> bool:
+        """True once it was closed."""
+        return self._transport.is_closing()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Ask the transport."""
+        return self._transport.get_extra_info(name, default)
+
+    def pause_reading(self) -> None:
+        """Let no further data in."""
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Let data in again."""
+        self._transport.resume_reading()
+
+    def _flush(self) -> None:
+        if self._gathered:
+            gathered, self._gathered = self._gathered, []
+            self._transport.write(b"".join(gathered))
 
 
 class Connection(HttpToolsProtocol):
@@ -48,7 +104,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect the first head."""
-        super().connection_made(CorkedTransport(transport, self.loop))
+        super().connection_made(_CorkedTransport(transport, self.loop))
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -180,7 +236,7 @@ class Server(uvicorn.Server):
     async def main_loop(self) -> None:
         """Renew the date of the answers until the end; uvicorn would look ten times a second."""
         while not await self.on_tick(0):
-            with anyio.move_on_after(1):
+            with anyio.move_on_after(DATE_SECONDS):
                 await self._stopping.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

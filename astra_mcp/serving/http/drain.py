@@ -44,6 +44,8 @@ class Door:
         self._num_under_way = 0
         self._num_begun = 0
         self._became_empty = anyio.Event()
+        self.hear_end: Callable[[], None] = lambda: None
+        """Called when a request is answered."""
 
     def activity(self) -> int | None:
         """Tell how many requests there were so far, streams aside; None while one is under way."""
@@ -77,6 +79,7 @@ class Door:
             self._num_under_way -= 1
             if not self._num_under_way:
                 self._became_empty.set()
+            self.hear_end()
 
     @staticmethod
     async def _refuse(send: Send) -> None:

@@ -12,10 +12,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from astra_mcp.addresses import BACKLOG, bind, run_until_stopped, url_of
-from astra_mcp.serving.http.allocator import give_back_forever, share_arenas
 from astra_mcp.serving.http.connections import HEAD_SECONDS, MAX_HEAD_BYTES, Connection, Server
 from astra_mcp.serving.http.drain import Door, IsStream, is_listening
-from astra_mcp.serving.http.garbage import SetAside, collecting_seldom, look_when_quiet
+from astra_mcp.serving.http.memory import keeping_house
 
 __all__ = [
     "HEAD_SECONDS",
@@ -120,9 +119,9 @@ async def listen(
         finally:
             stopped.set()
 
-    share_arenas()
-    with collecting_seldom() as set_aside:
-        async with _keeping_house(set_aside, door), anyio.create_task_group() as group:
+    with keeping_house(door.activity) as house:
+        door.hear_end = house.hear_end
+        async with anyio.create_task_group() as group:
             group.start_soon(serve)
             try:
                 yield Listener(server, door)
@@ -131,15 +130,3 @@ async def listen(
                 server.stop()
                 with anyio.move_on_after(GRACE_SECONDS + 2, shield=True):
                     await stopped.wait()
-
-
-@asynccontextmanager
-async def _keeping_house(set_aside: SetAside, door: Door) -> AsyncGenerator[None]:
-    """Look for garbage and give freed memory back to the system, every now and then."""
-    async with anyio.create_task_group() as group:
-        group.start_soon(give_back_forever)
-        group.start_soon(look_when_quiet, set_aside, door.activity)
-        try:
-            yield
-        finally:
-            group.cancel_scope.cancel()

@@ -9,7 +9,7 @@ from astra_mcp import __version__
 from astra_mcp.compose.settings import Settings
 from astra_mcp.report.console import out, print_json, say
 from astra_mcp.report.shown import styled
-from astra_mcp.serving.process.worker import WorkerReady
+from astra_mcp.serving.process.lifecycle import WorkerReady
 from gateway.edge.keys import control_key_path
 from gateway.edge.presence import RunningGateway, announce
 from gateway.edge.workers import Seat

@@ -56,7 +56,7 @@ async def open_gateway_access(
 @asynccontextmanager
 async def _open_own(settings: Settings) -> AsyncGenerator[GatewayAccess]:
     # All that serves; a command that finds a gateway needs none of it.
-    from astra_mcp.compose.gateway import open_gateway  # noqa: PLC0415
+    from astra_mcp.compose.catalog import open_gateway  # noqa: PLC0415
     from astra_mcp.serving.http.server import listen  # noqa: PLC0415
     from gateway.edge.security import access_rules  # noqa: PLC0415
 

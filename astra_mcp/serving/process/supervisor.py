@@ -19,11 +19,10 @@ import anyio.to_thread
 from anyio import CapacityLimiter
 from pydantic import ValidationError
 
+from astra_mcp.addresses import bind
 from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import ConfigError, PortInUseError, WorkerError
-from astra_mcp.serving.http.server import bind
-from astra_mcp.serving.process.stopping import Stop
-from astra_mcp.serving.process.worker import STOP_ALL, WorkerPlan, WorkerReady
+from astra_mcp.serving.process.lifecycle import STOP_ALL, Stop, WorkerPlan, WorkerReady
 from gateway.api.settings import ServeSettings
 from gateway.edge.presence import remembered_ports
 

@@ -11,93 +11,23 @@ import socket
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 
 import anyio
 import typer
-from pydantic import BaseModel, ConfigDict
 
 from astra_mcp.compose.settings import load_serving
 from astra_mcp.report.console import report_errors, run_async
 from astra_mcp.serving.process.gateway_process import serve_gateway
+from astra_mcp.serving.process.lifecycle import DRAINED, STOP_ALL, Stop, WorkerPlan, ready_of
 from astra_mcp.serving.process.logs import log_to_stderr
-from astra_mcp.serving.process.stopping import Stop
-from astra_mcp.types import ServerKind
 from gateway.api.seams import Catalog
 from gateway.edge.keys import read_control_key
 from gateway.edge.workers import Seat
 
-__all__ = [
-    "DRAINED",
-    "STOP_ALL",
-    "WorkerOptions",
-    "WorkerPlan",
-    "WorkerReady",
-    "main",
-    "ready_of",
-    "watch_supervisor",
-]
+__all__ = ["main", "watch_supervisor"]
 
-STOP_ALL = b"stop\n"
-"""Told to a worker when nobody will take its place; a signal alone means that somebody will."""
 ORPHAN_SECONDS = 1.0
 """A worker without a supervisor is killed after so long, whatever it still closes."""
-DRAINED = b"drained\n"
-"""A worker's answer to that: it has finished its calls, and ends with the next signal."""
-
-
-class WorkerOptions(BaseModel):
-    """The options of ``serve`` that decide what a gateway process does; no secret is among them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    given: dict[str, str | int | float | None]
-    """In the place of settings."""
-    environments: tuple[Path, ...]
-    trusted: bool
-    verbose: bool
-
-
-class WorkerPlan(BaseModel):
-    """What a worker is told; one line of JSON."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    index: int
-    listener: int
-    """File descriptor of its listening socket."""
-    claim: int
-    """File descriptor that keeps the home claimed while it lives."""
-    inner_urls: tuple[str, ...]
-    """Base URL of every worker."""
-    options: WorkerOptions
-
-
-class WorkerReady(BaseModel):
-    """What a worker answers; one line of JSON."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    environments: int
-    tools: int
-    servers: int
-    deployed: tuple[str, ...]
-    """Names of the real servers that are no environments."""
-    emulated: int
-    """Servers of which the registry has documents only."""
-
-
-def ready_of(catalog: Catalog) -> WorkerReady:
-    """Count what a gateway process publishes."""
-    environments = catalog.environments()
-    servers = catalog.upstreams()
-    return WorkerReady(
-        environments=len(environments),
-        tools=sum(len(e.tools) for e in environments),
-        servers=len(servers),
-        deployed=tuple(s.name for s in servers if s.kind is ServerKind.DEPLOYED),
-        emulated=sum(s.kind is ServerKind.EMULATOR for s in servers),
-    )
 
 
 def main() -> None:
