@@ -25,6 +25,7 @@ from astra_mcp.types import (
 )
 
 __all__ = [
+    "Abilities",
     "Catalog",
     "Distractor",
     "DistractorIndex",
@@ -40,6 +41,7 @@ __all__ = [
     "ServerDirectory",
     "Upstream",
     "UpstreamSession",
+    "abilities",
     "emulated",
     "shown_together",
 ]
@@ -210,17 +212,44 @@ class EmulatedUpstream(Upstream, Protocol):
         ...
 
 
+class Abilities(NamedTuple):
+    """What follows for the gateway from what stands behind a server."""
+
+    made_up: bool = False
+    """Its answers are made up from its documents."""
+    replayable: bool = True
+    """What its session did can be done again in a fresh one, with the same results."""
+    keeps_processes: bool = False
+    """A session holds what nothing could rebuild, so that it is kept as long as can be."""
+
+
+_ABILITIES: Mapping[ServerKind, Abilities] = {
+    ServerKind.ENVIRONMENT: Abilities(),
+    ServerKind.EMULATOR: Abilities(made_up=True),
+    ServerKind.DEPLOYED: Abilities(replayable=False, keeps_processes=True),
+}
+
+
+def abilities(upstream: Upstream) -> Abilities:
+    """Tell what a server can do."""
+    return _ABILITIES[upstream.kind]
+
+
 def emulated(upstream: Upstream) -> EmulatedUpstream | None:
     """The server with what emulated ones have besides; None where its answers are real.
 
     Told by its kind: to look whether it has the members would read them, and its documents with them.
     """
-    return cast("EmulatedUpstream", upstream) if upstream.kind is ServerKind.EMULATOR else None
+    return cast("EmulatedUpstream", upstream) if abilities(upstream).made_up else None
 
 
 def shown_together(upstreams: Iterable[Upstream]) -> tuple[Upstream, ...]:
-    """Leave out what the endpoint of all servers does not show; the order stays."""
-    return tuple(u for u in upstreams if u.kind is not ServerKind.EMULATOR)
+    """Leave out what the endpoint of all servers does not show; the order stays.
+
+    Emulated servers stand at their own endpoints and in the episodes that name them, and nowhere among a
+    person's real servers (``docs/decisions/0012-emulated-servers-have-their-own-endpoints.md``).
+    """
+    return tuple(u for u in upstreams if not abilities(u).made_up)
 
 
 # --- distractors --------------------------------------------------------------------------------

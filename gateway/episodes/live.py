@@ -29,7 +29,14 @@ from astra_mcp.errors import (
 )
 from astra_mcp.mcp.listeners import Hearers
 from astra_mcp.types import EmulatorKind, Failure, Origin
-from gateway.api.seams import Catalog, DistractorIndex, RecordSink, Upstream, shown_together
+from gateway.api.seams import (
+    Catalog,
+    DistractorIndex,
+    RecordSink,
+    Upstream,
+    abilities,
+    shown_together,
+)
 from gateway.api.wire import ALL_SERVERS, EpisodeRecord, EpisodeRequest, EpisodeState
 from gateway.edge.placement import new_episode_id, owner_of
 from gateway.episodes.beginning import (
@@ -128,7 +135,9 @@ class Episodes:
             request,
             source,
             listed,
-            law=self._failures.law(request.failures, [u.kind for u in source.upstreams]),
+            law=self._failures.law(
+                request.failures, made_up=any(abilities(u).made_up for u in source.upstreams)
+            ),
             distractors=self._emulator,
         )
         return self._open(opened, listed)
@@ -185,7 +194,7 @@ class Episodes:
             tools=record.opened.tools,
             distractors=record.opened.distractors,
             emulators=record.opened.emulators,
-            calls=tuple(call.as_state() for call in record.calls),
+            calls=record.calls,
         )
 
     async def close(self, episode: str) -> EpisodeState:

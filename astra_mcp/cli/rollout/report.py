@@ -10,9 +10,10 @@ from typing import Any
 from rich.box import SIMPLE
 from rich.table import Table
 
+from astra_mcp.call_record import EndStatus, EpisodeStatus
 from astra_mcp.report.console import out, print_json, say
 from astra_mcp.reward import Reward
-from astra_mcp.trajectory import AgentInfo, Trajectory, TrajectoryFailure, TrajectoryStatus
+from astra_mcp.trajectory import AgentInfo, Trajectory, TrajectoryFailure
 
 __all__ = ["RolloutReport"]
 
@@ -27,7 +28,7 @@ class _Row:
     environment: str | None
     agent: str
     seed: int
-    status: TrajectoryStatus
+    status: EndStatus
     reward: Reward | None
     calls: int
     failure: TrajectoryFailure | None
@@ -63,7 +64,7 @@ class RolloutReport:
     @property
     def num_failed(self) -> int:
         """Trajectories that failed."""
-        return sum(row.status is TrajectoryStatus.FAILED for row in self._rows)
+        return sum(row.status is EpisodeStatus.FAILED for row in self._rows)
 
     @property
     def plan_order(self) -> list[int]:
@@ -172,7 +173,7 @@ def _episode_row(row: _Row) -> dict[str, Any]:
 
 def _mean_row(name: str | None, rows: list[_Row]) -> dict[str, Any]:
     """Average over the episodes that did not fail, rewards over those that have one."""
-    played = [row for row in rows if row.status is not TrajectoryStatus.FAILED]
+    played = [row for row in rows if row.status is not EpisodeStatus.FAILED]
     rewards = [row.reward for row in played if row.reward is not None]
     return {
         "environment": name,
