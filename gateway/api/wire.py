@@ -224,6 +224,8 @@ class EpisodeCreated(_Wire):
     tools_hash: str
     seed: int
     expires_at: datetime
+    upstream_keys: dict[str, str] = Field(default_factory=dict[str, str])
+    """By the names of its servers: the key under which each knows the episode, which does not tell its id."""
 
 
 # --- reading them -------------------------------------------------------------------------------

@@ -434,6 +434,10 @@ class Episodes:
         self._held[episode] = tuple(turn.upstream for turn in turns.values())
         return episode
 
+    def upstream_keys(self, episode: Episode) -> dict[str, str]:
+        """The key under which each server of an episode knows it, by their names."""
+        return {name: self._key(episode.id, name) for name in episode.servers}
+
     def _key(self, episode: EpisodeId, server: str) -> str:
         return hmac.new(self._secret, f"{episode}\0{server}".encode(), "sha256").hexdigest()
 
