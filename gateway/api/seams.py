@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
-from astra_mcp.call_record import EpisodeId
+from astra_mcp.call_record import EndStatus, EpisodeId
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
 from astra_mcp.reward import JobItem
 from astra_mcp.types import (
@@ -31,6 +31,7 @@ __all__ = [
     "DistractorIndex",
     "DistractorSample",
     "EmulatedUpstream",
+    "EndingUpstream",
     "EnvironmentInfo",
     "GoldCall",
     "ListedServer",
@@ -171,6 +172,20 @@ class MeteredUpstream(Protocol):
 
         So far ``opened``, ``failed`` to open, ``lost`` (ended by themselves) and ``closed``; ``open`` now,
         and ``processes`` that run now where each session is one.
+        """
+        ...
+
+
+@runtime_checkable
+class EndingUpstream(Protocol):
+    """A server that may want to be told of the ends of its episodes."""
+
+    async def note_end(self, key: str, status: EndStatus) -> None:
+        """Tell it, where it wants to know; must not raise, and must come to an end although cancelled.
+
+        Args:
+            key: Under which it knows the episode.
+            status: How that ended.
         """
         ...
 

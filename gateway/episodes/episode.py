@@ -75,6 +75,7 @@ class Episode:
         routes: Mapping[str, Route],
         turns: Mapping[str, Turn],
         file: RecordFile,
+        on_end: Callable[["Episode", EndStatus], None],
         now: Callable[[], float] = time.time,
     ) -> None:
         self._opened = opened
@@ -95,6 +96,7 @@ class Episode:
         self.relays = any(upstream.relays for upstream in self.own_upstreams)
         """True where more than tools can be reached at one of its own servers."""
         self._file = file
+        self._on_end = on_end
         self._now = now
         self._calls: dict[str, Call] = {}
         self._num_started = 0
@@ -149,12 +151,17 @@ class Episode:
     @property
     def keeps_processes(self) -> bool:
         """True where nothing could rebuild what a server holds, once a call reached it."""
-        held = (turn.upstream for turn in self._turns.values())
-        return self._num_started > 0 and any(abilities(u).keeps_processes for u in held)
+        held = (abilities(upstream) for upstream in self.upstreams)
+        return self._num_started > 0 and any(it.keeps_processes for it in held)
 
     def knows(self, call_id: str) -> bool:
         """True where a call of this id was recorded, so that a retry is answered from the record."""
         return call_id in self._calls
+
+    @property
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """All servers that it holds, those of distractors included."""
+        return tuple(turn.upstream for turn in self._turns.values())
 
     def upstream_of(self, shown: str) -> Upstream | None:
         """The server of a listed tool; None for a tool that is not listed."""
@@ -468,6 +475,7 @@ class Episode:
             return
         self._ended = ended
         self._order.close()
+        self._on_end(self, status)
 
     def _end_now(self, status: EndStatus, failure: Failure | None) -> EpisodeEnded:
         reward = None if failure else self._score()
