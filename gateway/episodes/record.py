@@ -9,7 +9,7 @@ call: a killed process loses at most the line that it had not yet begun.
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -197,7 +197,7 @@ class RecordFile:
         Raises:
             RecordError: The disk is full or the record is closed; after a failure it stays closed.
         """
-        data = event.model_dump(mode="json")
+        data = event.model_dump(mode="json") | {"at": _written(event.at.timestamp())}
         self._write(data)
         self._tell(data)
 
@@ -317,9 +317,14 @@ def read_record(path: Path) -> Record:
     if reading.opened is None:
         msg = f"{_short(path)}: the first line is not an episode_opened event"
         raise RecordError(msg)
+    try:
+        calls = tuple(reading.calls())
+    except ValidationError as error:
+        msg = f"{_short(path)}: a call does not begin as it must: {error.errors()[0]['msg']}"
+        raise RecordError(msg) from None
     return Record(
         opened=reading.opened,
-        calls=tuple(reading.calls.values()),
+        calls=calls,
         finished_calls=tuple(reading.finished.values()),
         lines=reading.lines,
         ended=reading.ended,
@@ -332,11 +337,13 @@ class _Reading:
 
     def __init__(self) -> None:
         self.opened: EpisodeOpened | None = None
-        self.calls: dict[int, CallRecord] = {}
         self.finished: dict[int, FinishedCall] = {}
         self.lines: dict[int, CallLines] = {}
+        """In the order in which the calls were started."""
         self.ended: EpisodeEnded | None = None
         self.last_at = datetime.min.replace(tzinfo=UTC)
+        self._begun: dict[int, JsonObject] = {}
+        """Members of each call that begins; they are looked at with its end, once."""
 
     def take(self, event: JsonObject, begin: int) -> None:
         """Add an event whose line begins there.
@@ -344,17 +351,23 @@ class _Reading:
         Raises:
             ValueError: It is none.
         """
-        match event.pop("event", None):
+        kind = event.pop("event", None)
+        if self.opened is None and kind != "episode_opened":
+            msg = "the first line is not an episode_opened event"
+            raise ValueError(msg)
+        match kind:
             case "episode_opened":
                 read = EpisodeOpened.model_validate(event)
-                self.opened, self.last_at = read if not self.lines else None, read.at
+                self.opened, self.last_at = self.opened or read, read.at
             case "call_started":
-                self.last_at, call = _TIME.validate_python(event.pop("at", None)), _begun(event)
-                self.calls[call.n] = call
-                self.lines[call.n] = CallLines(begin)
+                n, self.last_at = _place(event)
+                self._begun[n] = _members(event)
+                self.lines[n] = CallLines(begin)
             case "call_finished":
-                self.last_at = _TIME.validate_python(event.pop("at", None))
-                self._finish(event, begin)
+                n, self.last_at = _place(event)
+                if n in self._begun:
+                    self.finished[n] = FinishedCall.model_validate({**self._begun[n], **event})
+                    self.lines[n] = CallLines(self.lines[n].started, begin)
             case "episode_ended":
                 read = EpisodeEnded.model_validate(event)
                 self.ended, self.last_at = self.ended or read, read.at
@@ -362,13 +375,23 @@ class _Reading:
                 msg = f"there is no event {other!r}"
                 raise ValueError(msg)
 
-    def _finish(self, end: JsonObject, begin: int) -> None:
-        begun = self.calls.get(_NUMBER.validate_python(end.get("n")))
-        if begun is None:
-            return
-        call = FinishedCall.model_validate({**dict(begun), **end})
-        self.calls[call.n] = self.finished[call.n] = call
-        self.lines[call.n] = self.lines[call.n]._replace(finished=begin)
+    def calls(self) -> Iterable[CallRecord]:
+        """All calls, in the order in which they were started.
+
+        Raises:
+            ValidationError: One of them has no end, and does not begin as it must.
+        """
+        for n, members in self._begun.items():
+            yield self.finished.get(n) or CallRecord.model_validate(members)
+
+
+def _place(event: JsonObject) -> tuple[int, datetime]:
+    """Read the number of a call and the time of its event, which is taken out.
+
+    Raises:
+        ValueError: One of them is missing.
+    """
+    return _NUMBER.validate_python(event.get("n")), _TIME.validate_python(event.pop("at", None))
 
 
 _TIME = TypeAdapter(datetime)
@@ -383,10 +406,10 @@ def _event(line: bytes) -> JsonObject:
     return cast("JsonObject", event)
 
 
-def _begun(event: JsonObject) -> CallRecord:
-    """Read the members of a call that begins; one of them has its own name in the file."""
+def _members(event: JsonObject) -> JsonObject:
+    """Name the members of a call that begins as the model does: one has its own name in the file."""
     distractor = event.pop("distractor", False)
-    return CallRecord.model_validate({**event, "is_distractor": distractor})
+    return {**event, "is_distractor": distractor}
 
 
 def read_call(path: Path, begin: int) -> CallRecord:
@@ -402,7 +425,7 @@ def read_call(path: Path, begin: int) -> CallRecord:
     try:
         event = _event_at(path, begin)
         del event["event"], event["at"]
-        return _begun(event)
+        return CallRecord.model_validate(_members(event))
     except (ValueError, KeyError):
         raise _nothing_at(path, begin) from None
 

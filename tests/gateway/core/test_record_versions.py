@@ -1,6 +1,7 @@
 """A record that an earlier version wrote opens, goes on as it would have there, and is replayed."""
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 from astra_mcp.call_record import EpisodeStatus, FailureKind
 from astra_mcp.errors import RecordError
-from gateway.api.wire import FailureLaw
+from gateway.api.wire import EpisodeRequest, FailureLaw
 from gateway.episodes.archive import find_record, replay_record
 from gateway.episodes.failures import FailurePlan
 from gateway.episodes.live import open_episodes
@@ -91,6 +92,19 @@ def test_a_record_of_a_later_version_is_refused_in_words(old_home: Path) -> None
 
     with pytest.raises(RecordError, match=r"line 1 .*newer than 2: update astra-mcp"):
         read_record(path)
+
+
+async def test_all_times_of_a_record_are_written_alike(home: Path, catalog: Any) -> None:
+    async with open_episodes(catalog, home, secret=b"s" * 32) as episodes:
+        source = {"kind": "environment", "name": "coins"}
+        episode = await episodes.create(EpisodeRequest.model_validate({"source": source}))
+        await episode.call("add", {})
+        await episodes.close(episode.id)
+
+    lines = (home / "records" / f"{episode.id}.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 4
+    for line in lines:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", json.loads(line)["at"])
 
 
 @pytest.mark.parametrize("further", [{}, {"of_another_version": 0.0}])
