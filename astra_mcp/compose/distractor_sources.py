@@ -18,7 +18,7 @@ from astra_mcp.domains import Domain
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.types import ServerKind
-from gateway.api.seams import Distractor, DistractorSample, EnvironmentInfo, ScopedTool, abilities
+from gateway.api.seams import Distractor, DistractorSample, EnvironmentInfo, ScopedTool
 from registry.search.live_tools import LiveTool, live_tools
 from registry.search.vectors import check_length, read_vectors, update_vectors
 from registry.store.batches import batches
@@ -147,7 +147,7 @@ async def read_pool(kind: PoolKind, catalog: PoolCatalog, database: Database) ->
         RegistryError: The registry did not answer.
     """
     environments = () if kind is PoolKind.REGISTRY else catalog.environments()
-    emulated = {u.name for u in catalog.upstreams() if abilities(u).made_up}
+    emulated = {u.name for u in catalog.upstreams() if u.kind is ServerKind.EMULATOR}
     registered: list[LiveTool] = []
     if kind is not PoolKind.ENVIRONMENTS:
         registered = await database.read(lambda session: list(live_tools(session, emulated)))
