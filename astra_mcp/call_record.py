@@ -4,20 +4,28 @@ Every word is defined once, here or in :mod:`astra_mcp.types`; a narrower type i
 checker knows. Knows values alone: neither files nor episodes.
 """
 
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import Any, Literal, NamedTuple, NewType, cast
 
 import orjson
+from pydantic import BaseModel, Field
 
 from astra_mcp.errors import RecordError
-from astra_mcp.types import ToolResult
+from astra_mcp.types import CallOutcome, EmulatorKind, JsonObject, Origin, ToolResult
 
 __all__ = [
+    "CallFacts",
+    "CallRecord",
     "Encoded",
+    "EndStatus",
     "EpisodeId",
     "EpisodeStatus",
     "FailureKind",
+    "FinishedCall",
+    "Step",
     "encode_result",
+    "upgraded",
 ]
 
 EpisodeId = NewType("EpisodeId", str)
@@ -39,6 +47,12 @@ class EpisodeStatus(StrEnum):
     """A server, the sandbox or the gateway failed; has a failure and no reward."""
 
 
+EndStatus = Literal[
+    EpisodeStatus.CLOSED, EpisodeStatus.EXPIRED, EpisodeStatus.LIMIT, EpisodeStatus.FAILED
+]
+"""Where an episode stands that takes no more calls."""
+
+
 class FailureKind(StrEnum):
     """How an injected failure looks to the agent."""
 
@@ -50,6 +64,57 @@ class FailureKind(StrEnum):
     """Too many requests: the service wants to be left alone for a while."""
     SERVER_ERROR = "server_error"
     """The service broke: an HTTP status of 500 and above."""
+
+
+# --- calls --------------------------------------------------------------------------------------
+
+
+class CallFacts(BaseModel, frozen=True, extra="forbid"):
+    """What is said of a call wherever one is written down; None where it is not known (yet)."""
+
+    server: str | None = None
+    """None, like the next, also for a tool that the episode does not list."""
+    tool: str | None = None
+    """The tool's own name at its server; the agent may see another one."""
+    origin: Origin | None = None
+    solved: tuple[int, ...] | None = None
+    """Ids of the sub-tasks that the call solved."""
+    is_distractor: bool | None = None
+    emulator: EmulatorKind | None = None
+    """Who makes up the answers of its server; None for one that answers itself."""
+    injected: FailureKind | None = None
+    """How it failed on purpose; None where it did not."""
+
+
+class CallRecord(CallFacts, frozen=True):
+    """One recorded call, as the control plane shows it; without a result where it has not finished."""
+
+    n: int
+    """Place in the record, from 0."""
+    call_id: str
+    seq: int | None
+    """Place among the numbered calls of the episode, from 0."""
+    shown: str
+    """The name that the agent used."""
+    arguments: JsonObject
+    is_distractor: bool = False
+    result: ToolResult | None = None
+    solved: tuple[int, ...] = ()
+    latency_ms: float | None = None
+    is_over_limit: bool = Field(default=False, exclude=True)
+    """True where the call limit was reached before; the call reaches no tool and does not count."""
+    fault: str | None = Field(default=None, exclude=True)
+    """Why the arguments, which then stand empty, reached no tool: they were no JSON object."""
+    outcome: CallOutcome | None = Field(default=None, exclude=True)
+
+
+class FinishedCall(CallRecord, frozen=True):
+    """A recorded call with its result."""
+
+    result: ToolResult = Field(default=...)
+    origin: Origin = Field(default=...)
+    outcome: CallOutcome = Field(default=..., exclude=True)
+    latency_ms: float = Field(default=...)
 
 
 class Encoded(NamedTuple):
@@ -82,3 +147,34 @@ def encode_result(result: ToolResult) -> Encoded:
     except TypeError as error:
         msg = f"the result cannot be written as JSON ({error})"
         raise RecordError(msg) from error
+
+
+# --- versions -----------------------------------------------------------------------------------
+
+Step = Callable[[JsonObject], JsonObject]
+"""Makes a document of one version one of the next."""
+
+
+def upgraded(data: object, version: int, steps: Mapping[int, Step]) -> Any:
+    """Take a document of an older ``schema_version`` for what it is in this one.
+
+    Args:
+        data: As it was read; what is no object, or names no version, stays as it is.
+        version: This one.
+        steps: By the version that each begins with.
+
+    Raises:
+        ValueError: The document is of a newer version.
+    """
+    if not isinstance(data, Mapping):
+        return data
+    fields = dict(cast("Mapping[str, Any]", data))
+    found = fields.get("schema_version")
+    if not isinstance(found, int):
+        return fields
+    if found > version:
+        msg = f"schema_version {found} is newer than {version}: update astra-mcp"
+        raise ValueError(msg)
+    while found in steps and found < version:
+        fields, found = steps[found](fields), found + 1
+    return {**fields, "schema_version": found}

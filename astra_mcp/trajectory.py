@@ -14,7 +14,7 @@ from pathlib import Path
 from secrets import token_hex
 from shutil import copymode
 from types import TracebackType
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -26,18 +26,19 @@ from pydantic import (
     model_validator,
 )
 
+from astra_mcp.call_record import CallFacts, EndStatus, EpisodeStatus, Step, upgraded
 from astra_mcp.errors import ConfigError
 from astra_mcp.reward import Reward
-from astra_mcp.types import EmulatorKind, JsonObject, Origin
+from astra_mcp.types import FailureOrigin, JsonObject
 
 __all__ = [
     "SCHEMA_VERSION",
     "AgentInfo",
     "AssistantMessage",
-    "Boundary",
     "CallNote",
     "FunctionCall",
     "Message",
+    "RolloutBoundary",
     "Seeds",
     "StopReason",
     "SystemMessage",
@@ -45,7 +46,6 @@ __all__ = [
     "ToolMessage",
     "Trajectory",
     "TrajectoryFailure",
-    "TrajectoryStatus",
     "TrajectoryWriter",
     "UserMessage",
     "Versions",
@@ -53,7 +53,6 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 2
-"""Version 1 is read too: it lacks what version 2 added, all of which may be None."""
 
 
 class _Model(BaseModel):
@@ -126,42 +125,19 @@ Message = Annotated[
 # --- annotations --------------------------------------------------------------------------------
 
 
-class CallNote(_Model):
-    """What is known of one answered call, beside its text.
-
-    From ``server`` on, it comes from the episode's record; it is None where that could not be read, and
-    for a call that it does not hold because the episode had ended.
-    """
-
+class _Answered(BaseModel, frozen=True, extra="forbid"):
     tool_call_id: str
     seq: int | None
     """Place among the episode's calls, from 0; None where they were not numbered."""
     is_error: bool
-    server: str | None = None
-    """None, like the next, also for a tool that the episode does not list. Since version 2."""
-    tool: str | None = None
-    """The tool's own name at its server; the message has the shown one. Since version 2."""
-    origin: Origin | None = None
-    solved: tuple[int, ...] | None = None
-    """Ids of the sub-tasks that the call solved."""
-    is_distractor: bool | None = None
-    emulator: EmulatorKind | None = None
-    """Who made the server's answers up; None also where nobody did. Since version 2."""
-    injected: str | None = None
-    """How it failed on purpose, such as ``timeout``; None also where it did not. Since version 2."""
 
 
-class TrajectoryStatus(StrEnum):
-    """How the episode ended."""
+class CallNote(CallFacts, _Answered, frozen=True):
+    """What is known of one answered call, beside its text.
 
-    CLOSED = "closed"
-    """The agent stopped; has the reward, where there is a job."""
-    EXPIRED = "expired"
-    """Too long idle or alive; has the reward."""
-    LIMIT = "limit"
-    """Reached its call limit; has the reward."""
-    FAILED = "failed"
-    """Something other than the agent's choices ended it; has a failure and never a reward."""
+    The facts come from the episode's record; they are None where that could not be read, and for a call that
+    it does not hold because the episode had ended.
+    """
 
 
 class StopReason(StrEnum):
@@ -179,12 +155,9 @@ class StopReason(StrEnum):
     """A failure ended it."""
 
 
-class Boundary(StrEnum):
-    """Where a failure happened."""
+class RolloutBoundary(StrEnum):
+    """Where a failure happened of which the gateway knows nothing."""
 
-    UPSTREAM = "upstream"
-    SANDBOX = "sandbox"
-    GATEWAY = "gateway"
     TRANSPORT = "transport"
     """Between the rollout and the gateway."""
     MODEL = "model"
@@ -196,7 +169,7 @@ class Boundary(StrEnum):
 class TrajectoryFailure(_Model):
     """A failure as data."""
 
-    boundary: Boundary
+    boundary: FailureOrigin | RolloutBoundary
     message: str
 
 
@@ -228,6 +201,10 @@ class Versions(_Model):
     """Version of the environment, where the source is one."""
 
 
+_STEPS: Mapping[int, Step] = {1: lambda old: old}
+"""From each older version to the next; what version 2 added may be None."""
+
+
 # --- the trajectory -----------------------------------------------------------------------------
 
 
@@ -255,7 +232,7 @@ class Trajectory(_Model):
     messages: tuple[Message, ...]
     calls: tuple[CallNote, ...]
     """One for each tool message, in their order."""
-    status: TrajectoryStatus
+    status: EndStatus
     stop: StopReason
     reward: Reward | None
     """None after a failure, and where the source has no job."""
@@ -271,18 +248,11 @@ class Trajectory(_Model):
     @classmethod
     def _of_this_schema(cls, data: Any) -> Any:
         """Take an older one for what it is in this version, and refuse a newer one."""
-        if not isinstance(data, Mapping):
-            return data
-        fields = cast("Mapping[str, Any]", data)
-        version = fields.get("schema_version")
-        if isinstance(version, int) and version > SCHEMA_VERSION:
-            msg = f"schema_version {version} is newer than {SCHEMA_VERSION}: update astra-mcp"
-            raise ValueError(msg)
-        return {**fields, "schema_version": SCHEMA_VERSION} if version == 1 else fields
+        return upgraded(data, SCHEMA_VERSION, _STEPS)
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        has_failed = self.status is TrajectoryStatus.FAILED
+        has_failed = self.status is EpisodeStatus.FAILED
         if has_failed != (self.failure is not None):
             msg = "status failed and a failure go together"
             raise ValueError(msg)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from math import isfinite
-from typing import Any, Self, cast
+from typing import Any, Final, Literal, Self, TypeGuard, cast, get_args
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation
@@ -19,6 +19,7 @@ __all__ = [
     "ContentBlock",
     "EmulatorKind",
     "Failure",
+    "FailureOrigin",
     "FrozenModel",
     "JsonObject",
     "JsonValue",
@@ -30,6 +31,7 @@ __all__ = [
     "ToolSpec",
     "UpstreamReply",
     "canonical_json",
+    "is_failure",
     "json_fault",
     "tools_hash",
 ]
@@ -148,10 +150,15 @@ class Origin(StrEnum):
     GATEWAY = "gateway"
     """The gateway failed."""
 
-    @property
-    def is_failure(self) -> bool:
-        """True where the result says nothing about the agent, so that no score may follow."""
-        return self in (Origin.UPSTREAM, Origin.SANDBOX, Origin.GATEWAY)
+
+FailureOrigin = Literal[Origin.UPSTREAM, Origin.SANDBOX, Origin.GATEWAY]
+"""Where something failed that says nothing about the agent."""
+_FAILURES: Final = frozenset(get_args(FailureOrigin))
+
+
+def is_failure(origin: Origin) -> TypeGuard[FailureOrigin]:
+    """True where a result says nothing about the agent, so that no score may follow."""
+    return origin in _FAILURES
 
 
 class CallOutcome(StrEnum):
@@ -168,7 +175,7 @@ class CallOutcome(StrEnum):
 class Failure(FrozenModel):
     """A failure as data: which boundary, and what happened there."""
 
-    boundary: Origin
+    boundary: FailureOrigin
     message: str
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from astra_mcp.call_record import EpisodeStatus
+from astra_mcp.call_record import CallRecord, EpisodeStatus
 from astra_mcp.compose.catalog import open_catalog
 from astra_mcp.compose.episodes import EpisodeFilter, reward_of, select_records, source_of
 from astra_mcp.compose.registry import open_present_registry
@@ -12,7 +12,7 @@ from astra_mcp.compose.settings import load_settings
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.report.shown import Table, cut, number, shown_time, styled, utc_text, whole
 from gateway.episodes.archive import Replay, find_record, replay_record, status_of
-from gateway.episodes.record import Record, RecordedCall
+from gateway.episodes.record import Record
 
 __all__ = ["app"]
 
@@ -180,44 +180,40 @@ def _summary(record: Record) -> dict[str, Any]:
     }
 
 
-def _call(call: RecordedCall) -> dict[str, Any]:
-    finished = call.finished
+def _call(call: CallRecord) -> dict[str, Any]:
+    result = call.result
     return {
-        "n": call.started.n,
-        "tool": call.started.shown,
-        "server": call.started.server,
-        "distractor": call.started.distractor,
-        "emulator": finished.emulator if finished else None,
-        "arguments": call.started.arguments,
-        "origin": str(finished.origin) if finished else None,
-        "injected": finished.injected if finished else None,
-        "is_error": finished.result.is_error if finished else None,
-        "text": finished.result.text if finished else None,
-        "solved": list(finished.solved) if finished else [],
-        "latency_ms": finished.latency_ms if finished else None,
+        "n": call.n,
+        "tool": call.shown,
+        "server": call.server,
+        "distractor": call.is_distractor,
+        "emulator": call.emulator,
+        "arguments": call.arguments,
+        "origin": str(call.origin) if call.origin else None,
+        "injected": call.injected,
+        "is_error": result.is_error if result else None,
+        "text": result.text if result else None,
+        "solved": list(call.solved),
+        "latency_ms": call.latency_ms,
     }
 
 
-def _print_call(call: RecordedCall) -> None:
-    finished = call.finished
-    solved = f"  solves {list(finished.solved)}" if finished and finished.solved else ""
-    out.print(f"[{call.started.n}] {call.started.shown} ({_state(call)}){solved}")
-    out.print(f"    {call.started.arguments}", style="dim")
-    if finished is not None:
-        style = "red" if finished.result.is_error else None
-        out.print(f"    {cut(finished.result.text, _SHOWN_TEXT)}", style=style)
+def _print_call(call: CallRecord) -> None:
+    solved = f"  solves {list(call.solved)}" if call.solved else ""
+    out.print(f"[{call.n}] {call.shown} ({_state(call)}){solved}")
+    out.print(f"    {call.arguments}", style="dim")
+    if call.result is not None:
+        style = "red" if call.result.is_error else None
+        out.print(f"    {cut(call.result.text, _SHOWN_TEXT)}", style=style)
 
 
-def _state(call: RecordedCall) -> str:
+def _state(call: CallRecord) -> str:
     """Tell who answered, how it failed on purpose, and what the agent was not told of the tool."""
-    finished = call.finished
-    origin = "unfinished" if finished is None else str(finished.origin)
-    injected = finished.injected if finished else None
-    emulator = finished.emulator if finished else None
+    origin = str(call.origin) if call.origin else "unfinished"
     return ", ".join(
         [
-            f"{origin}: {injected}" if injected else origin,
-            *(["distractor"] if call.started.distractor else []),
-            *([f"emulated: {emulator}"] if emulator else []),
+            f"{origin}: {call.injected}" if call.injected else origin,
+            *(["distractor"] if call.is_distractor else []),
+            *([f"emulated: {call.emulator}"] if call.emulator else []),
         ]
     )

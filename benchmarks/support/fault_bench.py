@@ -221,7 +221,7 @@ class FaultBench:
         texts: dict[str, str] = {}
         for path in (self.home / "records").rglob("*.jsonl"):
             for call in read_record(path).finished_calls:
-                texts[call.started.call_id] = call.result.text
+                texts[call.call_id] = call.result.text
         return texts
 
 

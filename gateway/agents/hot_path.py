@@ -30,7 +30,7 @@ from astra_mcp.mcp.bridge import McpRequest, answered, result_to_wire, tool_to_w
 from astra_mcp.mcp.made_up import EMULATOR_KEY, mark_result
 from astra_mcp.mcp.request_context import Cancellation, Era, Exchange
 from astra_mcp.tracing import tracer
-from astra_mcp.types import EmulatorKind, JsonObject, JsonValue, ServerKind, ToolSpec
+from astra_mcp.types import EmulatorKind, JsonObject, JsonValue, ToolSpec
 from gateway.agents.call_meta import CallMeta
 from gateway.agents.endpoints import Endpoints
 from gateway.agents.hot_wire import HotRequest, is_plain, read_request, shaped
@@ -38,7 +38,7 @@ from gateway.agents.notifications import Notifications
 from gateway.agents.search import CALL_TOOL, SEARCH_TOOLS, listed
 from gateway.agents.sessions import Session, Sessions
 from gateway.agents.targets import AgentEpisode, AgentEpisodes, EpisodeTarget, Target
-from gateway.api.seams import Upstream
+from gateway.api.seams import Upstream, abilities
 from gateway.api.wire import ALL_SERVERS
 from gateway.edge.tracing import with_header
 
@@ -218,8 +218,8 @@ class HotPath:
             elif told.call_id is None:  # with an id, whoever lost the connection asks again
                 cancellation = departure = Cancellation()
             exchange = replace(exchange, cancellation=cancellation)
-        is_made_up = upstream.kind is ServerKind.EMULATOR
-        emulator = self._views.view(target).emulator if is_made_up else None
+        made_up = abilities(upstream).made_up
+        emulator = self._views.view(target).emulator if made_up else None
         return _Call(episode, request.name, request.arguments, told, exchange, emulator, departure)
 
     async def _state(

@@ -55,21 +55,11 @@ _log = logging.getLogger("astra_mcp.gateway")
 
 
 class Listeners:
-    """Who listens where; made by :meth:`open`."""
+    """Who listens where."""
 
     def __init__(self, group: TaskGroup) -> None:
         self._group = group
         self._ears: dict[str, dict[str, Hearers[[str, JsonObject]]]] = {}
-
-    @classmethod
-    @asynccontextmanager
-    async def open(cls) -> AsyncGenerator["Listeners"]:
-        """Pass news on while the context is open."""
-        async with anyio.create_task_group() as group:
-            try:
-                yield cls(group)
-            finally:
-                group.cancel_scope.cancel()
 
     def tell(self, place: Place, method: str, params: JsonObject) -> None:
         """Tell those who listen to one caller's state."""
@@ -198,9 +188,9 @@ def _listing_of(upstream: Upstream | None) -> frozenset[str]:
 class Notifications:
     """Made by :meth:`open`."""
 
-    def __init__(self, endpoints: Endpoints, listeners: Listeners, group: TaskGroup) -> None:
+    def __init__(self, endpoints: Endpoints, group: TaskGroup) -> None:
         self._endpoints = endpoints
-        self._listeners = listeners
+        self._listeners = Listeners(group)
         self._group = group
         self._levels: dict[Place, str] = {}
         self._sessions: OrderedDict[Place, Callable[[], None]] = OrderedDict()
@@ -215,9 +205,9 @@ class Notifications:
     @asynccontextmanager
     async def open(cls, endpoints: Endpoints) -> AsyncGenerator["Notifications"]:
         """Pass news on while the context is open."""
-        async with Listeners.open() as listeners, anyio.create_task_group() as group:
+        async with anyio.create_task_group() as group:
             try:
-                yield cls(endpoints, listeners, group)
+                yield cls(endpoints, group)
             finally:
                 group.cancel_scope.cancel()
 

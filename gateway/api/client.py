@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from itertools import count
 from typing import Any, Self, TypeVar, cast
 from urllib.parse import quote
@@ -17,7 +18,7 @@ from urllib.parse import quote
 import anyio
 import httpx
 import orjson
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from astra_mcp import __version__
 from astra_mcp.call_record import EpisodeId
@@ -68,15 +69,7 @@ _ENVELOPE: JsonObject = {
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": {"name": "astra-mcp", "version": __version__},
 }
-_ENVIRONMENTS = TypeAdapter(list[EnvironmentInfo])
-_SERVERS = TypeAdapter(list[ServerInfo])
-_GOLD = TypeAdapter(list[GoldCall])
-_STATES = TypeAdapter(list[EpisodeState])
-_WORKERS = TypeAdapter(list[WorkerInfo])
-_CREATED = TypeAdapter(list[EpisodeCreated])
-
-Model = TypeVar("Model", bound=BaseModel)
-Row = TypeVar("Row")
+Answer = TypeVar("Answer")
 
 
 class RefusedError(TransportError):
@@ -164,7 +157,7 @@ class GatewayClient:
             RefusedError: The request names what does not exist or is not available.
             TransportError: The gateway cannot be reached or understood.
         """
-        return self._model(EpisodeCreated, await self._post("/v1/episodes", _body(request)))
+        return await self._ask(EpisodeCreated, "POST", "/v1/episodes", _body(request))
 
     async def create_episodes(
         self, requests: Sequence[EpisodeRequest], *, first: int = 0
@@ -176,52 +169,43 @@ class GatewayClient:
             first: Number of the first one in the words of a refusal.
         """
         path = f"/v1/episodes:batch?first={first}" if first else "/v1/episodes:batch"
-        return _parse(_CREATED, await self._post(path, [_body(r) for r in requests]))
+        return await self._ask(list[EpisodeCreated], "POST", path, [_body(r) for r in requests])
 
     async def open_episodes(self) -> list[EpisodeState]:
         """List the episodes that take calls, of all workers."""
-        return _parse(_STATES, await self._send("GET", "/v1/episodes"))
+        return await self._ask(list[EpisodeState], "GET", "/v1/episodes")
 
     async def workers(self) -> list[WorkerInfo]:
         """List the processes that share the episodes, the first one first."""
-        return _parse(_WORKERS, await self._send("GET", "/v1/workers"))
+        return await self._ask(list[WorkerInfo], "GET", "/v1/workers")
 
     async def episode(self, episode: EpisodeId) -> EpisodeState:
         """Read where an episode stands, its reward included."""
-        return self._model(
-            EpisodeState, await self._send("GET", f"/v1/episodes/{quote(episode, safe='')}")
-        )
+        return await self._ask(EpisodeState, "GET", _path("episodes", episode))
 
     async def record(self, episode: EpisodeId) -> EpisodeRecord:
         """Read an episode's calls with their results, origins and what they solved."""
-        path = f"/v1/episodes/{quote(episode, safe='')}/record"
-        return self._model(EpisodeRecord, await self._send("GET", path))
+        return await self._ask(EpisodeRecord, "GET", _path("episodes", episode, "record"))
 
     async def close_episode(self, episode: EpisodeId) -> EpisodeState:
         """Close an episode and read its final state; closing twice is allowed."""
-        return self._model(
-            EpisodeState, await self._send("DELETE", f"/v1/episodes/{quote(episode, safe='')}")
-        )
+        return await self._ask(EpisodeState, "DELETE", _path("episodes", episode))
 
     async def environments(self) -> list[EnvironmentInfo]:
         """List all environments, by name."""
-        return _parse(_ENVIRONMENTS, await self._send("GET", "/v1/environments"))
+        return await self._ask(list[EnvironmentInfo], "GET", "/v1/environments")
 
     async def environment(self, name: str) -> EnvironmentInfo:
         """Describe one environment."""
-        return self._model(
-            EnvironmentInfo, await self._send("GET", f"/v1/environments/{quote(name, safe='')}")
-        )
+        return await self._ask(EnvironmentInfo, "GET", _path("environments", name))
 
     async def gold(self, name: str) -> list[GoldCall]:
         """Read the gold calls of an environment, in order; empty for unverified ones."""
-        return _parse(
-            _GOLD, await self._send("GET", f"/v1/environments/{quote(name, safe='')}/gold")
-        )
+        return await self._ask(list[GoldCall], "GET", _path("environments", name, "gold"))
 
     async def servers(self) -> list[ServerInfo]:
         """List all servers, by name."""
-        return _parse(_SERVERS, await self._send("GET", "/v1/servers"))
+        return await self._ask(list[ServerInfo], "GET", "/v1/servers")
 
     async def health(self) -> JsonObject:
         """Ask whether the gateway takes episodes; the answer says what is missing where it does not.
@@ -239,15 +223,17 @@ class GatewayClient:
             return response.content
         raise _refusal(response.status_code, _decode(response))
 
-    async def _post(self, path: str, body: JsonValue) -> Any:
-        return await self._send("POST", path, body)
-
-    async def _send(self, method: str, path: str, body: JsonValue = None) -> Any:
+    async def _ask(
+        self, kind: type[Answer], method: str, path: str, body: JsonValue = None
+    ) -> Answer:
         response = await self._request(method, path, body)
         data = _decode(response)
-        if response.is_success:
-            return data
-        raise _refusal(response.status_code, data)
+        if not response.is_success:
+            raise _refusal(response.status_code, data)
+        try:
+            return _reader(kind).validate_python(data)
+        except ValidationError as error:
+            raise _not_understood(error) from None
 
     async def _request(self, method: str, path: str, body: JsonValue = None) -> httpx.Response:
         content = None if body is None else orjson.dumps(body)
@@ -274,13 +260,6 @@ class GatewayClient:
                 "is `astra-mcp serve` running there?"
             )
             raise TransportError(msg) from None
-
-    @staticmethod
-    def _model(model: type[Model], data: Any) -> Model:
-        try:
-            return model.model_validate(data)
-        except ValidationError as error:
-            raise _not_understood(error) from None
 
 
 class EpisodeClient:
@@ -488,11 +467,13 @@ def _body(request: EpisodeRequest) -> JsonObject:
     return request.model_dump(mode="json")
 
 
-def _parse(adapter: TypeAdapter[Row], data: Any) -> Row:
-    try:
-        return adapter.validate_python(data)
-    except ValidationError as error:
-        raise _not_understood(error) from None
+def _path(*parts: str) -> str:
+    return "/v1/" + "/".join(quote(part, safe="") for part in parts)
+
+
+@cache
+def _reader(kind: type[Answer]) -> TypeAdapter[Answer]:
+    return TypeAdapter(kind)
 
 
 def _decode(response: httpx.Response) -> Any:

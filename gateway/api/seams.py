@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
-from astra_mcp.call_record import EpisodeId
+from astra_mcp.call_record import EndStatus, EpisodeId
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
 from astra_mcp.reward import JobItem
 from astra_mcp.types import (
@@ -25,11 +25,13 @@ from astra_mcp.types import (
 )
 
 __all__ = [
+    "Abilities",
     "Catalog",
     "Distractor",
     "DistractorIndex",
     "DistractorSample",
     "EmulatedUpstream",
+    "EndingUpstream",
     "EnvironmentInfo",
     "GoldCall",
     "ListedServer",
@@ -40,6 +42,7 @@ __all__ = [
     "ServerDirectory",
     "Upstream",
     "UpstreamSession",
+    "abilities",
     "emulated",
     "shown_together",
 ]
@@ -173,6 +176,20 @@ class MeteredUpstream(Protocol):
         ...
 
 
+@runtime_checkable
+class EndingUpstream(Protocol):
+    """A server that may want to be told of the ends of its episodes."""
+
+    async def note_end(self, key: str, status: EndStatus) -> None:
+        """Tell it, where it wants to know; must not raise, and must come to an end although cancelled.
+
+        Args:
+            key: Under which it knows the episode.
+            status: How that ended.
+        """
+        ...
+
+
 class EmulatedUpstream(Upstream, Protocol):
     """A server whose answers are made up from its documents."""
 
@@ -210,17 +227,44 @@ class EmulatedUpstream(Upstream, Protocol):
         ...
 
 
+class Abilities(NamedTuple):
+    """What follows for the gateway from what stands behind a server."""
+
+    made_up: bool = False
+    """Its answers are made up from its documents."""
+    replayable: bool = True
+    """What its session did can be done again in a fresh one, with the same results."""
+    keeps_processes: bool = False
+    """A session holds what nothing could rebuild, so that it is kept as long as can be."""
+
+
+_ABILITIES: Mapping[ServerKind, Abilities] = {
+    ServerKind.ENVIRONMENT: Abilities(),
+    ServerKind.EMULATOR: Abilities(made_up=True),
+    ServerKind.DEPLOYED: Abilities(replayable=False, keeps_processes=True),
+}
+
+
+def abilities(upstream: Upstream) -> Abilities:
+    """Tell what a server can do."""
+    return _ABILITIES[upstream.kind]
+
+
 def emulated(upstream: Upstream) -> EmulatedUpstream | None:
     """The server with what emulated ones have besides; None where its answers are real.
 
     Told by its kind: to look whether it has the members would read them, and its documents with them.
     """
-    return cast("EmulatedUpstream", upstream) if upstream.kind is ServerKind.EMULATOR else None
+    return cast("EmulatedUpstream", upstream) if abilities(upstream).made_up else None
 
 
 def shown_together(upstreams: Iterable[Upstream]) -> tuple[Upstream, ...]:
-    """Leave out what the endpoint of all servers does not show; the order stays."""
-    return tuple(u for u in upstreams if u.kind is not ServerKind.EMULATOR)
+    """Leave out what the endpoint of all servers does not show; the order stays.
+
+    Emulated servers stand at their own endpoints and in the episodes that name them, and nowhere among a
+    person's real servers (``docs/decisions/0012-emulated-servers-have-their-own-endpoints.md``).
+    """
+    return tuple(u for u in upstreams if not abilities(u).made_up)
 
 
 # --- distractors --------------------------------------------------------------------------------

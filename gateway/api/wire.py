@@ -4,22 +4,21 @@ Shared by the control plane, its client and the record. Words alone; knows neith
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from math import isfinite
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from astra_mcp.call_record import EpisodeId, EpisodeStatus, FailureKind
+from astra_mcp.call_record import CallRecord, EpisodeId, EpisodeStatus, FailureKind
 from astra_mcp.reward import Reward
 from astra_mcp.types import (
     EmulatorKind,
     Failure,
     JsonObject,
-    Origin,
     ServerKind,
     ServerStatus,
-    ToolResult,
     ToolSpec,
     json_fault,
 )
@@ -31,7 +30,6 @@ __all__ = [
     "NO_FAILURES",
     "SEQ_KEY",
     "USUAL_KINDS",
-    "CallState",
     "DistractorMix",
     "DistractorRequest",
     "EpisodeCreated",
@@ -109,13 +107,14 @@ class FailureLaw(_Wire):
 
     rate: float
     """The share of calls that fail."""
-    kinds: dict[FailureKind, float]
-    """The share that each kind has in the failures; all kinds, 1 in sum."""
+    kinds: Mapping[str, float]
+    """The share that each kind has in the failures, 1 in sum; a kind that it does not name never happens, and
+    one that only another version knows counts nothing."""
     delay: bool
     """True where a failure takes its time."""
 
 
-USUAL_KINDS = {
+USUAL_KINDS: Mapping[str, float] = {
     FailureKind.TIMEOUT: 0.4,
     FailureKind.UNREACHABLE: 0.3,
     FailureKind.RATE_LIMITED: 0.15,
@@ -225,6 +224,8 @@ class EpisodeCreated(_Wire):
     tools_hash: str
     seed: int
     expires_at: datetime
+    upstream_keys: dict[str, str] = Field(default_factory=dict[str, str])
+    """By the names of its servers: the key under which each knows the episode, which does not tell its id."""
 
 
 # --- reading them -------------------------------------------------------------------------------
@@ -266,33 +267,6 @@ class EpisodeState(_Wire):
     expires_at: datetime
 
 
-class CallState(_Wire):
-    """One recorded call."""
-
-    n: int
-    """Place in the record, from 0."""
-    call_id: str
-    seq: int | None
-    server: str | None
-    """None for a tool that the episode does not list."""
-    tool: str | None
-    """The tool's own name at its server."""
-    shown: str
-    """The name that the agent used."""
-    arguments: JsonObject
-    is_distractor: bool
-    result: ToolResult | None
-    """None where the call has not finished; so are the origin and the latency."""
-    origin: Origin | None
-    solved: tuple[int, ...]
-    """Ids of the sub-tasks that this call solved."""
-    latency_ms: float | None
-    emulator: EmulatorKind | None = None
-    """Who makes up the answers of its server; None for one that answers itself."""
-    injected: FailureKind | None = None
-    """How it failed on purpose; None where it did not."""
-
-
 class EpisodeRecord(_Wire):
     """Answer to ``GET /v1/episodes/{id}/record``."""
 
@@ -307,7 +281,7 @@ class EpisodeRecord(_Wire):
     """None where none were asked for."""
     emulators: dict[str, EmulatorKind]
     """Who makes up the answers of a server, for those of which there are documents only."""
-    calls: tuple[CallState, ...]
+    calls: tuple[CallRecord, ...]
 
 
 class ServerInfo(_Wire):

@@ -236,6 +236,7 @@ class ControlPlane:
             tools_hash=episode.tools_hash,
             seed=episode.state().seed,
             expires_at=episode.expires_at,
+            upstream_keys=self._episodes.upstream_keys(episode),
         )
 
     def _moved(self, created: EpisodeCreated, worker: int, request: Request) -> EpisodeCreated:

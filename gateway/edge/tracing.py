@@ -16,7 +16,7 @@ from opentelemetry.trace import SpanKind, StatusCode, Tracer
 
 from astra_mcp.mcp.request_context import Exchange
 from astra_mcp.tracing import TRACE_KEYS, context_of, inject, is_capturing, mark_error, tracer
-from astra_mcp.types import JsonObject, JsonValue, Origin, ToolResult, canonical_json
+from astra_mcp.types import JsonObject, JsonValue, Origin, ToolResult, canonical_json, is_failure
 
 ID_CHARACTERS = 6
 """So much of an episode's id may stand in a span."""
@@ -85,7 +85,7 @@ def note_result(server: str | None, origin: Origin, result: ToolResult) -> None:
     span.set_attribute("astra_mcp.server", server or "")
     span.set_attribute("astra_mcp.origin", origin.value)
     span.set_attribute("astra_mcp.is_error", result.is_error)
-    if origin.is_failure:
+    if is_failure(origin):
         mark_error(span, origin.value)
     elif result.is_error:
         span.set_attribute("error.type", "tool_error")

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import anyio
 
-from astra_mcp.call_record import EpisodeStatus
+from astra_mcp.call_record import CallRecord, EpisodeStatus
 from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
-from astra_mcp.types import CallOutcome, ToolResult, UpstreamReply
+from astra_mcp.types import CallOutcome, Origin, ToolResult, UpstreamReply, is_failure
 from gateway.api.seams import Catalog, UpstreamSession
 from gateway.episodes.beginning import open_session
 from gateway.episodes.calls import within_limit
-from gateway.episodes.record import CallStarted, Record, read_record
+from gateway.episodes.record import Record, read_record
 
 __all__ = ["Divergence", "Replay", "find_record", "records_folder", "replay_record", "status_of"]
 
@@ -114,37 +114,31 @@ async def _replay(record: Record, sessions: Mapping[str, UpstreamSession]) -> Re
     divergences: list[Divergence] = []
     compared = 0
     for call in record.finished_calls:
-        started, finished = call.started, call.finished
-        if started.server is None or started.tool is None or started.fault:
+        if call.server is None or call.tool is None or call.fault:
             continue
-        if finished.outcome is CallOutcome.KILLED or finished.origin != "tool":
+        if call.outcome is CallOutcome.KILLED or call.origin is not Origin.TOOL:
             continue
-        reply = await _call_again(sessions[started.server], started.tool, started)
+        reply = await _call_again(sessions[call.server], call.tool, call)
         compared += 1
         replayed = within_limit(reply.result, limit_bytes)
-        if replayed != finished.result:
+        if replayed != call.result:
             divergences.append(
-                Divergence(
-                    n=started.n,
-                    tool=started.shown,
-                    recorded=finished.result,
-                    replayed=replayed,
-                )
+                Divergence(n=call.n, tool=call.shown, recorded=call.result, replayed=replayed)
             )
     return Replay(
         compared=compared, skipped=len(record.calls) - compared, divergences=tuple(divergences)
     )
 
 
-async def _call_again(session: UpstreamSession, tool: str, started: CallStarted) -> UpstreamReply:
+async def _call_again(session: UpstreamSession, tool: str, call: CallRecord) -> UpstreamReply:
     try:
         with anyio.fail_after(_REPLAY_CALL_SECONDS):
-            reply = await session.call(tool, started.arguments)
+            reply = await session.call(tool, call.arguments)
     except TimeoutError:
-        msg = f"call {started.n} of the replay took longer than {_REPLAY_CALL_SECONDS:g} s"
+        msg = f"call {call.n} of the replay took longer than {_REPLAY_CALL_SECONDS:g} s"
         raise UpstreamError(msg) from None
-    if reply.origin.is_failure:
+    if is_failure(reply.origin):
         text = reply.result.text
-        msg = f"call {started.n} of the replay failed at {reply.origin}: {text}"
+        msg = f"call {call.n} of the replay failed at {reply.origin}: {text}"
         raise UpstreamError(msg)
     return reply

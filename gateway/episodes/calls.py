@@ -6,13 +6,13 @@ the record's file nor the order of calls.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import anyio
 import orjson
 
-from astra_mcp.call_record import Encoded, EpisodeStatus, encode_result
+from astra_mcp.call_record import CallRecord, Encoded, EpisodeStatus, encode_result
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import EpisodeEndedError, RecordError, UnknownNameError
 from astra_mcp.mcp.request_context import Exchange
@@ -21,14 +21,15 @@ from astra_mcp.types import (
     Failure,
     JsonValue,
     Origin,
-    ServerKind,
     ToolResult,
     UpstreamReply,
     canonical_json,
+    is_failure,
 )
+from gateway.api.seams import abilities
 from gateway.api.wire import EpisodeLimits
 from gateway.episodes.failures import FailurePlan, InjectedFailure
-from gateway.episodes.record import EpisodeEnded, RecordedCall, StartedMembers
+from gateway.episodes.record import CallLines, EpisodeEnded
 from gateway.episodes.shown import Shown
 from gateway.episodes.turns import Turn, ask_server
 
@@ -62,26 +63,17 @@ class Call:
     """Made by whoever waits for the end of the call."""
 
     @classmethod
-    def of(cls, recorded: RecordedCall) -> "Call":
+    def of(cls, recorded: CallRecord, lines: CallLines) -> "Call":
         """Take over a recorded call."""
-        started, is_unfinished = recorded.started, recorded.finished is None
-        return cls(
-            n=started.n,
-            shown=started.shown,
-            server=started.server,
-            tool=started.tool,
-            arguments=started.arguments if is_unfinished else NO_ARGUMENTS,
-            is_over_limit=started.is_over_limit,
-            seq=started.seq,
-            fault=started.fault,
-            is_distractor=started.distractor,
-            is_unfinished=is_unfinished,
-            started_at=recorded.started_at,
-            finished_at=recorded.finished_at,
-        )
+        known = {name: getattr(recorded, name) for name in _TAKEN_OVER}
+        call = cls(**known, is_unfinished=recorded.result is None)
+        if not call.is_unfinished:
+            call.arguments = NO_ARGUMENTS
+        call.started_at, call.finished_at = lines
+        return call
 
-    def as_started(self, call_id: str) -> StartedMembers:
-        """Say what is recorded of its beginning."""
+    def as_started(self, call_id: str) -> Mapping[str, object]:
+        """Say what is recorded of its beginning, under the names of the file."""
         return {
             "n": self.n,
             "call_id": call_id,
@@ -107,6 +99,12 @@ class Call:
         return plan.draw(self.server, self.tool, arguments)
 
 
+_TAKEN_OVER = [
+    f.name for f in fields(Call) if f.name in CallRecord.model_fields and f.name != "injected"
+]
+"""What a call is from its record on; how it fails is drawn again."""
+
+
 def digest_of(shown: str, arguments: Mapping[str, JsonValue], fault: str | None) -> bytes:
     """Say what a call is: a retried id must mean the same one."""
     return canonical_json([shown, dict(arguments), fault])
@@ -128,7 +126,7 @@ def was_sent_for_good(call: Call, turns: Mapping[str, Turn]) -> bool:
     turn = turns.get(call.server) if call.server else None
     if not call.is_unfinished or turn is None or call.is_over_limit or call.fault or call.injected:
         return False
-    return turn.upstream.kind is ServerKind.DEPLOYED
+    return not abilities(turn.upstream).replayable
 
 
 # --- who answers --------------------------------------------------------------------------------
@@ -234,7 +232,7 @@ def settle(reply: UpstreamReply, *, limit_bytes: int, goes_on: bool) -> Settled:
         limit_bytes: Size of the content as JSON.
         goes_on: True where another state follows a failed one, so that an agent need not give up.
     """
-    if reply.origin.is_failure:
+    if is_failure(reply.origin):
         shown = reply.result.text
         failure = Failure(boundary=reply.origin, message=reply.cause or shown or _UNREACHED)
         return settle_failure(failure, shown=shown, goes_on=goes_on, outcome=reply.outcome)

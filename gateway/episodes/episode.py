@@ -12,7 +12,7 @@ from secrets import token_hex
 
 import anyio
 
-from astra_mcp.call_record import Encoded, EpisodeId, EpisodeStatus, encode_result
+from astra_mcp.call_record import Encoded, EndStatus, EpisodeId, EpisodeStatus, encode_result
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import (
     CallFaultError,
@@ -28,12 +28,12 @@ from astra_mcp.types import (
     JsonObject,
     JsonValue,
     Origin,
-    ServerKind,
     ToolResult,
     ToolSpec,
+    is_failure,
     json_fault,
 )
-from gateway.api.seams import Upstream
+from gateway.api.seams import Upstream, abilities
 from gateway.api.wire import EpisodeState
 from gateway.edge.tracing import call_span, note_result
 from gateway.episodes.calls import (
@@ -50,15 +50,12 @@ from gateway.episodes.calls import (
 )
 from gateway.episodes.failures import FailurePlan
 from gateway.episodes.record import (
-    CallFinished,
-    CallStarted,
     EpisodeEnded,
     EpisodeOpened,
-    Event,
-    FinishedMembers,
     Record,
     RecordFile,
-    read_event,
+    read_call,
+    read_result,
 )
 from gateway.episodes.shown import Route, Shown
 from gateway.episodes.turns import CallOrder, Relaying, Turn, close_sessions, failure_of
@@ -78,6 +75,7 @@ class Episode:
         routes: Mapping[str, Route],
         turns: Mapping[str, Turn],
         file: RecordFile,
+        on_end: Callable[["Episode", EndStatus], None],
         now: Callable[[], float] = time.time,
     ) -> None:
         self._opened = opened
@@ -98,6 +96,7 @@ class Episode:
         self.relays = any(upstream.relays for upstream in self.own_upstreams)
         """True where more than tools can be reached at one of its own servers."""
         self._file = file
+        self._on_end = on_end
         self._now = now
         self._calls: dict[str, Call] = {}
         self._num_started = 0
@@ -152,12 +151,17 @@ class Episode:
     @property
     def keeps_processes(self) -> bool:
         """True where nothing could rebuild what a server holds, once a call reached it."""
-        kinds = (turn.upstream.kind for turn in self._turns.values())
-        return self._num_started > 0 and ServerKind.DEPLOYED in kinds
+        held = (abilities(upstream) for upstream in self.upstreams)
+        return self._num_started > 0 and any(it.keeps_processes for it in held)
 
     def knows(self, call_id: str) -> bool:
         """True where a call of this id was recorded, so that a retry is answered from the record."""
         return call_id in self._calls
+
+    @property
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """All servers that it holds, those of distractors included."""
+        return tuple(turn.upstream for turn in self._turns.values())
 
     def upstream_of(self, shown: str) -> Upstream | None:
         """The server of a listed tool; None for a tool that is not listed."""
@@ -326,21 +330,14 @@ class Episode:
         await self._wait_for(call)
         if call.finished_at is None:
             return unrecorded()
-        finished = await self._read(call.finished_at)
-        if not isinstance(finished, CallFinished):
-            return unrecorded()
-        return answered(call, encode_result(finished.result))
+        result = await anyio.to_thread.run_sync(read_result, self._file.path, call.finished_at)
+        return answered(call, encode_result(result))
 
     async def _is_the_same(
         self, call: Call, asked: tuple[str, Mapping[str, JsonValue], str | None]
     ) -> bool:
-        started = await self._read(call.started_at)
-        if not isinstance(started, CallStarted):
-            return False
-        return digest_of(started.shown, started.arguments, started.fault) == digest_of(*asked)
-
-    async def _read(self, begin: int) -> Event:
-        return await anyio.to_thread.run_sync(read_event, self._file.path, begin)
+        begun = await anyio.to_thread.run_sync(read_call, self._file.path, call.started_at)
+        return digest_of(begun.shown, begun.arguments, begun.fault) == digest_of(*asked)
 
     async def _wait_for(self, call: Call) -> None:
         """Wait until a call that runs has been recorded."""
@@ -408,7 +405,7 @@ class Episode:
         # A tool that has nothing to do with the job solves nothing, whatever it is named and says.
         job = () if call.is_distractor else self._opened.job
         solved = solved_by(job, call.tool or "", answer.result, origin)
-        members: FinishedMembers = {
+        members: dict[str, object] = {
             "n": call.n,
             "origin": origin.value,
             "outcome": settled.outcome.value,
@@ -466,7 +463,7 @@ class Episode:
             return True
         return False
 
-    def end(self, status: EpisodeStatus, failure: Failure | None = None) -> None:
+    def end(self, status: EndStatus, failure: Failure | None = None) -> None:
         """Write the end of the record; an episode ends once, and the first end holds."""
         if self._ended is not None:
             return
@@ -478,8 +475,9 @@ class Episode:
             return
         self._ended = ended
         self._order.close()
+        self._on_end(self, status)
 
-    def _end_now(self, status: EpisodeStatus, failure: Failure | None) -> EpisodeEnded:
+    def _end_now(self, status: EndStatus, failure: Failure | None) -> EpisodeEnded:
         reward = None if failure else self._score()
         at = datetime.fromtimestamp(self._now(), UTC)
         return EpisodeEnded(at=at, status=status, reward=reward, failure=failure)
@@ -524,22 +522,22 @@ class Episode:
     def resume(self, record: Record) -> None:
         """Take over the calls of an earlier life; the sessions were opened with them."""
         for recorded in record.calls:
-            started = recorded.started
-            call = self._calls[started.call_id] = Call.of(recorded)
+            call = Call.of(recorded, record.lines[recorded.n])
+            self._calls[recorded.call_id] = call
             if self._plan is not None:
-                injected = call.draw(self._plan, started.arguments)
+                injected = call.draw(self._plan, recorded.arguments)
                 call.injected = injected if call.is_unfinished else None
-            if started.seq is not None:
-                (self._order.reopen if call.is_unfinished else self._order.take)(started.seq)
+            if call.seq is not None:
+                (self._order.reopen if call.is_unfinished else self._order.take)(call.seq)
         self._num_started = len(record.calls)
         self._num_agent_calls = record.agent_calls
         self._solved = set(record.solved)
         self._last_activity = record.last_at.timestamp()
         self._ended = record.ended
-        failed = next((c for c in record.finished_calls if c.origin.is_failure), None)
-        if failed is not None:  # the gateway died before it could write the end
-            failure = Failure(boundary=failed.origin, message=failed.result.text)
-            self.end(EpisodeStatus.FAILED, failure)
+        for failed in record.finished_calls:
+            if is_failure(failed.origin):  # the gateway died before it could write the end
+                failure = Failure(boundary=failed.origin, message=failed.result.text)
+                self.end(EpisodeStatus.FAILED, failure)
         if self.is_open:
             self._give_up_deliveries()
 

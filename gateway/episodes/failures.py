@@ -5,41 +5,37 @@ which tool failed. Whether a call fails follows from the episode's seed, the cal
 made before, not from what else runs. Knows calls and chances; knows neither servers nor records.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import anyio
 
 from astra_mcp.call_record import FailureKind
 from astra_mcp.mcp.request_context import Cancellation
 from astra_mcp.seeds import derive_seed
-from astra_mcp.types import JsonValue, ServerKind, canonical_json
+from astra_mcp.types import JsonValue, canonical_json
 from gateway.api.settings import DEFAULT_RATE, FailureScope
 from gateway.api.wire import NO_FAILURES, USUAL_KINDS, FailureLaw, FailureRequest
 
 __all__ = [
-    "DELAYS",
     "FailureDefaults",
     "FailurePlan",
     "InjectedFailure",
 ]
 
-DELAYS: Mapping[FailureKind, tuple[float, float]] = {
-    FailureKind.TIMEOUT: (5.0, 15.0),
-    FailureKind.UNREACHABLE: (0.5, 3.0),
-    FailureKind.RATE_LIMITED: (0.05, 0.3),
-    FailureKind.SERVER_ERROR: (0.1, 2.0),
-}
-"""Least and most seconds that a failure takes, where it takes its time."""
-SECONDS: Mapping[FailureKind, Sequence[int]] = {
-    FailureKind.TIMEOUT: (5, 10, 15, 20, 30, 60),
-    FailureKind.UNREACHABLE: (0,),
-    FailureKind.RATE_LIMITED: (1, 2, 5, 10, 15, 20, 30, 60),
-    FailureKind.SERVER_ERROR: (5, 10, 30, 60),
-}
-"""What stands for ``{seconds}``: the client's deadline, or the wait that the service asks for."""
+
+class Look(NamedTuple):
+    """How failures of one kind look to an agent."""
+
+    texts: Sequence[str]
+    seconds: Sequence[int]
+    """What stands for ``{seconds}``: the client's deadline, or the wait that the service asks for."""
+    delay: tuple[float, float]
+    """Least and most seconds that one takes, where it takes its time."""
+
+
 _TIMEOUT = (
     "ReadTimeout: The read operation timed out",
     "HTTPConnectionPool(host='127.0.0.1', port=8080): Read timed out. (read timeout={seconds})",
@@ -80,12 +76,19 @@ _SERVER_ERROR = (
     "InternalServerError: Error code: 500 - {'error': {'message': 'Internal server error'}}",
     "MCP error -32603: Internal error",
 )
-TEXTS: Mapping[FailureKind, Sequence[str]] = {
-    FailureKind.TIMEOUT: _TIMEOUT,
-    FailureKind.UNREACHABLE: _UNREACHABLE,
-    FailureKind.RATE_LIMITED: _RATE_LIMITED,
-    FailureKind.SERVER_ERROR: _SERVER_ERROR,
+LOOKS: Mapping[FailureKind, Look] = {
+    FailureKind.TIMEOUT: Look(_TIMEOUT, (5, 10, 15, 20, 30, 60), (5.0, 15.0)),
+    FailureKind.UNREACHABLE: Look(_UNREACHABLE, (0,), (0.5, 3.0)),
+    FailureKind.RATE_LIMITED: Look(_RATE_LIMITED, (1, 2, 5, 10, 15, 20, 30, 60), (0.05, 0.3)),
+    FailureKind.SERVER_ERROR: Look(_SERVER_ERROR, (5, 10, 30, 60), (0.1, 2.0)),
 }
+"""In the order in which kinds are drawn: a further one, or a further text, goes to the end, so that records
+and seeds of before draw what they drew.
+
+The texts are as httpx, requests, aiohttp, the SDKs of MCP and of model providers, and plain JSON bodies
+word them. None names a server or a tool, so that one text fits all of them and tells nothing of the tool
+that failed.
+"""
 _DIGEST_BYTES = 16
 _CHANCE_BITS = 53
 """As many as a float holds."""
@@ -100,19 +103,19 @@ class FailureDefaults:
     rate: float = DEFAULT_RATE
     scope: FailureScope = FailureScope.EMULATED
 
-    def law(self, asked: FailureRequest | None, servers: Iterable[ServerKind]) -> FailureLaw:
+    def law(self, asked: FailureRequest | None, *, made_up: bool) -> FailureLaw:
         """Decide on the law of an episode; what a request says wins.
 
         Args:
             asked: By the request.
-            servers: Kinds of the servers of the episode's source.
+            made_up: True where a server of the episode's source makes its answers up.
         """
         if asked is None:
-            applies = self.scope is FailureScope.ALL or ServerKind.EMULATOR in servers
+            applies = made_up or self.scope is FailureScope.ALL
             return NO_FAILURES.model_copy(update={"rate": self.rate}) if applies else NO_FAILURES
         weights = USUAL_KINDS if asked.kinds is None else asked.kinds
         total = sum(weights.values())
-        kinds = {kind: weights.get(kind, 0.0) / total for kind in FailureKind}
+        kinds: dict[str, float] = {kind: weights.get(kind, 0.0) / total for kind in LOOKS}
         return FailureLaw(rate=asked.rate, kinds=kinds, delay=asked.delay)
 
 
@@ -184,8 +187,10 @@ class FailurePlan:
         """
         if chance >= self._law.rate:
             return None
+        kinds = [(kind, width) for kind in LOOKS if (width := self._law.kinds.get(kind, 0.0)) > 0]
+        if not kinds:  # it names none but those of another version
+            return None
         place, low = chance / self._law.rate, 0.0
-        kinds = [(kind, width) for kind in FailureKind if (width := self._law.kinds[kind]) > 0]
         for kind, width in kinds[:-1]:
             if place < low + width:
                 return self._failure(kind, (place - low) / width)
@@ -194,9 +199,10 @@ class FailurePlan:
         return self._failure(kind, (place - low) / width)
 
     def _failure(self, kind: FailureKind, place: float) -> InjectedFailure:
-        text, place = _pick(TEXTS[kind], place)
-        seconds, place = _pick(SECONDS[kind], place)
-        least, most = DELAYS[kind]
+        look = LOOKS[kind]
+        text, place = _pick(look.texts, place)
+        seconds, place = _pick(look.seconds, place)
+        least, most = look.delay
         return InjectedFailure(
             kind=kind,
             text=text.replace("{seconds}", str(seconds)),

@@ -14,11 +14,11 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequen
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 import anyio
+from anyio.abc import TaskGroup
 
-from astra_mcp.call_record import EpisodeId, EpisodeStatus
+from astra_mcp.call_record import EndStatus, EpisodeId, EpisodeStatus
 from astra_mcp.errors import (
     CapacityError,
     GatewayError,
@@ -29,7 +29,15 @@ from astra_mcp.errors import (
 )
 from astra_mcp.mcp.listeners import Hearers
 from astra_mcp.types import EmulatorKind, Failure, Origin
-from gateway.api.seams import Catalog, DistractorIndex, RecordSink, Upstream, shown_together
+from gateway.api.seams import (
+    Catalog,
+    DistractorIndex,
+    EndingUpstream,
+    RecordSink,
+    Upstream,
+    abilities,
+    shown_together,
+)
 from gateway.api.wire import ALL_SERVERS, EpisodeRecord, EpisodeRequest, EpisodeState
 from gateway.edge.placement import new_episode_id, owner_of
 from gateway.episodes.beginning import (
@@ -75,7 +83,7 @@ class Episodes:
         *,
         secret: bytes,
         max_open: int,
-        preparation: Preparation,
+        group: TaskGroup,
         mixing: Mixing,
         failures: FailureDefaults,
         emulator: EmulatorKind,
@@ -87,7 +95,8 @@ class Episodes:
         self._folder = folder
         self._secret = secret
         self._max_open = max_open
-        self._preparation = preparation
+        self._group = group
+        self._preparation = Preparation(group)
         self._mixing = mixing
         self._failures = failures
         self._emulator = emulator
@@ -97,14 +106,14 @@ class Episodes:
         self._live: dict[str, Episode] = {}
         self._parked: dict[str, float] = {}
         self._generations: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._is_wanted = anyio.Event()
+        """Set once an episode is held; nothing is swept before."""
         self._last_asked: dict[str, float] = {}
         self._ended: OrderedDict[str, Episode] = OrderedDict()
         self.closings = Hearers[[str]]()
         """Who is told of each episode that somebody closes."""
         self.replacements = Hearers[[str, str]]()
         """Who is told the endpoint and the caller of each state that another one takes the place of."""
-        self._held: WeakKeyDictionary[Episode, tuple[Upstream, ...]] = WeakKeyDictionary()
-        """The servers of each episode, as the catalog had them when it came into memory."""
 
     # --- episodes proper -------------------------------------------------------------------------
 
@@ -128,7 +137,9 @@ class Episodes:
             request,
             source,
             listed,
-            law=self._failures.law(request.failures, [u.kind for u in source.upstreams]),
+            law=self._failures.law(
+                request.failures, made_up=any(abilities(u).made_up for u in source.upstreams)
+            ),
             distractors=self._emulator,
         )
         return self._open(opened, listed)
@@ -185,7 +196,7 @@ class Episodes:
             tools=record.opened.tools,
             distractors=record.opened.distractors,
             emulators=record.opened.emulators,
-            calls=tuple(call.as_state() for call in record.calls),
+            calls=record.calls,
         )
 
     async def close(self, episode: str) -> EpisodeState:
@@ -263,7 +274,7 @@ class Episodes:
                 )
             known.expire_if_due()
             if known.is_open and (
-                is_held(self._held.get(known, ()), known.servers, upstreams)
+                is_held(known.upstreams, known.servers, upstreams)
                 or known.show(upstreams, qualify_all=endpoint == ALL_SERVERS)
             ):
                 self._last_asked[episode] = self._now()
@@ -338,6 +349,15 @@ class Episodes:
 
     # --- life ------------------------------------------------------------------------------------
 
+    async def sweep_on(self) -> None:
+        """Sweep once a second while there is anything to sweep; a gateway without episodes sleeps."""
+        while True:
+            if not self._live and not self._parked:
+                self._is_wanted = anyio.Event()
+                await self._is_wanted.wait()
+            await anyio.sleep(_SWEEP_SECONDS)
+            await self.sweep()
+
     async def sweep(self) -> None:
         """Expire what is due, release what has ended, park what nobody asks for."""
         for parked in [e for e, due in self._parked.items() if self._now() >= due]:
@@ -371,6 +391,11 @@ class Episodes:
         self._forget(episode)
         self._parked[episode.id] = episode.expires_at.timestamp()
         await episode.release()
+
+    def _hold(self, episode: Episode) -> None:
+        self._live[episode.id] = episode
+        self._last_asked[episode.id] = self._now()
+        self._is_wanted.set()
 
     def _forget(self, episode: Episode) -> None:
         self._live.pop(episode.id, None)
@@ -410,8 +435,7 @@ class Episodes:
             file.discard()
             raise
         episode = self._assemble(opened, listed.routes, turns, file)
-        self._live[opened.id] = episode
-        self._last_asked[opened.id] = self._now()
+        self._hold(episode)
         return episode
 
     def _assemble(
@@ -421,9 +445,25 @@ class Episodes:
         turns: Mapping[str, Turn],
         file: RecordFile,
     ) -> Episode:
-        episode = Episode(opened=opened, routes=routes, turns=turns, file=file, now=self._now)
-        self._held[episode] = tuple(turn.upstream for turn in turns.values())
-        return episode
+        return Episode(
+            opened=opened,
+            routes=routes,
+            turns=turns,
+            file=file,
+            on_end=self._tell_end,
+            now=self._now,
+        )
+
+    def _tell_end(self, episode: Episode, status: EndStatus) -> None:
+        """Tell the servers that want to know, and wait for none of them."""
+        for upstream in episode.upstreams:
+            if isinstance(upstream, EndingUpstream):
+                key = self._key(episode.id, upstream.name)
+                self._group.start_soon(upstream.note_end, key, status)
+
+    def upstream_keys(self, episode: Episode) -> dict[str, str]:
+        """The key under which each server of an episode knows it, by their names."""
+        return {name: self._key(episode.id, name) for name in episode.servers}
 
     def _key(self, episode: EpisodeId, server: str) -> str:
         return hmac.new(self._secret, f"{episode}\0{server}".encode(), "sha256").hexdigest()
@@ -481,8 +521,7 @@ class Episodes:
             message = f"{', '.join(changed)} changed since the episode was opened"
             restored.end(EpisodeStatus.FAILED, Failure(boundary=Origin.GATEWAY, message=message))
         if restored.is_open:
-            self._live[opened.id] = restored
-            self._last_asked[opened.id] = self._now()
+            self._hold(restored)
         else:
             self._remember_ended(restored)
             file.close()
@@ -534,7 +573,7 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
             folder,
             secret=secret,
             max_open=max_open,
-            preparation=Preparation(group),
+            group=group,
             mixing=Mixing(catalog, distractors),
             failures=failures,
             emulator=emulator,
@@ -543,12 +582,7 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
             seat=(worker, workers),
         )
 
-        async def sweep_on() -> None:
-            while True:
-                await anyio.sleep(_SWEEP_SECONDS)
-                await episodes.sweep()
-
-        group.start_soon(sweep_on)
+        group.start_soon(episodes.sweep_on)
         try:
             yield episodes
         finally:

@@ -1,65 +1,66 @@
 """The record of an episode: one JSONL file, appended to before anything is answered.
 
 Four events: ``episode_opened``, ``call_started`` (before the call is executed), ``call_finished``
-(before its answer leaves) and ``episode_ended``. A record says everything that a reward, a replay
+(before its answer leaves) and ``episode_ended``; the two of a call are the halves of a
+:class:`~astra_mcp.call_record.CallRecord`. A record says everything that a reward, a replay
 or a restart needs; it holds gold, so it lies on the control side only. A line is written by one system
 call: a killed process loses at most the line that it had not yet begun.
 """
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NamedTuple, cast
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
-from astra_mcp.call_record import Encoded, EpisodeId, EpisodeStatus, FailureKind
+from astra_mcp.call_record import (
+    CallRecord,
+    Encoded,
+    EndStatus,
+    EpisodeId,
+    FinishedCall,
+    Step,
+    upgraded,
+)
 from astra_mcp.errors import CapacityError, RecordError
 from astra_mcp.reward import JobItem, Reward
 from astra_mcp.types import (
-    CallOutcome,
     EmulatorKind,
     Failure,
     JsonObject,
-    JsonValue,
-    Origin,
     PastCall,
     ToolResult,
 )
 from gateway.api.seams import RecordSink
-from gateway.api.wire import (
-    NO_FAILURES,
-    CallState,
-    DistractorMix,
-    EpisodeLimits,
-    FailureLaw,
-    ShownTool,
-)
+from gateway.api.wire import NO_FAILURES, DistractorMix, EpisodeLimits, FailureLaw, ShownTool
 
 __all__ = [
     "RECORD_VERSION",
-    "CallFinished",
-    "CallStarted",
     "EpisodeEnded",
     "EpisodeOpened",
-    "Event",
-    "FinishedCall",
-    "FinishedMembers",
     "Record",
     "RecordFile",
-    "RecordedCall",
-    "StartedMembers",
-    "read_event",
     "read_record",
     "record_path",
 ]
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
+
+
+def _from_first(old: JsonObject) -> JsonObject:
+    """Fill in what a record of version 1 may leave out, as its writer had neither."""
+    law = NO_FAILURES.model_dump(mode="json")
+    return {"failures": law, "distractors": None, "emulators": {}, **old}
+
+
+_STEPS: Mapping[int, Step] = {1: _from_first}
+"""From each older version to the next."""
 
 
 class _Event(BaseModel):
@@ -73,7 +74,7 @@ class EpisodeOpened(_Event):
     """First line of a record: everything that was decided at creation."""
 
     event: Literal["episode_opened"] = "episode_opened"
-    schema_version: Literal[1] = RECORD_VERSION
+    schema_version: Literal[2] = RECORD_VERSION
     id: EpisodeId
     endpoint: str | None = None
     """The interactive endpoint that the state belongs to; None for an episode proper."""
@@ -88,14 +89,19 @@ class EpisodeOpened(_Event):
     servers: dict[str, str]
     """Name to version (content hash) of every server of the episode."""
     marks: tuple[str, ...]
-    failures: FailureLaw = NO_FAILURES
+    failures: FailureLaw
     """Which calls fail on purpose."""
-    distractors: DistractorMix | None = None
+    distractors: DistractorMix | None
     """How the distractors among the tools were chosen; None where none were asked for."""
-    emulators: dict[str, EmulatorKind] = Field(default_factory=dict[str, EmulatorKind])
+    emulators: dict[str, EmulatorKind]
     """Who makes up the answers of a server, for those of which there are documents only."""
     version: str
     """Of astra-mcp."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_this_version(cls, data: Any) -> Any:
+        return upgraded(data, RECORD_VERSION, _STEPS)
 
     @property
     def distractor_servers(self) -> frozenset[str]:
@@ -103,104 +109,20 @@ class EpisodeOpened(_Event):
         return frozenset(tool.server for tool in self.tools if tool.distractor)
 
 
-class CallStarted(_Event):
-    """Written before a call is executed."""
-
-    event: Literal["call_started"] = "call_started"
-    n: int
-    """Place in the record, from 0."""
-    call_id: str
-    seq: int | None
-    server: str | None
-    """None for a tool that the episode does not list."""
-    tool: str | None
-    shown: str
-    arguments: dict[str, JsonValue]
-    is_over_limit: bool = False
-    """True where the call limit was reached before; the call reaches no tool and does not count."""
-    fault: str | None = None
-    """Why the arguments, which then stand empty, reached no tool: they were no JSON object."""
-    distractor: bool = False
-
-
-class CallFinished(_Event):
-    """Written before the call's answer leaves."""
-
-    event: Literal["call_finished"] = "call_finished"
-    n: int
-    result: ToolResult
-    origin: Origin
-    outcome: CallOutcome
-    solved: tuple[int, ...]
-    """Ids of the sub-tasks that this result solves."""
-    latency_ms: float
-    emulator: EmulatorKind | None = None
-    """Who makes up the answers of the call's server; None for one that answers itself."""
-    injected: FailureKind | None = None
-    """How the call failed on purpose; None where it did not."""
-
-
 class EpisodeEnded(_Event):
     """The end of the episode; answers to calls that were queued then may still follow it."""
 
     event: Literal["episode_ended"] = "episode_ended"
-    status: EpisodeStatus
+    status: EndStatus
     reward: Reward | None
     failure: Failure | None
 
 
-Event = EpisodeOpened | CallStarted | CallFinished | EpisodeEnded
-_EVENTS: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
+class CallLines(NamedTuple):
+    """Where the lines of a call begin in the file, in bytes."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedCall:
-    """A call with its result, or without one where the gateway died in between."""
-
-    started: CallStarted
-    finished: CallFinished | None
-    started_at: int
-    """Where its line begins in the file, in bytes."""
-    finished_at: int | None
-    """Likewise; None where it has no such line."""
-
-    def as_state(self) -> CallState:
-        """Render for the control plane."""
-        started, finished = self.started, self.finished
-        return CallState(
-            n=started.n,
-            call_id=started.call_id,
-            seq=started.seq,
-            server=started.server,
-            tool=started.tool,
-            shown=started.shown,
-            arguments=started.arguments,
-            is_distractor=started.distractor,
-            result=finished.result if finished else None,
-            origin=finished.origin if finished else None,
-            solved=finished.solved if finished else (),
-            latency_ms=finished.latency_ms if finished else None,
-            emulator=finished.emulator if finished else None,
-            injected=finished.injected if finished else None,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedCall:
-    """A call with its result."""
-
-    started: CallStarted
-    finished: CallFinished
-
-    @property
-    def origin(self) -> Origin:
-        """Who is the author of the result."""
-        return self.finished.origin
-
-    @property
-    def result(self) -> ToolResult:
-        """What was answered."""
-        return self.finished.result
+    started: int
+    finished: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,10 +130,12 @@ class Record:
     """A whole record, read back."""
 
     opened: EpisodeOpened
-    calls: tuple[RecordedCall, ...]
-    """In the order in which they were started."""
+    calls: tuple[CallRecord, ...]
+    """In the order in which they were started; those that finished are :class:`FinishedCall`."""
     finished_calls: tuple[FinishedCall, ...]
     """In the order in which they finished, which is the order of their effects at each server."""
+    lines: Mapping[int, CallLines]
+    """Of each call, by its place in the record."""
     ended: EpisodeEnded | None
     last_at: datetime
     """Time of the last event."""
@@ -219,55 +143,20 @@ class Record:
     @property
     def agent_calls(self) -> int:
         """How many calls count: all but those that a limit refused or that were answered by a question."""
-        return sum(
-            not c.started.is_over_limit and not (c.finished and c.finished.result.asks)
-            for c in self.calls
-        )
+        return sum(not c.is_over_limit and not (c.result and c.result.asks) for c in self.calls)
 
     @property
     def solved(self) -> frozenset[int]:
         """Ids of the sub-tasks solved so far."""
-        return frozenset(i for c in self.calls if c.finished for i in c.finished.solved)
+        return frozenset(i for c in self.calls for i in c.solved)
 
     def past_calls(self, server: str) -> tuple[PastCall, ...]:
         """The finished calls of a server's tools, in the order of their effects."""
         return tuple(
-            PastCall(
-                tool=c.started.tool,
-                arguments=c.started.arguments,
-                outcome=c.finished.outcome,
-                result=c.finished.result,
-            )
+            PastCall(tool=c.tool, arguments=c.arguments, outcome=c.outcome, result=c.result)
             for c in self.finished_calls
-            if c.started.server == server and c.started.tool is not None
+            if c.server == server and c.tool is not None
         )
-
-
-class StartedMembers(TypedDict):
-    """What an episode tells of a call that begins; see :class:`CallStarted`."""
-
-    n: int
-    call_id: str
-    seq: int | None
-    server: str | None
-    tool: str | None
-    shown: str
-    arguments: Mapping[str, JsonValue]
-    is_over_limit: bool
-    fault: str | None
-    distractor: bool
-
-
-class FinishedMembers(TypedDict):
-    """What an episode tells of a call that ends; see :class:`CallFinished`."""
-
-    n: int
-    origin: str
-    outcome: str
-    solved: list[int]
-    latency_ms: float
-    emulator: NotRequired[str]
-    injected: NotRequired[str]
 
 
 def record_path(folder: Path, episode: str) -> Path:
@@ -308,19 +197,19 @@ class RecordFile:
         Raises:
             RecordError: The disk is full or the record is closed; after a failure it stays closed.
         """
-        data = event.model_dump(mode="json")
+        data = event.model_dump(mode="json") | {"at": _written(event.at.timestamp())}
         self._write(data)
         self._tell(data)
 
-    def append_started(self, at: float, call: "StartedMembers") -> int:
-        """Write a :class:`CallStarted`, or nothing of it.
+    def append_started(self, at: float, call: Mapping[str, object]) -> int:
+        """Write that a call begins, or nothing of it.
 
         Calls are most of what is written, so neither this nor :meth:`append_finished` makes a model;
         reading back checks every line.
 
         Args:
             at: Seconds since the epoch.
-            call: The further members of the event.
+            call: Members of :class:`~astra_mcp.call_record.CallRecord`.
 
         Returns:
             Where its line begins in the file, in bytes.
@@ -333,13 +222,13 @@ class RecordFile:
         self._tell(data)
         return begin
 
-    def append_finished(self, at: float, answer: Encoded, call: "FinishedMembers") -> int:
-        """Write a :class:`CallFinished`, or nothing of it.
+    def append_finished(self, at: float, answer: Encoded, call: Mapping[str, object]) -> int:
+        """Write that a call has ended, or nothing of it.
 
         Args:
             at: Seconds since the epoch.
             answer: The result; its JSON is taken as it is.
-            call: The further members of the event.
+            call: Members of :class:`~astra_mcp.call_record.CallRecord`.
 
         Returns:
             Where its line begins in the file, in bytes.
@@ -407,81 +296,163 @@ def read_record(path: Path) -> Record:
     Raises:
         RecordError: The file cannot be read, or a line of it is no event; names the line.
     """
-    events: list[Event] = []
-    begins: list[int] = []
-    begin = 0
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise _unreadable(path, error) from error
+    reading, begin = _Reading(), 0
     for number, line in enumerate(lines, start=1):
-        here, begin = begin, begin + len(line) + 1
-        if not line:
-            continue
         try:
-            events.append(_EVENTS.validate_json(line))
-            begins.append(here)
-        except ValidationError as error:
+            if line:
+                reading.take(_event(line), begin)
+        except ValueError as error:
             if number == len(lines):
                 break
-            fault = error.errors(include_url=False)[0]["msg"]
+            fault = str(error)
+            if isinstance(error, ValidationError):
+                fault = error.errors(include_url=False)[0]["msg"]
             msg = f"{_short(path)}: line {number} is not a record event: {fault}"
             raise RecordError(msg) from None
-    return _assemble(path, events, begins)
+        begin += len(line) + 1
+    if reading.opened is None:
+        msg = f"{_short(path)}: the first line is not an episode_opened event"
+        raise RecordError(msg)
+    try:
+        calls = tuple(reading.calls())
+    except ValidationError as error:
+        msg = f"{_short(path)}: a call does not begin as it must: {error.errors()[0]['msg']}"
+        raise RecordError(msg) from None
+    return Record(
+        opened=reading.opened,
+        calls=calls,
+        finished_calls=tuple(reading.finished.values()),
+        lines=reading.lines,
+        ended=reading.ended,
+        last_at=reading.last_at,
+    )
 
 
-def read_event(path: Path, begin: int) -> Event:
-    """Read one event back, however long the record is.
+class _Reading:
+    """What the lines so far say."""
+
+    def __init__(self) -> None:
+        self.opened: EpisodeOpened | None = None
+        self.finished: dict[int, FinishedCall] = {}
+        self.lines: dict[int, CallLines] = {}
+        """In the order in which the calls were started."""
+        self.ended: EpisodeEnded | None = None
+        self.last_at = datetime.min.replace(tzinfo=UTC)
+        self._begun: dict[int, JsonObject] = {}
+        """Members of each call that begins; they are looked at with its end, once."""
+
+    def take(self, event: JsonObject, begin: int) -> None:
+        """Add an event whose line begins there.
+
+        Raises:
+            ValueError: It is none.
+        """
+        kind = event.pop("event", None)
+        if self.opened is None and kind != "episode_opened":
+            msg = "the first line is not an episode_opened event"
+            raise ValueError(msg)
+        match kind:
+            case "episode_opened":
+                read = EpisodeOpened.model_validate(event)
+                self.opened, self.last_at = self.opened or read, read.at
+            case "call_started":
+                n, self.last_at = _place(event)
+                self._begun[n] = _members(event)
+                self.lines[n] = CallLines(begin)
+            case "call_finished":
+                n, self.last_at = _place(event)
+                if n in self._begun:
+                    self.finished[n] = FinishedCall.model_validate({**self._begun[n], **event})
+                    self.lines[n] = CallLines(self.lines[n].started, begin)
+            case "episode_ended":
+                read = EpisodeEnded.model_validate(event)
+                self.ended, self.last_at = self.ended or read, read.at
+            case other:
+                msg = f"there is no event {other!r}"
+                raise ValueError(msg)
+
+    def calls(self) -> Iterable[CallRecord]:
+        """All calls, in the order in which they were started.
+
+        Raises:
+            ValidationError: One of them has no end, and does not begin as it must.
+        """
+        for n, members in self._begun.items():
+            yield self.finished.get(n) or CallRecord.model_validate(members)
+
+
+def _place(event: JsonObject) -> tuple[int, datetime]:
+    """Read the number of a call and the time of its event, which is taken out.
+
+    Raises:
+        ValueError: One of them is missing.
+    """
+    return _NUMBER.validate_python(event.get("n")), _TIME.validate_python(event.pop("at", None))
+
+
+_TIME = TypeAdapter(datetime)
+_NUMBER = TypeAdapter(int)
+
+
+def _event(line: bytes) -> JsonObject:
+    event: object = orjson.loads(line)
+    if not isinstance(event, dict):
+        msg = "it is no JSON object"
+        raise ValueError(msg)  # noqa: TRY004 - of a file, not of a caller
+    return cast("JsonObject", event)
+
+
+def _members(event: JsonObject) -> JsonObject:
+    """Name the members of a call that begins as the model does: one has its own name in the file."""
+    distractor = event.pop("distractor", False)
+    return {**event, "is_distractor": distractor}
+
+
+def read_call(path: Path, begin: int) -> CallRecord:
+    """Read back how a call began, however long the record is.
 
     Args:
         path: Of the record.
         begin: Where its line begins, in bytes.
 
     Raises:
-        RecordError: The file cannot be read, or there is no event there.
+        RecordError: The file cannot be read, or no such line is there.
     """
+    try:
+        event = _event_at(path, begin)
+        del event["event"], event["at"]
+        return CallRecord.model_validate(_members(event))
+    except (ValueError, KeyError):
+        raise _nothing_at(path, begin) from None
+
+
+def read_result(path: Path, begin: int) -> ToolResult:
+    """Read back what a call answered; the arguments and errors are those of :func:`read_call`."""
+    try:
+        return ToolResult.model_validate(_event_at(path, begin)["result"])
+    except (ValueError, KeyError):
+        raise _nothing_at(path, begin) from None
+
+
+def _event_at(path: Path, begin: int) -> JsonObject:
     try:
         with path.open("rb") as file:
             file.seek(begin)
-            return _EVENTS.validate_json(file.readline())
+            return _event(file.readline())
     except OSError as error:
         raise _unreadable(path, error) from error
-    except ValidationError:
-        msg = f"{_short(path)}: byte {begin} begins no record event"
-        raise RecordError(msg) from None
+
+
+def _nothing_at(path: Path, begin: int) -> RecordError:
+    return RecordError(f"{_short(path)}: byte {begin} begins no record event")
 
 
 def _unreadable(path: Path, error: OSError) -> RecordError:
     return RecordError(f"{_short(path)} cannot be read ({error.strerror})")
-
-
-def _assemble(path: Path, events: Sequence[Event], begins: Sequence[int]) -> Record:
-    opened = events[0] if events else None
-    if not isinstance(opened, EpisodeOpened):
-        msg = f"{_short(path)}: the first line is not an episode_opened event"
-        raise RecordError(msg)
-    finished = {e.n: e for e in events if isinstance(e, CallFinished)}
-    placed = list(zip(events, begins, strict=True))
-    ends = {e.n: begin for e, begin in placed if isinstance(e, CallFinished)}
-    calls = tuple(
-        RecordedCall(
-            started=e, finished=finished.get(e.n), started_at=begin, finished_at=ends.get(e.n)
-        )
-        for e, begin in placed
-        if isinstance(e, CallStarted)
-    )
-    by_number = {c.started.n: c for c in calls}
-    return Record(
-        opened=opened,
-        calls=calls,
-        finished_calls=tuple(
-            FinishedCall(started=by_number[n].started, finished=f)
-            for n, f in finished.items()
-            if n in by_number
-        ),
-        ended=next((e for e in events if isinstance(e, EpisodeEnded)), None),
-        last_at=events[-1].at,
-    )
 
 
 def _written(at: float) -> str:

@@ -187,6 +187,7 @@ class DeployedServers:
                 is_shared=server.isolation == "shared",
                 is_own_process=server.command is not None,
                 seconds=server.timeout_seconds,
+                episode_end_url=server.episode_end_url,
             ),
             card_file=CardFile(self._cards, entry.config_hash),
             on_change=self._tell,

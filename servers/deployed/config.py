@@ -67,6 +67,8 @@ class ServerEntry(BaseModel):
     """How long they wait."""
     timeout_seconds: float = Field(default=30.0, gt=0, le=600)
     """For its start and its handshake."""
+    episode_end_url: str | None = Field(default=None, exclude_if=lambda url: url is None)
+    """Gets one POST with the key of each episode that has ended, and how."""
     disabled: bool = False
 
     @model_validator(mode="before")
@@ -237,6 +239,9 @@ def _expanded(where: str, name: str, server: ServerEntry, environ: Mapping[str, 
     if server.url is not None:
         changes["url"] = expand("url")(server.url)
         _check_url(where, changes["url"])
+    if server.episode_end_url is not None:
+        changes["episode_end_url"] = expand("episode_end_url")(server.episode_end_url)
+        _check_url(f"{where}: episode_end_url", changes["episode_end_url"])
     if server.cwd is not None:
         changes["cwd"] = str(Path(server.cwd).expanduser())
         if not Path(changes["cwd"]).is_dir():

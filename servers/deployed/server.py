@@ -11,8 +11,11 @@ from hashlib import sha256
 from typing import Final, Literal
 
 import anyio
+import httpx2
+import orjson
 from anyio.abc import TaskGroup
 
+from astra_mcp.call_record import EndStatus
 from astra_mcp.concurrency import BackOff, run_in_background
 from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.mcp.listeners import Hearers
@@ -32,6 +35,7 @@ from servers.deployed.following import Follower
 from servers.deployed.peer import ignore
 from servers.deployed.session import DeployedSession
 from servers.deployed.tools import list_tools, read_tools
+from servers.deployed.transports.http_client import HttpLink
 
 __all__ = ["Condition", "DeployedServer", "DeployedStatus", "Traits"]
 
@@ -40,6 +44,9 @@ Condition = Literal["unused", "starting", "ready", "broken"]
 FIRST_PAUSE: Final = 0.5
 """After a failed :meth:`DeployedServer.prepare`, how long its failure is answered without a new try."""
 LONGEST_PAUSE: Final = 30.0
+END_SECONDS: Final = 5.0
+"""For telling the address of an entry that an episode has ended."""
+_JSON: Final = {"content-type": "application/json"}
 RETIRE_SECONDS: Final = 60.0
 """How long running calls of a removed server may take to finish."""
 
@@ -78,6 +85,8 @@ class Traits:
     """A connection is a process, or a run, of its own."""
     seconds: float
     """For the start and the handshake."""
+    episode_end_url: str | None = None
+    """Is told of the ends of episodes; None where nobody wants to know."""
 
 
 class DeployedServer:
@@ -132,6 +141,8 @@ class DeployedServer:
         self._follower = Follower(name, tasks)
         self._is_refreshing = False
         self._stale: Connection | None = None
+        url = traits.episode_end_url
+        self._end_link = None if url is None else HttpLink(url)
         self._closed_for: str | None = None
         """Why it takes no further sessions; None while it does."""
         self._was_looked_at = False
@@ -263,6 +274,22 @@ class DeployedServer:
         session = DeployedSession(self, key=key, past=past, end=self._closed_for)
         self._sessions.add(session)
         return session
+
+    async def note_end(self, key: str, status: EndStatus) -> None:
+        """Tell the address that the entry names of an episode's end, once; a failure is logged."""
+        if self._end_link is None:
+            return
+        body = orjson.dumps({"key": key, "status": status})
+        fault = f"no answer within {END_SECONDS:g} s"
+        with anyio.move_on_after(END_SECONDS, shield=True):
+            try:
+                response = await self._end_link.send("POST", _JSON, body)
+                await response.aclose()
+                fault = f"HTTP status {response.status_code}" if response.is_error else ""
+            except (httpx2.HTTPError, httpx2.InvalidURL, UpstreamError) as error:
+                fault = str(error) or type(error).__name__
+        if fault:
+            _log.warning("%s was not told that an episode has ended: %s", self._name, fault)
 
     async def retire(self, reason: str) -> None:
         """Close after the running calls; later ones are told the reason."""
@@ -443,6 +470,8 @@ class DeployedServer:
             for connection in tuple(self._connections.values()):
                 closing.start_soon(self.drop, connection)
         await self._connector.aclose()
+        if self._end_link is not None:
+            await self._end_link.aclose()
 
 
 class _Ear:

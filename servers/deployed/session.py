@@ -106,7 +106,7 @@ class DeployedSession:
             end: Why it takes no calls, where the server was retired before.
         """
         self._host = host
-        self._key = None if host.is_shared else key
+        self._key = key
         self._connection: Connection | None = None
         self._opening = anyio.Lock()
         self._has_past = any(call.outcome is CallOutcome.APPLIED for call in past)
@@ -264,7 +264,7 @@ class DeployedSession:
                 await self._set_log_level(connection, exchange)
             leveled = exchange if self._log_level is None else self._leveled(exchange)
             version = connection.facts.version
-            sent = with_meta(params, leveled, connection.era, version=version, key=connection.key)
+            sent = with_meta(params, leveled, connection.era, version=version, key=self._key)
             return await connection.peer.request(method, sent, exchange.channel, headers)
         except NotSentError:
             is_sent = False
@@ -357,7 +357,7 @@ class DeployedSession:
             era=exchange.era,
             capabilities=exchange.channel.capabilities if exchange.channel is not None else {},
             hear=self._hear,
-            key=self._key,
+            key=None if self._host.is_shared else self._key,  # one connection serves all
             is_shared=self._host.is_shared,
         )
         if self._host.is_shared:

@@ -15,6 +15,7 @@ from astra_mcp.types import (
     ToolResult,
     ToolSpec,
     canonical_json,
+    is_failure,
     tools_hash,
 )
 
@@ -86,7 +87,7 @@ def test_value_types_are_frozen_and_refuse_unknown_fields() -> None:
 
 
 def test_only_foreign_failures_void_a_score() -> None:
-    assert {o for o in Origin if o.is_failure} == {Origin.UPSTREAM, Origin.SANDBOX, Origin.GATEWAY}
+    assert {o for o in Origin if is_failure(o)} == {Origin.UPSTREAM, Origin.SANDBOX, Origin.GATEWAY}
 
 
 def test_there_are_41_domains_in_snake_case() -> None:

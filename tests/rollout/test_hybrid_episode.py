@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
-from astra_mcp.call_record import EpisodeId
+from astra_mcp.call_record import CallRecord, EpisodeId
 from astra_mcp.completions import Reply
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.trajectory import (
@@ -27,7 +27,7 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import EmulatorKind, Origin
 from astra_mcp.values.guesses import guess_arguments
-from gateway.api.wire import CallState, EpisodeRecord
+from gateway.api.wire import EpisodeRecord
 from gateway.episodes.record import Record, read_record, record_path
 from servers.bundled import bundled_folder
 
@@ -181,24 +181,22 @@ def check_calls(played: Played) -> None:
     assert {listed[name].server for name in strange} <= bundled()
     asked = [name for turn in TURNS for name, _ in turn]
     calls = record.calls
-    assert [call.started.shown for call in calls[: len(asked)]] == asked
-    assert {call.started.shown for call in calls[len(asked) :]} == strange
+    assert [call.shown for call in calls[: len(asked)]] == asked
+    assert {call.shown for call in calls[len(asked) :]} == strange
     for call in calls:
-        name, finished = call.started.shown, call.finished
-        assert finished is not None
+        name = call.shown
+        assert call.result is not None
         server, emulator = OWN.get(name, (listed[name].server if name in listed else None, None))
         tool = listed[name].tool if name in listed else None
-        assert (call.started.server, call.started.tool) == (server, tool)
-        assert call.started.distractor == (name in strange)
-        assert finished.emulator == emulator
-        assert finished.origin in (
-            {Origin.TOOL} if server is None else {Origin.TOOL, Origin.INJECTED}
-        )
-        assert finished.result.is_error or finished.origin is Origin.TOOL
+        assert (call.server, call.tool) == (server, tool)
+        assert call.is_distractor == (name in strange)
+        assert call.emulator == emulator
+        assert call.origin in ({Origin.TOOL} if server is None else {Origin.TOOL, Origin.INJECTED})
+        assert call.result.is_error or call.origin is Origin.TOOL
     drawn = {
-        (kind_of(call.started.server, is_distractor=call.started.distractor), call.finished.origin)
+        (kind_of(call.server, is_distractor=call.is_distractor), call.origin)
         for call in calls
-        if call.started.server and call.finished
+        if call.server and call.result
     }
     kinds = (DESK, BERTHS, "distractor")
     assert drawn == {(kind, origin) for kind in kinds for origin in (Origin.TOOL, Origin.INJECTED)}
@@ -215,9 +213,9 @@ def bundled() -> set[str]:
 def check_what_reached_the_deployed_server(played: Played) -> None:
     """It wrote down the calls that did not fail on purpose, and it counted no other."""
     answered = [
-        (call.started.tool, call.finished.result.text)
+        (call.tool, call.result.text)
         for call in played.record.calls
-        if call.started.server == DESK and call.finished and call.finished.origin is Origin.TOOL
+        if call.server == DESK and call.result and call.origin is Origin.TOOL
     ]
     assert played.reached == [tool for tool, _ in answered]
     counted = [text for tool, text in answered if tool == "count"]
@@ -229,8 +227,8 @@ def check_the_trajectory(played: Played) -> None:
     trajectory, calls = played.trajectory, played.state.calls
     assert [told(note) for note in trajectory.calls] == [recorded(call) for call in calls]
     for note, call in zip(trajectory.calls, played.record.calls, strict=True):
-        assert call.finished is not None
-        assert (note.origin, note.emulator) == (call.finished.origin, call.finished.emulator)
+        assert call.result is not None
+        assert (note.origin, note.emulator) == (call.origin, call.emulator)
         assert (note.injected is not None) == (note.origin is Origin.INJECTED)
     texts = [m.content for m in trajectory.messages if isinstance(m, ToolMessage)]
     assert texts == [call.result.text for call in calls if call.result]
@@ -248,7 +246,7 @@ def told(note: CallNote) -> tuple[Any, ...]:
     return (*fields, note.emulator, note.injected, note.is_error)
 
 
-def recorded(call: CallState) -> tuple[Any, ...]:
+def recorded(call: CallRecord) -> tuple[Any, ...]:
     assert call.result is not None
     injected = call.injected.value if call.injected else None
     fields = (call.seq, call.server, call.tool, call.origin, call.is_distractor)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.cli.rollout.report import RolloutReport
 from astra_mcp.errors import ConfigError
 from astra_mcp.reward import Reward
@@ -21,7 +22,6 @@ from astra_mcp.trajectory import (
     Seeds,
     StopReason,
     Trajectory,
-    TrajectoryStatus,
     TrajectoryWriter,
     UserMessage,
     Versions,
@@ -44,7 +44,7 @@ def played(place: int, *, words: str = "Go.") -> Trajectory:
         tools_hash="ab",
         messages=(UserMessage(content=words),),
         calls=(),
-        status=TrajectoryStatus.CLOSED,
+        status=EpisodeStatus.CLOSED,
         stop=StopReason.ANSWER,
         reward=Reward(reward=0, recall=0, precision=0, solved=0, calls=place),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import open_model
@@ -15,12 +16,11 @@ from astra_mcp.llm.usage import Usage
 from astra_mcp.reward import Reward
 from astra_mcp.trajectory import (
     AgentInfo,
-    Boundary,
+    RolloutBoundary,
     StopReason,
     SystemMessage,
     ToolMessage,
     Trajectory,
-    TrajectoryStatus,
     UserMessage,
 )
 from astra_mcp.types import Origin
@@ -78,7 +78,7 @@ class ScriptedAgent:
 async def test_the_oracle_earns_the_full_reward(gateway: SmallGateway) -> None:
     trajectory = await run_rollout(gateway.client, OracleAgent(gateway.client.gold), ROLLOUT)
 
-    assert trajectory.status is TrajectoryStatus.CLOSED
+    assert trajectory.status is EpisodeStatus.CLOSED
     assert trajectory.reward is not None
     assert trajectory.reward.recall == 1.0
     assert trajectory.reward.reward >= 0.999
@@ -160,11 +160,11 @@ async def test_a_server_that_fails_ends_the_episode_without_a_reward(
 ) -> None:
     trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"], ["sink"]), ROLLOUT)
 
-    assert trajectory.status is TrajectoryStatus.FAILED
+    assert trajectory.status is EpisodeStatus.FAILED
     assert trajectory.stop is StopReason.FAILURE
     assert trajectory.reward is None
     assert trajectory.failure is not None
-    assert trajectory.failure.boundary is Boundary.UPSTREAM
+    assert trajectory.failure.boundary is Origin.UPSTREAM
     assert "flooded" in trajectory.failure.message
     assert [(n.origin, n.solved, n.is_distractor) for n in trajectory.calls] == [
         (Origin.TOOL, (1,), False),
@@ -179,10 +179,10 @@ async def test_a_model_that_fails_never_earns_a_score_and_its_episode_is_closed(
 
     trajectory = await run_rollout(gateway.client, agent, ROLLOUT)
 
-    assert trajectory.status is TrajectoryStatus.FAILED
+    assert trajectory.status is EpisodeStatus.FAILED
     assert trajectory.reward is None
     assert trajectory.failure is not None
-    assert trajectory.failure.boundary is Boundary.MODEL
+    assert trajectory.failure.boundary is RolloutBoundary.MODEL
     assert [(n.origin, n.solved) for n in trajectory.calls] == [(Origin.TOOL, (1,))]
     assert gateway.episodes.count_open() == 0
 
@@ -190,7 +190,7 @@ async def test_a_model_that_fails_never_earns_a_score_and_its_episode_is_closed(
 async def test_an_episode_at_its_call_limit_keeps_its_reward(gateway: SmallGateway) -> None:
     trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"] * 258), ROLLOUT)
 
-    assert trajectory.status is TrajectoryStatus.LIMIT
+    assert trajectory.status is EpisodeStatus.LIMIT
     assert trajectory.reward is not None
     assert (trajectory.reward.recall, trajectory.reward.calls) == (1.0, 256)
     origins = [note.origin for note in trajectory.calls]
@@ -206,7 +206,7 @@ async def test_an_episode_that_cannot_be_opened_is_a_failed_trajectory(
     trajectory = await run_rollout(gateway.client, NoopAgent(), nowhere)
 
     assert trajectory.failure is not None
-    assert trajectory.failure.boundary is Boundary.GATEWAY
+    assert trajectory.failure.boundary is Origin.GATEWAY
     assert trajectory.episode_id is None
     assert trajectory.messages == ()
 
@@ -216,7 +216,7 @@ async def test_a_gateway_that_is_not_there_is_a_failure_of_the_transport() -> No
         trajectory = await run_rollout(client, NoopAgent(), ROLLOUT)
 
     assert trajectory.failure is not None
-    assert trajectory.failure.boundary is Boundary.TRANSPORT
+    assert trajectory.failure.boundary is RolloutBoundary.TRANSPORT
 
 
 async def test_a_mistake_of_the_agent_propagates_and_its_episode_is_closed(
@@ -297,7 +297,7 @@ async def test_a_run_that_is_not_cancelled_waits_for_a_slow_close(gateway: Small
         assert gateway.server.may_close is not None
         gateway.server.may_close.set()
 
-    assert [t.status for t in finished] == [TrajectoryStatus.CLOSED]
+    assert [t.status for t in finished] == [EpisodeStatus.CLOSED]
     assert finished[0].reward is not None
     assert finished[0].reward.recall == 1.0
 
@@ -309,9 +309,9 @@ async def test_a_cancelled_run_gives_up_on_a_close_in_time_and_keeps_what_was_pl
     async with run_until_it_closes(gateway, finished, close_seconds=0) as scope:
         scope.cancel()
 
-    assert [t.status for t in finished] == [TrajectoryStatus.FAILED]
+    assert [t.status for t in finished] == [EpisodeStatus.FAILED]
     assert finished[0].failure is not None
-    assert finished[0].failure.boundary is Boundary.TRANSPORT
+    assert finished[0].failure.boundary is RolloutBoundary.TRANSPORT
     assert "did not close" in finished[0].failure.message
     assert len(finished[0].calls) == 1
 
@@ -325,7 +325,7 @@ async def test_a_run_that_is_cancelled_while_an_episode_closes_keeps_its_reward(
         assert gateway.server.may_close is not None
         gateway.server.may_close.set()
 
-    assert [t.status for t in finished] == [TrajectoryStatus.CLOSED]
+    assert [t.status for t in finished] == [EpisodeStatus.CLOSED]
     assert finished[0].reward is not None
     assert finished[0].calls[0].origin is Origin.TOOL
 
@@ -390,7 +390,7 @@ async def test_an_episode_of_servers_has_no_reward_and_no_failure(gateway: Small
 
     trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"]), rollout)
 
-    assert trajectory.status is TrajectoryStatus.CLOSED
+    assert trajectory.status is EpisodeStatus.CLOSED
     assert trajectory.reward is None
     assert trajectory.failure is None
     assert trajectory.environment is None

@@ -12,14 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import ConfigError
 from astra_mcp.trajectory import (
     AgentInfo,
     AssistantMessage,
-    Boundary,
     CallNote,
     FunctionCall,
     Message,
+    RolloutBoundary,
     Seeds,
     StopReason,
     SystemMessage,
@@ -27,7 +28,6 @@ from astra_mcp.trajectory import (
     ToolMessage,
     Trajectory,
     TrajectoryFailure,
-    TrajectoryStatus,
     TrajectoryWriter,
     UserMessage,
     Versions,
@@ -48,7 +48,7 @@ def build(messages: Sequence[Message], **changes: Any) -> Trajectory:
         "tools_hash": "ab",
         "messages": tuple(messages),
         "calls": tuple(CallNote(tool_call_id=a, seq=0, is_error=False) for a in answered),
-        "status": TrajectoryStatus.CLOSED,
+        "status": EpisodeStatus.CLOSED,
         "stop": StopReason.ANSWER,
         "reward": None,
         **changes,
@@ -65,7 +65,7 @@ def answer(name: str) -> ToolMessage:
     return ToolMessage(tool_call_id=name, content="")
 
 
-FAILURE = TrajectoryFailure(boundary=Boundary.MODEL, message="no answer")
+FAILURE = TrajectoryFailure(boundary=RolloutBoundary.MODEL, message="no answer")
 USER = UserMessage(content="Go.")
 
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=4)
@@ -136,7 +136,7 @@ def test_a_broken_conversation_is_refused_by_name(messages: list[Message], fault
 
 def test_a_failure_may_leave_the_last_turn_unanswered_and_never_has_a_reward() -> None:
     reward = {"reward": 1.0, "recall": 1.0, "precision": 1.0, "solved": 1, "calls": 1}
-    failed = {"status": TrajectoryStatus.FAILED, "stop": StopReason.FAILURE, "failure": FAILURE}
+    failed = {"status": EpisodeStatus.FAILED, "stop": StopReason.FAILURE, "failure": FAILURE}
 
     assert build([USER, calls("a", "b"), answer("a")], **failed).reward is None
     with pytest.raises(ValidationError, match="no reward"):
@@ -144,7 +144,7 @@ def test_a_failure_may_leave_the_last_turn_unanswered_and_never_has_a_reward() -
     with pytest.raises(ValidationError, match="go together"):
         build([USER], failure=FAILURE)
     with pytest.raises(ValidationError, match="go together"):
-        build([USER], status=TrajectoryStatus.FAILED)
+        build([USER], status=EpisodeStatus.FAILED)
 
 
 def test_annotations_must_match_the_tool_messages() -> None:

@@ -11,6 +11,7 @@ from typing import Protocol, cast
 
 import orjson
 
+from astra_mcp.call_record import CallFacts, CallRecord
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import EpisodeEndedError
 from astra_mcp.trajectory import (
@@ -25,7 +26,6 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec, json_fault
 from gateway.api.client import CallRefusedError
-from gateway.api.wire import CallState
 from training.rollout.agent import Answered, CallRequest
 
 __all__ = ["MAX_ARGUMENT_BYTES", "MAX_NAME_LENGTH", "LiveEpisode", "ToolCaller", "result_text"]
@@ -108,21 +108,11 @@ class LiveEpisode:
         """What is known of each answered call."""
         return tuple(self._notes)
 
-    def annotate(self, calls: Iterable[CallState]) -> None:
+    def annotate(self, calls: Iterable[CallRecord]) -> None:
         """Add what the episode's record says of the calls, once it has been read."""
         recorded = {call.seq: call for call in calls if call.seq is not None}
         self._notes = [
-            note.model_copy(
-                update={
-                    "server": call.server,
-                    "tool": call.tool,
-                    "origin": call.origin,
-                    "solved": call.solved,
-                    "is_distractor": call.is_distractor,
-                    "emulator": call.emulator,
-                    "injected": call.injected.value if call.injected else None,
-                }
-            )
+            note.model_copy(update={name: getattr(call, name) for name in CallFacts.model_fields})
             if note.seq is not None and (call := recorded.get(note.seq))
             else note
             for note in self._notes

@@ -13,18 +13,19 @@ from functools import partial
 import anyio
 
 from astra_mcp import __version__
+from astra_mcp.call_record import EndStatus, EpisodeStatus
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import EpisodeEndedError, ModelError, TransportError
 from astra_mcp.llm.usage import Usage, metered
 from astra_mcp.trajectory import (
-    Boundary,
+    RolloutBoundary,
     Seeds,
     StopReason,
     Trajectory,
     TrajectoryFailure,
-    TrajectoryStatus,
     Versions,
 )
+from astra_mcp.types import Origin
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
 from gateway.api.wire import (
     EpisodeCreated,
@@ -162,9 +163,9 @@ async def _play(agent: Agent, episode: LiveEpisode) -> tuple[StopReason, Traject
     except EpisodeEndedError:
         return StopReason.ENDED, None
     except ModelError as error:
-        failure = TrajectoryFailure(boundary=Boundary.MODEL, message=str(error))
+        failure = TrajectoryFailure(boundary=RolloutBoundary.MODEL, message=str(error))
     except AgentError as error:
-        failure = TrajectoryFailure(boundary=Boundary.AGENT, message=str(error))
+        failure = TrajectoryFailure(boundary=RolloutBoundary.AGENT, message=str(error))
     except TransportError as error:
         failure = _transport_failure(error)
     return StopReason.FAILURE, failure
@@ -188,13 +189,13 @@ async def _close_soon(
     with anyio.move_on_after(seconds, shield=True):
         return await _close(gateway, created)
     message = f"the run was stopped, and the gateway did not close the episode within {seconds:g} s"
-    return TrajectoryFailure(boundary=Boundary.TRANSPORT, message=message)
+    return TrajectoryFailure(boundary=RolloutBoundary.TRANSPORT, message=message)
 
 
 def _transport_failure(error: TransportError) -> TrajectoryFailure:
     """Tell a gateway that refused from one that was not reached."""
     has_answered = isinstance(error, (RefusedError, CallRefusedError))
-    boundary = Boundary.GATEWAY if has_answered else Boundary.TRANSPORT
+    boundary = Origin.GATEWAY if has_answered else RolloutBoundary.TRANSPORT
     return TrajectoryFailure(boundary=boundary, message=str(error))
 
 
@@ -218,7 +219,7 @@ def _build(agent: Agent, rollout: Rollout, began: datetime, played: _Played) -> 
         tools_hash=created.tools_hash if created else None,
         messages=episode.messages if episode else (),
         calls=episode.notes if episode else (),
-        status=TrajectoryStatus.FAILED if failure else _status(state),
+        status=EpisodeStatus.FAILED if failure else _status(state),
         stop=StopReason.FAILURE if failure else played.stop,
         reward=state.reward if state and not failure else None,
         failure=failure,
@@ -229,12 +230,13 @@ def _first_failure(played: _Played) -> TrajectoryFailure | None:
     """Find the cause: what the gateway saw explains what its client saw."""
     state = played.state
     if state is not None and state.failure is not None:
-        boundary = Boundary(state.failure.boundary.value)
-        return TrajectoryFailure(boundary=boundary, message=state.failure.message)
+        return TrajectoryFailure(**dict(state.failure))
     if played.failure is not None:
         return played.failure
     return played.record if isinstance(played.record, TrajectoryFailure) else None
 
 
-def _status(state: EpisodeState | None) -> TrajectoryStatus:
-    return TrajectoryStatus(state.status.value) if state else TrajectoryStatus.FAILED
+def _status(state: EpisodeState | None) -> EndStatus:
+    if state is None or state.status is EpisodeStatus.OPEN:
+        return EpisodeStatus.FAILED
+    return state.status

@@ -7,6 +7,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from rich.table import Table
+
+from astra_mcp.call_record import EndStatus, EpisodeStatus
 from astra_mcp.llm.usage import COST_DIGITS, Usage
 from astra_mcp.report.console import out, print_json, say
 from astra_mcp.report.shown import Table, number, whole
@@ -36,7 +39,7 @@ class _Row:
     environment: str | None
     agent: str
     seed: int
-    status: TrajectoryStatus
+    status: EndStatus
     stop: StopReason
     reward: Reward | None
     calls: int
@@ -211,7 +214,7 @@ def _episode_row(row: _Row) -> dict[str, Any]:
 
 def _mean_row(name: str | None, rows: list[_Row]) -> dict[str, Any]:
     """Average over the episodes that did not fail, rewards over those that have one."""
-    played = [row for row in rows if row.status is not TrajectoryStatus.FAILED]
+    played = [row for row in rows if row.status is not EpisodeStatus.FAILED]
     rewards = [row.reward for row in played if row.reward is not None]
     return {
         "environment": name,

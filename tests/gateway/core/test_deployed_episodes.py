@@ -53,6 +53,11 @@ class Ferry:
     """It starts only once this is set."""
     executed: list[str] = field(default_factory=list[str])
     heard: list[Hear] = field(default_factory=list[Hear])
+    ends: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    async def note_end(self, key: str, status: str) -> None:
+        """Keep it."""
+        self.ends.append((key, status))
 
     @property
     def status(self) -> tuple[ServerStatus, str]:
@@ -115,6 +120,44 @@ async def test_an_episode_lists_the_tools_of_a_server_that_was_not_known(home: P
     async with open_episodes(InMemoryCatalog(Ferry()), home, secret=SECRET) as episodes:
         episode = await episodes.create(a_request())
         assert [t.name for t in episode.tools] == ["cross", "ask"]
+
+
+async def test_a_server_is_told_once_of_each_end_and_by_its_own_key(home: Path) -> None:
+    harbour = Harbour(Ferry(), Ferry("tug"))
+    async with open_episodes(harbour, home, secret=SECRET) as episodes:
+        first, second = [await episodes.create(a_request("ferry", "tug")) for _ in "ab"]
+        keys = [episodes.upstream_keys(episode) for episode in (first, second)]
+        await second.call("ferry__cross", {"do": "sink"})
+        for _ in "twice":
+            await episodes.close(first.id)
+            await episodes.close(second.id)
+        await anyio.wait_all_tasks_blocked()
+    async with open_episodes(harbour, home, secret=SECRET) as episodes:
+        assert not (await episodes.get(first.id)).is_open
+        await anyio.wait_all_tasks_blocked()
+
+    for name, ferry in harbour.ferries.items():
+        assert ferry.ends == [(keys[1][name], "failed"), (keys[0][name], "closed")]
+
+
+async def test_nothing_is_swept_while_there_is_no_episode(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.episodes.live._SWEEP_SECONDS", 0.0)
+    swept = anyio.Event()
+
+    async def sweep(episodes: Episodes) -> None:
+        assert episodes.count_open(), "a gateway without episodes must sleep"
+        swept.set()
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(Episodes, "sweep", sweep)
+    async with open_episodes(Harbour(Ferry()), home, secret=SECRET) as episodes:
+        await anyio.wait_all_tasks_blocked()
+        assert not swept.is_set()
+        await episodes.create(a_request())
+        with anyio.fail_after(5):
+            await swept.wait()
 
 
 async def test_a_server_that_does_not_start_leaves_no_episode_behind(home: Path) -> None:

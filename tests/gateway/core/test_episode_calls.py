@@ -64,9 +64,9 @@ async def test_an_unknown_tool_is_recorded_counted_and_refused_with_the_names(
         await episode.call("steal", {})
     assert episode.state().calls == 1
     call = read_record(record_path(home / "records", episode.id)).calls[0]
-    assert call.started.shown == "steal"
-    assert call.finished is not None
-    assert call.finished.origin is Origin.TOOL
+    assert call.shown == "steal"
+    assert call.result is not None
+    assert call.origin is Origin.TOOL
 
 
 async def test_a_call_is_on_disk_before_it_is_executed_and_its_result_before_it_is_answered(
@@ -78,10 +78,10 @@ async def test_a_call_is_on_disk_before_it_is_executed_and_its_result_before_it_
         with anyio.fail_after(5):
             await server.waiting.wait()
         [running] = read_record(path).calls
-        assert running.finished is None
+        assert running.result is None
         server.release.set()
     [done] = read_record(path).calls
-    assert done.finished is not None
+    assert done.result is not None
 
 
 async def test_a_retried_call_id_takes_effect_once(episode: Episode, server: Any) -> None:
@@ -199,8 +199,8 @@ async def test_a_caller_that_goes_away_does_not_undo_its_call(
         group.cancel_scope.cancel()
         server.release.set()
     [call] = read_record(record_path(home / "records", episode.id)).calls
-    assert call.finished is not None
-    assert call.finished.result.text == "total 1 coins"
+    assert call.result is not None
+    assert call.result.text == "total 1 coins"
 
 
 async def test_the_call_limit_ends_the_episode_with_its_reward(episodes: Episodes) -> None:
@@ -329,7 +329,7 @@ async def test_arguments_that_json_cannot_carry_are_an_error_that_counts_and_blo
     await episode.call("add", {"amount": 3}, seq=1)
     assert episode.state().calls == 2
     assert server.executed == [("add", {"amount": 3})]
-    assert read_record(record_path(home / "records", episode.id)).calls[0].started.arguments == {}
+    assert read_record(record_path(home / "records", episode.id)).calls[0].arguments == {}
 
 
 async def test_arguments_that_the_agent_could_not_form_are_recorded_and_count(

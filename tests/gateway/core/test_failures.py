@@ -22,9 +22,7 @@ from gateway.api.wire import NO_FAILURES, USUAL_KINDS, EpisodeRequest, FailureLa
 from gateway.episodes.calls import rejected
 from gateway.episodes.episode import Episode
 from gateway.episodes.failures import (
-    DELAYS,
-    SECONDS,
-    TEXTS,
+    LOOKS,
     FailureDefaults,
     FailurePlan,
     InjectedFailure,
@@ -81,7 +79,7 @@ def test_a_call_fails_below_the_rate_and_by_kinds_of_their_weights(
     rate: float, kinds: dict[FailureKind, float], chance: float
 ) -> None:
     asked = FailureRequest(rate=rate, kinds={kind.value: w for kind, w in kinds.items()})
-    decided = FailureDefaults().law(asked, [])
+    decided = FailureDefaults().law(asked, made_up=False)
     assert sum(decided.kinds.values()) == pytest.approx(1)
     failure = FailurePlan(decided, 0).failure_at(chance)
     if failure is None:
@@ -102,17 +100,17 @@ def test_a_call_fails_below_the_rate_and_by_kinds_of_their_weights(
 def test_no_delay_is_longer_than_its_kind_takes_where_shares_do_not_come_to_one() -> None:
     weights = {"timeout": 0.2, "unreachable": 0.6, "rate_limited": 0.4, "server_error": 1e-17}
     asked = FailureRequest(rate=1, kinds=weights, delay=True)
-    plan = FailurePlan(FailureDefaults().law(asked, []), 0)
+    plan = FailurePlan(FailureDefaults().law(asked, made_up=False), 0)
     failure = plan.failure_at(1 - 2**-53)
     assert failure is not None
-    least, most = DELAYS[failure.kind]
+    least, most = LOOKS[failure.kind].delay
     assert least <= failure.delay_seconds <= most
 
 
 def test_the_order_in_which_kinds_are_named_decides_nothing() -> None:
     named = {"timeout": 1.0, "server_error": 3.0}
     one, other = (
-        FailurePlan(FailureDefaults().law(FailureRequest(rate=0.5, kinds=kinds), []), 3)
+        FailurePlan(FailureDefaults().law(FailureRequest(rate=0.5, kinds=kinds), made_up=False), 3)
         for kinds in (named, dict(reversed(named.items())))
     )
     for number in range(50):
@@ -167,8 +165,8 @@ def test_every_text_comes_up_and_none_fills_more_than_the_least_limit_of_results
     possible = {
         text.replace("{seconds}", str(seconds))
         for kind in FailureKind
-        for text in TEXTS[kind]
-        for seconds in SECONDS[kind]
+        for text in LOOKS[kind].texts
+        for seconds in LOOKS[kind].seconds
     }
     assert seen == possible
     for text in seen:
@@ -198,15 +196,13 @@ async def test_a_fifth_of_all_calls_fails_and_none_of_them_reaches_a_server(
             for _ in range(callers):
                 group.start_soon(call_on)
         record = record_of(tmp_path, episode)
-    kinds = Counter(c.finished.injected for c in record.calls if c.finished)
+    kinds = Counter(c.injected for c in record.calls if c.result)
     num_failed = CALLS - kinds[None]
     assert num_failed / CALLS == pytest.approx(0.2, abs=0.01)
     for kind, weight in USUAL_KINDS.items():
-        assert kinds[kind] / CALLS == pytest.approx(0.2 * weight, abs=0.01)
+        assert kinds[FailureKind(kind)] / CALLS == pytest.approx(0.2 * weight, abs=0.01)
     assert server.reached == {"look": CALLS - num_failed}
-    by_call = sorted(
-        (c.started.arguments["ship"], c.finished.result.text) for c in record.calls if c.finished
-    )
+    by_call = sorted((c.arguments["ship"], c.result.text) for c in record.calls if c.result)
     expected = FailurePlan(law(), 7)
     drawn = [(n % 100, expected.draw("ships", "look", arguments_of(n))) for n in range(CALLS)]
     assert by_call == sorted((n, f.text if f else "300 tons") for n, f in drawn)
@@ -232,7 +228,7 @@ async def test_an_injected_failure_is_an_error_that_is_recorded_as_what_it_is(
         (call,) = (await episodes.record(episode.id)).calls
     assert (call.origin, call.injected) == (Origin.INJECTED, FailureKind.RATE_LIMITED)
     (recorded,) = record_of(tmp_path, episode).finished_calls
-    assert recorded.finished.outcome is CallOutcome.REJECTED
+    assert recorded.outcome is CallOutcome.REJECTED
     assert not server.reached
 
 
@@ -368,9 +364,9 @@ async def test_gold_and_distractor_fail_by_one_law_and_in_the_same_words(tmp_pat
         record = record_of(tmp_path, episode)
     seen = {
         is_distractor: Counter(
-            (c.finished.injected, c.finished.result.text if c.finished.injected else "")
+            (c.injected, c.result.text if c.injected else "")
             for c in record.finished_calls
-            if c.started.distractor is is_distractor
+            if c.is_distractor is is_distractor
         )
         for is_distractor in (False, True)
     }
@@ -401,7 +397,7 @@ def _chi_square(one: Counter[Any], other: Counter[Any]) -> float:
 def test_a_delay_lies_within_the_bounds_of_its_kind(number: int) -> None:
     failure = FailurePlan(law(1.0, delay=True), 1).draw("s", "t", {"n": number})
     assert failure is not None
-    least, most = DELAYS[failure.kind]
+    least, most = LOOKS[failure.kind].delay
     assert least <= failure.delay_seconds <= most
     assert most <= 15
 
@@ -461,7 +457,7 @@ async def test_closing_an_episode_ends_a_delay_and_the_call_is_recorded_all_the_
         assert (state.status, state.calls) == (EpisodeStatus.CLOSED, 1)
         (recorded,) = record_of(tmp_path, episode).finished_calls
         assert recorded.result.text == answers[0]
-        assert recorded.finished.injected is FailureKind.TIMEOUT
+        assert recorded.injected is FailureKind.TIMEOUT
 
 
 async def test_a_delay_never_takes_longer_than_a_call_may(tmp_path: Path) -> None:

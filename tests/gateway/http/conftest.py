@@ -100,11 +100,13 @@ class CounterServer(ToolsOnly):
     kind: ServerKind = ServerKind.ENVIRONMENT
     marks: tuple[str, ...] = ()
     executed: int = 0
+    keys: list[str] = field(default_factory=list[str])
     waiting: anyio.Event = field(default_factory=anyio.Event)
     release: anyio.Event = field(default_factory=anyio.Event)
 
     def open_session(self, *, key: str, seed: int, past: Sequence[PastCall] = ()) -> CounterSession:
-        del key, seed
+        del seed
+        self.keys.append(key)
         return CounterSession(self, past)
 
 

@@ -1,5 +1,10 @@
 """The control plane over a real socket: episodes, catalog, errors, health, metrics, OpenAPI."""
 
+import json
+import re
+import shlex
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +47,34 @@ async def test_an_episode_is_created_played_read_and_closed(gateway: Any) -> Non
         assert closed.reward.reward == pytest.approx(1.0, abs=1e-5)
         assert await client.close_episode(created.id) == closed
         assert await client.episode(created.id) == closed
+
+
+async def test_creation_says_under_which_key_each_server_knows_the_episode(gateway: Any) -> None:
+    source = {"kind": "servers", "names": ["notes", "coins"]}
+    created = await gateway.control.post("/v1/episodes", json={"source": source})
+
+    keys = {name: server.keys[-1] for name, server in gateway.catalog.servers.items()}
+    assert created.json()["upstream_keys"] == keys
+    assert len({created.json()["id"], *keys.values()}) == 3
+
+
+async def test_a_call_by_hand_is_sent_as_the_page_says(gateway: Any) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "gateway.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"\$ (curl -s \$MCP_URL .*?)\n```", page, re.S)
+    words = shlex.split(command.replace("\\\n", " "))
+    headers = dict(w.split(": ", 1) for flag, w in pairwise(words) if flag == "-H")
+    body = json.loads(words[words.index("-d") + 1])
+    assert headers["Mcp-Name"] == body["params"]["name"]
+    headers["Mcp-Name"], body["params"]["name"] = "add", "add"
+    body["params"]["arguments"] = {"amount": 3}
+    created = await gateway.episode()
+
+    answer = await gateway.stranger.post(created["mcp_url"], headers=headers, json=body)
+
+    assert answer.status_code == 200
+    assert answer.json()["result"]["content"] == [{"type": "text", "text": "total 3"}]
+    (call,) = (await gateway.control.get(f"/v1/episodes/{created['id']}/record")).json()["calls"]
+    assert (call["call_id"], call["solved"]) == ("call_0", [1])
 
 
 async def test_a_record_says_of_each_call_who_answered_and_what_it_solved(gateway: Any) -> None:

@@ -73,6 +73,13 @@ def test_a_variable_may_be_written_as_other_clients_write_it(tmp_path: Path) -> 
     assert entry.redact("said secret-1") == "said ***"
 
 
+def test_an_entry_of_before_has_the_hash_of_before(tmp_path: Path) -> None:
+    """Cards and versions of records that an earlier version wrote are found by it."""
+    entry = read_entries(write_config(tmp_path, one={"command": "run", "args": ["a"]}), {})["one"]
+    digest = "b2014aff9060584126b2f1a24a10fcabf8c7301a235de2d73decf2ce14b2409c"
+    assert entry.config_hash == digest
+
+
 def test_a_secret_changes_the_hash_and_does_not_stand_in_it(tmp_path: Path) -> None:
     file = write_config(tmp_path, one={**STDIO, "env": {"K": "${KEY}"}})
     first, second = (read_entries(file, {"KEY": key})["one"] for key in ("secret-1", "secret-2"))

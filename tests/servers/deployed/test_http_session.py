@@ -8,8 +8,13 @@ from pathlib import Path
 import anyio
 import pytest
 from anyio.abc import SocketStream
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import UpstreamError
 from astra_mcp.mcp.request_context import Era, Exchange
 from astra_mcp.types import CallOutcome, JsonObject, PastCall
@@ -70,13 +75,47 @@ async def test_a_modern_request_names_what_it_asks_in_its_headers(tmp_path: Path
         assert "mcp-session-id" not in headers
 
 
-async def test_a_shared_server_is_not_told_of_episodes(tmp_path: Path) -> None:
+async def test_no_header_of_a_shared_server_names_an_episode(tmp_path: Path) -> None:
     app = Recording(Talkative().server().streamable_http_app(json_response=True))
     async with over_http(app) as url:
         async with deployed(tmp_path, raw={"url": url, "isolation": "shared"}) as servers:
             texts = [(await session(servers, key=k).call("count", {})).result.text for k in "ab"]
             assert texts == ["1", "2"]
         assert not any("astra-episode-key" in headers for _, headers in app.requests)
+
+
+@pytest.mark.parametrize(("status", "warnings"), [(204, 0), (500, 1)])
+async def test_the_address_of_an_entry_gets_one_post_of_an_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, status: int, warnings: int
+) -> None:
+    posted: list[tuple[str, object]] = []
+
+    async def note(request: Request) -> Response:
+        posted.append((request.headers["content-type"], await request.json()))
+        return Response(status_code=status)
+
+    desk = Starlette(routes=[Route("/{rest:path}", note, methods=["POST"])])
+    async with over_http(desk) as url:
+        entry = {"command": "run", "episode_end_url": url}
+        async with deployed(tmp_path, raw=entry, mute={"command": "run"}) as servers:
+            for name in ("raw", "mute"):
+                server = servers.find(name)
+                assert server is not None
+                await server.note_end("abc", EpisodeStatus.LIMIT)
+
+    assert posted == [("application/json", {"key": "abc", "status": "limit"})]
+    assert len(caplog.records) == warnings
+
+
+async def test_an_address_that_nobody_answers_at_is_named_in_the_log_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    entry = {"command": "run", "episode_end_url": "http://127.0.0.1:9/"}
+    async with deployed(tmp_path, raw=entry) as servers:
+        server = servers.find("raw")
+        assert server is not None
+        await server.note_end("abc", EpisodeStatus.CLOSED)
+    assert "raw was not told that an episode has ended" in caplog.text
 
 
 @pytest.mark.parametrize("era", ERAS)

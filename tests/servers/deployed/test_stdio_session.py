@@ -83,6 +83,13 @@ async def test_meta_and_the_episode_key_arrive_as_they_are(tmp_path: Path) -> No
         }
 
 
+async def test_a_shared_server_hears_with_each_request_whose_it_is(tmp_path: Path) -> None:
+    async with deployed(tmp_path, raw=raw_entry(isolation="shared")) as servers:
+        replies = [await session(servers, key=key).call("show", {}) for key in ("a", "b")]
+        metas = [json.loads(reply.result.text)["_meta"] for reply in replies]
+        assert [meta["dev.astra-mcp/episode-key"] for meta in metas] == ["a", "b"]
+
+
 async def test_a_process_sees_its_entrys_environment_and_not_the_gateways(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
