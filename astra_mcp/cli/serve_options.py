@@ -8,23 +8,6 @@ import typer
 from astra_mcp.compose.settings import LogFormat
 from gateway.episodes.failures import FailureScope
 
-__all__ = [
-    "AsJson",
-    "Environments",
-    "FailureRate",
-    "Host",
-    "Log",
-    "McpConfig",
-    "Port",
-    "PublicUrl",
-    "Scope",
-    "Server",
-    "Stdio",
-    "Trusted",
-    "Verbose",
-    "Workers",
-]
-
 Host = Annotated[str | None, typer.Option(help="Address to listen on. \\[default: serve.host]")]
 Port = Annotated[
     int | None,

@@ -42,6 +42,7 @@ __all__ = [
     "styled",
     "visible",
     "whole",
+    "written_time",
 ]
 
 Cell = str | Text
@@ -68,6 +69,11 @@ def cut(text: str, length: int) -> str:
 def shown_time(at: datetime) -> str:
     """Write a moment down for people: always UTC, and to the second."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
+
+
+def written_time(at: datetime) -> str:
+    """Write a moment down for programs, in the same form and as exactly as it is known."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def styled(*parts: str | tuple[str, str]) -> Text:

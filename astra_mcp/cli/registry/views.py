@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from astra_mcp.llm.usage import Usage
 from astra_mcp.report.console import out, say
-from astra_mcp.report.shown import Table, cut, number, shown_time, styled, whole
+from astra_mcp.report.shown import (
+    Column,
+    Table,
+    cut,
+    number,
+    shown_time,
+    styled,
+    whole,
+    written_time,
+)
 from astra_mcp.types import JsonObject
 from registry.published.export import Export
 from registry.search.query import SearchAnswer, SearchBy
@@ -68,8 +77,8 @@ def server_details(server: StoredServer) -> dict[str, Any]:
         "domain_by": server.domain_by,
         "detail": server.detail,
         "origin": server.origin,
-        "imported_at": server.imported_at.isoformat(),
-        "changed_at": server.changed_at.isoformat(),
+        "imported_at": written_time(server.imported_at),
+        "changed_at": written_time(server.changed_at),
         "tools": [_tool_details(tool) for tool in server.tools],
     }
 
@@ -203,7 +212,8 @@ def print_stats(stats: RegistryStats) -> None:
 def _print_funnel(what: str, funnels: Mapping[str, Funnel]) -> None:
     """Show a column a source, a row a step, from all that was imported to what is kept."""
     reasons = dict.fromkeys(reason for funnel in funnels.values() for reason in funnel.rejected)
-    table = Table(what, *map(number, funnels))
+    # There may be many sources: their names wrap, so that all fit.
+    table = Table(whole(what), *(Column(name=name, is_number=True) for name in funnels))
     table.add_row("imported", *(str(f.imported) for f in funnels.values()))
     for reason in reasons:
         counts = (f.rejected.get(reason, 0) for f in funnels.values())
