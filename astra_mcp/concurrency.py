@@ -2,7 +2,6 @@
 
 import asyncio
 import types
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -11,7 +10,7 @@ import anyio
 
 from astra_mcp.errors import BudgetSpentError
 
-__all__ = ["Alarm", "Baton", "completed", "map_concurrently", "shielded", "within"]
+__all__ = ["Alarm", "BackOff", "completed", "map_concurrently", "shielded", "within"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -99,53 +98,31 @@ def _rest_of(work: Coroutine[Any, Any, Result], waiting: Any) -> Generator[Any, 
             return end.value
 
 
-class Baton:
-    """A lock, first come first served, that costs nothing where nobody else holds it.
+class BackOff:
+    """Pauses between attempts, each a multiple of the one before, up to the longest."""
 
-    Whoever took it gives it back, once; it knows no owner.
-    """
+    __slots__ = ("_factor", "_first", "_longest", "_next")
 
-    __slots__ = ("_is_held", "_waiting")
+    def __init__(self, first: float, longest: float, *, factor: float = 2) -> None:
+        """Begin with the first.
 
-    def __init__(self) -> None:
-        self._is_held = False
-        self._waiting: deque[anyio.Event] = deque()
+        Args:
+            first: In seconds.
+            longest: Likewise.
+            factor: From one to the next.
+        """
+        self._first = self._next = first
+        self._longest = longest
+        self._factor = factor
 
-    def take_at_once(self) -> bool:
-        """Take it where it is free; False where it is not."""
-        if self._is_held:
-            return False
-        self._is_held = True
-        return True
+    def next(self) -> float:
+        """How long to wait now."""
+        pause, self._next = self._next, min(self._factor * self._next, self._longest)
+        return pause
 
-    async def take(self) -> None:
-        """Wait until it is this caller's."""
-        if self.take_at_once():
-            return
-        given = anyio.Event()
-        self._waiting.append(given)
-        try:
-            await given.wait()
-        except BaseException:
-            if given.is_set():
-                self.give_back()
-            else:
-                self._waiting.remove(given)
-            raise
-
-    def give_back(self) -> None:
-        """Give it to the first who waits; it is never free in between."""
-        if self._waiting:
-            self._waiting.popleft().set()
-        else:
-            self._is_held = False
-
-    async def __aenter__(self) -> None:
-        if not self.take_at_once():
-            await self.take()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.give_back()
+    def reset(self) -> None:
+        """An attempt went well: begin with the first again."""
+        self._next = self._first
 
 
 class Alarm:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from astra_mcp.compose.catalog import find_bundles, load_published, open_bundle_sandbox
+from astra_mcp.compose.bundles import find_bundles, load_published, open_bundle_sandbox
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.environments.acceptance import Verdict, verdict_of_faults, verify_bundle
@@ -17,7 +17,7 @@ from astra_mcp.errors import BundleError
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.report.shown import Table, number, styled, whole
 from astra_mcp.types import JsonObject
-from registry import FolderCatalog
+from registry.published.catalog import FolderCatalog
 from servers.bundled import bundled_folder
 
 __all__ = ["app"]

@@ -4,12 +4,13 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from astra_mcp.compose.catalog import open_catalog, open_present_registry
-from astra_mcp.compose.episode_values import reward_of, source_of
+from astra_mcp.call_record import EpisodeStatus
+from astra_mcp.compose.catalog import open_catalog
+from astra_mcp.compose.episodes import EpisodeFilter, reward_of, select_records, source_of
+from astra_mcp.compose.registry import open_present_registry
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.report.shown import Table, cut, number, shown_time, styled, whole, written_time
-from gateway.api.protocol import EpisodeStatus
 from gateway.episodes.archive import Replay, find_record, replay_record, status_of
 from gateway.episodes.record import Record, RecordedCall
 
@@ -74,16 +75,14 @@ class _Asked(NamedTuple):
 
 async def _select(asked: _Asked) -> list[Record]:
     """Find the records, and name those that cannot be read."""
-    from astra_mcp.compose import episode_index  # noqa: PLC0415 - the index takes half a second to load
-
-    wanted = episode_index.EpisodeFilter(
+    wanted = EpisodeFilter(
         status=asked.status,
         source=asked.source,
         min_reward=asked.min_reward,
         max_reward=asked.max_reward,
         interactive=asked.interactive,
     )
-    records, faults = await episode_index.select_records(load_settings(), wanted, asked.limit)
+    records, faults = await select_records(load_settings(), wanted, asked.limit)
     for fault in faults:
         say.print(f"left out: {fault.reason}", style="yellow")
     return records
@@ -155,6 +154,7 @@ def replay_episode(
 
 
 async def _replay(episode: str, trusted: bool) -> Replay:
+
     settings = load_settings()
     record = find_record(settings.home, episode)
     async with (

@@ -7,9 +7,17 @@ may import it; ``python -m astra_mcp.completions`` starts it as a process.
 """
 
 from astra_mcp.completions.faults import FaultKind, FaultPlan
+from astra_mcp.completions.policy import (
+    Answer,
+    AnswerCall,
+    CompletionRequest,
+    Policy,
+    Refusal,
+    Reply,
+    Verbatim,
+    content_id,
+)
 from astra_mcp.completions.recordings import Recordings, load_recordings
-from astra_mcp.completions.reply import Answer, AnswerCall, Policy, Refusal, Reply, Verbatim
-from astra_mcp.completions.request import CompletionRequest, content_id
 from astra_mcp.completions.server import CompletionsServer, open_completions
 
 __all__ = [

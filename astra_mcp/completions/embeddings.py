@@ -7,7 +7,7 @@ from hashlib import sha256
 import numpy as np
 import numpy.typing as npt
 
-from astra_mcp.completions.request import RequestFaultError
+from astra_mcp.completions.policy import RequestFaultError
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 
 __all__ = ["EmbeddingRequest", "embedding_document", "parse_embedding_request"]

@@ -12,10 +12,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from astra_mcp.completions.embeddings import embedding_document, parse_embedding_request
 from astra_mcp.completions.faults import OF_MESSAGES, WITHOUT_ANSWER, FaultKind, FaultPlan
 from astra_mcp.completions.ledger import Account, Ledger
-from astra_mcp.completions.reply import Answer, Policy, Refusal, Reply, Verbatim
-from astra_mcp.completions.request import (
+from astra_mcp.completions.policy import (
+    Answer,
     CompletionRequest,
+    Policy,
+    Refusal,
+    Reply,
     RequestFaultError,
+    Verbatim,
     excerpt,
     last_text,
     parse_request,

@@ -3,7 +3,7 @@
 A file of recordings has one JSON object a line, ``{"match": ..., "response": ...}``. ``match`` is either
 ``{"messages": [...], "schema": {...}}``, or ``{"hash": "..."}`` in their place, or null for the next
 request that no other recording matches. ``response`` holds the fields of
-:class:`~astra_mcp.completions.reply.Answer`.
+:class:`~astra_mcp.completions.policy.Answer`.
 """
 
 from collections import deque
@@ -13,8 +13,14 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from astra_mcp.completions.reply import Answer, Refusal, Reply
-from astra_mcp.completions.request import CompletionRequest, content_id, excerpt
+from astra_mcp.completions.policy import (
+    Answer,
+    CompletionRequest,
+    Refusal,
+    Reply,
+    content_id,
+    excerpt,
+)
 from astra_mcp.errors import ConfigError, fault_words
 from astra_mcp.types import JsonObject
 

@@ -12,7 +12,7 @@ from astra_mcp.addresses import BACKLOG, bind, url_of
 from astra_mcp.completions.endpoint import Endpoint
 from astra_mcp.completions.faults import FaultPlan
 from astra_mcp.completions.ledger import Ledger
-from astra_mcp.completions.reply import Policy
+from astra_mcp.completions.policy import Policy
 from astra_mcp.completions.sending import HANG_UP
 
 __all__ = ["CompletionsServer", "open_completions"]

@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from astra_mcp.distractors.bands import BITS, Band, Membership
 from astra_mcp.distractors.pool import Mask, Pool, PoolTool
+from astra_mcp.distractors.similarity import BITS, Band, Membership
 from astra_mcp.domains import Domain
 from astra_mcp.seeds import generator
 
-__all__ = ["RANDOM", "RANDOM_NUMBER", "Chosen", "Selection", "choose_banded", "choose_random"]
+__all__ = ["Chosen", "Selection", "choose_banded", "choose_random"]
 
-RANDOM = "random"
+_RANDOM = "random"
 """What a shortfall is counted by where no bands are."""
-RANDOM_NUMBER = (5, 9)
+_RANDOM_NUMBER = (5, 9)
 """Source: ASTRA sec. 4.1, "5-9 tools are randomly sampled from other domains"."""
 _SEED_NAME = "distractors"
 
@@ -89,12 +89,12 @@ def choose_random(
         if domain is not None:
             mask &= ~pool.of_domain(domain)
     places = np.flatnonzero(mask)
-    draw = generator(seed, _SEED_NAME, RANDOM)
-    wanted = draw.randint(*RANDOM_NUMBER)
+    draw = generator(seed, _SEED_NAME, _RANDOM)
+    wanted = draw.randint(*_RANDOM_NUMBER)
     number = min(wanted, len(places))
     drawn = draw.sample(range(len(places)), number)
     chosen = tuple(Chosen(pool.tools[places[at]], None) for at in drawn)
-    return Selection(chosen, {RANDOM: wanted - number} if number < wanted else {})
+    return Selection(chosen, {_RANDOM: wanted - number} if number < wanted else {})
 
 
 def _united(pool: Pool, scope: Iterable[tuple[Domain | None, Membership]]) -> Membership:

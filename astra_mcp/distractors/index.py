@@ -14,10 +14,16 @@ import anyio.to_thread
 import numpy as np
 from anyio import CapacityLimiter
 
-from astra_mcp.distractors.bands import Membership, membership_of
 from astra_mcp.distractors.choosing import Selection, choose_banded
 from astra_mcp.distractors.pool import Mask, Pool, document_hash
-from astra_mcp.distractors.similarity import Floats, cosines, lengths_of, normalised
+from astra_mcp.distractors.similarity import (
+    Floats,
+    Membership,
+    cosines,
+    lengths_of,
+    membership_of,
+    normalised,
+)
 from astra_mcp.domains import Domain
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.embedding.tool_text import tool_text

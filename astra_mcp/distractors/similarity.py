@@ -1,4 +1,4 @@
-"""How alike tools are by their vectors: ASTRA (arXiv:2601.21558) eq. (25) and (26), row by row.
+"""Likeness of tools by their vectors, and its bands: ASTRA (arXiv:2601.21558) eq. (25)-(27), row by row.
 
 A row is what one in-scope tool is compared with; the matrix of all pairs is never made. Vectors stay the
 float32 that embedders answer, sums and quotients are float64: rows equal those of a float64 computation of
@@ -6,20 +6,33 @@ the whole matrix, up to the rounding of sums.
 """
 
 from collections.abc import Iterator
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_mcp.embedding import Vectors
 
-__all__ = ["EQUAL_WITHIN", "Floats", "cosines", "lengths_of", "normalised"]
+__all__ = [
+    "BITS",
+    "Band",
+    "Floats",
+    "Membership",
+    "cosines",
+    "lengths_of",
+    "membership_of",
+    "normalised",
+]
 
 Floats = npt.NDArray[np.float64]
-
-EQUAL_WITHIN = 1e-12
+_EQUAL_WITHIN = 1e-12
 """Cosines that differ by less are equal: so much may the order of summation make of one and the same."""
 _BLOCK_BYTES = 512 << 10
 """So much of the vectors is converted to float64 at once, and read from the processor's cache then."""
+_HIGH_ABOVE = 0.85
+_MEDIUM_FROM = 0.4
+Membership = npt.NDArray[np.uint8]
+"""One byte for each tool of a pool: the bit of its band, or of several bands after a union; 0 in none."""
 
 
 def lengths_of(vectors: Vectors) -> Floats:
@@ -67,7 +80,7 @@ def normalised(row: Floats, own: int | None) -> Floats:
     if not len(others):
         return np.zeros_like(row)
     least, most = others.min(), others.max()
-    if most - least <= EQUAL_WITHIN:
+    if most - least <= _EQUAL_WITHIN:
         return np.zeros_like(row)
     return (row - least) / (most - least)
 
@@ -77,3 +90,35 @@ def _blocks(vectors: Vectors) -> Iterator[tuple[slice, Floats]]:
     size = max(1, _BLOCK_BYTES // (8 * max(1, vectors.shape[1])))
     for start in range(0, len(vectors), size):
         yield slice(start, start + size), vectors[start : start + size].astype(np.float64)
+
+
+class Band(StrEnum):
+    """How alike an in-scope tool and another one are, among all that it is compared with."""
+
+    HIGH = "high"
+    """Above 0.85."""
+    MEDIUM = "medium"
+    """From 0.4 to 0.85, both included."""
+    LOW = "low"
+    """Below 0.4."""
+
+
+BITS = {Band.HIGH: 1, Band.MEDIUM: 2, Band.LOW: 4}
+
+
+def membership_of(normalised: Floats, own: int | None) -> Membership:
+    """Put every tool but the in-scope one itself into its band, eq. (27).
+
+    Tools of its own domain are taken out at the union (:mod:`astra_mcp.distractors.choosing`): one document
+    may stand at servers of several domains.
+
+    Args:
+        normalised: S~_i, shape ``(M,)``.
+        own: The place of the in-scope tool, which is in no band; None where it is not in the pool.
+    """
+    membership = np.full(len(normalised), BITS[Band.MEDIUM], dtype=np.uint8)
+    membership[normalised > _HIGH_ABOVE] = BITS[Band.HIGH]
+    membership[normalised < _MEDIUM_FROM] = BITS[Band.LOW]
+    if own is not None:
+        membership[own] = 0
+    return membership

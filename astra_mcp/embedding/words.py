@@ -11,12 +11,11 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from itertools import pairwise
 
-from astra_mcp.embedding.glossary import english_of
-
-__all__ = ["STOP_WORDS", "is_unspaced", "split_words"]
+__all__ = ["STOP_WORDS", "english_of", "is_unspaced", "split_words"]
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
@@ -32,13 +31,34 @@ _MAX_LENGTH = 40
 """Longer words are keys and hashes; they are cut."""
 _DISTINCT_WORDS = 50_000
 """So many are remembered with their stems; a hundred thousand tools have fewer."""
-
-
 _VOWELS = frozenset("aeiouy")
 _SAME_IN_PLURAL = frozenset({"news"})
 _SINGULAR_ENDINGS = ("ss", "us", "is")
 _NOUN_ENDINGS = {"tion": "t", "ssion": "ss", "rsion": "rt"}
 """Translation, compression, conversion; shorter words such as station come from no verb."""
+
+
+def english_of(run: str) -> Iterator[str]:
+    """Give the English of the known words in a run of Chinese characters, the longest that fit first."""
+    glossary, max_length = _glossary()
+    at = 0
+    while at < len(run):
+        for length in range(max_length, 0, -1):
+            english = glossary.get(run[at : at + length])
+            if english is not None:
+                yield english
+                at += length
+                break
+        else:
+            at += 1
+
+
+@cache
+def _glossary() -> tuple[dict[str, str], int]:
+    """Read the list once: the English by the Chinese, and the length of the longest Chinese word."""
+    lines = files("astra_mcp.embedding").joinpath("glossary.tsv").read_text("utf-8").splitlines()
+    english = {chinese: words for chinese, _, words in (line.partition("\t") for line in lines)}
+    return english, max(map(len, english))
 
 
 @lru_cache(_DISTINCT_WORDS)
@@ -115,6 +135,5 @@ _CHINESE = """
 查询 查找 查看 获取
 """
 """The last four open nearly every Chinese request and say less than the words after them."""
-
 STOP_WORDS = frozenset(split_words(f"{_ENGLISH} {_CHINESE}"))
 """Words, as :func:`split_words` gives them, that say nothing of what a text is about."""

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from astra_mcp.environments.bundle import EnvironmentDocument, ScenarioType, SubTask
 from astra_mcp.errors import BundleFault
 
-__all__ = ["MAX_SUB_TASKS", "decomposition_faults", "depths_of"]
+__all__ = ["decomposition_faults"]
 
-MAX_SUB_TASKS = 8
+_MAX_SUB_TASKS = 8
 """Most sub-tasks of an environment. Source: ASTRA sec. 2.2.1."""
 _FILE = "environment.json"
 
@@ -25,7 +25,7 @@ def decomposition_faults(document: EnvironmentDocument) -> list[BundleFault]:
     faults = [*_id_faults(subs), *_edge_faults(subs)]
     if faults:
         return faults
-    depths = depths_of(subs)
+    depths = _depths_of(subs)
     if len(depths) < len(subs):
         stuck = sorted(s.id for s in subs if s.id not in depths)
         return [
@@ -37,7 +37,7 @@ def decomposition_faults(document: EnvironmentDocument) -> list[BundleFault]:
     return faults
 
 
-def depths_of(sub_tasks: Sequence[SubTask]) -> dict[int, int]:
+def _depths_of(sub_tasks: Sequence[SubTask]) -> dict[int, int]:
     """Give each sub-task its hop level: 1 + the deepest of its dependencies.
 
     Sub-tasks on a cycle, and those behind one, are missing in the answer.
@@ -118,8 +118,10 @@ def _scenario_faults(scenario: ScenarioType, width: Counter[int]) -> Iterator[Bu
         if total != 1:
             yield _scenario_fault(scenario, "has exactly one sub-task", f"there are {total}")
         return
-    if not 2 <= total <= MAX_SUB_TASKS:
-        yield _scenario_fault(scenario, f"has 2 to {MAX_SUB_TASKS} sub-tasks", f"there are {total}")
+    if not 2 <= total <= _MAX_SUB_TASKS:
+        yield _scenario_fault(
+            scenario, f"has 2 to {_MAX_SUB_TASKS} sub-tasks", f"there are {total}"
+        )
     if scenario is ScenarioType.PARALLEL_SINGLE_HOP and levels != 1:
         yield _scenario_fault(scenario, "has one hop level", f"there are {levels}")
     if scenario is not ScenarioType.PARALLEL_SINGLE_HOP and levels < 2:

@@ -1,13 +1,14 @@
 """The values of a conversation with a model, and what an agent needs of one."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from astra_mcp.errors import fault_words
 from astra_mcp.types import JsonObject
 
-__all__ = ["Chat", "ChatReply", "RequestedCall"]
+__all__ = ["Chat", "ChatReply", "MalformedCompletionError", "RequestedCall", "read_completion"]
 
 
 class RequestedCall(BaseModel):
@@ -52,3 +53,81 @@ class Chat(Protocol):
             ModelError: No usable answer came, after retries.
         """
         ...
+
+
+class MalformedCompletionError(ValueError):
+    """A document is no chat completion; the message says why."""
+
+
+def _clean(value: object) -> object:
+    """Replace lone surrogates, which JSON allows and UTF-8 cannot carry."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "replace").decode("utf-8")
+    return value
+
+
+def _words(value: object) -> object:
+    """Pass thoughts that are no text over: endpoints send lists and objects under the same name."""
+    return _clean(value) if isinstance(value, str) else None
+
+
+Text = Annotated[str | None, BeforeValidator(_clean)]
+Thoughts = Annotated[str | None, BeforeValidator(_words)]
+
+
+class _Function(BaseModel):
+    name: Text = None
+    arguments: Text = None
+
+
+class _Call(BaseModel):
+    id: Text = None
+    function: _Function
+
+
+class _Message(BaseModel):
+    content: Text = None
+    reasoning_content: Thoughts = None
+    reasoning: Thoughts = None
+    """The other name of the same."""
+    refusal: Thoughts = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Completion(BaseModel):
+    choices: list[_Choice] = Field(min_length=1)
+
+
+def read_completion(document: JsonObject) -> ChatReply:
+    """Read the first message of a completion.
+
+    Raises:
+        MalformedCompletionError: There is none.
+    """
+    try:
+        choice = _Completion.model_validate(document).choices[0]
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, fault["loc"]))
+        msg = f"{place}: {fault_words(fault['type'], fault['msg'])}"
+        raise MalformedCompletionError(msg) from None
+    message = choice.message
+    return ChatReply(
+        content=message.content,
+        reasoning_content=message.reasoning_content or message.reasoning,
+        calls=tuple(_requested(call) for call in message.tool_calls or ()),
+        finish_reason=choice.finish_reason or "",
+        refusal=message.refusal or None,
+    )
+
+
+def _requested(call: _Call) -> RequestedCall:
+    function = call.function
+    return RequestedCall(
+        id=call.id or "", name=function.name or "", arguments=function.arguments or ""
+    )

@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import ModelError, ModelFault, fault_words
-from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import EmbeddingConfig, Role
 from astra_mcp.llm.endpoint import Endpoint, open_endpoint
+from astra_mcp.llm.usage import Budget
 from astra_mcp.types import JsonObject
 
 __all__ = ["EndpointEmbedder", "open_embedder"]

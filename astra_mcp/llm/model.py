@@ -10,17 +10,13 @@ from pydantic import BaseModel, ValidationError
 
 from astra_mcp.concurrency import completed
 from astra_mcp.errors import ModelError, ModelFault, PipelineError
-from astra_mcp.llm.budget import Budget
-from astra_mcp.llm.cache import CompletionCache, completion_key
-from astra_mcp.llm.chat import ChatReply
-from astra_mcp.llm.completion import MalformedCompletionError, read_completion
+from astra_mcp.llm.cache import CompletionCache, Flights, completion_key
+from astra_mcp.llm.chat import ChatReply, MalformedCompletionError, read_completion
 from astra_mcp.llm.config import ModelConfig, Role, StructuredOutput
 from astra_mcp.llm.endpoint import Endpoint, open_endpoint
-from astra_mcp.llm.flights import Flights
-from astra_mcp.llm.form import AnswerForm, answer_form
 from astra_mcp.llm.prompt import Prompt
-from astra_mcp.llm.reading import UnreadableAnswerError, read_answer
-from astra_mcp.llm.usage import Usage, note_usage
+from astra_mcp.llm.reading import AnswerForm, UnreadableAnswerError, answer_form, read_answer
+from astra_mcp.llm.usage import Budget, Usage, note_usage
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import JsonObject
 

@@ -1,27 +1,24 @@
-"""Finds the one JSON object in what a model wrote, and holds it against the form that was asked for.
-
-Takes what is around it away: thoughts, fences, words before and after. JSON that is nearly right is
-repaired, but nothing is made of an answer that breaks off, that leaves something out, or that could be
-read in two ways: those are failures, and a failure is never data.
-"""
+"""The form of a structured answer, and the one JSON object in what a model wrote, held against it."""
 
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeVar, cast
 
 import json_repair
-from pydantic import BaseModel, ValidationError
+import openai
+from pydantic import BaseModel, RootModel, ValidationError
 
 from astra_mcp.errors import ModelFault, fault_words
 from astra_mcp.llm.chat import ChatReply
 from astra_mcp.strict_json import parse_strict
 from astra_mcp.types import JsonObject
 
-__all__ = ["UnreadableAnswerError", "read_answer"]
+__all__ = ["AnswerForm", "UnreadableAnswerError", "answer_form", "read_answer"]
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
-
 _THOUGHT = r"think|thinking|thought|reasoning"
 _THOUGHT_BEGINS = re.compile(rf"<(?:{_THOUGHT})>|\[THINK\]", re.IGNORECASE)
 _THOUGHT_ENDS = re.compile(rf"</(?:{_THOUGHT})>|\[/THINK\]", re.IGNORECASE)
@@ -33,6 +30,44 @@ _MAX_FAULTS = 3
 _CUT = "length"
 """What endpoints call an answer that reached its greatest length."""
 _FILTERED = "content_filter"
+_MAX_FORMS = 256
+_MAX_NAME = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerForm:
+    """What an answer has to be."""
+
+    name: str
+    schema: JsonObject
+    """As the model of the answer has it."""
+    response_format: JsonObject
+    """As endpoints take it: every field required and no other allowed."""
+
+
+@lru_cache(maxsize=_MAX_FORMS)
+def answer_form(answer: type[BaseModel]) -> AnswerForm:
+    """Describe a model of answers.
+
+    Raises:
+        TypeError: Its answers are no JSON objects.
+    """
+    if issubclass(answer, RootModel):
+        msg = (
+            f"{answer.__name__} is no model of JSON objects, and endpoints answer with nothing else"
+        )
+        raise TypeError(msg)
+    schema = cast("JsonObject", answer.model_json_schema())
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", answer.__name__)[:_MAX_NAME]
+    # The client's way to a schema of the strict kind: it takes models for functions' parameters.
+    function = openai.pydantic_function_tool(answer, name=name)["function"]
+    strict = cast("JsonObject", function.get("parameters", {}))
+    described: JsonObject = {"name": name, "strict": True, "schema": strict}
+    return AnswerForm(
+        name=name,
+        schema=schema,
+        response_format={"type": "json_schema", "json_schema": described},
+    )
 
 
 class UnreadableAnswerError(ValueError):

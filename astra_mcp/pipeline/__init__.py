@@ -5,11 +5,19 @@ Knows items by their ids and values as JSON; knows neither what the stages do no
 import it.
 """
 
-from astra_mcp.pipeline.attempt import BUDGET, DEADLINE
-from astra_mcp.pipeline.item import Item, ItemStatus, ItemStore, Outcome
-from astra_mcp.pipeline.progress import Begun, Given, Interrupted, Progress, Settled
+from astra_mcp.pipeline.attempt import BUDGET, DEADLINE, Made, Rejected, Stage, StageLimits
+from astra_mcp.pipeline.item import (
+    Begun,
+    Given,
+    Interrupted,
+    Item,
+    ItemStatus,
+    ItemStore,
+    Outcome,
+    Progress,
+    Settled,
+)
 from astra_mcp.pipeline.run import run_pipeline
-from astra_mcp.pipeline.stage import Made, Rejected, Stage, StageLimits
 from astra_mcp.pipeline.yield_table import StageYield, Tally, YieldTable
 
 __all__ = [

@@ -8,6 +8,7 @@ comes out while others have not begun, and what is held at once depends on the c
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
+    AsyncIterator,
     Awaitable,
     Callable,
     Generator,
@@ -18,25 +19,85 @@ from collections.abc import (
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVarTuple, cast
+from typing import Self, TypeVarTuple, cast
 
 import anyio
 
 from astra_mcp.errors import PipelineError
 from astra_mcp.llm.usage import Usage, metered
-from astra_mcp.pipeline.attempt import attempt, is_budget_spent, outcome_of
-from astra_mcp.pipeline.belt import Belt
-from astra_mcp.pipeline.item import Item, ItemStatus, ItemStore
-from astra_mcp.pipeline.progress import Begun, Given, Interrupted, Progress, Settled
-from astra_mcp.pipeline.stage import Stage, StageLimits, input_hash
+from astra_mcp.pipeline.attempt import (
+    Stage,
+    StageLimits,
+    attempt,
+    input_hash,
+    is_budget_spent,
+    outcome_of,
+)
+from astra_mcp.pipeline.item import (
+    Begun,
+    Given,
+    Interrupted,
+    Item,
+    ItemStatus,
+    ItemStore,
+    Progress,
+    Settled,
+)
 from astra_mcp.pipeline.yield_table import Tally, YieldTable
 
 __all__ = ["run_pipeline"]
 
 Args = TypeVarTuple("Args")
-
 STORE_SECONDS = 30.0
 """Deadline of one look into the store, and of one save, for which a cancelled run waits."""
+
+
+class _Belt:
+    """Hands items over; holds none, so who gives waits until each is taken."""
+
+    def __init__(self, leads_to: str) -> None:
+        """Make an empty one.
+
+        Args:
+            leads_to: What takes the items, for messages.
+        """
+        self._leads_to = leads_to
+        self._ids: set[str] = set()
+        self._giving, self._taking = anyio.create_memory_object_stream[Item](0)
+
+    @contextmanager
+    def closing(self) -> Generator[Self]:
+        """Close both ends when the block is left."""
+        with self._giving, self._taking:
+            yield self
+
+    def claim(self, items: Iterable[Item]) -> None:
+        """Take the ids of items that will be given.
+
+        Raises:
+            PipelineError: One of them was claimed before.
+        """
+        for item in items:
+            if item.id in self._ids:
+                msg = (
+                    f"two items with the id {item.id!r} go to {self._leads_to}:"
+                    " outcomes are found again by the id, so each needs its own"
+                )
+                raise PipelineError(msg)
+            self._ids.add(item.id)
+
+    async def give(self, items: Iterable[Item]) -> None:
+        """Hand items over; done when all are taken."""
+        for item in items:
+            await self._giving.send(item)
+
+    def end(self) -> None:
+        """Give nothing any more: whoever takes is told that it was all."""
+        self._giving.close()
+
+    def __aiter__(self) -> AsyncIterator[Item]:
+        """Take items until the end; several may take at once, and each item goes to one of them."""
+        return self._taking
 
 
 async def run_pipeline(
@@ -78,7 +139,7 @@ async def run_pipeline(
     run = _Run(name, names, store, hear)
     targets = [*(f"the stage {stage!r}" for stage in names), "the end of the pipeline"]
     with ExitStack() as closing:
-        belts = [closing.enter_context(Belt(target).closing()) for target in targets]
+        belts = [closing.enter_context(_Belt(target).closing()) for target in targets]
         closing.enter_context(run.scope)
         async with anyio.create_task_group() as group:
             group.start_soon(run.guard, run.feed, items, belts[0])
@@ -97,8 +158,8 @@ class _Station:
 
     stage: Stage
     limits: StageLimits
-    before: Belt
-    behind: Belt
+    before: _Belt
+    behind: _Belt
 
 
 class _Run:
@@ -127,7 +188,7 @@ class _Run:
             self.mistake = self.mistake or error
             self.scope.cancel()
 
-    async def feed(self, items: AsyncIterable[Item] | Iterable[Item], belt: Belt) -> None:
+    async def feed(self, items: AsyncIterable[Item] | Iterable[Item], belt: _Belt) -> None:
         """Give the source's items to the first stage."""
         async with aclosing(_each(items)) as each:
             async for item in each:
@@ -231,7 +292,7 @@ async def _each(items: AsyncIterable[Item] | Iterable[Item]) -> AsyncGenerator[I
             yield item
 
 
-async def _empty(belt: Belt) -> None:
+async def _empty(belt: _Belt) -> None:
     """Take what came out of the last stage off the belt: it is saved, and counted."""
     async for _ in belt:
         pass

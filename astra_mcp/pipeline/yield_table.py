@@ -10,8 +10,15 @@ from operator import add
 
 from astra_mcp.llm.usage import COST_DIGITS, Usage
 from astra_mcp.pipeline.attempt import BUDGET
-from astra_mcp.pipeline.item import ItemStatus, Outcome
-from astra_mcp.pipeline.progress import Begun, Given, Interrupted, Progress, Settled
+from astra_mcp.pipeline.item import (
+    Begun,
+    Given,
+    Interrupted,
+    ItemStatus,
+    Outcome,
+    Progress,
+    Settled,
+)
 from astra_mcp.types import JsonObject
 
 __all__ = ["StageYield", "Tally", "YieldTable"]

@@ -4,8 +4,7 @@ Knows source text, functions and JSON; knows neither bundles nor episodes nor MC
 the acceptance, the servers and the composition root. ``open_sandbox`` is the only way in.
 """
 
-from astra_mcp.sandbox.machine import examine_machine
-from astra_mcp.sandbox.opening import open_sandbox
+from astra_mcp.sandbox.opening import examine_machine, open_sandbox
 from astra_mcp.sandbox.protocol import (
     ModuleId,
     Raised,

@@ -16,11 +16,11 @@ import anyio
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.channel import Channel
 
-__all__ = ["PATIENCE", "Patience", "StarvedError", "exchange_within"]
+__all__ = ["Patience", "StarvedError", "exchange_within"]
 
 Answer = TypeVar("Answer")
 
-PATIENCE = 10
+_PATIENCE = 10
 """How many times its seconds, in wall time, a process gets that the machine keeps from running."""
 
 _PAUSE = 0.01
@@ -47,7 +47,7 @@ async def exchange_within(
 
     Raises:
         TimeoutError: The process has had its time, or has waited for that long.
-        StarvedError: It did not get its time in ``PATIENCE`` times the seconds.
+        StarvedError: It did not get its time in ``_PATIENCE`` times the seconds.
         SandboxError: Whatever the exchange raises.
     """
     answers: list[Answer] = []
@@ -96,7 +96,7 @@ class Patience:
         self._channel = channel
         self._pid = pid
         self._before = _processor_seconds(pid)
-        self._last = now + PATIENCE * seconds
+        self._last = now + _PATIENCE * seconds
         self.deadline = now + seconds
         """When to ask whether its time is over, by the clock of the event loop."""
 

@@ -12,9 +12,8 @@ from anyio.abc import Process
 
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxError, SandboxUnavailableError
-from astra_mcp.sandbox.loading import START_SECONDS
 from astra_mcp.sandbox.processes import LockedProcess, has_ended
-from astra_mcp.sandbox.runtime import Runtime
+from astra_mcp.sandbox.runtime import START_SECONDS, Runtime
 from astra_mcp.sandbox.zygote.settings import Settings
 
 __all__ = ["ForkServer"]

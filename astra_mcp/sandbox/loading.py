@@ -17,19 +17,16 @@ from astra_mcp.sandbox.channel import Channel, ChannelClosedError, Message, Over
 from astra_mcp.sandbox.deadline import exchange_within
 from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits
 from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_head
+from astra_mcp.sandbox.runtime import START_SECONDS
 from astra_mcp.types import JsonValue, canonical_json
 
 __all__ = [
-    "START_SECONDS",
     "BranchRefusedError",
     "ModuleSource",
     "begin_session",
     "load_module",
     "wait_until_up",
 ]
-
-START_SECONDS = 30.0
-"""How long a new process may take to answer on a busy machine."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HEAD_LIMIT = head_limit(0)

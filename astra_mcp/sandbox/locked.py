@@ -25,9 +25,9 @@ from astra_mcp.sandbox.template import Template
 
 _log = logging.getLogger(__name__)
 
-__all__ = ["IDLE_TEMPLATES", "LockedSandbox", "open_locked"]
+__all__ = ["LockedSandbox", "open_locked"]
 
-IDLE_TEMPLATES = 32
+_IDLE_TEMPLATES = 32
 """How many templates without a session are kept for the next one."""
 _CLOSED = "the sandbox is closed"
 _SERVER_ENDED = "the sandbox ended and has to be started again"
@@ -39,7 +39,7 @@ async def open_locked(
     report: SandboxReport,
     runtime: Runtime,
     *,
-    idle_templates: int = IDLE_TEMPLATES,
+    idle_templates: int = _IDLE_TEMPLATES,
 ) -> AsyncGenerator["LockedSandbox"]:
     """Own the fork server and everything that comes from it; leaving kills it all."""
     failure: Exception | None = None

@@ -13,8 +13,10 @@ from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.protocol import SandboxLimits
 from astra_mcp.sandbox.zygote.settings import Settings
 
-__all__ = ["Runtime", "settings_for"]
+__all__ = ["START_SECONDS", "Runtime", "settings_for"]
 
+START_SECONDS = 30.0
+"""How long a new process may take to answer on a busy machine."""
 _FLAGS = ("-s", "-S", "-B", "-P")
 """No user site, no site, no bytecode files, no implicit path. ``-I`` and ``-E`` would ignore
 PYTHONHASHSEED."""

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Protocol, cast
 
+import anyio
 import orjson
 
-from astra_mcp.concurrency import Alarm, Baton, shielded
+from astra_mcp.concurrency import Alarm, shielded
 from astra_mcp.errors import SandboxDiedError, SandboxLostError
 from astra_mcp.sandbox.channel import (
     Channel,
@@ -82,7 +83,7 @@ class ProcessSession:
         self._limits = limits
         self._head_limit = head_limit(limits.output_bytes)
         self._on_closed = on_closed
-        self._turn = Baton()
+        self._turn = anyio.Lock(fast_acquire=True)
         self._deadline = Alarm(channel.interrupt)
         self._is_lost = is_lost
         self._death: SandboxDiedError | SandboxLostError | None = None

@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict
 from sqlalchemy import func, select
 
 from astra_mcp.addresses import run_until_stopped
-from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import Model, open_model
+from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import (
     Item,
     Made,

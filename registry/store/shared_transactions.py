@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
+import anyio
 from sqlalchemy.orm import Session
 
-from astra_mcp.concurrency import Baton, completed
+from astra_mcp.concurrency import completed
 
 __all__ = ["SharedTransactions"]
 
@@ -47,7 +48,7 @@ class SharedTransactions(Generic[Question, Answer]):
         self._transact = transact
         self._answer = answer
         self._waiting: deque[_Waiting[Question, Answer]] = deque()
-        self._turn = Baton()
+        self._turn = anyio.Lock(fast_acquire=True)
 
     async def ask(self, question: Question) -> Answer:
         """Answer a question together with those that wait beside it.

@@ -15,9 +15,8 @@ from astra_mcp.mcp.request_context import Era, Hear
 from astra_mcp.types import JsonValue
 from servers.deployed.card import Card, EraFacts
 from servers.deployed.failures import DELIVERY_UNKNOWN, NotSentError, StatusError
-from servers.deployed.peer import Peer
+from servers.deployed.peer import OtherEraError, Peer, begin
 from servers.deployed.transports.duplex import DuplexPeer
-from servers.deployed.transports.handshake import OtherEraError, begin
 from servers.deployed.transports.http_client import HttpLink
 from servers.deployed.transports.in_process import MemoryWire, ServerFactory
 from servers.deployed.transports.old_sse import SseWire

@@ -13,6 +13,7 @@ from typing import Final, Literal
 import anyio
 from anyio.abc import TaskGroup
 
+from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.mcp.listeners import Hearers
 from astra_mcp.mcp.request_context import Era, Hear
@@ -122,7 +123,7 @@ class DeployedServer:
         self._being_opened = 0
         self._preparing = anyio.Lock()
         self._not_before = 0.0
-        self._pause = FIRST_PAUSE
+        self._pauses = BackOff(FIRST_PAUSE, LONGEST_PAUSE)
         self._sharing = anyio.Lock()
         self._shared: dict[Era, Connection] = {}
         self._sessions: set[DeployedSession] = set()
@@ -233,8 +234,7 @@ class DeployedServer:
             try:
                 await self._look()
             except UpstreamError:
-                self._not_before = anyio.current_time() + self._pause
-                self._pause = min(2 * self._pause, LONGEST_PAUSE)
+                self._not_before = anyio.current_time() + self._pauses.next()
                 raise
 
     async def check(self) -> None:
@@ -295,7 +295,7 @@ class DeployedServer:
         self._connections[id(connection)] = connection
         self._counts["opened"] += 1
         self._status = (ServerStatus.READY, "")
-        self._pause = FIRST_PAUSE
+        self._pauses.reset()
         ear.connection = connection
         self._refresh(connection)
         return connection

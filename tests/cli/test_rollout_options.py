@@ -13,7 +13,7 @@ from astra_mcp.cli.rollout.sources import ask_sources
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError
 from gateway.api.client import RefusedError
-from gateway.api.protocol import DistractorRequest, FailureRequest
+from gateway.api.wire import DistractorRequest, FailureRequest
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
 from astra_mcp.serving.http.server import bind, listen, run_until_stopped, url_of
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret, ensure_control_key
 from gateway.edge.metrics import Metrics

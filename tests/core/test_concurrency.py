@@ -1,4 +1,4 @@
-"""What waits for its turn, and what rings at its time."""
+"""What rings at its time, and many at once."""
 
 from functools import partial
 
@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from astra_mcp.concurrency import Alarm, Baton, map_concurrently
+from astra_mcp.concurrency import Alarm, BackOff, map_concurrently
 from astra_mcp.errors import BudgetSpentError
 
 
@@ -19,59 +19,6 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]
 async def settle() -> None:
     """Let every task that can go on do so."""
     await anyio.wait_all_tasks_blocked()
-
-
-async def test_a_baton_that_nobody_holds_is_taken_at_once_and_by_one() -> None:
-    baton = Baton()
-    assert baton.take_at_once()
-    assert not baton.take_at_once()
-    baton.give_back()
-    async with baton:
-        assert not baton.take_at_once()
-    assert baton.take_at_once()
-
-
-async def test_a_baton_goes_to_those_who_wait_in_their_order_and_never_past_them() -> None:
-    baton = Baton()
-    order: list[int] = []
-
-    async def take(number: int) -> None:
-        async with baton:
-            order.append(number)
-            await anyio.lowlevel.checkpoint()
-
-    assert baton.take_at_once()
-    async with anyio.create_task_group() as tasks:
-        for number in range(3):
-            tasks.start_soon(take, number)
-            await settle()
-        baton.give_back()
-        assert not baton.take_at_once()
-    assert order == [0, 1, 2]
-    assert baton.take_at_once()
-
-
-async def test_who_stops_waiting_for_a_baton_leaves_it_to_the_next() -> None:
-    baton = Baton()
-    scopes = [anyio.CancelScope(), anyio.CancelScope(), anyio.CancelScope()]
-    holders: list[int] = []
-
-    async def take(number: int) -> None:
-        with scopes[number]:
-            async with baton:
-                holders.append(number)
-
-    assert baton.take_at_once()
-    async with anyio.create_task_group() as tasks:
-        for number in range(3):
-            tasks.start_soon(take, number)
-            await settle()
-        scopes[0].cancel()
-        await settle()
-        scopes[1].cancel()
-        baton.give_back()  # to the second, who is told of both at once
-    assert holders == [2]
-    assert baton.take_at_once()
 
 
 async def test_an_alarm_rings_once_and_not_before_the_time_that_was_set_last() -> None:
@@ -172,3 +119,10 @@ async def test_a_mistake_cancels_what_is_under_way_also_after_the_budget_is_spen
 
     with anyio.fail_after(10), pytest.raises(ValueError, match="a mistake"):
         await map_concurrently(work, range(3), limit=3)
+
+
+def test_pauses_grow_up_to_the_longest_and_begin_again_after_what_went_well() -> None:
+    pauses = BackOff(0.1, 0.5, factor=3)
+    assert [pauses.next() for _ in range(4)] == pytest.approx([0.1, 0.3, 0.5, 0.5])
+    pauses.reset()
+    assert [pauses.next(), pauses.next()] == pytest.approx([0.1, 0.3])

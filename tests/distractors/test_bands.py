@@ -6,8 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from astra_mcp.distractors.bands import BITS, Band, Membership, membership_of
-from astra_mcp.distractors.similarity import Floats, cosines, lengths_of, normalised
+from astra_mcp.distractors.similarity import (
+    BITS,
+    Band,
+    Floats,
+    Membership,
+    cosines,
+    lengths_of,
+    membership_of,
+    normalised,
+)
 
 ROWS = arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1))
 

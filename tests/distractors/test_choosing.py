@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.distractors.bands import BITS, Band, Membership
 from astra_mcp.distractors.choosing import Selection, choose_banded, choose_random
 from astra_mcp.distractors.pool import Pool
+from astra_mcp.distractors.similarity import BITS, Band, Membership
 from astra_mcp.domains import Domain
 
 from vector_pools import pool_of, pool_tool

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from astra_mcp.distractors import index as module
-from astra_mcp.distractors.bands import BITS, Band, Membership
 from astra_mcp.distractors.index import BandIndex, build_index
 from astra_mcp.distractors.pool import Pool
-from astra_mcp.distractors.similarity import Floats, cosines
+from astra_mcp.distractors.similarity import BITS, Band, Floats, Membership, cosines
 from astra_mcp.domains import Domain
 from astra_mcp.embedding import Vectors
 from astra_mcp.errors import ModelError

@@ -9,9 +9,9 @@ import anyio
 import numpy as np
 import pytest
 
-from astra_mcp.distractors.bands import BITS, Band
 from astra_mcp.distractors.index import BandIndex, InScopeTool, build_index
 from astra_mcp.distractors.pool import Pool, PoolTool
+from astra_mcp.distractors.similarity import BITS, Band
 from astra_mcp.domains import Domain
 from astra_mcp.embedding import Vectors
 from astra_mcp.embedding.lexical import LexicalEmbedder

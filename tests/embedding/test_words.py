@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.embedding.glossary import english_of
-from astra_mcp.embedding.words import STOP_WORDS, split_words
+from astra_mcp.embedding.words import STOP_WORDS, english_of, split_words
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import pytest
 
 from astra_mcp.completions import Reply
 from astra_mcp.errors import BudgetSpentError, ConfigError
-from astra_mcp.llm.budget import Budget
-from astra_mcp.llm.usage import metered
+from astra_mcp.llm.usage import Budget, metered
 
 from asked_models import CacheInMemory, a_model, judge
 from completions_server import Body, CompletionsServer, says, sends

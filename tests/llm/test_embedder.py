@@ -15,10 +15,9 @@ from astra_mcp.addresses import bind, url_of
 from astra_mcp.completions import FaultKind, FaultPlan, Refusal, open_completions
 from astra_mcp.embedding import Embedder
 from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault
-from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import EmbeddingConfig
 from astra_mcp.llm.embedder import EndpointEmbedder, open_embedder
-from astra_mcp.llm.usage import metered
+from astra_mcp.llm.usage import Budget, metered
 from astra_mcp.serving.http.server import listen
 
 Body = dict[str, Any]

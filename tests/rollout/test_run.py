@@ -25,7 +25,7 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import Origin
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
-from gateway.api.protocol import DistractorRequest, FailureRequest, SourceEnvironment, SourceServers
+from gateway.api.wire import DistractorRequest, FailureRequest, SourceEnvironment, SourceServers
 from training.rollout.agent import CallRequest, EpisodeView
 from training.rollout.agents.model import ModelAgent
 from training.rollout.agents.scripted import NoopAgent, OracleAgent

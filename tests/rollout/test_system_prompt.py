@@ -9,7 +9,7 @@ from astra_mcp.cli.main import app
 from astra_mcp.cli.rollout.sources import read_system_prompt
 from astra_mcp.errors import ConfigError
 from astra_mcp.trajectory import SystemMessage, UserMessage
-from gateway.api.protocol import SourceServers
+from gateway.api.wire import SourceServers
 from training.rollout.episode import LiveEpisode
 from training.rollout.plan import plan_rollouts
 

@@ -2,9 +2,8 @@
 
 import json
 import socket
-import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,7 +14,9 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-ASTRA_MCP = (sys.executable, "-P", "-m", "astra_mcp")
+from command_line import Cli, Run, command, served_home
+
+ASTRA_MCP = tuple(command())
 WITHOUT_SECCOMP = (sys.executable, str(Path(__file__).parent / "without_seccomp.py"))
 DEADLINE_SECONDS = 60
 
@@ -26,24 +27,17 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {"ASTRA_MCP_HOME": str(tmp_path / "home"), "PATH": ""}
 
 
-def run(*command: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
+def run(*arguments: str, environment: dict[str, str], launcher: Sequence[str] = ()) -> Run:
+    """Run a command here, or as a program of the launcher where there is one."""
+    cli = Cli(Path(environment["ASTRA_MCP_HOME"]), environment)
+    return cli.run_program(*arguments, launcher=launcher) if launcher else cli.run(*arguments)
 
 
 def examined(environment: dict[str, str], *launcher: str) -> tuple[int, dict[str, Any]]:
     """Run the doctor and give its exit code and its checks by name."""
-    done = run(*launcher, *ASTRA_MCP, "doctor", "--json", environment=environment)
-    told = json.loads(done.stdout)
-    assert told["ok"] is (done.returncode == 0)
-    return done.returncode, {check["name"]: check for check in told["checks"]}
+    done = run("doctor", "--json", environment=environment, launcher=launcher)
+    assert done.told["ok"] is (done.returncode == 0)
+    return done.returncode, {check["name"]: check for check in done.told["checks"]}
 
 
 def test_a_sound_machine_misses_nothing(environment: dict[str, str], tmp_path: Path) -> None:
@@ -52,7 +46,7 @@ def test_a_sound_machine_misses_nothing(environment: dict[str, str], tmp_path: P
     assert {c["state"] for c in checks.values()} <= {"ok", "warning"}
     assert "a tool ran in it" in checks["sandbox"]["detail"]
     assert not (tmp_path / "home").exists()
-    shown = run(*ASTRA_MCP, "doctor", environment=environment)
+    shown = run("doctor", environment=environment, launcher=("/usr/bin/env",))
     assert shown.returncode == 0
     assert all(name in shown.stdout for name in checks)
 
@@ -72,14 +66,10 @@ def test_a_port_in_use_is_a_warning(environment: dict[str, str]) -> None:
 
 
 def test_a_gateway_that_runs_is_found(environment: dict[str, str]) -> None:
-    command = [*ASTRA_MCP, "serve", "--port", "0", "--json"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as gateway:
-        assert gateway.stdout is not None
-        try:
-            url = json.loads(gateway.stdout.readline())["url"]
-            _, checks = examined(environment)
-        finally:
-            gateway.terminate()
+    home = Path(environment["ASTRA_MCP_HOME"])
+    with served_home(home):
+        url = json.loads((home / "gateway.json").read_text(encoding="utf-8"))["url"]
+        _, checks = examined(environment)
     assert checks["gateway"]["state"] == "ok"
     assert url in checks["gateway"]["detail"]
 
@@ -121,8 +111,8 @@ def test_a_missing_layer_is_named(environment: dict[str, str]) -> None:
 def test_foreign_code_is_refused_where_a_layer_is_missing(
     environment: dict[str, str], notebook_folder: Path
 ) -> None:
-    command = (*WITHOUT_SECCOMP, *ASTRA_MCP, "run", str(notebook_folder))
-    done = run(*command, environment=environment)
+    target = str(notebook_folder)
+    done = run("run", target, environment=environment, launcher=WITHOUT_SECCOMP)
     assert done.returncode == 1
     assert "lacks seccomp" in done.stderr
     assert "--trusted" in done.stderr

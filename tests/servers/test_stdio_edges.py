@@ -18,8 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astra_mcp.mcp.bridge import McpRequest, build_server
-from astra_mcp.mcp.lines import MAX_BODY_BYTES, serve_lines
-from astra_mcp.mcp.stdio import LineWire
+from astra_mcp.mcp.lines import MAX_BODY_BYTES, LineWire, serve_lines
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec
 
 RUN = (sys.executable, "-P", "-m", "astra_mcp", "run")

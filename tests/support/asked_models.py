@@ -7,10 +7,10 @@ from typing import Any
 import anyio
 from pydantic import BaseModel, ConfigDict
 
-from astra_mcp.llm.budget import Budget
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import Model, open_model
 from astra_mcp.llm.prompt import PromptTemplate
+from astra_mcp.llm.usage import Budget
 from astra_mcp.types import JsonObject
 
 from completions_server import CompletionsServer

@@ -19,7 +19,7 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.api.protocol import (
+from gateway.api.seams import (
     Distractor,
     DistractorSample,
     EnvironmentInfo,

@@ -14,10 +14,9 @@ from gateway.app import open_app
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules
 from gateway.episodes.live import open_episodes
-from registry import FolderCatalog
+from registry.published.catalog import FolderCatalog
 from servers.deployed import open_deployed
-from servers.emulated.document import EmulatedDocument, Outline
-from servers.emulated.emulator import EmulatedAnswer, Emulator
+from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument, Emulator, Outline
 from servers.emulated.fleet import EmulatedServers
 from servers.environment import EnvironmentServer
 

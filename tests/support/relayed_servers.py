@@ -26,7 +26,7 @@ from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
 from astra_mcp.serving.http.server import bind, listen, url_of
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules

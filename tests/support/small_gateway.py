@@ -22,7 +22,7 @@ from astra_mcp.types import (
     UpstreamReply,
 )
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from astra_mcp.types import JsonValue
-from gateway.api.protocol import ServerStatus
+from astra_mcp.types import JsonValue, ServerStatus
 
 
 class ToolsOnly:

@@ -30,7 +30,8 @@ from astra_mcp.types import (
     UpstreamReply,
 )
 from gateway.agents.hot_path import HotPath
-from gateway.api.protocol import EnvironmentInfo, EpisodeRequest, GoldCall, Upstream
+from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.wire import EpisodeRequest
 from gateway.app import open_app
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from astra_mcp.mcp.http import open_http
 from astra_mcp.serving.http.server import bind, listen, url_of
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeCreated, EpisodeRequest
+from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.app import open_app
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules

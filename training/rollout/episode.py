@@ -25,7 +25,7 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec, json_fault
 from gateway.api.client import CallRefusedError
-from gateway.api.protocol import CallState
+from gateway.api.wire import CallState
 from training.rollout.agent import Answered, CallRequest
 
 __all__ = ["MAX_ARGUMENT_BYTES", "MAX_NAME_LENGTH", "LiveEpisode", "ToolCaller", "result_text"]

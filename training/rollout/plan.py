@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from astra_mcp.seeds import derive_seed
-from gateway.api.protocol import (
+from gateway.api.wire import (
     DistractorRequest,
     EpisodeRequest,
     FailureRequest,

@@ -26,7 +26,11 @@ from astra_mcp.trajectory import (
     Versions,
 )
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
-from gateway.api.protocol import EpisodeCreated, EpisodeRecord, EpisodeState
+from gateway.api.wire import (
+    EpisodeCreated,
+    EpisodeRecord,
+    EpisodeState,
+)
 from training.rollout.agent import Agent, AgentError
 from training.rollout.episode import LiveEpisode
 from training.rollout.plan import Rollout

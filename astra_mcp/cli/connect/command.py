@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -20,18 +20,17 @@ from astra_mcp.cli.connect.client_configs import (
 )
 from astra_mcp.cli.connect.client_files import add_entry, known_caller, merge_entry, read_config
 from astra_mcp.cli.connect.config_texts import render_document
-from astra_mcp.cli.run import find_bundle_folder, unknown_server
+from astra_mcp.compose.bundles import find_bundle_folder, unknown_server
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import AstraError, ConfigError
 from astra_mcp.report.console import out, print_json, report_errors, run_async, say
 from astra_mcp.types import JsonObject
+from gateway.api.settings import FIRST, public_base
 from gateway.edge.keys import read_control_key
 from gateway.edge.presence import find_gateway
 from gateway.edge.security import is_loopback
-from gateway.edge.workers import FIRST, public_base
 from servers.bundled import bundled_folder
-from servers.deployed.config import read_entries
 
 __all__ = ["connect"]
 
@@ -141,7 +140,7 @@ def _entry(
             named += ["--mcp-config", str(settings.serve.mcp_config.expanduser().absolute())]
         return stdio_entry(form, GATEWAY_ENTRY, ["serve", "--stdio", *named], environment)
     file = settings.serve.mcp_config
-    deployed = read_entries(file.expanduser()) if file is not None else {}
+    deployed = _deployed(file)
     if file is not None and server in deployed:
         named = ["--server", server, "--mcp-config", str(file.expanduser().absolute())]
         return stdio_entry(form, server, ["serve", "--stdio", *named], environment)
@@ -159,11 +158,20 @@ def _entry(
     return stdio_entry(form, folder.name, ["run", target], environment)
 
 
+def _deployed(file: Path | None) -> Collection[str]:
+    """Name the servers of a file."""
+    if file is None:
+        return ()
+    from servers.deployed.config import read_entries  # noqa: PLC0415 - with all that reaches them
+
+    return read_entries(file.expanduser())
+
+
 def _documented(settings: Settings) -> tuple[str, ...]:
     """Name the servers that the registry has documents of."""
     if not settings.has_registry:
         return ()
-    from astra_mcp.compose.emulators import list_documented  # noqa: PLC0415 - half a second to load
+    from astra_mcp.compose.registry import list_documented  # noqa: PLC0415 - half a second to load
 
     return run_async(list_documented, settings)
 

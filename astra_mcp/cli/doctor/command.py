@@ -20,7 +20,7 @@ from astra_mcp.cli.doctor.service_checks import (
     check_models,
     check_registry,
 )
-from astra_mcp.compose.catalog import load_published
+from astra_mcp.compose.bundles import load_published
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import AstraError, PortInUseError, SandboxError
 from astra_mcp.report.console import ExitCode, out, print_json

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from astra_mcp.cli.registry.views import print_usage
-from astra_mcp.compose.live_servers import list_live_tools
-from astra_mcp.compose.registry_access import open_registry
+from astra_mcp.compose.registry import open_registry
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.usage import Usage, metered
@@ -27,11 +26,17 @@ from astra_mcp.report.console import out, say
 from astra_mcp.report.shown import Table, number
 from registry.documents.preparation import PreparedServer, prepare_server
 from registry.documents.public_url import public_url
-from registry.documents.sources import DocumentFault, DocumentStream, ToolReason
+from registry.documents.sources import (
+    DocumentFault,
+    DocumentStream,
+    ServerDocument,
+    ToolReason,
+)
 from registry.importers import FORMATS, detect, format_named
 from registry.importers.listing import fetch_listing
 from registry.importers.live import LiveTarget, fetch_live
 from registry.intake.importing import ImportProgress, ImportReport, import_documents
+from registry.published.directory import publish_names
 from registry.store.database import Database
 from registry.store.stats import Funnel
 
@@ -145,6 +150,7 @@ async def import_source(source: Source, open_judge: OpenJudge = without_judge) -
                 reports.append((name, await _import(database, name, stream, judge)))
                 if reports[-1][1].stopped is not None:
                     break
+            await publish_names(database, settings.home)
     return Imported(reports=tuple(reports), usage=meter.usage if judge is not None else None)
 
 
@@ -182,7 +188,7 @@ async def _streams(source: Source) -> Sequence[tuple[str, DocumentStream]]:
             msg = "--header-from and --format are not for --command, which starts a running server"
             raise ConfigError(msg)
         target = LiveTarget.of_command(_split(source.command), name=source.name)
-        return [(target.shown, [await fetch_live(target, list_live_tools)])]
+        return [(target.shown, [await _fetch_live(target)])]
     place = source.place or ""
     if re.match(r"https?://", place):
         return await _at_address(place, source)
@@ -192,6 +198,12 @@ async def _streams(source: Source) -> Sequence[tuple[str, DocumentStream]]:
         msg = f"{place} is no address: --name, --header-from and these formats are for addresses"
         raise ConfigError(msg)
     return _in_files(Path(place), source.form)
+
+
+async def _fetch_live(target: LiveTarget) -> ServerDocument:
+    from astra_mcp.compose.live_servers import list_live_tools  # noqa: PLC0415 - a second to load
+
+    return await fetch_live(target, list_live_tools)
 
 
 async def _at_address(url: str, source: Source) -> Sequence[tuple[str, DocumentStream]]:
@@ -204,7 +216,7 @@ async def _at_address(url: str, source: Source) -> Sequence[tuple[str, DocumentS
         msg = f"--format {source.form} is for files: save what is at the address to one first"
         raise ConfigError(msg)
     target = LiveTarget.at_url(url, _headers(source.headers_from), source.name)
-    return [(target.shown, [await fetch_live(target, list_live_tools)])]
+    return [(target.shown, [await _fetch_live(target)])]
 
 
 def _in_files(path: Path, form: str | None) -> Sequence[tuple[str, DocumentStream]]:

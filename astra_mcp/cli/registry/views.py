@@ -23,7 +23,7 @@ from registry.store.servers import StoredServer, StoredTool
 from registry.store.stats import Funnel, RegistryStats
 
 if TYPE_CHECKING:  # loaded where a model is asked alone
-    from astra_mcp.compose.registry_models import Labelled
+    from astra_mcp.compose.models import Labelled
 
 __all__ = [
     "labels",

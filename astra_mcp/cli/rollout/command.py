@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from astra_mcp.addresses import run_until_stopped
 from astra_mcp.cli.rollout import options as rollout_options
 from astra_mcp.cli.rollout.difficulty import Difficulty, ask_difficulty, naming_options
 from astra_mcp.cli.rollout.report import RolloutReport
@@ -21,12 +22,11 @@ from astra_mcp.cli.rollout.sources import (
     find_sources,
     read_system_prompt,
 )
-from astra_mcp.compose.settings import Settings, at_base_url, load_settings
+from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
-from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.llm.config import ModelConfig, Role, at_base_url
 from astra_mcp.report.console import ExitCode, report_errors, run_async, say
 from astra_mcp.report.shown import TimeRemainingColumn, Words
-from astra_mcp.serving.http.server import run_until_stopped
 from astra_mcp.serving.process.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.tracing import open_tracing
 from astra_mcp.trajectory import TrajectoryWriter

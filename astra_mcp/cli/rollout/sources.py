@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from astra_mcp.errors import ConfigError, UnknownNameError, fault_words
 from astra_mcp.types import json_fault
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import SourceEnvironment, SourceServers
+from gateway.api.wire import SourceEnvironment, SourceServers
 from training.rollout.plan import Source
 
 __all__ = ["AskedSources", "ask_sources", "find_sources", "read_system_prompt"]

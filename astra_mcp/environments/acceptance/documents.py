@@ -1,14 +1,107 @@
 """Checks of the document alone: faults, completeness, specific answers, leaks."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
-from astra_mcp.answers import answer_fault
-from astra_mcp.environments.acceptance.leaks import leak_failures
+from astra_mcp.answers import answer_fault, contains_answer, tokenize
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle, EnvironmentDocument
 from astra_mcp.environments.loading import document_faults, missing_fields
+from astra_mcp.types import ToolSpec
 
 __all__ = ["document_failures", "fault_check"]
+
+MIN_ENUM = 8
+"""An enumeration with fewer members gives away an answer that is among them."""
+_MIN_CODE = 5
+_DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_JOINT = re.compile(r"_|(?<=[a-z0-9])(?=[A-Z])")
+
+
+def _leak_failures(document: EnvironmentDocument) -> Iterator[FailedCheck]:
+    """Look for the answers that an episode is scored on in every text that the agent is shown."""
+    scored = [s for s in document.sub_tasks if s.tool is not None]
+    shown = [("the main question", document.question)]
+    for tool in document.tools:
+        shown.extend(_shown_texts(tool))
+    for place, text in shown:
+        for sub in scored:
+            if _gives_away(text, sub.answer):
+                yield _failure(sub.id, sub.answer, place, text)
+    for sub in scored:
+        if contains_answer(sub.question or "", sub.answer):
+            yield _failure(sub.id, sub.answer, f"question {sub.id}", sub.question or "")
+
+
+def _failure(number: int, answer: str, place: str, text: str) -> FailedCheck:
+    detail = f"answer {number}, {answer!r}, stands in {place}: {text[:160]!r}"
+    return FailedCheck.of(Check.LEAKED_ANSWER, detail)
+
+
+def _gives_away(text: str, answer: str) -> bool:
+    return (
+        contains_answer(text, answer)
+        or contains_answer(_JOINT.sub(" ", text), answer)
+        or _contains_code(text, answer)
+        or any(contains_answer(text, other) for other in _other_spellings(answer))
+    )
+
+
+def _other_spellings(answer: str) -> Iterator[str]:
+    """Spellings that a reader understands, but that the matcher keeps apart."""
+    tokens = tokenize(answer)
+    if len(tokens) == 1 and (match := _DAY.fullmatch(tokens[0])):
+        year, month, day = match.groups()
+        yield from (f"{day}.{month}.{year}", f"{day}/{month}/{year}", f"{month}/{day}/{year}")
+        yield f"{year}{month}{day}"
+    for token in tokens:
+        if _NUMBER.fullmatch(token) and len(token.replace(".", "")) >= _MIN_CODE:
+            yield token  # so long a number means its amount without the unit, too
+
+
+def _contains_code(text: str, answer: str) -> bool:
+    """Tell whether a code of letters and digits stands in the text, however it is hyphenated."""
+    code = _squashed(answer)
+    if len(code) < _MIN_CODE or code.isalpha() or not any(c.isalpha() for c in code):
+        return False
+    left = r"(?<!\d)" if code[0].isdigit() else ""
+    right = r"(?!\d)" if code[-1].isdigit() else r"(?![a-z])"
+    return re.search(f"{left}{re.escape(code)}{right}", _squashed(text)) is not None
+
+
+def _squashed(text: str) -> str:
+    return "".join(c for token in tokenize(_JOINT.sub(" ", text)) for c in token if c.isalnum())
+
+
+def _shown_texts(tool: ToolSpec) -> Iterator[tuple[str, str]]:
+    """Name and give every text of a tool from which an answer could be read off."""
+    yield f"the name of {tool.name}", tool.name
+    yield f"the description of {tool.name}", tool.description
+    for schema in (tool.input_schema, tool.output_schema or {}):
+        yield from _leaves(f"the schema of {tool.name}", schema)
+
+
+def _leaves(place: str, node: object) -> Iterator[tuple[str, str]]:
+    """Every name and every scalar in a schema, of unknown keywords too.
+
+    Members of a long enumeration are none: they give a choice, not an answer.
+    """
+    if isinstance(node, Mapping):
+        for key, value in cast("Mapping[str, Any]", node).items():
+            yield f"{place}, the name {key}", key
+            if not (key == "enum" and _is_long(value)):
+                yield from _leaves(f"{place}, {key}", value)
+    elif isinstance(node, list):
+        for item in cast("list[Any]", node):
+            yield from _leaves(place, item)
+    elif node is not None and not isinstance(node, bool):
+        yield place, str(node)
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, list) and len(cast("list[Any]", value)) >= MIN_ENUM
 
 
 def document_failures(bundle: Bundle) -> Iterator[FailedCheck]:
@@ -21,7 +114,7 @@ def document_failures(bundle: Bundle) -> Iterator[FailedCheck]:
         fault = answer_fault(sub.answer) if sub.tool is not None else None
         if fault:
             yield FailedCheck.of(Check.SPECIFIC_ANSWER, f"sub-task {sub.id}: {fault}")
-    yield from leak_failures(document)
+    yield from _leak_failures(document)
 
 
 def fault_check(fault: str) -> Check:

@@ -5,10 +5,10 @@ import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from astra_mcp.answers import contains_answer
-from astra_mcp.environments.acceptance.conditions import Conditions
 from astra_mcp.environments.acceptance.playing import (
     LIMIT_KINDS,
     REFUSED,
+    Conditions,
     Observation,
     PlannedCall,
     Play,
@@ -21,14 +21,13 @@ from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.types import Origin, canonical_json
 
 __all__ = [
-    "ORACLE_REWARD",
     "gold_failures",
     "planned_gold",
     "repetition_failures",
     "stability_failures",
 ]
 
-ORACLE_REWARD = 0.999
+_ORACLE_REWARD = 0.999
 _OUTSIDE_KINDS = frozenset(
     {
         "PermissionError",
@@ -64,8 +63,8 @@ async def gold_failures(bundle: Bundle, player: Player) -> list[FailedCheck]:
         solved |= solved_by(bundle.job, gold.tool, seen.result, Origin.TOOL)
     failures.extend(_gift_failures(bundle, first))
     oracle = score_episode(bundle.job, solved, len(calls))
-    if not failures and (oracle is None or oracle.reward < ORACLE_REWARD):
-        detail = f"the gold calls score {oracle.reward if oracle else None}, not {ORACLE_REWARD}"
+    if not failures and (oracle is None or oracle.reward < _ORACLE_REWARD):
+        detail = f"the gold calls score {oracle.reward if oracle else None}, not {_ORACLE_REWARD}"
         failures.append(FailedCheck.of(Check.REWARD, detail))
     return failures
 

@@ -1,11 +1,11 @@
-"""Playing calls in fresh sessions, as an agent's calls would run.
+"""Playing calls in fresh sessions, as an agent's calls would run, and under which seeds and clock.
 
-Knows the bundle and the sandbox. Equal plays have equal results (which the determinism check makes
-sure of first), so a play is run once and remembered.
+Those follow from a hash over the tool code itself: code that knew them could behave while it is examined.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Self
 
 from astra_mcp.environments.bundle import Bundle, GoldCall
@@ -13,28 +13,50 @@ from astra_mcp.environments.results import render_answer, render_refusal
 from astra_mcp.errors import AstraError, SandboxDiedError
 from astra_mcp.sandbox.protocol import ModuleId, Raised, Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema
+from astra_mcp.seeds import derive_seed, generator
 from astra_mcp.types import JsonValue, ToolResult, canonical_json
 
 __all__ = [
-    "DIED",
     "LIMIT_KINDS",
     "REFUSED",
+    "Conditions",
     "LimitsExceededError",
     "Observation",
     "PlannedCall",
     "Play",
     "Player",
+    "conditions_of",
 ]
 
-DIED = "Died"
+_DIED = "Died"
 """``error_kind`` of a call that destroyed its process."""
-LIMIT_KINDS = frozenset({DIED, "Timeout", "MemoryError", "ResultTooLarge"})
+LIMIT_KINDS = frozenset({_DIED, "Timeout", "MemoryError", "ResultTooLarge"})
 """``error_kind`` of calls that exceeded a limit."""
 REFUSED = "Refused"
 """``error_kind`` of a call whose arguments the schema refuses."""
-
 _MAX_EXCEEDED = 2
 _MAX_SHOWN = 240
+_NUM_OTHER_SEEDS = 8
+"""Enough that an answer which one seed in two gives is seen through."""
+_SHORTEST, _LONGEST = 90, 4 * 3600
+"""Seconds: the virtual clock stands that much later after some fifty wrong calls, or after pauses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Seeds of the episodes, and how much later the later clock stands."""
+
+    seed: int
+    other_seeds: tuple[int, ...]
+    later: timedelta
+
+
+def conditions_of(bundle: Bundle) -> Conditions:
+    """Derive the conditions of one bundle; equal contents have equal ones."""
+    root = int(bundle.content_hash, 16)
+    seconds = generator(root, "acceptance", "clock").randint(_SHORTEST, _LONGEST)
+    seeds = [derive_seed(root, "acceptance", "seed", i) for i in range(_NUM_OTHER_SEEDS + 1)]
+    return Conditions(seeds[0], tuple(seeds[1:]), timedelta(seconds=seconds))
 
 
 class LimitsExceededError(AstraError):
@@ -148,7 +170,7 @@ class Player:
         try:
             for call in calls:
                 seen.append(await self._call(session, call))
-                if seen[-1].error_kind == DIED:
+                if seen[-1].error_kind == _DIED:
                     break
         finally:
             await session.aclose()
@@ -161,7 +183,7 @@ class Player:
         try:
             answer = await session.call(call.tool, call.arguments)
         except SandboxDiedError as error:
-            return Observation(ToolResult.from_text(str(error), is_error=True), error_kind=DIED)
+            return Observation(ToolResult.from_text(str(error), is_error=True), error_kind=_DIED)
         result = render_answer(self._tools[call.tool], answer)
         if isinstance(answer, Raised):
             return Observation(result, output=answer.output, error_kind=answer.kind)

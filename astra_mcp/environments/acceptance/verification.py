@@ -3,12 +3,10 @@
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
-from astra_mcp.environments.acceptance.conditions import Conditions, conditions_of
 from astra_mcp.environments.acceptance.documents import (
     document_failures,
     fault_check,
 )
-from astra_mcp.environments.acceptance.garbage import garbage_failures
 from astra_mcp.environments.acceptance.gold import (
     gold_failures,
     repetition_failures,
@@ -18,11 +16,17 @@ from astra_mcp.environments.acceptance.guessing import guessing_failures
 from astra_mcp.environments.acceptance.isolation import isolation_failures
 from astra_mcp.environments.acceptance.parameters import parameter_failures
 from astra_mcp.environments.acceptance.perturbation import perturbation_failures
-from astra_mcp.environments.acceptance.playing import LimitsExceededError, Player
+from astra_mcp.environments.acceptance.playing import (
+    Conditions,
+    LimitsExceededError,
+    Player,
+    conditions_of,
+)
 from astra_mcp.environments.acceptance.refusals import (
     schema_refusal_failures,
     seen_failures,
 )
+from astra_mcp.environments.acceptance.senseless_arguments import senseless_argument_failures
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck, Verdict
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import BundleFault, ToolCodeError
@@ -79,7 +83,7 @@ async def _probing_failures(
     """Play other calls than the gold ones."""
     async for failure in stability_failures(bundle, sandbox, player, conditions):
         yield failure
-    for check in (perturbation_failures, parameter_failures, garbage_failures):
+    for check in (perturbation_failures, parameter_failures, senseless_argument_failures):
         async for failure in check(bundle, player):
             yield failure
     for failure in await guessing_failures(bundle, player):

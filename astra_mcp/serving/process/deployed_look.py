@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from astra_mcp.concurrency import map_concurrently
-from gateway.api.protocol import Catalog
+from gateway.api.seams import Catalog
 from servers.deployed import DeployedServer
 
 __all__ = ["look_at_deployed"]

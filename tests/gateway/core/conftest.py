@@ -20,7 +20,7 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
 
 from tools_only import ToolsOnly, Unchanging
 

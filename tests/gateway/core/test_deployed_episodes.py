@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import EpisodeEndedError, NotAvailableError, RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
 from astra_mcp.types import (
@@ -23,10 +24,10 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.api.protocol import EpisodeRequest, EpisodeStatus
+from gateway.api.wire import EpisodeRequest
 from gateway.edge.placement import owner_of
+from gateway.episodes.beginning import INTERACTIVE_LIMITS
 from gateway.episodes.live import Episodes, open_episodes
-from gateway.episodes.opening import INTERACTIVE_LIMITS
 from gateway.episodes.record import read_record, record_path
 
 from tools_only import Unchanging
@@ -294,7 +295,7 @@ async def test_one_server_that_does_not_start_keeps_no_other_from_being_shown(ho
 async def test_a_server_that_starts_late_is_shown_once_it_is_known(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.episodes.preparation.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("gateway.episodes.warm_up.PATIENCE_SECONDS", 0.0)
     tug = Ferry("tug", may_start=anyio.Event())
     async with open_episodes(Harbour(Ferry(), tug), home, secret=SECRET) as episodes:
         await anyio.wait_all_tasks_blocked()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import (
     ConfigError,
     ModelError,
@@ -16,8 +17,8 @@ from astra_mcp.errors import (
     UpstreamError,
 )
 from astra_mcp.types import EmulatorKind, Origin, ServerKind, tools_hash
-from gateway.api.difficulty import DistractorMix, LeftOutDistractor
-from gateway.api.protocol import Distractor, EpisodeRequest, EpisodeStatus, ScopedTool
+from gateway.api.seams import Distractor, ScopedTool
+from gateway.api.wire import DistractorMix, EpisodeRequest, LeftOutDistractor
 from gateway.episodes.archive import replay_record
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes, open_episodes

@@ -32,9 +32,8 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import EnvironmentInfo, GoldCall, ServerDirectory, Upstream
 from gateway.app import open_app
-from gateway.control.directory import ServerDirectory
 from gateway.edge.keys import derive_secret
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules

@@ -9,10 +9,12 @@ import pytest
 from mcp import Client, MCPError
 from prometheus_client.parser import text_string_to_metric_families
 
+from astra_mcp.call_record import FailureKind
 from astra_mcp.serving.http.server import bind, listen, url_of
 from astra_mcp.types import EmulatorKind, JsonValue, Origin, ServerKind
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import Distractor, EpisodeRequest, FailureKind
+from gateway.api.seams import Distractor
+from gateway.api.wire import EpisodeRequest
 from gateway.app import open_app
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules

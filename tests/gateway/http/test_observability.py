@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from astra_mcp.tracing import tracing_to
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.wire import EpisodeRequest
 
 from otlp_collector import attributes_of, open_collector
 from watched_upstream import (

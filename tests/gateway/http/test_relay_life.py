@@ -16,11 +16,12 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from starlette.types import Receive, Scope, Send
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.serving.http.server import bind, listen, url_of
 from gateway.agents.plane import AgentPlane
 from gateway.agents.sessions import CLOSED_SECONDS, Sessions
 from gateway.agents.targets import EpisodeTarget, target_at
-from gateway.api.protocol import EpisodeRequest, EpisodeStatus
+from gateway.api.wire import EpisodeRequest
 from gateway.episodes.live import Episodes, open_episodes
 from servers.deployed import open_deployed
 from servers.deployed.config import read_entries

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.wire import EpisodeRequest
 from gateway.edge.presence import find_gateway
 
 MANY_EPISODES = 64

@@ -10,6 +10,7 @@ import anyio
 import httpx
 
 from astra_mcp.types import JsonObject
+from registry.published.names import read_names
 from registry.published.server_json import parse_server
 
 PATIENCE_SECONDS = 30
@@ -60,6 +61,9 @@ async def test_a_deployed_server_is_listed_without_how_it_is_started_or_reached(
     config.write_text(json.dumps({"mcpServers": servers}))
     gateway = start_serve(tmp_path / "home", "--mcp-config", str(config))
     found = await listed(gateway.url, search="deployed")
+    names = read_names(gateway.home)
+    assert names.deployed == ("far", "notes")
+    assert "loan-overpayment" in names.environments
     assert set(found) == {"dev.astra-mcp.deployed/far", "dev.astra-mcp.deployed/notes"}
     remotes: Any = found["dev.astra-mcp.deployed/notes"]["remotes"]
     assert remotes == [{"type": "streamable-http", "url": f"{gateway.url}/servers/notes/mcp"}]

@@ -13,7 +13,7 @@ import pytest
 
 from astra_mcp.types import ToolResult
 from gateway.api.client import EpisodeClient, GatewayClient, RefusedError
-from gateway.api.protocol import EpisodeRequest, WorkerInfo
+from gateway.api.wire import EpisodeRequest, WorkerInfo
 from gateway.edge.placement import owner_of
 from gateway.edge.presence import find_gateway
 

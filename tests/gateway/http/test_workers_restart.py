@@ -15,11 +15,12 @@ import httpx
 import psutil
 import pytest
 
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.errors import TransportError
 from astra_mcp.serving.http.server import Listener, bind, listen, url_of
 from astra_mcp.types import ToolResult
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeCreated, EpisodeId, EpisodeRequest
+from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.edge.placement import owner_of
 from gateway.episodes.record import record_path
 

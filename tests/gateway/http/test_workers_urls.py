@@ -10,9 +10,10 @@ import httpx
 import pytest
 
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.settings import public_base, public_url_fault
+from gateway.api.wire import EpisodeRequest
 from gateway.edge.presence import find_gateway
-from gateway.edge.workers import Seat, public_base, public_url_fault
+from gateway.edge.workers import Seat
 
 PUBLIC = "https://tools.example.org/astra"
 URLS = ("http://127.0.0.1:8420", "http://127.0.0.1:9001", "http://127.0.0.1:9002")

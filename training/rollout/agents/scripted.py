@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from astra_mcp.trajectory import AgentInfo, StopReason
 from astra_mcp.values.guesses import guess_arguments
-from gateway.api.protocol import GoldCall
+from gateway.api.seams import GoldCall
 from training.rollout.agent import AgentError, CallRequest, EpisodeView
 
 __all__ = ["NoopAgent", "OracleAgent", "ProbeAgent"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from astra_mcp.completions import Reply
 from astra_mcp.types import JsonValue
-from servers.emulated.modelled import ModelEmulator
+from servers.emulated.modelled.emulator import ModelEmulator
 from servers.emulated.modelled.excerpts import MAX_PROMPT_CHARS, cut
 
 from completions_server import Body, open_completions_server, says

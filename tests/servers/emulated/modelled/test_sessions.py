@@ -13,7 +13,7 @@ from astra_mcp.errors import ModelError, ModelFault, UpstreamError
 from astra_mcp.llm.model import Model
 from astra_mcp.types import CallOutcome, EmulatorKind, PastCall, ToolResult
 from servers.emulated.emulator import EmulatedAnswer, EmulatedState, Emulator
-from servers.emulated.modelled import ModelEmulator
+from servers.emulated.modelled.emulator import ModelEmulator
 
 from asked_models import CacheInMemory
 from completions_server import Body, CompletionsServer, open_completions_server, says

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astra_mcp.types import CallOutcome, JsonValue, PastCall
-from servers.emulated.offline import OfflineEmulator
+from servers.emulated.offline.emulator import OfflineEmulator
 
 from emulated_worlds import STYLES, World
 

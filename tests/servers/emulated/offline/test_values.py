@@ -12,7 +12,8 @@ from astra_mcp.values import schema_values as values
 from astra_mcp.values.dice import Dice
 from astra_mcp.values.making import Making
 from astra_mcp.values.patterns import PatternError, matching_text
-from astra_mcp.values.schema_values import NoValueError, ValueMaker
+from astra_mcp.values.scalars import NoValueError
+from astra_mcp.values.schema_values import ValueMaker
 
 from random_schemas import RandomSchemas
 

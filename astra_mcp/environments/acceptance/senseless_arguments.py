@@ -1,0 +1,168 @@
+"""How do the tools answer senseless arguments?
+
+Every parameter of every tool takes values that mean nothing, in the gold calls or in calls made for tools
+without any; what they lead to is judged with all that was seen. In identifying arguments such values, and
+wildcards, must not lead to the answer, nor all of them to a record where the answer stands.
+"""
+
+import itertools
+from collections.abc import AsyncIterator, Iterator, Mapping
+from datetime import date
+from typing import Any, cast
+
+from astra_mcp.answers import contains_answer
+from astra_mcp.environments.acceptance.bases import Bases
+from astra_mcp.environments.acceptance.gold import planned_gold
+from astra_mcp.environments.acceptance.perturbation import masked
+from astra_mcp.environments.acceptance.playing import Observation, PlannedCall, Player
+from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
+from astra_mcp.environments.bundle import ArgumentRole, Bundle, GoldCall
+from astra_mcp.types import JsonValue, ToolSpec
+from astra_mcp.values.guesses import guess_value
+from astra_mcp.values.neighbours import find_neighbours, known_values, property_of
+
+__all__ = ["senseless_argument_failures"]
+
+_TEXTS = ("", "zzqx-unknown", "ZZ-99999", "0", "zzqx " * 400)
+_WILDCARDS = ("*", "%", ".*", "all")
+_INTEGERS = (0, -1, 999_999_937, 10**15)
+_NUMBERS = (0.5, -1.5, 10**15 + 0.5)
+_MAX_VALUES = 16
+_MAX_BASES = 2
+_Path = tuple[str, ...]
+
+
+async def senseless_argument_failures(bundle: Bundle, player: Player) -> AsyncIterator[FailedCheck]:
+    """Put senseless values into each parameter of each tool."""
+    for index in range(len(bundle.document.gold)):
+        async for failure in _gold_failures(bundle, player, index):
+            yield failure
+    bases = Bases(bundle, player)
+    named = {g.tool for g in bundle.document.gold}
+    for tool in bundle.document.tools:
+        if tool.name not in named:
+            for base in (await bases.of(tool))[:_MAX_BASES]:
+                for _, call in _senseless_calls(tool, base.call, player):
+                    await player.observe(call, base.before)
+
+
+async def _gold_failures(bundle: Bundle, player: Player, index: int) -> AsyncIterator[FailedCheck]:
+    gold, calls = bundle.document.gold[index], planned_gold(bundle)
+    tool = next(t for t in bundle.document.tools if t.name == gold.tool)
+    answers = {s.id: s.answer for s in bundle.document.sub_tasks}
+    wanted = [answers[i] for i in gold.solves]
+    call, before = calls[index], calls[:index]
+    usual = await player.observe(call, before)
+    for name, other in _senseless_calls(tool, call, player):
+        seen = await player.observe(other, before)
+        if not _is_identifying(gold, name) or not seen.is_success:
+            continue
+        words = {str(other.arguments[name]).casefold(), str(call.arguments[name]).casefold()}
+        kept = [a for a in wanted if contains_answer(seen.result.text, a)]
+        if kept or masked(seen, words) == masked(usual, words):
+            found = f"answer {kept[0]!r}" if kept else "the gold result"
+            detail = f"{other} still has {found}; refuse unknown values"
+            yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail)
+    example = await _swallowing_example(tool, gold, player, before, wanted)
+    if example is not None:
+        detail = (
+            f"{call}: whatever texts identify the record, there is one, such as for "
+            f"{example}; refuse unknown values"
+        )
+        yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail)
+
+
+def _is_identifying(gold: GoldCall, name: str) -> bool:
+    return name in gold.arguments and gold.arguments[name].role is ArgumentRole.IDENTIFYING
+
+
+def _senseless_calls(
+    tool: ToolSpec, call: PlannedCall, player: Player
+) -> Iterator[tuple[str, PlannedCall]]:
+    """The call with senseless values that the schema accepts, but neither names nor means."""
+    for name in tool.input_schema["properties"]:
+        schema = property_of(tool, name)
+        value = call.arguments.get(name, guess_value(schema))
+        meant = [value, *known_values(schema), schema.get("default")]
+        values = itertools.islice(_senseless_values(schema, value), _MAX_VALUES)
+        others = [call.having(name, v) for v in values if v not in meant]
+        yield from ((name, other) for other in others if player.accepts(other))
+
+
+def _senseless_values(schema: Mapping[str, Any], value: JsonValue) -> Iterator[JsonValue]:
+    """Values of the type of a value, or of the first item, that mean nothing."""
+    match value:
+        case bool() | None:
+            return
+        case int() | float():
+            yield from (*_INTEGERS, *_NUMBERS)
+        case str():
+            yield from (*_TEXTS, *_WILDCARDS)
+        case list():
+            yield []
+            items = cast("Mapping[str, Any]", schema.get("items") or {})
+            first = value[0] if value else guess_value(items)
+            yield from ([other] for other in _senseless_values(items, first))
+        case dict():
+            yield {}
+            properties = cast("Mapping[str, Any]", schema.get("properties") or {})
+            for name, item in value.items():
+                yield from (
+                    {**value, name: o} for o in _senseless_values(properties.get(name, {}), item)
+                )
+
+
+async def _swallowing_example(
+    tool: ToolSpec,
+    gold: GoldCall,
+    player: Player,
+    before: tuple[PlannedCall, ...],
+    answers: list[str],
+) -> PlannedCall | None:
+    """A call with a made-up text, where all of them fill the place in which the answer stands."""
+    call = PlannedCall.of_gold(gold)
+    usual = await player.observe(call, before)
+    places = {p for a in answers for p, v in _leaves(usual.value, ()) if contains_answer(v, a)}
+    example = None
+    for name, argument in gold.arguments.items():
+        schema = property_of(tool, name)
+        if not _is_identifying(gold, name) or not _is_free_text(schema, argument.value):
+            continue
+        made = find_neighbours(
+            schema,
+            argument.value,
+            lambda v, name=name: player.accepts(call.having(name, v)),
+            argument.neighbours,
+        ).made_up
+        for value in made:
+            example = call.having(name, value)
+            if not _fills(await player.observe(example, before), places):
+                return None
+    return example
+
+
+def _is_free_text(schema: Mapping[str, Any], value: JsonValue) -> bool:
+    """Tell whether a value names a record; any day and any time of day exist."""
+    if not isinstance(value, str) or schema.get("enum") or schema.get("format"):
+        return False
+    try:
+        date.fromisoformat(value)
+    except ValueError:
+        return not value.replace(":", "").isdigit()
+    return False
+
+
+def _fills(seen: Observation, places: set[_Path]) -> bool:
+    return seen.is_success and any(p in places and v.strip() for p, v in _leaves(seen.value, ()))
+
+
+def _leaves(node: JsonValue, path: _Path) -> Iterator[tuple[_Path, str]]:
+    """Every scalar that says something, with the path of names that leads to it."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from _leaves(value, (*path, key))
+    elif isinstance(node, list):
+        for value in node:
+            yield from _leaves(value, (*path, "[]"))
+    elif node not in (None, "", False, 0):
+        yield path, str(node)
