@@ -22,7 +22,7 @@ settings.register_profile(
 settings.load_profile("fast")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """Run async tests on asyncio, which uvicorn and the sandbox need."""
     return "asyncio"

@@ -95,16 +95,19 @@ def comparable(path: Path) -> list[str]:
     ]
 
 
-def test_two_oracle_runs_with_one_seed_leave_the_same_records(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [NAMES, pytest.param([], id="all", marks=pytest.mark.volume)])
+def test_two_oracle_runs_with_one_seed_leave_the_same_records(
+    tmp_path: Path, names: list[str]
+) -> None:
     trajectories: list[list[str]] = []
     records: list[list[list[str]]] = []
     for name, concurrency in (("one", "1"), ("two", "8")):
         cli, file = Cli(tmp_path / name), tmp_path / f"{name}.jsonl"
-        cli.play("--agent", "oracle", "--concurrency", concurrency, "--out", str(file))
+        cli.play("--agent", "oracle", *names, "--concurrency", concurrency, "--out", str(file))
         trajectories.append(comparable(file))
         records.append(sorted(map(comparable, (cli.home / "records").glob("*.jsonl"))))
 
-    assert len(trajectories[0]) == len(records[0]) == len(BUNDLED)
+    assert len(trajectories[0]) == len(records[0]) == len(names or BUNDLED)
     assert trajectories[0] == trajectories[1]
     assert records[0] == records[1]
 

@@ -47,6 +47,22 @@ def test_one_that_is_broken_is_named_with_the_reason(checks_of: Any) -> None:
     assert "deployed server: raw" not in checks
 
 
+def test_commands_are_looked_for_as_they_would_be_started(
+    checks_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    tool = tmp_path / "bin" / "tool"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\nexit 3\n")
+    tool.chmod(0o755)
+    found = checks_of(
+        named={"command": "tool", "env": {"PATH": str(tool.parent)}},
+        placed={"command": "bin/tool", "cwd": str(tmp_path)},
+        lost={"command": "tool"},  # not on the gateway's own PATH
+    )["deployed servers"]
+    assert found.detail.endswith("names 3; 0 ready; no such command: lost (tool)")
+
+
 def test_one_that_is_slow_is_said_to_be_starting(
     checks_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,7 +193,7 @@ class Server(uvicorn.Server):
             connection.shutdown()
         state = self.server_state
         with anyio.move_on_after(self.config.timeout_graceful_shutdown):
-            while (state.connections or state.tasks) and not self.force_exit:  # noqa: ASYNC110 - plain sets
+            while (state.connections or state.tasks) and not self.force_exit:  # noqa: ASYNC110 - it has no event
                 await anyio.sleep(0.01)
         for task in state.tasks:
             task.cancel()

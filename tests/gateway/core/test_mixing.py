@@ -184,7 +184,7 @@ async def test_what_cannot_be_shown_is_left_out_and_written_down(tmp_path: Path)
                 "a tool of this name is shown already",
                 "its server does not list it any more",
                 "the birds have flown",
-                "no server is named 'stones'",
+                "no server is named 'stones'; see /v1/servers",
                 "its server is one of the episode's own",
             ),
             strict=True,

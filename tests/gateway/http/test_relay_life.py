@@ -29,6 +29,8 @@ from servers.deployed.config import read_entries
 from deployed_workshop import raw_entry, write_config
 from relayed_servers import LEGACY, MODERN, DeployedCatalog, Desk, open_relay_gateway
 
+SYSTEM = pytest.mark.system
+"""Each starts a gateway; one era of each is enough before a commit."""
 NOTES = '''
 from mcp.server import MCPServer
 
@@ -55,7 +57,9 @@ server.run()
 '''
 
 
-@pytest.mark.parametrize("mode", [LEGACY, MODERN], ids=["2025", "2026"])
+@pytest.mark.parametrize(
+    "mode", [pytest.param(LEGACY, marks=SYSTEM, id="2025"), pytest.param(MODERN, id="2026")]
+)
 async def test_a_client_on_standard_input_and_output_reaches_everything_of_a_server(
     tmp_path: Path, mode: Any
 ) -> None:
@@ -96,7 +100,9 @@ def _over_stdio(folder: Path, servers: dict[str, Any], *options: str) -> StdioSe
     )
 
 
-@pytest.mark.parametrize("mode", ["auto", LEGACY, MODERN])
+@pytest.mark.parametrize(
+    "mode", ["auto", *(pytest.param(m, marks=SYSTEM) for m in (LEGACY, MODERN))]
+)
 async def test_one_entry_that_is_wrong_breaks_no_other_server(tmp_path: Path, mode: Any) -> None:
     servers: dict[str, Any] = {
         "dead": {"command": "false"},
@@ -115,7 +121,7 @@ async def test_one_entry_that_is_wrong_breaks_no_other_server(tmp_path: Path, mo
             assert "nonsense" in str(asked.content)
 
 
-@pytest.mark.parametrize("mode", ["auto", MODERN])
+@pytest.mark.parametrize("mode", ["auto", pytest.param(MODERN, marks=SYSTEM)])
 async def test_a_client_that_begins_in_2026_is_told_why_a_server_cannot_be_started(
     tmp_path: Path, mode: Any
 ) -> None:

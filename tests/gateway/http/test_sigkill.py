@@ -17,6 +17,8 @@ from gateway.api.client import EpisodeClient, GatewayClient
 from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.episodes.record import Record, read_record, record_path
 
+pytestmark = pytest.mark.system
+
 NUM_EPISODES = 8
 ANSWERS_BEFORE_KILL = 120
 AMOUNT = 5

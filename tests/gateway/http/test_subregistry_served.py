@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import httpx
+import pytest
 
 from astra_mcp.types import JsonObject
 from registry.published.names import read_names
@@ -72,6 +73,7 @@ async def test_a_deployed_server_is_listed_without_how_it_is_started_or_reached(
         assert secret not in shown
 
 
+@pytest.mark.system
 async def test_what_another_process_imports_is_listed_and_served_without_a_restart(
     start_serve: Any, sdk: Any, tmp_path: Path
 ) -> None:
@@ -101,6 +103,7 @@ async def test_what_another_process_imports_is_listed_and_served_without_a_resta
         assert len((await client.list_tools()).tools) == len(tools)
 
 
+@pytest.mark.system
 async def test_another_home_imports_the_whole_list(served: Any, tmp_path: Path) -> None:
     told = await import_into(tmp_path / "other", f"{served.url}/v0.1/servers")
     assert told["errors"] == []

@@ -57,6 +57,7 @@ class Played:
             self.totals.append(total(result))
 
 
+@pytest.mark.system
 async def test_a_rolling_restart_under_load_answers_every_call_exactly_once(
     start_serve: Any, counter_bundle: Path, tmp_path: Path
 ) -> None:
@@ -93,6 +94,7 @@ async def test_a_rolling_restart_under_load_answers_every_call_exactly_once(
     assert running.stop() == 0
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("insist", [False, True], ids=["once", "twice"])
 async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
     start_serve: Any,
@@ -145,6 +147,7 @@ async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
         assert (state.status, state.calls, state.failure) == ("closed", 3, None)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("insist", [False, True], ids=["once", "twice"])
 async def test_workers_that_stop_refuse_requests_until_the_last_of_them_has_finished(
     start_serve: Any,

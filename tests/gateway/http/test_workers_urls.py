@@ -94,6 +94,7 @@ def proxied(
     return start_serve(home, *options)
 
 
+@pytest.mark.system
 async def test_every_address_that_is_answered_is_the_public_one(proxied: Any) -> None:
     request = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "purse"}})
     bases = (PUBLIC, f"{PUBLIC}/workers/1")
@@ -111,6 +112,7 @@ async def test_every_address_that_is_answered_is_the_public_one(proxied: Any) ->
     assert (found.url, found.public_url) == (proxied.url, PUBLIC)
 
 
+@pytest.mark.system
 async def test_the_public_host_is_accepted_and_others_are_not(proxied: Any) -> None:
     async with httpx.AsyncClient(trust_env=False) as http:
         for host, status in (("tools.example.org", 200), ("other.example.org", 421)):
@@ -121,6 +123,7 @@ async def test_the_public_host_is_accepted_and_others_are_not(proxied: Any) -> N
             assert answer.status_code == status
 
 
+@pytest.mark.system
 async def test_a_proxied_client_is_sent_to_the_owner_s_public_address(proxied: Any) -> None:
     inner = find_gateway(proxied.home)
     assert inner is not None
@@ -135,6 +138,7 @@ async def test_a_proxied_client_is_sent_to_the_owner_s_public_address(proxied: A
         assert [t.name for t in await agent.list_tools()] == ["add", "say"]
 
 
+@pytest.mark.system
 def test_connect_names_the_public_url_of_the_home_s_gateway(proxied: Any) -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "astra_mcp", "connect", "claude-code", "--json"],

@@ -244,7 +244,7 @@ async def test_a_running_call_of_a_removed_server_ends_first(tmp_path: Path) -> 
         one = session(servers)
 
         async def sleep() -> None:
-            texts.append((await one.call("sleep", {"seconds": 2})).result.text)
+            texts.append((await one.call("sleep", {"seconds": 1})).result.text)
 
         async with anyio.create_task_group() as group:
             group.start_soon(sleep)
@@ -438,6 +438,7 @@ async def test_what_a_server_started_itself_ends_with_its_session(tmp_path: Path
         assert await anyio.to_thread.run_sync(wait_until_gone, [handle], 10) == 0
 
 
+@pytest.mark.system
 async def test_a_killed_gateway_leaves_no_process_behind(tmp_path: Path) -> None:
     program = tmp_path / "gateway.py"
     program.write_text(
