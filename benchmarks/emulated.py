@@ -26,7 +26,7 @@ sys.path[:] = [
 import anyio  # noqa: E402 - after the search path is right
 
 from registry.documents.preparation import prepare_server  # noqa: E402
-from registry.importers import detect  # noqa: E402
+from registry.importers.detection import detect  # noqa: E402
 from registry.intake.importing import import_documents  # noqa: E402
 from registry.store.database import open_database  # noqa: E402
 

@@ -30,10 +30,10 @@ import anyio  # noqa: E402 - after the search path is right
 
 from astra_mcp.embedding.lexical import LexicalEmbedder  # noqa: E402
 from registry.documents.preparation import prepare_server  # noqa: E402
-from registry.importers import detect  # noqa: E402
+from registry.importers.detection import detect  # noqa: E402
 from registry.intake.importing import import_documents  # noqa: E402
-from registry.search.query import SearchBy, SearchIndex  # noqa: E402
-from registry.search.scope import Scope  # noqa: E402
+from registry.search.query import SearchIndex  # noqa: E402
+from registry.search.scope import Scope, SearchBy  # noqa: E402
 from registry.search.vectors import update_vectors  # noqa: E402
 from registry.store.database import Database, open_database  # noqa: E402
 

@@ -10,7 +10,7 @@ from astra_mcp.compose.episodes import EpisodeFilter, reward_of, select_records,
 from astra_mcp.compose.registry import open_present_registry
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
-from astra_mcp.report.shown import Table, cut, number, shown_time, styled, whole, written_time
+from astra_mcp.report.shown import Table, cut, number, shown_time, styled, utc_text, whole
 from gateway.episodes.archive import Replay, find_record, replay_record, status_of
 from gateway.episodes.record import Record, RecordedCall
 
@@ -169,7 +169,7 @@ def _summary(record: Record) -> dict[str, Any]:
     failure = record.ended.failure if record.ended else None
     return {
         "id": record.opened.id,
-        "created_at": written_time(record.opened.at),
+        "created_at": utc_text(record.opened.at),
         "source": record.opened.source,
         "seed": record.opened.seed,
         "status": str(status_of(record)),

@@ -19,10 +19,9 @@ from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.types import ServerKind
 from gateway.api.seams import Distractor, DistractorSample, EnvironmentInfo, ScopedTool
-from registry.search.live_tools import LiveTool, live_tools
-from registry.search.vectors import check_length, read_vectors, update_vectors
-from registry.store.batches import batches
+from registry.search.vectors import LiveTool, check_length, live_tools, read_vectors, update_vectors
 from registry.store.database import Database
+from registry.store.statements import batches
 
 __all__ = ["HeldPool", "PoolCatalog", "PoolReading", "PoolServer", "index_pool", "read_pool"]
 

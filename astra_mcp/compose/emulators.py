@@ -3,7 +3,6 @@
 Loaded where the registry is open anyway: what talks to databases takes a second.
 """
 
-import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -12,14 +11,14 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from astra_mcp.compose.settings import Settings
-from astra_mcp.errors import ConfigError, RegistryError
+from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import Role
 from astra_mcp.mcp.listeners import Hearers
 from astra_mcp.types import EmulatorKind
 from registry.published.publication import Publication, find_publication, load_published_server
 from registry.store.completions import DatabaseCompletionCache
 from registry.store.database import Database
-from registry.store.version import CatalogChange, follow
+from registry.store.version import follow
 from servers.emulated.emulator import EmulatedDocument, Emulator, Outline
 from servers.emulated.fleet import EmulatedServers
 from servers.emulated.offline.emulator import OfflineEmulator
@@ -32,7 +31,6 @@ __all__ = [
 ]
 
 FOLLOW_SECONDS = 1.0
-_log = logging.getLogger("astra_mcp.registry")
 
 
 class RegistryDocuments:
@@ -43,7 +41,6 @@ class RegistryDocuments:
         self._publication = publication
         self._versions = _versions_of(publication)
         self._crawled = crawled
-        self._is_stale = anyio.Event()
         self._hearers = Hearers[[str]]()
 
     def versions(self) -> Mapping[str, str]:
@@ -82,32 +79,13 @@ class RegistryDocuments:
 
     async def follow(self) -> None:
         """Read names and versions anew whenever the catalog changes, until cancelled."""
-
-        def hear(change: CatalogChange) -> None:
-            del change
-            self._is_stale.set()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._read_when_stale)
-            await follow(
-                self._database,
-                hear,
-                every_seconds=FOLLOW_SECONDS,
-                since=self._publication.published,
-                crawled=self._crawled,
-            )
-
-    async def _read_when_stale(self) -> None:
-        while True:
-            await self._is_stale.wait()
-            self._is_stale = anyio.Event()
-            try:
-                read = partial(find_publication, crawled=self._crawled)
-                await self._take(await self._database.read(read))
-            except RegistryError as error:
-                _log.warning("the emulated servers are old ones for now: %s", error)
-                await anyio.sleep(FOLLOW_SECONDS)
-                self._is_stale.set()
+        await follow(
+            self._database,
+            partial(find_publication, crawled=self._crawled),
+            self._take,
+            since=self._publication.version,
+            every_seconds=FOLLOW_SECONDS,
+        )
 
     async def _take(self, publication: Publication) -> None:
         """Tell what is other than before; others have their turn between two of many."""

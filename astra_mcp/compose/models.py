@@ -16,11 +16,10 @@ from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.usage import Budget, Usage, metered
-from registry.documents.preparation import PreparedServer
+from registry.documents.prepared import PreparedServer
 from registry.intake.domain_labellers import ModelLabeller, open_similarity_labeller
 from registry.intake.domains import DomainLabeller, LabelReport, label_servers
-from registry.intake.judging import judge_server
-from registry.intake.model_judge import ModelJudge
+from registry.intake.judging import ModelJudge, judge_server
 from registry.settings import EmbedderKind
 from registry.store.completions import DatabaseCompletionCache
 from registry.store.database import Database

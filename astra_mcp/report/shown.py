@@ -40,9 +40,9 @@ __all__ = [
     "number",
     "shown_time",
     "styled",
+    "utc_text",
     "visible",
     "whole",
-    "written_time",
 ]
 
 Cell = str | Text
@@ -71,8 +71,8 @@ def shown_time(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
-def written_time(at: datetime) -> str:
-    """Write a moment down for programs, in the same form and as exactly as it is known."""
+def utc_text(at: datetime) -> str:
+    """Write a moment down for programs, in full and as records have it: in UTC, with a ``Z`` behind it."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 

@@ -4,63 +4,28 @@ Pure: values in, values out. Knows neither the database nor other servers, so th
 repeats another one is judged where it is stored.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from hashlib import sha256
 from itertools import count
 
-from astra_mcp.domains import Domain
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json, json_fault
-from registry.documents.filters import reject_server, reject_tool
+from registry.documents.filters import reject_tool
 from registry.documents.labels import domain_of
 from registry.documents.language import language_of
-from registry.documents.naming import distinct_name, is_safe_name, safe_name
 from registry.documents.normalisation import normalise_tool, tool_hash
+from registry.documents.prepared import PreparedServer, PreparedTool, with_verdicts
 from registry.documents.sources import Rejection, ServerDocument, ToolDocument, ToolReason
-from registry.documents.texts import clean_text, storable_text
-from registry.search.words import search_words
+from registry.documents.texts import (
+    clean_text,
+    distinct_name,
+    is_safe_name,
+    safe_name,
+    storable_text,
+)
+from registry.documents.words import search_words
 
-__all__ = ["PreparedServer", "PreparedTool", "prepare_server", "with_verdicts"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedTool:
-    """A place in a server's list of tools, with its verdict."""
-
-    document: ToolDocument
-    """As found."""
-    spec: ToolSpec | None
-    """Normalised; None where it could not be converted. A rejected tool may have one."""
-    hash: str | None
-    """Of the spec: 64 hex digits of SHA-256 over its canonical JSON; None where there is no spec."""
-    words: str
-    """What full-text search reads: name, description and parameters, split into words."""
-    notes: tuple[str, ...] = ()
-    """What normalisation changed in the meaning of the document, for people; each names the field."""
-    rejection: Rejection | None = None
-    """None where it is kept. A tool of a rejected server with no fault of its own is rejected too."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedServer:
-    """A server document, ready to be stored."""
-
-    document: ServerDocument
-    document_hash: str
-    """Of the document: 64 hex digits."""
-    name: str
-    """Provider-safe and made from the document's name; who stores it makes it unique."""
-    tools: tuple[PreparedTool, ...]
-    """In the order of the document, rejected ones included."""
-    tools_hash: str | None
-    """Of the tools that are left after the rejection of tools, in their order; None where none is left.
-    Two servers of one hash have the same tools."""
-    domain: Domain | None
-    """By the document's labels; None where they say nothing."""
-    language: str | None
-    """ISO 639-1; None where there is too little text."""
-    rejection: Rejection | None = None
-    """None where it is kept, unless it repeats another server."""
+__all__ = ["prepare_server"]
 
 
 def prepare_server(document: ServerDocument) -> PreparedServer:
@@ -76,25 +41,6 @@ def prepare_server(document: ServerDocument) -> PreparedServer:
         language=language_of(_texts(document)),
     )
     return with_verdicts(prepared, prepared.tools)
-
-
-def with_verdicts(server: PreparedServer, tools: tuple[PreparedTool, ...]) -> PreparedServer:
-    """Judge a server by its tools, each with a verdict of its own.
-
-    Args:
-        server: As prepared.
-        tools: In the place of its own ones; none of them rejected for its server.
-    """
-    kept = [tool for tool in tools if tool.rejection is None]
-    rejection = reject_server(len(tools), len(kept))
-    if rejection is not None:
-        of_server = Rejection(ToolReason.SERVER_REJECTED, f"server: {rejection.reason}")
-        tools = tuple(
-            replace(tool, rejection=of_server) if tool.rejection is None else tool for tool in tools
-        )
-    return replace(
-        server, tools=tools, tools_hash=_hash_of(tool.hash for tool in kept), rejection=rejection
-    )
 
 
 def _prepare_tool(document: ToolDocument) -> PreparedTool:
@@ -199,11 +145,6 @@ def _content(part: ServerDocument | ToolDocument) -> bytes:
         names = [field.name for field in fields(part)]
         content = canonical_json({name: _json_or_none(getattr(part, name)) for name in names})
     return len(content).to_bytes(8, "big") + content
-
-
-def _hash_of(hashes: Iterable[str | None]) -> str | None:
-    known = list(hashes)
-    return sha256(canonical_json(known)).hexdigest() if known else None
 
 
 def _texts(document: ServerDocument) -> Iterator[str]:

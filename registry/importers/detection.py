@@ -1,4 +1,4 @@
-"""Finding the format of a file from what stands in it."""
+"""The formats of files, and finding that of a file from what stands in it."""
 
 import difflib
 from collections.abc import Sequence
@@ -9,10 +9,21 @@ import orjson
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonValue
+from registry.importers import astra_servers, functions, server_json, toucan
 from registry.importers.formats import Format, Sample
-from registry.importers.opening import PACKING_FAULTS, open_documents
+from registry.importers.openapi import document as openapi
+from registry.importers.reading import PACKING_FAULTS, open_documents
 
-__all__ = ["detect_among", "format_among"]
+__all__ = ["FORMATS", "detect", "format_named"]
+
+FORMATS: Sequence[Format] = (
+    toucan.FORMAT,
+    astra_servers.FORMAT,
+    openapi.FORMAT,
+    server_json.FORMAT,
+    functions.FORMAT,
+)
+"""All formats of files, those first that are recognised by the most telling marks."""
 
 _TEXT_BYTES = 64 * 2**10
 _PART_BYTES = 1024
@@ -24,34 +35,34 @@ _MAX_LINES = 100
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def format_among(formats: Sequence[Format], name: str) -> Format:
+def format_named(name: str) -> Format:
     """The format of a name.
 
     Raises:
         ConfigError: There is none; names all.
     """
-    found = next((each for each in formats if each.name == name), None)
+    found = next((each for each in FORMATS if each.name == name), None)
     if found is None:
-        known = [each.name for each in formats]
+        known = [each.name for each in FORMATS]
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         raise ConfigError(f"no format is named {name!r}; {hint}there are {', '.join(known)}")
     return found
 
 
-def detect_among(formats: Sequence[Format], path: Path) -> Format:
+def detect(path: Path) -> Format:
     """The first format that recognises a file, or that is read by the folder.
 
     Raises:
         ConfigError: It cannot be read, or no format recognises it.
     """
     if path.is_dir():
-        found = next((each for each in formats if each.reads_folders), None)
+        found = next((each for each in FORMATS if each.reads_folders), None)
     else:
         sample = _sample(path)
-        found = next((each for each in formats if each.recognises(sample)), None)
+        found = next((each for each in FORMATS if each.recognises(sample)), None)
     if found is None:
-        known = ", ".join(each.name for each in formats)
+        known = ", ".join(each.name for each in FORMATS)
         msg = f"{path}: in no format that is known; name one with --format ({known})"
         raise ConfigError(msg)
     return found

@@ -1,13 +1,15 @@
-"""What a format is to who imports a file: how it is recognised and how it is read."""
+"""What a format is to who imports a file: how it is recognised and how it is read, and what formats share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from astra_mcp.types import JsonValue
-from registry.documents.sources import DocumentStream
+from astra_mcp.types import JsonObject, JsonValue
+from registry.documents.sources import DocumentStream, ToolDocument
 
-__all__ = ["Format", "Sample"]
+__all__ = ["Format", "Sample", "tool_entry"]
+
+_EXTRA = ("title", "annotations", "icons", "_meta")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,3 +50,32 @@ class Format:
         if self.read_as is None:
             return self.read(path)
         return self.read_as(path, path.relative_to(folder).as_posix())
+
+
+def tool_entry(
+    entry: JsonValue, *, schema_member: str, output_member: str = "output_schema"
+) -> ToolDocument:
+    """Read an entry of a list of tools; nothing that stands in such a list is lost.
+
+    What is no object, or has no name, becomes a document without a name that carries the entry as it is
+    in place of a schema: normalisation rejects it with that as the reason.
+
+    Args:
+        entry: As found.
+        schema_member: What the format calls the schema of the arguments.
+        output_member: What it calls that of the result.
+    """
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        return ToolDocument(name="", description=None, input_schema=entry)
+    description = entry.get("description")
+    return ToolDocument(
+        name=str(entry["name"]),
+        description=description if isinstance(description, str) else None,
+        input_schema=entry.get(schema_member),
+        output_schema=entry.get(output_member),
+        extra=_extra(entry),
+    )
+
+
+def _extra(entry: JsonObject) -> JsonObject:
+    return {name: entry[name] for name in _EXTRA if entry.get(name) is not None}

@@ -22,13 +22,16 @@ from registry.documents.sources import (
     ServerDocument,
     ToolDocument,
 )
-from registry.importers.formats import Format, Sample
+from registry.importers.formats import Format, Sample, tool_entry
 from registry.importers.function_groups import group_names, service_of
 from registry.importers.function_types import shape_parameters
-from registry.importers.lines import read_lines
-from registry.importers.opening import PACKING_FAULTS, open_documents
-from registry.importers.tool_entries import tool_entry
-from registry.importers.values import UnreadableError, read_value
+from registry.importers.reading import (
+    PACKING_FAULTS,
+    UnreadableError,
+    open_documents,
+    read_lines,
+    read_value,
+)
 
 __all__ = ["FORMAT", "read"]
 

@@ -15,8 +15,8 @@ import httpx
 from astra_mcp import __version__
 from astra_mcp.errors import ConfigError, SourceError
 from astra_mcp.types import JsonObject, JsonValue
-from registry.documents.public_url import public_url
 from registry.documents.sources import DocumentFault, ServerDocument
+from registry.documents.texts import public_url
 from registry.importers.server_json import read_listing
 
 __all__ = ["ListingLimits", "fetch_listing"]

@@ -14,9 +14,9 @@ import anyio
 
 from astra_mcp.errors import ConfigError, SourceError, UpstreamError
 from astra_mcp.types import JsonObject, JsonValue
-from registry.documents.public_url import public_url
 from registry.documents.sources import Provenance, ServerDocument
-from registry.importers.tool_entries import tool_entry
+from registry.documents.texts import public_url
+from registry.importers.formats import tool_entry
 
 __all__ = ["LiveServer", "LiveTarget", "ToolLister", "fetch_live"]
 

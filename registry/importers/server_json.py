@@ -9,7 +9,7 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject, JsonValue
 from registry.documents.sources import DocumentFault, DocumentStream, ServerDocument
 from registry.importers.formats import Format, Sample
-from registry.importers.values import UnreadableError, read_value
+from registry.importers.reading import UnreadableError, read_value
 from registry.published.server_json import SOURCE, parse_server
 
 __all__ = ["FORMAT", "read", "read_listing"]

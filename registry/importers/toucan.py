@@ -11,11 +11,10 @@ from typing import Any, cast
 from pydantic import BaseModel, Field
 
 from astra_mcp.types import JsonObject, JsonValue
-from registry.documents.public_url import public_url
 from registry.documents.sources import DocumentFault, Provenance, ServerDocument, ToolDocument
-from registry.importers.formats import Format, Sample
-from registry.importers.lines import read_lines
-from registry.importers.tool_entries import tool_entry
+from registry.documents.texts import public_url
+from registry.importers.formats import Format, Sample, tool_entry
+from registry.importers.reading import read_lines
 
 __all__ = ["FORMAT", "read"]
 

@@ -1,20 +1,28 @@
 """Who says what a server is about: a model, or the likeness with descriptions of the domains."""
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from astra_mcp.domains import Domain
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.llm.model import Model
 from astra_mcp.llm.prompt import load_prompt
-from registry.intake.domain_texts import domain_texts
 from registry.intake.domains import DescribedServer
 
-__all__ = ["ModelLabeller", "SimilarityLabeller", "open_similarity_labeller"]
+__all__ = [
+    "DomainText",
+    "ModelLabeller",
+    "SimilarityLabeller",
+    "domain_texts",
+    "open_similarity_labeller",
+]
 
 _MAX_DESCRIPTION = 1000
 _MAX_TOOL_DESCRIPTION = 200
@@ -23,6 +31,23 @@ _MIN_LEAD = 2.0
 """How far the best domain must be ahead of the second one, in standard deviations of the likenesses with
 all domains: it does not depend on how the likenesses of an embedder are spread. See docs/search.md for how
 often it is right."""
+
+
+class DomainText(BaseModel):
+    """How a domain is described, in words of English and Chinese."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    summary: str
+    """What belongs to it, in one line."""
+    english: str
+    """Words that servers of the domain use."""
+    chinese: str
+
+    @property
+    def terms(self) -> str:
+        """The words of both languages, for comparing a server with them."""
+        return f"{self.english} {self.chinese}"
 
 
 class _Answer(BaseModel):
@@ -102,3 +127,10 @@ def _text(server: DescribedServer) -> str:
     """What is compared: names of tools say more of what a server is about than their descriptions."""
     names = " ".join(name for name, _ in server.tools)
     return re.sub(r"\s+", " ", f"{server.title}. {server.description[:_MAX_DESCRIPTION]} {names}")
+
+
+@cache
+def domain_texts() -> Mapping[Domain, DomainText]:
+    """Read the descriptions that lie beside this module."""
+    written = files("registry.intake").joinpath("domain_texts.toml").read_text(encoding="utf-8")
+    return TypeAdapter(dict[Domain, DomainText]).validate_python(tomllib.loads(written))

@@ -19,12 +19,12 @@ from sqlmodel import col
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import BudgetSpentError
 from astra_mcp.types import JsonObject
-from registry.documents.preparation import PreparedServer
+from registry.documents.prepared import PreparedServer
 from registry.documents.sources import DocumentFault, DocumentStream, ServerDocument
 from registry.documents.texts import storable_text
 from registry.intake.storing import store_servers
-from registry.store.batches import batches
 from registry.store.database import Database
+from registry.store.statements import batches
 from registry.store.stats import Funnel
 from registry.store.tables import ServerRow, ServerToolRow
 

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 from astra_mcp.types import JsonObject
-from registry.documents.preparation import PreparedServer, PreparedTool
+from registry.documents.prepared import PreparedServer, PreparedTool
 from registry.documents.sources import Rejection, ToolDocument, ToolReason
 from registry.documents.texts import storable_text
 

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from astra_mcp.types import canonical_json
-from registry.documents.preparation import PreparedServer
+from registry.documents.prepared import PreparedServer
 from registry.documents.sources import Provenance, Rejection, ServerReason, ToolReason
 from registry.intake.stored_rows import (
     of_tools,
@@ -25,7 +25,7 @@ from registry.intake.stored_rows import (
     tool_rows,
     verdict,
 )
-from registry.store.inserting import insert_missing
+from registry.store.statements import insert_missing
 from registry.store.tables import ServerRow, ServerToolRow, ToolRow, table_of
 from registry.store.version import lock_catalog, next_version
 

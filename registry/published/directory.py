@@ -4,7 +4,6 @@ Keeps the names of all kept servers in memory, follows the catalog, and renders 
 for. None of these servers stands behind the gateway by being described here.
 """
 
-import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from astra_mcp.errors import RegistryError
 from astra_mcp.types import JsonObject
 from registry.documents.sources import Provenance
 from registry.published.names import NameKind, write_names
@@ -31,7 +29,7 @@ from registry.published.server_json import (
 from registry.store.database import Database
 from registry.store.servers import StoredServer, load_servers
 from registry.store.tables import ServerRow
-from registry.store.version import CatalogChange, find_published, follow
+from registry.store.version import catalog_version, follow, published_names
 
 __all__ = [
     "DirectoryEntry",
@@ -42,7 +40,6 @@ __all__ = [
 ]
 
 FOLLOW_SECONDS = 1.0
-_log = logging.getLogger("astra_mcp.registry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +64,8 @@ class RegistryDirectory:
     def __init__(self, database: Database, home: Path) -> None:
         self._database = database
         self._home = home
+        self._version = -1
         self._listing: tuple[DirectoryEntry, ...] = ()
-        self._is_stale = anyio.Event()
 
     def listing(self) -> Sequence[DirectoryEntry]:
         """All kept servers, crawled ones included; the same object as long as nothing changes."""
@@ -84,35 +81,29 @@ class RegistryDirectory:
         return {s.name: render_server(published_server(s)) for s in servers if s.status == "kept"}
 
     async def load(self) -> None:
-        """Read the names anew.
+        """Read the names.
 
         Raises:
             RegistryError: The database failed.
         """
-        self._listing = await self._database.read(_entries)
-        await _write_names(self._home, [entry.key for entry in self._listing])
+        self._version, listing = await self._database.read(
+            lambda session: (catalog_version(session), _entries(session))
+        )
+        await self._take(listing)
 
     async def follow(self) -> None:
         """Read the names anew whenever the catalog changes, until cancelled."""
+        await follow(
+            self._database,
+            _entries,
+            self._take,
+            since=self._version,
+            every_seconds=FOLLOW_SECONDS,
+        )
 
-        def hear(change: CatalogChange) -> None:
-            del change
-            self._is_stale.set()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._load_when_stale)
-            await follow(self._database, hear, every_seconds=FOLLOW_SECONDS, crawled=True)
-
-    async def _load_when_stale(self) -> None:
-        while True:
-            await self._is_stale.wait()
-            self._is_stale = anyio.Event()
-            try:
-                await self.load()
-            except RegistryError as error:
-                _log.warning("the list of servers is an old one for now: %s", error)
-                await anyio.sleep(FOLLOW_SECONDS)
-                self._is_stale.set()
+    async def _take(self, listing: tuple[DirectoryEntry, ...]) -> None:
+        self._listing = listing
+        await _write_names(self._home, [entry.key for entry in listing])
 
 
 @asynccontextmanager
@@ -140,8 +131,7 @@ async def publish_names(database: Database, home: Path) -> None:
     Raises:
         RegistryError: The database failed.
     """
-    published = await database.read(partial(find_published, crawled=True))
-    await _write_names(home, published.revisions)
+    await _write_names(home, await database.read(partial(published_names, crawled=True)))
 
 
 async def _write_names(home: Path, names: Iterable[str]) -> None:

@@ -39,7 +39,7 @@ from registry.published.frozen import (
     read_manifest,
     table_name,
 )
-from registry.store.batches import batches
+from registry.store.statements import batches
 from registry.store.tables import ServerRow, ServerToolRow, ToolRow
 from registry.store.version import catalog_version
 

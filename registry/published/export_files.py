@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, cast
 
-from astra_mcp.errors import RegistryError
+from astra_mcp.errors import ConfigError, RegistryError
 from astra_mcp.types import JsonObject
 
 __all__ = [
@@ -61,9 +61,13 @@ def json_line(row: JsonObject) -> bytes:
 
 @contextmanager
 def open_table(path: Path, kind: TableKind, written_as: ExportFormat) -> Generator[TableWriter]:
-    """Write a table; the file is complete once the context is left."""
+    """Write a table; the file is complete once the context is left.
+
+    Raises:
+        ConfigError: What writes Parquet is not installed.
+    """
     if written_as is ExportFormat.PARQUET:
-        parquet: Any = importlib.import_module("pyarrow.parquet")  # slow to load, and seldom needed
+        parquet = _load("pyarrow.parquet")
         with parquet.ParquetWriter(path, _schema(kind), compression="zstd") as writer:
             yield _ParquetWriter(writer, kind)
     else:
@@ -75,6 +79,7 @@ def read_table(path: Path, kind: TableKind, written_as: ExportFormat) -> Iterato
     """Read the rows of a table, in their order.
 
     Raises:
+        ConfigError: What reads Parquet is not installed.
         RegistryError: It is no table of this kind; names the file and the line or row group.
     """
     if written_as is ExportFormat.PARQUET:
@@ -104,14 +109,13 @@ class _ParquetWriter:
         self._kind = kind
 
     def write(self, rows: Sequence[JsonObject]) -> None:
-        arrow: Any = importlib.import_module("pyarrow")
+        arrow = _load("pyarrow")
         packed = [_pack(row, _AS_TEXT[self._kind]) for row in rows]
         self._writer.write_table(arrow.Table.from_pylist(packed, schema=_schema(self._kind)))
 
 
 def _read_parquet(path: Path, kind: TableKind) -> Iterator[JsonObject]:
-    arrow: Any = importlib.import_module("pyarrow")
-    parquet: Any = importlib.import_module("pyarrow.parquet")
+    arrow, parquet = _load("pyarrow"), _load("pyarrow.parquet")
     try:
         file = parquet.ParquetFile(path)
         for batch in file.iter_batches(batch_size=BATCH_ROWS):
@@ -164,8 +168,17 @@ def _json(value: object) -> str:
     return text
 
 
+def _load(module: str) -> Any:
+    """Load what Parquet needs, which is large and seldom needed: an extra."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        msg = "Parquet needs PyArrow: install astra-mcp[data], or choose the format jsonl"
+        raise ConfigError(msg) from None
+
+
 def _schema(kind: TableKind) -> Any:
-    arrow: Any = importlib.import_module("pyarrow")
+    arrow = _load("pyarrow")
     text, texts = arrow.string(), arrow.list_(arrow.string())
     if kind is TableKind.TOOLS:
         names = ("hash", "name", "description", "input_schema", "output_schema", "extra")

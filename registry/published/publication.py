@@ -17,9 +17,14 @@ from astra_mcp.types import canonical_json
 from registry.documents.sources import Provenance
 from registry.store.servers import StoredServer, load_servers
 from registry.store.tables import ServerRow, ServerToolRow
-from registry.store.version import Published, find_published
+from registry.store.version import catalog_version, published_names
 
-__all__ = ["Publication", "ServerVersion", "find_publication", "load_published_server"]
+__all__ = [
+    "Publication",
+    "ServerVersion",
+    "find_publication",
+    "load_published_server",
+]
 
 _COLUMNS = (
     *(col(ServerRow.name), col(ServerRow.title), col(ServerRow.description)),
@@ -41,8 +46,8 @@ class ServerVersion(NamedTuple):
 class Publication:
     """What a version of the catalog publishes."""
 
-    published: Published
-    """For :func:`registry.store.version.follow` to go on from."""
+    version: int
+    """Of the catalog, for :func:`registry.store.version.follow` to go on from."""
     servers: Mapping[str, ServerVersion]
     """By name, in the order of the names."""
 
@@ -54,15 +59,16 @@ def find_publication(session: Session, *, crawled: bool) -> Publication:
         session: Sees one state of the database.
         crawled: True to publish crawled servers too, whose tools nobody has seen at work.
     """
-    published = find_published(session, crawled=crawled)
+    published = published_names(session, crawled=crawled)
     counts = _tool_counts(session)
     rows = session.execute(select(col(ServerRow.id), *_COLUMNS).order_by(col(ServerRow.id)))
     found = {
         row.name: ServerVersion(_version_of(row), counts.get(row.id, 0), row.domain)
         for row in rows
-        if row.name in published.revisions
+        if row.name in published
     }
-    return Publication(published=published, servers={name: found[name] for name in sorted(found)})
+    servers = {name: found[name] for name in sorted(found)}
+    return Publication(version=catalog_version(session), servers=servers)
 
 
 def load_published_server(

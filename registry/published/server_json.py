@@ -13,8 +13,8 @@ from typing import Final
 from astra_mcp.environments.server_document import SERVER_SCHEMA
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
-from registry.documents.public_url import public_url
 from registry.documents.sources import Provenance, ServerDocument, ToolDocument
+from registry.documents.texts import public_url
 
 __all__ = [
     "NAMESPACE",

@@ -8,9 +8,19 @@ from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from registry.schemas.faults import NotConvertibleError, Notes, json_type
 from registry.schemas.root import root_object
 from registry.schemas.translation import translate
-from registry.schemas.wrappings import unwrapped
+from registry.schemas.type_names import JSON_TYPES
 
 __all__ = ["NormalSchema", "normalise_arguments", "normalise_result"]
+
+_WRAPPERS = ("function", "parameters", "inputSchema", "input_schema", "json", "schema")
+"""Members of tool documents that hold the schema, or a document that does."""
+_KEYWORDS = frozenset(
+    {
+        "$ref", "additionalProperties", "allOf", "anyOf", "not", "oneOf", "patternProperties",
+        "properties", "required",
+    }
+)  # fmt: skip
+"""Keywords that a schema of arguments is known by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +47,7 @@ def normalise_arguments(found: JsonValue, place: str) -> NormalSchema:
         return NormalSchema(schema={"type": "object", "properties": {}}, notes=())
     if not isinstance(found, dict | bool):
         raise NotConvertibleError(place, f"must be a schema, and is {json_type(found)}")
-    whole = found if isinstance(found, bool) else unwrapped(found, place, notes)
+    whole = found if isinstance(found, bool) else _unwrapped(found, place, notes)
     schema = root_object(_translated(whole, place, notes), place, notes)
     return _checked(schema, place, notes)
 
@@ -87,3 +97,47 @@ def _checked(schema: dict[str, Any], place: str, notes: Notes) -> NormalSchema:
     except SchemaError as error:
         raise NotConvertibleError(place, str(error)) from None
     return NormalSchema(schema=schema, notes=notes.all())
+
+
+def _unwrapped(schema: JsonObject, place: str, notes: Notes) -> JsonObject:
+    """Find the schema of the arguments in what was given for it.
+
+    It may be the whole document of the tool, a schema of ``{"type": ..., "properties": {...}}`` in the place
+    of properties, or the properties alone.
+    """
+    for member in _WRAPPERS:
+        inner = schema.get(member)
+        if isinstance(inner, dict) and _KEYWORDS.isdisjoint(schema):
+            if member in ("json", "schema", "parameters") and not _is_schema(inner):
+                continue
+            notes.changed(place, f"read from its member {member!r}")
+            return _unwrapped(inner, place, notes)
+    inner = schema.get("properties")
+    if isinstance(inner, dict) and inner.get("type") == "object" and _is_map(inner):
+        notes.changed(f"{place}.properties", "holds a whole schema, read in place of the root")
+        return inner
+    if _is_bare(schema):
+        notes.changed(place, "holds properties alone, read as an object of them")
+        return {"type": "object", "properties": schema}
+    return schema
+
+
+def _is_schema(value: JsonObject) -> bool:
+    return not _KEYWORDS.isdisjoint(value) or value.get("type") == "object"
+
+
+def _is_map(schema: JsonObject) -> bool:
+    properties = schema.get("properties")
+    return isinstance(properties, dict) and all(isinstance(p, dict) for p in properties.values())
+
+
+def _is_bare(schema: JsonObject) -> bool:
+    """True where every member is a schema with a type, and none a keyword of one."""
+    return (
+        bool(schema)
+        and all(
+            isinstance(member, dict) and member.get("type") in JSON_TYPES
+            for member in schema.values()
+        )
+        and _KEYWORDS.isdisjoint(schema)
+    )

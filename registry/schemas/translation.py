@@ -6,11 +6,10 @@ again; where a document of many references would grow beyond all bounds, it is c
 
 from astra_mcp.types import JsonObject, JsonValue
 from registry.documents.texts import clean_text
-from registry.schemas.constraints import mend_default
+from registry.schemas.constraints import NUMBERS, SIZES, mend_default
 from registry.schemas.dialects import ANNOTATIONS, SILENT, Dialect, dialect_of
 from registry.schemas.faults import NotConvertibleError, Notes, json_type
 from registry.schemas.keywords import Keywords, Schema
-from registry.schemas.null import with_null
 from registry.schemas.references import References
 from registry.schemas.type_names import read_types
 
@@ -22,6 +21,13 @@ _MAX_SCHEMAS = 4000
 """Schemas within one; more of them fill any model's context."""
 _REFERENCE_DEPTHS = (_MAX_DEPTH, 4, 2, 1)
 """So many references within each other are followed; fewer where the schema grows too large."""
+_INDIFFERENT = (
+    ANNOTATIONS
+    | NUMBERS
+    | SIZES
+    | {"enum", "format", "items", "pattern", "properties", "required", "type"}
+)
+"""Keywords that null passes, whatever they say, or that are mended so that it does."""
 
 
 class _TooLargeError(NotConvertibleError):
@@ -95,7 +101,7 @@ class _Translation:
             return schema
         if node.get("nullable") is True:
             self._notes.num_widened += 1
-            schema = with_null(schema)
+            schema = _with_null(schema)
         mend_default(schema, place, self._notes)
         return schema
 
@@ -175,4 +181,18 @@ class _Translation:
         form = "" if outer is None else f"(of the same form as {outer.partition('.')[2] or 'all'})"
         if told or form:
             schema["description"] = f"{told} {form}".strip()
-        return with_null(schema) if target.get("nullable") is True else schema
+        return _with_null(schema) if target.get("nullable") is True else schema
+
+
+def _with_null(schema: Schema) -> Schema:
+    """Let null pass too, as ``nullable`` of OpenAPI 3.0 says."""
+    types: str | list[str] | None = schema.get("type")
+    if types is None or not schema.keys() <= _INDIFFERENT:
+        annotations = {k: v for k, v in schema.items() if k in ANNOTATIONS}
+        rest = {k: v for k, v in schema.items() if k not in ANNOTATIONS}
+        return {"anyOf": [rest, {"type": "null"}], **annotations} if rest else schema
+    named = [types] if isinstance(types, str) else types
+    schema["type"] = list(dict.fromkeys([*named, "null"]))
+    if "enum" in schema and None not in schema["enum"]:
+        schema["enum"] = [*schema["enum"], None]
+    return schema

@@ -6,7 +6,6 @@ can.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import anyio
 import numpy as np
@@ -17,8 +16,9 @@ from sqlmodel import col
 
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.types import ToolSpec
+from registry.documents.words import query_words
 from registry.search.full_text import rank_by_words
-from registry.search.scope import LIVE_TOOLS, Scope, tools_in
+from registry.search.scope import LIVE_TOOLS, Hit, Scope, SearchAnswer, SearchBy, tools_in
 from registry.search.vectors import (
     EMPTY_TABLE,
     VectorTable,
@@ -26,14 +26,12 @@ from registry.search.vectors import (
     count_vectors,
     load_vectors,
 )
-from registry.search.words import query_words
-from registry.store.batches import batches
 from registry.store.database import Database
-from registry.store.specs import spec_of
+from registry.store.statements import batches
 from registry.store.tables import ServerRow, ServerToolRow, ToolRow
 from registry.store.version import catalog_version
 
-__all__ = ["Hit", "SearchAnswer", "SearchBy", "SearchIndex"]
+__all__ = ["SearchIndex"]
 
 _POOL = 100
 """So many of the best of each kind, or as many as are asked for, are fused."""
@@ -46,41 +44,6 @@ _MAX_SCOPES = 64
 
 _Ranking = list[tuple[str, float]]
 """Hashes of tools, the best first, each with a score."""
-
-
-class SearchBy(StrEnum):
-    """What tools are ranked by."""
-
-    WORDS = "words"
-    """Full-text search of the database."""
-    VECTORS = "vectors"
-    """Cosine with the query."""
-    BOTH = "both"
-    """Reciprocal rank fusion of the two."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """A tool that was found."""
-
-    hash: str
-    tool: ToolSpec
-    servers: tuple[str, ...]
-    """Names of the servers in scope that list it, sorted."""
-    score: float
-    """Of the kind that was searched by; higher is better."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchAnswer:
-    """What a search found, and in how much."""
-
-    hits: tuple[Hit, ...]
-    """The best first; equal scores in the order of their hashes."""
-    searched: int
-    """Tools in scope."""
-    embedded: int
-    """Those of them that have a vector of the model; the others are found by words alone."""
 
 
 class SearchIndex:
@@ -223,7 +186,7 @@ def _read_hits(session: Session, ranking: _Ranking, scope: Scope) -> tuple[Hit, 
     servers: dict[str, set[str]] = {tool: set() for tool in hashes}
     for some in batches(hashes, _READ_AT_ONCE):
         rows = session.scalars(select(ToolRow).where(col(ToolRow.hash).in_(some)))
-        tools |= {row.hash: spec_of(row) for row in rows}
+        tools |= {row.hash: row.spec for row in rows}
         listed = tools_in(scope).add_columns(col(ServerRow.name))
         for tool, server in session.execute(listed.where(col(ServerToolRow.tool_hash).in_(some))):
             servers[tool].add(server)

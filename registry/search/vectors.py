@@ -4,9 +4,10 @@ What is embedded is the document of ASTRA eq. (24), see :mod:`astra_mcp.embeddin
 their vectors are never changed: a changed tool is another one and gets a vector of its own.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from sqlalchemy import Select, func, select
@@ -17,17 +18,19 @@ from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.errors import ModelError, ModelFault, RegistryError
 from registry.search.scope import LIVE_TOOLS, Scope, tools_in
-from registry.store.batches import batches
 from registry.store.database import Database
-from registry.store.inserting import insert_missing
-from registry.store.specs import spec_of
+from registry.store.servers import load_servers
+from registry.store.statements import batches, insert_missing
 from registry.store.tables import ToolRow, VectorRow, table_of
+from registry.store.version import published_names
 
 __all__ = [
     "EMPTY_TABLE",
+    "LiveTool",
     "VectorTable",
     "check_length",
     "count_vectors",
+    "live_tools",
     "load_vectors",
     "read_vectors",
     "update_vectors",
@@ -39,6 +42,21 @@ _ROWS_AT_ONCE = 1024
 _READ_AT_ONCE = 500
 """So many values stand in one statement; databases bound it."""
 _STORED = np.dtype("<f4")
+_SERVERS_AT_ONCE = 50
+"""So many are held as values; their tools' texts are many times smaller."""
+
+
+class LiveTool(NamedTuple):
+    """A kept tool of a kept server that was asked for its tools."""
+
+    server: str
+    domain: str | None
+    """Of the server."""
+    name: str
+    hash: str
+    """Of this version of the tool; its vectors are stored by it."""
+    document: str
+    """What is embedded of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +164,7 @@ def _missing(model: str, scope: Scope, after: str, session: Session) -> list[tup
         .order_by(col(ToolRow.hash))
         .limit(_BATCH)
     )
-    return [(row.hash, tool_text(spec_of(row))) for row in rows]
+    return [(row.hash, tool_text(row.spec)) for row in rows]
 
 
 def _check(model: str, vectors: Vectors, count: int) -> None:
@@ -219,3 +237,24 @@ def _load(model: str, session: Session) -> VectorTable:
         matrix[len(hashes)] = np.frombuffer(vector, dtype=_STORED)
         hashes.append(tool)
     return VectorTable(tuple(hashes), matrix)
+
+
+def live_tools(session: Session, servers: Collection[str]) -> Iterator[LiveTool]:
+    """Read tools, by the names of their servers and their places there; crawled servers have none.
+
+    Args:
+        session: Sees one state of the database.
+        servers: Their names; what is not kept or not live is left out.
+    """
+    kept = published_names(session)
+    for names in batches(sorted(kept & set(servers)), _SERVERS_AT_ONCE):
+        for server in load_servers(session, names):
+            for tool in server.tools:
+                if tool.status == "kept" and tool.spec is not None and tool.hash is not None:
+                    yield LiveTool(
+                        server=server.name,
+                        domain=server.domain,
+                        name=tool.spec.name,
+                        hash=tool.hash,
+                        document=tool_text(tool.spec),
+                    )

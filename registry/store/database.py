@@ -5,19 +5,21 @@ Knows what a transaction is on either database, and nothing of what the tables m
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import anyio.to_thread
 from anyio import CapacityLimiter
-from sqlalchemy import Engine
+from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from astra_mcp.concurrency import completed
+from astra_mcp.errors import RegistryError
+from registry.store import migrations
 from registry.store.engines import WRITING, Deadlines, fault_of, make_engine
-from registry.store.opening import is_current, migrate
 
-__all__ = ["Database", "Deadlines", "open_database"]
+__all__ = ["Database", "Deadlines", "look_into", "open_database"]
 
 Value = TypeVar("Value")
 
@@ -32,6 +34,8 @@ _OPTIONS: dict[tuple[str, bool], dict[str, Any]] = {
     ("postgresql", True): {},
 }
 """What makes the transactions of a connection reading or writing ones."""
+_LOCK = 0x61737472615F6D63
+"""Of PostgreSQL's locks by number, the one that a migration holds; ``astra_mc`` in ASCII."""
 
 
 class Database:
@@ -107,8 +111,75 @@ async def open_database(
     engine = make_engine(url, deadlines, connections=_READERS + _WRITERS)
     database = Database(engine, deadlines)
     try:
-        if not await database.read(is_current):
-            await database.write(migrate)
+        if not await database.read(_is_current):
+            await database.write(_migrate)
         yield database
     finally:
         await completed(anyio.to_thread.run_sync(engine.dispose))
+
+
+async def look_into(
+    url: str, look: Callable[[Session], Value], *, deadlines: Deadlines
+) -> Value | None:
+    """Read from a database without making or migrating its tables; None where that is yet to be done.
+
+    Args:
+        url: Of a database that exists; where a SQLite file does not, an empty one is made.
+        look: As for :meth:`Database.read`.
+        deadlines: Of the reading.
+
+    Raises:
+        ConfigError: The URL is wrong, or the driver of its database is not installed.
+        RegistryError: The database cannot be read, or a newer version of this program made it.
+    """
+    engine = make_engine(url, deadlines, connections=1)
+    try:
+        database = Database(engine, deadlines)
+        return await database.read(look) if await database.read(_is_current) else None
+    finally:
+        await completed(anyio.to_thread.run_sync(engine.dispose))
+
+
+def _is_current(session: Session) -> bool:
+    """True where nothing is to be done.
+
+    Raises:
+        RegistryError: A newer version of this program made it.
+    """
+    reached = _reached(session)
+    known = {file.name[:4] for file in _folder().glob("versions/[0-9]*.py")}
+    if reached is not None and reached not in known:
+        msg = (
+            f"the registry was made by a newer version of astra-mcp (its tables are of step {reached}): "
+            "update astra-mcp, or name another database"
+        )
+        raise RegistryError(msg)
+    return reached == migrations.HEAD
+
+
+def _migrate(session: Session) -> None:
+    """Bring the tables to those of today, in a session's transaction; two processes may do so at once.
+
+    SQLite's writing transaction excludes others; PostgreSQL's takes a lock for it.
+    """
+    from alembic import command  # noqa: PLC0415 - takes longer to load than a database to open
+    from alembic.config import Config  # noqa: PLC0415
+
+    connection = session.connection()
+    if connection.dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    if _is_current(session):
+        return
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(_folder()))
+    command.upgrade(config, "head")
+
+
+def _reached(session: Session) -> str | None:
+    if not inspect(session.connection()).has_table("alembic_version"):
+        return None
+    return session.scalar(text("SELECT version_num FROM alembic_version"))
+
+
+def _folder() -> Path:
+    return Path(migrations.__file__).parent

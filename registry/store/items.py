@@ -7,10 +7,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from astra_mcp.pipeline import Outcome
+from registry.documents.texts import storable_key
 from registry.store.database import Database
-from registry.store.inserting import insert_or_replace
-from registry.store.keys import storable_key
 from registry.store.shared_transactions import SharedTransactions
+from registry.store.statements import insert_or_replace
 from registry.store.tables import ItemRow, table_of
 
 __all__ = ["DatabaseItemStore"]

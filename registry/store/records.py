@@ -22,9 +22,8 @@ from sqlmodel import col
 
 from astra_mcp.errors import AstraError
 from registry.documents.texts import storable_text
-from registry.store.batches import batches
 from registry.store.database import Database
-from registry.store.inserting import insert_or_replace
+from registry.store.statements import batches, insert_or_replace
 from registry.store.tables import EpisodeRow, table_of
 
 __all__ = [

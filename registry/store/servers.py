@@ -1,4 +1,4 @@
-"""Reading the registry: servers by name or by filter, with their tools, and what is published."""
+"""Reading the registry: servers by name or by filter, with their tools."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,10 @@ from sqlmodel import col
 
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.types import JsonObject, ToolSpec
-from registry.store.batches import batches
-from registry.store.specs import spec_of
+from registry.store.statements import batches
 from registry.store.tables import ServerRow, ServerToolRow, ToolRow
-from registry.store.version import find_published
 
 __all__ = [
-    "PublishedServers",
     "ServerFilter",
     "StoredServer",
     "StoredTool",
@@ -25,7 +22,6 @@ __all__ = [
     "facet_values",
     "find_server",
     "list_servers",
-    "load_published",
     "load_servers",
 ]
 
@@ -46,8 +42,6 @@ class ServerFilter:
     provenance: str | None = None
     domain: str | None = None
     language: str | None = None
-    changed_since: datetime | None = None
-    """Its document or its verdict changed then or later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,15 +89,6 @@ class StoredServer:
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools that are kept."""
         return tuple(t.spec for t in self.tools if t.status == "kept" and t.spec is not None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedServers:
-    """What a version of the catalog publishes, with all that is known of it."""
-
-    version: int
-    servers: tuple[StoredServer, ...]
-    """By name."""
 
 
 def list_servers(
@@ -180,26 +165,12 @@ def load_servers(session: Session, names: Iterable[str]) -> tuple[StoredServer, 
     return tuple(found[name] for name in wanted if name in found)
 
 
-def load_published(session: Session, *, crawled: bool = False) -> PublishedServers:
-    """Load what is published.
-
-    Args:
-        session: Sees one state of the database.
-        crawled: True to publish crawled servers too, whose tools nobody has seen at work.
-    """
-    published = find_published(session, crawled=crawled)
-    servers = load_servers(session, sorted(published.revisions))
-    return PublishedServers(version=published.version, servers=servers)
-
-
 def _conditions(where: ServerFilter | None) -> Iterator[ColumnElement[bool]]:
     where = where or ServerFilter()
     for name in ("status", "reason", "source", "provenance", "domain", "language"):
         value = getattr(where, name)
         if value is not None:
             yield getattr(ServerRow, name) == value
-    if where.changed_since is not None:
-        yield col(ServerRow.changed_at) >= where.changed_since
 
 
 def _tools_of(session: Session, ids: Sequence[int]) -> dict[int, list[StoredTool]]:
@@ -219,7 +190,7 @@ def _stored_tool(place: ServerToolRow, tool: ToolRow | None) -> StoredTool:
     return StoredTool(
         original_name=place.original_name,
         hash=place.tool_hash,
-        spec=None if tool is None else spec_of(tool),
+        spec=None if tool is None else tool.spec,
         status=place.status,
         reason=place.reason,
         detail=place.detail,

@@ -26,6 +26,8 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
+from astra_mcp.types import ToolSpec
+
 __all__ = [
     "CatalogRow",
     "CompletionRow",
@@ -114,6 +116,17 @@ class ToolRow(SQLModel, table=True):
     extra: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
     words: str = Field(sa_type=Text)
     """What full-text search reads: name, description and parameters, split into words."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool, equal to the one that was stored."""
+        return ToolSpec(
+            name=self.name,
+            description=self.description,
+            input_schema=self.input_schema,
+            output_schema=self.output_schema,
+            extra=self.extra,
+        )
 
 
 class ServerToolRow(SQLModel, table=True):

@@ -1,9 +1,9 @@
 """The catalog's version: who changes servers takes the next one, who serves them follows it."""
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeVar
 
 import anyio
 from sqlalchemy import select, update
@@ -15,37 +15,11 @@ from registry.documents.sources import Provenance
 from registry.store.database import Database
 from registry.store.tables import CatalogRow, ServerRow
 
-__all__ = [
-    "CatalogChange",
-    "Published",
-    "catalog_version",
-    "find_published",
-    "follow",
-    "lock_catalog",
-    "next_version",
-]
+__all__ = ["catalog_version", "follow", "lock_catalog", "next_version", "published_names"]
 
 _log = logging.getLogger("astra_mcp.registry")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """What a version of the catalog publishes."""
-
-    version: int
-    revisions: Mapping[str, int]
-    """Of each server by its name: the version in which it last changed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogChange:
-    """What is published otherwise than before; names in their order."""
-
-    version: int
-    """Of the catalog that it leads to."""
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    changed: tuple[str, ...]
+Value = TypeVar("Value")
 
 
 def catalog_version(session: Session) -> int:
@@ -71,79 +45,57 @@ def next_version(session: Session) -> int:
     return catalog_version(session)
 
 
-def find_published(session: Session, *, crawled: bool = False) -> Published:
+def published_names(session: Session, *, crawled: bool = False) -> frozenset[str]:
     """Name the servers that are published.
 
     Args:
         session: Sees one state of the database.
         crawled: True to publish crawled servers too, whose tools nobody has seen at work.
     """
-    return _found(session, Published(version=-1, revisions={}), crawled=crawled)
+    kept = select(col(ServerRow.name)).where(col(ServerRow.status) == "kept")
+    live = kept.where(col(ServerRow.provenance) == Provenance.LIVE)
+    return frozenset(session.scalars(kept if crawled else live))
 
 
 async def follow(
     database: Database,
-    hear: Callable[[CatalogChange], None],
+    read: Callable[[Session], Value],
+    hear: Callable[[Value], Awaitable[None]],
     *,
+    since: int,
     every_seconds: float,
-    since: Published | None = None,
-    crawled: bool = False,
 ) -> None:
-    """Tell what is published otherwise than before, until cancelled.
+    """Read something anew whenever servers change, until cancelled.
 
-    A database that fails is logged and asked again; what changed meanwhile is told then.
+    A database that fails is logged and asked again; what changed meanwhile is read then.
 
     Args:
-        database: Asked for its version each time, and for names where that is another one.
-        hear: Told every change, in order; the first one names everything where ``since`` is None.
+        database: Asked for its version each time, and for the rest where that is another one.
+        read: Called in the transaction that sees the version.
+        hear: Given what was read, in order.
+        since: The version that the caller has read itself.
         every_seconds: Between two looks.
-        since: What the caller knows to be published.
-        crawled: True to follow crawled servers too, as in ``since``.
     """
-    known = since or Published(version=-1, revisions={})
+    known = since
     is_failing = False
     while True:
         try:
-            seen = await database.read(partial(_found, known=known, crawled=crawled))
+            seen = await database.read(partial(_read_if_changed, known=known, read=read))
         except RegistryError as error:
             if not is_failing:
                 _log.warning("the catalog cannot be followed for now: %s", error)
             is_failing = True
         else:
             is_failing = False
-            change = _difference(known, seen)
-            known = seen
-            if change.added or change.removed or change.changed:
-                hear(change)
+            if seen is not None:
+                known, value = seen
+                await hear(value)
         await anyio.sleep(every_seconds)
 
 
-def _found(session: Session, known: Published, *, crawled: bool) -> Published:
-    """Bring what is known to the version of the session, reading only what changed since."""
+def _read_if_changed(
+    session: Session, known: int, read: Callable[[Session], Value]
+) -> tuple[int, Value] | None:
+    """Read where the version is another one; a lower one is that of a database put in its place."""
     version = catalog_version(session)
-    if version == known.version:
-        return known
-    if version < known.version:  # another database, or an older one put in its place
-        known = Published(version=-1, revisions={})
-    columns = (
-        *(col(ServerRow.name), col(ServerRow.revision)),
-        *(col(ServerRow.status), col(ServerRow.provenance)),
-    )
-    rows = session.execute(select(*columns).where(col(ServerRow.revision) > known.version))
-    revisions = dict(known.revisions)
-    for name, revision, status, provenance in rows:
-        if status == "kept" and (crawled or provenance == Provenance.LIVE):
-            revisions[name] = revision
-        else:
-            revisions.pop(name, None)
-    return Published(version=version, revisions=revisions)
-
-
-def _difference(known: Published, seen: Published) -> CatalogChange:
-    before, now = known.revisions, seen.revisions
-    return CatalogChange(
-        version=seen.version,
-        added=tuple(sorted(now.keys() - before.keys())),
-        removed=tuple(sorted(before.keys() - now.keys())),
-        changed=tuple(sorted(n for n in now.keys() & before.keys() if now[n] != before[n])),
-    )
+    return None if version == known else (version, read(session))

@@ -29,6 +29,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def episode(home: Path) -> dict[str, Any]:
     [episode] = json.loads(astra(home, "episodes", "list", "--json").stdout)["episodes"]
+    assert episode["created_at"].endswith("Z")
     return episode
 
 

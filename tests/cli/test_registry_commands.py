@@ -88,6 +88,7 @@ def test_rejected_servers_are_listed_with_their_reason() -> None:
 
 def test_a_server_is_shown_with_its_tools_and_where_it_comes_from() -> None:
     server = told("show", "harbour")
+    assert all(server[at].endswith("Z") for at in ("imported_at", "changed_at"))
     assert server["source"] == "functions"
     assert [t["tool"]["name"] for t in server["tools"]] == [f"harbour_{n}" for n in range(3)]
     shown = run("show", "harbour").stdout

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from astra_mcp.cli import episodes
 from astra_mcp.cli.main import app
 from astra_mcp.report.console import Printer, fail, print_json
-from astra_mcp.report.shown import Table, cut, number, shown_time, styled, whole, written_time
+from astra_mcp.report.shown import Table, cut, number, shown_time, styled, utc_text, whole
 
 STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m[/][bold red]x[/bold]\r\u202egnp.\ud800 \\"
@@ -114,7 +114,7 @@ def test_an_object_for_programs_is_one_line_that_says_the_same(text: str) -> Non
 def test_a_moment_has_one_form_whatever_its_zone() -> None:
     at = datetime(2026, 1, 5, 23, 30, 1, 999, tzinfo=timezone(timedelta(hours=-2)))
     assert shown_time(at) == "2026-01-06 01:30:01Z" == shown_time(at.astimezone(UTC))
-    assert written_time(at) == "2026-01-06T01:30:01.000999Z" == written_time(at.astimezone(UTC))
+    assert utc_text(at) == "2026-01-06T01:30:01.000999Z" == utc_text(at.astimezone(UTC))
 
 
 def test_a_long_text_is_cut_to_one_line() -> None:

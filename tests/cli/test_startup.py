@@ -15,7 +15,7 @@ from astra_mcp.cli.registry.importing import LISTING, LIVE
 from astra_mcp.errors import BudgetSpentError
 from astra_mcp.report.console import report_errors
 from gateway.edge.keys import ensure_control_key
-from registry.importers import FORMATS
+from registry.importers.detection import FORMATS
 
 HELP_WIDTH = 78
 """Of a terminal of 80 columns; help keeps the lines of every paragraph but the first."""
@@ -89,7 +89,7 @@ SLOW = {"hypothesis", "openai", "sentence_transformers", "pyarrow"}
     [
         ("connect cursor --json", {"numpy", "sqlalchemy", "httpx"}),
         ("episodes list --json", {"numpy", "httpx"}),
-        ("registry list --json", {"registry.importers"}),
+        ("registry list --json", {"registry.importers", "numpy", "sqlalchemy.dialects.postgresql"}),
         ("rollout --agent oracle --gateway http://127.0.0.1:1", {"numpy", "sqlalchemy"}),
     ],
 )

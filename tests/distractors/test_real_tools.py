@@ -18,7 +18,7 @@ from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.types import ToolSpec
 from registry.documents.preparation import prepare_server
 from registry.documents.sources import DocumentFault, Provenance
-from registry.importers import detect
+from registry.importers.detection import detect
 
 from real_documents import TOUCAN, real_data
 

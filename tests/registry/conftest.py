@@ -1,4 +1,8 @@
-"""Every test that asks for a database runs on both of them."""
+"""Databases for tests, opened once and copied.
+
+A test that asks for one runs on SQLite; marked ``both_databases``, on PostgreSQL too: where the two can
+differ. All others run on PostgreSQL as well among the tests that are marked ``system``.
+"""
 
 import shutil
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -45,14 +49,25 @@ async def _open_once(url: str) -> None:
         pass
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Callable[[], str]]:
-    """Makes URLs of databases of either kind that were never opened."""
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Say which databases a test runs on."""
+    if "database_kind" in metafunc.fixturenames:
+        is_on_both = metafunc.definition.get_closest_marker("both_databases") is not None
+        marks = () if is_on_both else pytest.mark.system
+        kinds = ["sqlite", pytest.param("postgresql", marks=marks)]
+        metafunc.parametrize("database_kind", kinds)
+
+
+@pytest.fixture
+def new_url(
+    database_kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> Generator[Callable[[], str]]:
+    """Makes URLs of databases that were never opened."""
     with ExitStack() as stack:
         numbers = count()
 
         def make() -> str:
-            if request.param == "sqlite":
+            if database_kind == "sqlite":
                 return f"sqlite:///{tmp_path / f'new{next(numbers)}.db'}"
             server: PostgresServer = request.getfixturevalue("postgres")
             return stack.enter_context(server.fresh_database())
@@ -60,20 +75,30 @@ def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Callabl
         yield make
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[str]:
-    """The URL of a database of either kind that holds nothing."""
-    if request.param == "sqlite":
-        copy = shutil.copy(request.getfixturevalue("migrated_file"), tmp_path / "registry.db")
-        yield f"sqlite:///{copy}"
+@pytest.fixture
+def empty_url(
+    database_kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> Generator[Callable[[], str]]:
+    """Makes URLs of databases that hold nothing but their tables."""
+    numbers = count()
+    if database_kind == "sqlite":
+        file: Path = request.getfixturevalue("migrated_file")
+        yield lambda: f"sqlite:///{shutil.copy(file, tmp_path / f'empty{next(numbers)}.db')}"
         return
     server: PostgresServer = request.getfixturevalue("postgres")
-    with server.fresh_database(like=request.getfixturevalue("migrated_name")) as url:
-        yield url
+    like: str = request.getfixturevalue("migrated_name")
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(server.fresh_database(like=like))
+
+
+@pytest.fixture
+def database_url(empty_url: Callable[[], str]) -> str:
+    """The URL of a database that holds nothing but its tables."""
+    return empty_url()
 
 
 @pytest.fixture
 async def database(database_url: str, anyio_backend: str) -> AsyncGenerator[Database]:
-    """An open database of either kind."""
+    """An open database that holds nothing."""
     async with open_database(database_url) as opened:
         yield opened

@@ -14,6 +14,7 @@ INCOMPRESSIBLE = "".join(sha256(str(n).encode()).hexdigest() for n in range(150)
 VALUE: JsonObject = {"text": "天气", "numbers": [1, 2.5, None], "is_final": True}
 
 
+@pytest.mark.both_databases
 async def test_a_value_is_found_by_its_key_after_opening_again(database_url: str) -> None:
     async with open_database(database_url) as database:
         cache: CompletionCache = DatabaseCompletionCache(database)
@@ -25,6 +26,7 @@ async def test_a_value_is_found_by_its_key_after_opening_again(database_url: str
         assert await cache.get("other") is None
 
 
+@pytest.mark.both_databases
 async def test_a_later_value_replaces_an_earlier_one(database: Database) -> None:
     cache = DatabaseCompletionCache(database)
     await cache.put("key", {"number": 1})
@@ -61,6 +63,7 @@ async def test_a_put_that_is_cancelled_leaves_the_next_one_its_turn(database: Da
 
 
 @pytest.mark.parametrize("key", ["", "a" * 5000, INCOMPRESSIBLE, "nul \0", "half \ud800"])
+@pytest.mark.both_databases
 async def test_keys_of_any_length_and_characters_are_found(database: Database, key: str) -> None:
     cache = DatabaseCompletionCache(database)
     await cache.put(key, VALUE)

@@ -24,6 +24,7 @@ def _set_version(session: Session, version: int) -> None:
     session.execute(text("UPDATE catalog SET version = :version"), {"version": version})
 
 
+@pytest.mark.both_databases
 async def test_what_is_written_is_read_after_opening_again(new_url: Callable[[], str]) -> None:
     url = new_url()
     async with open_database(url) as database:
@@ -32,6 +33,7 @@ async def test_what_is_written_is_read_after_opening_again(new_url: Callable[[],
         assert await database.read(_version) == 7
 
 
+@pytest.mark.both_databases
 async def test_a_transaction_that_raises_keeps_nothing(database: Database) -> None:
     def fail(session: Session) -> None:
         _set_version(session, 7)
@@ -42,6 +44,7 @@ async def test_a_transaction_that_raises_keeps_nothing(database: Database) -> No
     assert await database.read(_version) == 0
 
 
+@pytest.mark.both_databases
 async def test_a_reading_transaction_cannot_write(database: Database) -> None:
     with pytest.raises(RegistryError, match=r"read-?only"):
         await database.read(lambda session: _set_version(session, 7))
@@ -49,6 +52,7 @@ async def test_a_reading_transaction_cannot_write(database: Database) -> None:
     assert await database.read(_version) == 8
 
 
+@pytest.mark.both_databases
 async def test_a_reading_transaction_sees_one_state(database: Database) -> None:
     has_read, has_written = anyio.Event(), anyio.Event()
 
@@ -70,6 +74,7 @@ async def test_a_reading_transaction_sees_one_state(database: Database) -> None:
     assert await database.read(_version) == 7
 
 
+@pytest.mark.both_databases
 async def test_many_writers_at_once_lose_nothing(database: Database) -> None:
     def count_up(session: Session) -> None:
         session.execute(text("UPDATE catalog SET version = version + 1"))
@@ -81,6 +86,7 @@ async def test_many_writers_at_once_lose_nothing(database: Database) -> None:
     assert await database.read(_version) == 64
 
 
+@pytest.mark.both_databases
 async def test_a_lock_held_elsewhere_ends_the_wait_with_a_clear_error(database_url: str) -> None:
     is_held, may_end = anyio.Event(), anyio.Event()
 
@@ -100,6 +106,7 @@ async def test_a_lock_held_elsewhere_ends_the_wait_with_a_clear_error(database_u
             may_end.set()
 
 
+@pytest.mark.both_databases
 async def test_a_transaction_that_takes_too_long_is_ended(database_url: str) -> None:
     endless = {
         "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
@@ -193,6 +200,7 @@ async def test_a_server_that_cannot_be_reached_is_named_without_the_password() -
     assert "secret" not in str(failed.value)
 
 
+@pytest.mark.both_databases
 async def test_a_new_database_may_be_opened_several_times_at_once(
     new_url: Callable[[], str],
 ) -> None:
@@ -208,6 +216,7 @@ async def test_a_new_database_may_be_opened_several_times_at_once(
                 group.start_soon(open_it)
 
 
+@pytest.mark.both_databases
 async def test_a_database_of_a_newer_version_is_left_alone(database_url: str) -> None:
     async with open_database(database_url) as database:
         newer = text("UPDATE alembic_version SET version_num = '9999'")
@@ -217,6 +226,7 @@ async def test_a_database_of_a_newer_version_is_left_alone(database_url: str) ->
             pass
 
 
+@pytest.mark.both_databases
 async def test_foreign_keys_hold(database: Database) -> None:
     orphan = text("INSERT INTO vector (tool_hash, model, vector) VALUES ('none', 'model', '')")
     with pytest.raises(RegistryError, match=r"(?i)foreign key"):

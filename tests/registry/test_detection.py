@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.errors import ConfigError
-from registry.importers import FORMATS, detect, format_named
+from registry.importers.detection import FORMATS, detect, format_named
 
 from real_documents import TOUCAN, real_data
 

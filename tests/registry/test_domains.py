@@ -10,8 +10,7 @@ from astra_mcp.domains import Domain
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault
 from registry.intake import domains
-from registry.intake.domain_labellers import ModelLabeller, open_similarity_labeller
-from registry.intake.domain_texts import domain_texts
+from registry.intake.domain_labellers import ModelLabeller, domain_texts, open_similarity_labeller
 from registry.intake.domains import DescribedServer, label_servers
 from registry.store.database import Database
 from registry.store.tables import ServerRow
@@ -68,6 +67,7 @@ def test_every_domain_is_described_in_both_languages() -> None:
         assert text.chinese.split()
 
 
+@pytest.mark.both_databases
 async def test_kept_servers_without_a_domain_are_asked_about_and_no_others(
     database: Database,
 ) -> None:
@@ -166,6 +166,7 @@ async def test_a_model_that_confirms_a_likeness_is_not_asked_again(database: Dat
     assert again.asked == []
 
 
+@pytest.mark.both_databases
 async def test_who_was_slower_does_not_overwrite_who_knows_better(database: Database) -> None:
     await store_server(database, "one", TOOLS)
 

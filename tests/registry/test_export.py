@@ -1,6 +1,7 @@
 """An exported catalog is whole, equal for equal content, and never written over another one."""
 
 import json
+import sys
 from collections.abc import AsyncGenerator
 from functools import partial
 from itertools import islice
@@ -53,6 +54,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("written_as", FORMATS)
+@pytest.mark.both_databases
 async def test_what_is_read_back_is_what_was_stored(
     stored: Database, tmp_path: Path, written_as: ExportFormat
 ) -> None:
@@ -72,6 +74,7 @@ async def test_what_is_read_back_is_what_was_stored(
 
 
 @pytest.mark.parametrize("written_as", FORMATS)
+@pytest.mark.both_databases
 async def test_equal_content_gives_equal_bytes(
     stored: Database, other: Database, tmp_path: Path, written_as: ExportFormat
 ) -> None:
@@ -117,6 +120,18 @@ async def test_another_export_or_another_folder_is_never_written_over(
     with pytest.raises(ConfigError, match="is taken"):
         await export(stored, tmp_path / "file", ExportFormat.JSONL)
     assert everything_in(tmp_path) == before
+
+
+async def test_without_pyarrow_parquet_names_the_extra_and_lines_are_written(
+    stored: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pyarrow", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ConfigError, match=r"install astra-mcp\[data\], or choose the format jsonl"):
+        await export(stored, tmp_path / "frozen", ExportFormat.PARQUET)
+    assert everything_in(tmp_path / "frozen") == []
+    await export(stored, tmp_path / "frozen", ExportFormat.JSONL)
+    assert len(read_catalog(tmp_path / "frozen").servers) == 4
 
 
 async def test_an_export_into_an_empty_folder_leaves_nothing_beside_it(

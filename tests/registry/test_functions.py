@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.documents.preparation import prepare_server
 from registry.documents.sources import DocumentFault, ServerDocument
-from registry.importers import detect
+from registry.importers.detection import detect
 from registry.importers.function_groups import group_names
 from registry.importers.function_types import shape_parameters
 from registry.importers.functions import FORMAT, read
@@ -270,7 +270,6 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=150)
 @given(value=json_values)
 def test_any_value_is_read_without_an_exception(
     tmp_path_factory: pytest.TempPathFactory, value: Any

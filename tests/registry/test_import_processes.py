@@ -1,15 +1,16 @@
-"""Imports by real processes: two at once, and such that are killed in the middle."""
+"""Imports that meet, and imports that end in the middle: in this process, and as processes of their own."""
 
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from astra_mcp.seeds import generator
@@ -97,26 +98,46 @@ async def _dump(url: str) -> dict[str, Any]:
         return await database.read(dump)
 
 
+ImportAtOnce = Callable[[str, Sequence[Sequence[ServerDocument]]], Awaitable[None]]
+CutOff = Callable[[str, Sequence[ServerDocument], int], Awaitable[None]]
+
+
+async def _import_in_tasks(url: str, parts: Sequence[Sequence[ServerDocument]]) -> None:
+    async with anyio.create_task_group() as group:
+        for documents in parts:
+            group.start_soon(_import, url, documents)
+
+
+@pytest.fixture(params=["tasks", pytest.param("processes", marks=pytest.mark.system)])
+def import_at_once(request: pytest.FixtureRequest, tmp_path: Path) -> ImportAtOnce:
+    """Runs two importers at once, each with a database that it opened itself."""
+
+    async def import_in_processes(url: str, parts: Sequence[Sequence[ServerDocument]]) -> None:
+        files = [write_documents(tmp_path / f"{n}.jsonl", part) for n, part in enumerate(parts)]
+        with ExitStack() as stack:
+            importers = [stack.enter_context(_importer(url, file)) for file in files]
+            assert _run_at_once(importers) == [0, 0]
+
+    return _import_in_tasks if request.param == "tasks" else import_in_processes
+
+
+@pytest.mark.both_databases
 async def test_two_importers_of_one_file_store_what_one_would(
-    new_url: Callable[[], str], tmp_path: Path
+    empty_url: Callable[[], str], import_at_once: ImportAtOnce
 ) -> None:
     documents = _documents(0, 160)
-    file = write_documents(tmp_path / "documents.jsonl", documents)
-    url = new_url()
-    with _importer(url, file) as one, _importer(url, file) as other:
-        assert _run_at_once([one, other]) == [0, 0]
-    assert await _dump(url) == await _import(new_url(), documents)
+    url = empty_url()
+    await import_at_once(url, [documents, documents])
+    assert await _dump(url) == await _import(empty_url(), documents)
 
 
+@pytest.mark.both_databases
 async def test_two_importers_of_different_files_keep_the_same_tools_as_one(
-    new_url: Callable[[], str], tmp_path: Path
+    empty_url: Callable[[], str], import_at_once: ImportAtOnce
 ) -> None:
-    first = write_documents(tmp_path / "first.jsonl", _documents(0, 100))
-    second = write_documents(tmp_path / "second.jsonl", _documents(60, 160))
-    url = new_url()
-    with _importer(url, first) as one, _importer(url, second) as other:
-        assert _run_at_once([one, other]) == [0, 0]
-    stored, expected = await _dump(url), await _import(new_url(), _documents(0, 160))
+    url = empty_url()
+    await import_at_once(url, [_documents(0, 100), _documents(60, 160)])
+    stored, expected = await _dump(url), await _import(empty_url(), _documents(0, 160))
     assert _kept(stored) == _kept(expected)
     assert {s["key"] for s in stored["server"]} == {s["key"] for s in expected["server"]}
     assert stored["tool"] == expected["tool"]
@@ -127,36 +148,57 @@ def _kept(stored: dict[str, Any]) -> list[str]:
     return sorted(s["tools_hash"] for s in stored["server"] if s["status"] == "kept")
 
 
+class _CutError(BaseException):
+    """Ends an import in the middle of whatever it does."""
+
+
+async def _raise_in(url: str, documents: Sequence[ServerDocument], step: int) -> None:
+    def look(number: int) -> None:
+        if number == step:
+            raise _CutError
+
+    with watched_steps(look), pytest.raises(_CutError):
+        await _import(url, documents)
+
+
+@pytest.fixture(params=["raised", pytest.param("killed", marks=pytest.mark.system)])
+def cut_off(request: pytest.FixtureRequest, tmp_path: Path) -> CutOff:
+    """Imports documents, and ends that before a step."""
+
+    async def kill_in(url: str, documents: Sequence[ServerDocument], step: int) -> None:
+        file = write_documents(tmp_path / "documents.jsonl", documents)
+        with _importer(url, file, str(step)) as process:
+            assert _run_at_once([process]) == [-signal.SIGKILL]
+
+    return _raise_in if request.param == "raised" else kill_in
+
+
 @pytest.mark.parametrize("seed", range(2))
-async def test_an_import_that_is_killed_leaves_whole_servers_and_is_finished_by_the_next(
-    new_url: Callable[[], str], tmp_path: Path, seed: int
+async def test_an_import_that_is_cut_off_leaves_whole_servers_and_is_finished_by_the_next(
+    empty_url: Callable[[], str], cut_off: CutOff, seed: int
 ) -> None:
     documents = _documents(0, 160)
     steps: list[int] = []
     with watched_steps(steps.append):
-        expected = await _import(new_url(), documents)
-    file = write_documents(tmp_path / "documents.jsonl", documents)
-    url = new_url()
-    with _importer(url, file, str(generator(seed, "kill").randint(1, len(steps)))) as process:
-        assert _run_at_once([process]) == [-signal.SIGKILL]
+        expected = await _import(empty_url(), documents)
+    url = empty_url()
+    await cut_off(url, documents, generator(seed, "kill").randint(1, len(steps)))
     await _expect_whole_servers(url, [documents])
     assert await _import(url, documents) == expected
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_an_import_of_changed_documents_that_is_killed_is_finished_by_the_next(
-    new_url: Callable[[], str], tmp_path: Path, seed: int
+async def test_an_import_of_changed_documents_that_is_cut_off_is_finished_by_the_next(
+    empty_url: Callable[[], str], cut_off: CutOff, seed: int
 ) -> None:
     old, new = _documents(0, 120), _documents(0, 120, edition=2)
     steps: list[int] = []
-    await _import(expected_url := new_url(), old)
+    await _import(expected_url := empty_url(), old)
     with watched_steps(steps.append):
         expected = await _import(expected_url, new)
-    file = write_documents(tmp_path / "new.jsonl", new)
-    url = new_url()
+    url = empty_url()
     await _import(url, old)
-    with _importer(url, file, str(generator(seed, "kill").randint(1, len(steps)))) as process:
-        assert _run_at_once([process]) == [-signal.SIGKILL]
+    await cut_off(url, new, generator(seed, "kill").randint(1, len(steps)))
     await _expect_whole_servers(url, [old, new])
     assert await _import(url, new) == expected
 

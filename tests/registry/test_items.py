@@ -3,6 +3,7 @@
 from hashlib import sha256
 
 import anyio
+import pytest
 
 from astra_mcp.llm.usage import Usage
 from astra_mcp.pipeline import Item, ItemStatus, ItemStore, Outcome
@@ -23,6 +24,7 @@ def _failed(item: str, reason: str) -> Outcome:
     return Outcome(item=item, input_hash="hash", status=ItemStatus.FAILED, reason=reason)
 
 
+@pytest.mark.both_databases
 async def test_an_outcome_is_found_whole_after_opening_again(database_url: str) -> None:
     async with open_database(database_url) as database:
         store: ItemStore = DatabaseItemStore(database)
@@ -45,6 +47,7 @@ async def test_a_later_outcome_replaces_an_earlier_one(database: Database) -> No
     assert await store.find("run", "stage", "item") == OUTCOME
 
 
+@pytest.mark.both_databases
 async def test_of_outcomes_saved_at_once_the_last_is_kept(database: Database) -> None:
     store = DatabaseItemStore(database)
     async with anyio.create_task_group() as group:
@@ -71,6 +74,7 @@ async def test_hundreds_of_items_at_once_are_all_kept(database: Database) -> Non
     assert found == {number: _failed(f"item {number}", "some") for number in range(512)}
 
 
+@pytest.mark.both_databases
 async def test_ids_of_any_length_and_characters_are_told_apart(database: Database) -> None:
     store = DatabaseItemStore(database)
     long = "".join(sha256(str(number).encode()).hexdigest() for number in range(150))

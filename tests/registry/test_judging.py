@@ -6,11 +6,11 @@ import anyio
 
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.types import ToolSpec
-from registry.documents.preparation import PreparedServer, prepare_server
+from registry.documents.preparation import prepare_server
+from registry.documents.prepared import PreparedServer
 from registry.documents.sources import Provenance, ServerDocument, ToolDocument
 from registry.intake.importing import import_documents
-from registry.intake.judging import judge_server
-from registry.intake.model_judge import ModelJudge
+from registry.intake.judging import ModelJudge, judge_server
 from registry.store.database import Database
 from registry.store.servers import list_servers
 

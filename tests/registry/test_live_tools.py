@@ -6,10 +6,9 @@ from astra_mcp.domains import Domain
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.embedding.tool_text import tool_text
 from registry.documents.sources import Provenance
-from registry.search import live_tools as module
 from registry.search import vectors
-from registry.search.live_tools import LiveTool, live_tools
-from registry.search.vectors import read_vectors, update_vectors
+from registry.search import vectors as module
+from registry.search.vectors import LiveTool, live_tools, read_vectors, update_vectors
 from registry.store.database import Database
 
 from stored_tools import hash_of, spec, store_server
@@ -21,6 +20,7 @@ async def read(database: Database, *servers: str) -> list[LiveTool]:
     return await database.read(lambda session: list(live_tools(session, servers)))
 
 
+@pytest.mark.both_databases
 async def test_tools_come_by_the_names_of_their_servers_and_their_places_there(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

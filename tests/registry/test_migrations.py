@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -29,6 +30,7 @@ def _differences(session: Session) -> list[Any]:
     return compare_metadata(context, SQLModel.metadata)
 
 
+@pytest.mark.both_databases
 async def test_a_migrated_database_has_the_tables_of_the_classes(database: Database) -> None:
     assert tables.ServerRow.metadata is SQLModel.metadata
     assert await database.read(_differences) == []

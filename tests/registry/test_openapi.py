@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from registry.documents.sources import DocumentFault, ServerDocument, ToolDocument
-from registry.importers import detect
-from registry.importers.openapi import read, read_document
+from registry.importers.detection import detect
+from registry.importers.openapi.document import read, read_document
 
 Paths = dict[str, Any]
 

@@ -11,10 +11,11 @@ import pytest
 from astra_mcp.domains import Domain
 from astra_mcp.schemas import compile_schema
 from astra_mcp.types import JsonValue
-from registry.documents.preparation import PreparedServer, prepare_server
+from registry.documents.preparation import prepare_server
+from registry.documents.prepared import PreparedServer
 from registry.documents.sources import ServerDocument
-from registry.importers import detect
-from registry.importers.openapi import read
+from registry.importers.detection import detect
+from registry.importers.openapi.document import read
 from registry.published.server_json import PublishedServer, parse_server, render_server
 
 DOCUMENTS = Path(__file__).parent / "documents"

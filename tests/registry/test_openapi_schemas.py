@@ -4,11 +4,11 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.documents.sources import DocumentFault, ServerDocument
-from registry.importers.openapi import read_document
+from registry.importers.openapi.document import read_document
 
 
 def tool_of(schemas: dict[str, Any], request: Any, response: Any = None) -> Any:
@@ -295,7 +295,6 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=200)
 @given(a=json_values, b=json_values, request=json_values)
 def test_any_schemas_give_a_tool_or_a_fault_and_never_an_exception(
     a: Any, b: Any, request: Any

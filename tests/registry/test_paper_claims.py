@@ -9,7 +9,7 @@ import pytest
 from astra_mcp.domains import Domain
 from registry.documents.preparation import prepare_server
 from registry.documents.sources import DocumentStream
-from registry.importers import detect
+from registry.importers.detection import detect
 from registry.intake.importing import ImportReport, import_documents
 from registry.store.database import Database
 from registry.store.servers import ServerFilter, StoredServer, find_server, list_servers

@@ -8,7 +8,8 @@ import pytest
 
 from astra_mcp.domains import Domain
 from astra_mcp.types import canonical_json
-from registry.documents.preparation import PreparedServer, prepare_server
+from registry.documents.preparation import prepare_server
+from registry.documents.prepared import PreparedServer
 from registry.documents.sources import (
     Provenance,
     ServerDocument,

@@ -64,6 +64,7 @@ async def found(
     return await database.read(lambda s: find_episodes(s, report.present, fitting, limit))
 
 
+@pytest.mark.both_databases
 async def test_episodes_are_found_by_what_their_records_say_the_newest_first(
     database: Database, folder: Path
 ) -> None:
@@ -132,6 +133,7 @@ async def test_a_home_without_records_has_none(database: Database, tmp_path: Pat
     assert await found(database, report) == []
 
 
+@pytest.mark.both_databases
 async def test_two_programs_that_index_the_same_records_at_once_both_succeed(
     database: Database, folder: Path
 ) -> None:
@@ -142,6 +144,7 @@ async def test_two_programs_that_index_the_same_records_at_once_both_succeed(
     assert await found(database, report) == ["a3", "a2", "a1"]
 
 
+@pytest.mark.both_databases
 async def test_texts_that_no_database_holds_are_indexed_without_them(
     database: Database, tmp_path: Path
 ) -> None:
@@ -153,6 +156,7 @@ async def test_texts_that_no_database_holds_are_indexed_without_them(
     assert await found(database, report, source="a\ufffdb") == ["a1"]
 
 
+@pytest.mark.both_databases
 async def test_a_long_list_of_servers_is_a_source(database: Database, tmp_path: Path) -> None:
     names = ",".join(sha256(str(number).encode()).hexdigest() for number in range(200))
     (tmp_path / "a1.jsonl").write_text(f"{names} closed 1.0")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from astra_mcp.cli.main import app
 from astra_mcp.cli.registry.importing import LISTING, LIVE
 from registry.documents.sources import ServerReason, ToolReason
-from registry.importers import FORMATS
+from registry.importers.detection import FORMATS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "registry.md").read_text(encoding="utf-8")
 

@@ -11,8 +11,8 @@ from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.errors import RegistryError
 from registry.documents.sources import Provenance
 from registry.search import query as search
-from registry.search.query import SearchAnswer, SearchBy, SearchIndex
-from registry.search.scope import Scope
+from registry.search.query import SearchIndex
+from registry.search.scope import Scope, SearchAnswer, SearchBy
 from registry.search.vectors import update_vectors
 from registry.store.database import Database
 
@@ -63,6 +63,7 @@ FIRST = {
 }
 
 
+@pytest.mark.both_databases
 async def test_the_tool_that_fits_is_first(index: SearchIndex) -> None:
     for by in SearchBy:
         answers = {query: await index.search(query, by=by) for query in FIRST}
@@ -72,11 +73,13 @@ async def test_the_tool_that_fits_is_first(index: SearchIndex) -> None:
             assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.both_databases
 async def test_a_word_counts_by_where_it_stands(index: SearchIndex) -> None:
     found = await index.search("currency", by=SearchBy.WORDS)
     assert names(found) == ["convert_currency", "list_currencies", "open_account"]
 
 
+@pytest.mark.both_databases
 async def test_rare_words_count_more_than_frequent_ones(
     index: SearchIndex, database: Database
 ) -> None:
@@ -86,6 +89,7 @@ async def test_rare_words_count_more_than_frequent_ones(
     assert names(found) == ["GitHubIssues"]
 
 
+@pytest.mark.both_databases
 async def test_any_query_is_answered(index: SearchIndex) -> None:
     for query in [
         "",
@@ -114,6 +118,7 @@ async def test_the_limit_holds_and_what_was_searched_is_counted(index: SearchInd
     assert (answer.searched, answer.embedded) == (9, 9)
 
 
+@pytest.mark.both_databases
 async def test_only_tools_in_scope_are_found(index: SearchIndex) -> None:
     scopes = {
         Scope(domain=Domain.WEATHER): 3,
@@ -173,6 +178,7 @@ async def test_tools_without_a_vector_are_counted_and_found_by_words(
     assert names(answer)[0] == "mint_currency"
 
 
+@pytest.mark.both_databases
 async def test_a_tool_is_found_with_all_that_was_stored_of_it(database: Database) -> None:
     tool = spec("paint", "Paints a wall.").model_copy(
         update={"output_schema": {"type": "object"}, "extra": {"title": "Wall painter"}}

@@ -8,10 +8,10 @@ import pytest
 
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from registry.documents.preparation import prepare_server
-from registry.importers import detect
+from registry.importers.detection import detect
 from registry.intake.importing import import_documents
-from registry.search.query import SearchBy, SearchIndex
-from registry.search.scope import Scope
+from registry.search.query import SearchIndex
+from registry.search.scope import Scope, SearchBy
 from registry.search.vectors import update_vectors
 from registry.store.database import open_database
 

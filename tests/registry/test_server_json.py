@@ -13,13 +13,14 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject, ToolSpec
 from registry.documents.sources import DocumentFault, Provenance, ServerDocument
-from registry.importers import detect, server_json
+from registry.importers import server_json
+from registry.importers.detection import detect
 from registry.importers.server_json import read, read_listing
 from registry.published.server_json import (
     PUBLISHER_KEY,
@@ -69,7 +70,6 @@ servers = st.builds(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(servers)
 def test_what_is_rendered_is_valid_and_comes_back_without_loss(server: PublishedServer) -> None:
     rendered = json.loads(json.dumps(render_server(server)))
@@ -256,7 +256,6 @@ def test_a_saved_page_names_the_entries_that_are_passed_over(tmp_path: Path) -> 
     ]
 
 
-@settings(deadline=None)
 @given(json_values)
 def test_any_value_is_read_without_an_exception(value: Any) -> None:
     for document in read_listing(value):

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 
+import pytest
 from stored_rows import store_rows
 
 from registry.store.database import Database
 from registry.store.stats import Funnel, read_stats
 
 
+@pytest.mark.both_databases
 async def test_every_server_and_tool_is_kept_or_rejected_for_a_reason(database: Database) -> None:
     await database.write(store_rows)
     stats = await database.read(read_stats)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from astra_mcp.errors import ConfigError
@@ -259,7 +259,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_whatever_stands_in_any_field_no_document_raises(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

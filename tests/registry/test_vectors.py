@@ -75,6 +75,7 @@ async def test_another_model_and_a_changed_tool_get_vectors_of_their_own(
     assert embedder.texts == [tool_text(changed)]
 
 
+@pytest.mark.both_databases
 async def test_what_was_embedded_before_a_failure_is_kept_and_the_rest_follows(
     database: Database,
 ) -> None:
@@ -100,6 +101,7 @@ async def test_rejected_tools_are_not_embedded_and_crawled_ones_on_request(
     assert await update_vectors(database, embedder, Scope(provenance=None)) == 4
 
 
+@pytest.mark.both_databases
 async def test_vectors_are_read_as_they_were_written_in_the_order_of_their_tools(
     database: Database,
 ) -> None:
@@ -125,6 +127,7 @@ async def test_vectors_of_two_lengths_under_one_name_are_refused(database: Datab
     assert (await load_vectors(database, "fake")).matrix.shape == (2, 3)
 
 
+@pytest.mark.both_databases
 async def test_stored_vectors_of_two_lengths_are_refused(database: Database) -> None:
     await store_server(database, "one", TOOLS[:2])
     rows = [

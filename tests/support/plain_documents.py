@@ -19,7 +19,7 @@ import anyio
 from sqlalchemy import Engine, event
 
 from astra_mcp.types import ToolSpec, canonical_json, tools_hash
-from registry.documents.preparation import PreparedServer, PreparedTool
+from registry.documents.prepared import PreparedServer, PreparedTool
 from registry.documents.sources import (
     Provenance,
     Rejection,

@@ -11,9 +11,9 @@ from sqlmodel import SQLModel
 from astra_mcp.domains import Domain
 from astra_mcp.types import ToolSpec, canonical_json
 from registry.documents.sources import Provenance
-from registry.search.words import search_words
+from registry.documents.words import search_words
 from registry.store.database import Database
-from registry.store.inserting import insert_missing
+from registry.store.statements import insert_missing
 from registry.store.tables import ServerRow, ServerToolRow
 from registry.store.version import lock_catalog, next_version
 

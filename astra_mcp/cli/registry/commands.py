@@ -19,9 +19,7 @@ from astra_mcp.report.console import ExitCode, fail, out, print_json, run_async,
 from registry.documents.sources import Provenance, ServerReason
 from registry.published.export import Export, export_catalog
 from registry.published.export_files import ExportFormat
-from registry.search.query import SearchAnswer, SearchBy, SearchIndex
-from registry.search.scope import Scope
-from registry.search.vectors import update_vectors
+from registry.search.scope import Scope, SearchAnswer, SearchBy
 from registry.settings import EmbedderKind
 from registry.store.database import Database, Deadlines
 from registry.store.servers import (
@@ -255,6 +253,8 @@ async def _search(
     query: str, by: SearchBy, scope: Scope, limit: int, kind: EmbedderKind | None
 ) -> tuple[str, SearchAnswer]:
     from astra_mcp.compose.models import open_embedder  # noqa: PLC0415 - with NumPy
+    from registry.search.query import SearchIndex  # noqa: PLC0415
+    from registry.search.vectors import update_vectors  # noqa: PLC0415
 
     settings = load_settings()
     async with (
@@ -294,6 +294,7 @@ def embed(
 
 async def _embed(scope: Scope, kind: EmbedderKind | None) -> tuple[str, int]:
     from astra_mcp.compose.models import open_embedder  # noqa: PLC0415 - with NumPy
+    from registry.search.vectors import update_vectors  # noqa: PLC0415
 
     settings = load_settings()
     async with (

@@ -24,15 +24,16 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.llm.usage import Usage, metered
 from astra_mcp.report.console import out, say
 from astra_mcp.report.shown import Table, number
-from registry.documents.preparation import PreparedServer, prepare_server
-from registry.documents.public_url import public_url
+from registry.documents.preparation import prepare_server
+from registry.documents.prepared import PreparedServer
 from registry.documents.sources import (
     DocumentFault,
     DocumentStream,
     ServerDocument,
     ToolReason,
 )
-from registry.importers import FORMATS, detect, format_named
+from registry.documents.texts import public_url
+from registry.importers.detection import FORMATS, detect, format_named
 from registry.importers.listing import fetch_listing
 from registry.importers.live import LiveTarget, fetch_live
 from registry.intake.importing import ImportProgress, ImportReport, import_documents

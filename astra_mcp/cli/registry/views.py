@@ -6,19 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from astra_mcp.llm.usage import Usage
 from astra_mcp.report.console import out, say
-from astra_mcp.report.shown import (
-    Column,
-    Table,
-    cut,
-    number,
-    shown_time,
-    styled,
-    whole,
-    written_time,
-)
+from astra_mcp.report.shown import Column, Table, cut, number, shown_time, styled, utc_text, whole
 from astra_mcp.types import JsonObject
 from registry.published.export import Export
-from registry.search.query import SearchAnswer, SearchBy
+from registry.search.scope import SearchAnswer, SearchBy
 from registry.store.servers import StoredServer, StoredTool
 from registry.store.stats import Funnel, RegistryStats
 
@@ -77,8 +68,8 @@ def server_details(server: StoredServer) -> dict[str, Any]:
         "domain_by": server.domain_by,
         "detail": server.detail,
         "origin": server.origin,
-        "imported_at": written_time(server.imported_at),
-        "changed_at": written_time(server.changed_at),
+        "imported_at": utc_text(server.imported_at),
+        "changed_at": utc_text(server.changed_at),
         "tools": [_tool_details(tool) for tool in server.tools],
     }
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from registry.documents.preparation import prepare_server
-from registry.importers import detect
+from registry.importers.detection import detect
 from registry.intake.importing import import_documents
 from registry.store.database import open_database
 

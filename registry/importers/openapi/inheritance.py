@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue
-from registry.importers.openapi_references import References
+from registry.importers.openapi.references import References
 
 __all__ = ["Inheritance", "discriminator_of", "is_pinned", "mapping_of"]
 

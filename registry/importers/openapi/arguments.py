@@ -11,7 +11,7 @@ from itertools import count
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue
-from registry.importers.openapi_schemas import Schemas, definition_of
+from registry.importers.openapi.schemas import Schemas, definition_of
 
 __all__ = ["Argument", "Body", "Merged", "body_arguments", "merge_arguments", "object_schema"]
 

@@ -15,7 +15,6 @@ from typing import Final
 from openapi_pydantic.v3 import v3_1
 
 from astra_mcp.types import JsonObject, JsonValue
-from registry.documents.public_url import public_url
 from registry.documents.sources import (
     DocumentFault,
     DocumentStream,
@@ -23,11 +22,12 @@ from registry.documents.sources import (
     ServerDocument,
     ToolDocument,
 )
+from registry.documents.texts import public_url
 from registry.importers.formats import Format, Sample
-from registry.importers.openapi_operations import Operations, read_part
-from registry.importers.openapi_references import PartError, References
-from registry.importers.openapi_schemas import Direction, Schemas
-from registry.importers.values import UnreadableError, read_value
+from registry.importers.openapi.operations import Operations, read_part
+from registry.importers.openapi.references import PartError, References
+from registry.importers.openapi.schemas import Direction, Schemas
+from registry.importers.reading import UnreadableError, read_value
 
 __all__ = ["FORMAT", "read", "read_document"]
 

@@ -16,15 +16,15 @@ from pydantic import BaseModel, ValidationError
 from astra_mcp.errors import fault_words
 from astra_mcp.types import JsonObject, JsonValue
 from registry.documents.sources import ToolDocument
-from registry.importers.openapi_arguments import (
+from registry.importers.openapi.arguments import (
     Argument,
     Body,
     body_arguments,
     merge_arguments,
     object_schema,
 )
-from registry.importers.openapi_references import PartError, References
-from registry.importers.openapi_schemas import Schemas
+from registry.importers.openapi.references import PartError, References
+from registry.importers.openapi.schemas import Schemas
 
 __all__ = ["OPERATION_META", "Operations", "read_part"]
 

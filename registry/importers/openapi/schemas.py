@@ -12,13 +12,13 @@ from enum import StrEnum
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue
-from registry.importers.openapi_inheritance import (
+from registry.importers.openapi.inheritance import (
     Inheritance,
     discriminator_of,
     is_pinned,
     mapping_of,
 )
-from registry.importers.openapi_references import PartError, References, definition_name
+from registry.importers.openapi.references import PartError, References, definition_name
 
 __all__ = ["Direction", "Schemas", "definition_of"]
 
