@@ -105,11 +105,11 @@ def list_environments(*, as_json: Json = False) -> None:
     if as_json:
         print_json({"environments": [_summary(b) for b in bundles]})
         return
-    counts = (number("sub-tasks"), number("tools"))
-    table = Table("name", "domain", whole("lang"), "scenario", *counts, whole("status"))
+    counts = (number("tasks"), number("tools"))
+    table = Table("name", "domain", whole("lang"), *counts, whole("status"))
     for bundle in bundles:
         row = _summary(bundle)
-        keys = ("name", "domain", "language", "scenario_type", "sub_tasks", "tools", "status")
+        keys = ("name", "domain", "language", "sub_tasks", "tools", "status")
         table.add_row(*("-" if row[k] is None else str(row[k]) for k in keys))
     out.print(table)
 

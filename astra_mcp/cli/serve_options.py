@@ -7,23 +7,6 @@ import typer
 
 from gateway.api.settings import FailureScope, LogFormat
 
-__all__ = [
-    "AsJson",
-    "Environments",
-    "FailureRate",
-    "Host",
-    "Log",
-    "McpConfig",
-    "Port",
-    "PublicUrl",
-    "Scope",
-    "Server",
-    "Stdio",
-    "Trusted",
-    "Verbose",
-    "Workers",
-]
-
 Host = Annotated[str | None, typer.Option(help="Address to listen on. \\[default: serve.host]")]
 Port = Annotated[
     int | None,

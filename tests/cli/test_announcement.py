@@ -9,6 +9,7 @@ import pytest
 from astra_mcp.compose.catalog import open_catalog
 from astra_mcp.compose.settings import Settings, load_serving
 from astra_mcp.serving.process.announcement import Announcement
+from astra_mcp.serving.process.deployed_look import look_at_deployed
 from astra_mcp.serving.process.lifecycle import WorkerReady, ready_of
 from gateway.edge.workers import Seat
 
@@ -46,10 +47,10 @@ def test_the_deployed_servers_that_were_taken_are_named(
     settings = make_settings(mcp_config="servers.json")
     announced(settings, "files", "time")
     shown = capsys.readouterr().out
-    assert "2 of servers.json: files, time\n" in shown
+    assert "2 of servers.json, starting: files, time\n" in shown
     assert "http://127.0.0.1:8420/servers/NAME/mcp" in shown
     announced(settings, *(f"s{n}" for n in range(9)))
-    assert "9 of servers.json: s0, s1, s2, s3, s4, …\n" in capsys.readouterr().out
+    assert "9 of servers.json, starting: s0, s1, s2, s3, s4, …\n" in capsys.readouterr().out
     announced(settings)
     assert "0 of servers.json\n" in capsys.readouterr().out
 
@@ -99,3 +100,24 @@ async def test_the_servers_of_the_file_are_counted_apart(
     assert ready.deployed == ("raw",)
     assert ready.servers == ready.environments + 1
     assert ready.emulated == 0
+
+
+async def test_broken_servers_are_named_with_the_reason_soon_after_the_start(
+    make_settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = {"command": "/bin/sh", "args": ["-c", "echo no licence >&2; exit 3"]}
+    file = write_config(tmp_path, raw=raw_entry(), poor=broken)
+    told: list[str] = []
+    async with open_catalog(make_settings(mcp_config=str(file))) as catalog:
+        await look_at_deployed(catalog, told.append)
+    assert told == ["deployed servers: 1 of 2 ready, broken: poor"]
+    [warning] = [r.getMessage() for r in caplog.records if "is broken" in r.getMessage()]
+    assert warning.startswith("deployed server poor is broken: ")
+    assert "no licence" in warning
+
+
+async def test_where_there_are_no_deployed_servers_nothing_is_said(make_settings: Any) -> None:
+    told: list[str] = []
+    async with open_catalog(make_settings()) as catalog:
+        await look_at_deployed(catalog, told.append)
+    assert told == []

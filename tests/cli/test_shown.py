@@ -3,7 +3,10 @@
 import io
 import json
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import typer
@@ -11,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from astra_mcp.cli import episodes
 from astra_mcp.cli.main import app
 from astra_mcp.report.console import Printer, fail, print_json
-from astra_mcp.report.shown import Table, cut, number, shown_time, styled, whole
+from astra_mcp.report.shown import Table, cut, number, shown_time, styled, utc_text, whole
 
 STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m[/][bold red]x[/bold]\r\u202egnp.\ud800 \\"
@@ -110,8 +114,30 @@ def test_an_object_for_programs_is_one_line_that_says_the_same(text: str) -> Non
 def test_a_moment_has_one_form_whatever_its_zone() -> None:
     at = datetime(2026, 1, 5, 23, 30, 1, 999, tzinfo=timezone(timedelta(hours=-2)))
     assert shown_time(at) == "2026-01-06 01:30:01Z" == shown_time(at.astimezone(UTC))
+    assert utc_text(at) == "2026-01-06T01:30:01.000999Z" == utc_text(at.astimezone(UTC))
 
 
 def test_a_long_text_is_cut_to_one_line() -> None:
     assert cut("a\n b", 10) == "a b"
     assert cut("abcdefgh", 6) == "abc..."
+
+
+def always(value: object) -> Callable[..., Any]:
+    return lambda *_args: value
+
+
+def test_markup_and_escapes_in_a_record_are_listed_as_they_were_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = io.StringIO()
+    record = SimpleNamespace(
+        opened=SimpleNamespace(id="a" * 32, at=datetime(2026, 1, 5, tzinfo=UTC)), agent_calls=0
+    )
+    monkeypatch.setattr(episodes, "out", Printer(file=file, width=80))
+    monkeypatch.setattr(episodes, "run_async", always([record]))
+    monkeypatch.setattr(episodes, "source_of", always("[/bold]\x1b[2J"))
+    monkeypatch.setattr(episodes, "status_of", always("closed"))
+    monkeypatch.setattr(episodes, "reward_of", always(None))
+    episodes.list_episodes()
+    assert r"[/bold]\x1b[2J" in file.getvalue()
+    assert max(map(len, file.getvalue().splitlines())) <= 80

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 from typer.testing import CliRunner, Result
 
-from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, stdio_entry
+from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, Syntax, stdio_entry
 from astra_mcp.cli.connect.client_files import merge_entry, read_config, write_config
 from astra_mcp.cli.main import app
 
 DEADLINE_SECONDS = 60
 HTTP_CLIENTS = [name for name, form in FORMATS.items() if form.takes_http]
+JSON_CLIENTS = [name for name in HTTP_CLIENTS if FORMATS[name].syntax is Syntax.JSON]
+ONE_OF_EACH_FORM = [ClientName.VSCODE, ClientName.CODEX, ClientName.GOOSE]
 WITH_FILE = [name for name, form in FORMATS.items() if form.file]
 
 Connect = Callable[..., Result]
@@ -36,6 +38,7 @@ def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Connect:
         "XDG_CONFIG_HOME": tmp_path / ".config",
         "ASTRA_MCP_HOME": tmp_path / "astra",
         "MCP_CATALOG_PATH": tmp_path / ".mcp-inspector" / "mcp.json",
+        "CODEX_HOME": tmp_path / ".codex",
     }.items():
         monkeypatch.setenv(name, str(value))
 
@@ -52,7 +55,11 @@ def written(result: Result) -> Any:
 
 
 def servers_in(client: ClientName, file: str | Path) -> Any:
-    return json.loads(Path(file).read_text(encoding="utf-8"))[FORMATS[client].servers_key]
+    """Read the servers of a client's file, each in the words that most clients use."""
+    form = FORMATS[client]
+    ours = {their: our for our, their in form.other_keys.items()}
+    servers: Any = read_config(Path(file), form.syntax)[form.servers_key]
+    return {name: {ours.get(k, k): v for k, v in s.items()} for name, s in servers.items()}
 
 
 async def tools_of(entry: Any) -> Sequence[str]:
@@ -66,7 +73,7 @@ async def tools_of(entry: Any) -> Sequence[str]:
             return [t.name for t in (await client.list_tools()).tools]
 
 
-@pytest.mark.parametrize("client", list(ClientName))
+@pytest.mark.parametrize("client", ONE_OF_EACH_FORM)
 async def test_a_written_entry_starts_a_real_server_without_a_path(
     connect: Connect, notebook_folder: Path, tmp_path: Path, client: ClientName
 ) -> None:
@@ -116,6 +123,11 @@ def test_each_client_is_written_where_it_looks(
         ClientName.CURSOR: tmp_path / ".cursor" / "mcp.json",
         ClientName.VSCODE: tmp_path / "work" / ".vscode" / "mcp.json",
         ClientName.INSPECTOR: tmp_path / ".mcp-inspector" / "mcp.json",
+        ClientName.CODEX: tmp_path / ".codex" / "config.toml",
+        ClientName.GEMINI_CLI: tmp_path / ".gemini" / "settings.json",
+        ClientName.WINDSURF: tmp_path / ".codeium" / "windsurf" / "mcp_config.json",
+        ClientName.ZED: tmp_path / ".config" / "zed" / "settings.json",
+        ClientName.GOOSE: tmp_path / ".config" / "goose" / "config.yaml",
     }
     told = written(connect(client, "--server", "drone-show-winds", "--write", "--json"))
     file = Path(told["path"])
@@ -159,7 +171,8 @@ async def test_a_url_gives_each_client_a_state_of_its_own(
         config = written(
             connect(client, "--url", gateway_url, "--server", "drone-show-winds", "--json")
         )["config"]
-        urls.append(config[FORMATS[client].servers_key]["drone-show-winds"]["url"])
+        form = FORMATS[client]
+        urls.append(config[form.servers_key]["drone-show-winds"][form.url_key])
     assert len({url.partition("?caller=")[2] for url in urls}) == len(HTTP_CLIENTS)
     async with Client(urls[0], cache=None) as connected:
         assert (await connected.list_tools()).tools
@@ -246,7 +259,7 @@ def test_wrong_options_say_what_to_do(
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("client", HTTP_CLIENTS)
+@pytest.mark.parametrize("client", JSON_CLIENTS)
 def test_an_api_key_is_asked_for_and_never_written(
     connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: ClientName
 ) -> None:

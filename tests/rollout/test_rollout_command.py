@@ -133,14 +133,18 @@ def test_without_a_gateway_it_serves_one_and_says_so(own: Cli) -> None:
     assert list(by_environment(report)) == NAMES[:2]
     assert {"agent": "oracle", "model": None, "seed": 0}.items() <= report.items()
     assert report["episodes"][0].keys() == {
+        "episode_id",
         "environment",
         "agent",
         "seed",
         "status",
+        "stop",
         "reward",
         "recall",
         "precision",
         "calls",
+        "tokens",
+        "cost",
         "failure",
     }
     rows = list(read_trajectories(Path(report["trajectories"])))

@@ -95,42 +95,6 @@ def test_a_published_bundle_that_does_not_load_is_named(
     assert "broken" in checks["environments"]["detail"]
 
 
-def test_the_file_of_deployed_servers_is_read_and_its_commands_are_looked_for(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
-    started = tmp_path / "started"
-    script = tmp_path / "bin" / "tool"
-    script.parent.mkdir()
-    script.write_text(f"#!/bin/sh\n: > {started}\n")
-    script.chmod(0o755)
-    servers: dict[str, dict[str, Any]] = {
-        "named": {"command": "tool", "env": {"PATH": str(script.parent)}},
-        "placed": {"command": "bin/tool", "cwd": str(tmp_path)},
-        "remote": {"url": "http://127.0.0.1:1/mcp"},
-    }
-    file = tmp_path / "servers.json"
-    environment = {**environment, "ASTRA_MCP_SERVE__MCP_CONFIG": str(file)}
-
-    def check() -> tuple[int, dict[str, Any]]:
-        file.write_text(json.dumps({"mcpServers": servers}))
-        code, checks = examined(environment)
-        return code, checks["deployed servers"]
-
-    assert check() == (
-        0,
-        {"name": "deployed servers", "state": "ok", "detail": f"{file} names 3", "remedy": ""},
-    )
-    servers["lost"] = {"command": "tool"}  # not on the gateway's own PATH
-    code, found = check()
-    assert (code, found["state"]) == (0, "warning")
-    assert found["detail"].endswith("no such command: lost (tool)")
-    servers["wrong"] = {"command": "tool", "isolation": "none"}
-    code, found = check()
-    assert (code, found["state"]) == (1, "missing")
-    assert "server 'wrong': isolation" in found["detail"]
-    assert not started.exists()
-
-
 def test_a_missing_layer_is_named_and_all_that_is_not_ok_has_a_remedy(
     environment: dict[str, str],
 ) -> None:

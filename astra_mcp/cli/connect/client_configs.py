@@ -6,15 +6,16 @@ Knows clients' files; knows nothing of environments or of what a command line sa
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
 from astra_mcp.types import JsonObject
 
-__all__ = ["FORMATS", "ClientFormat", "ClientName", "Entry", "http_entry", "stdio_entry"]
+__all__ = ["FORMATS", "ClientFormat", "ClientName", "Entry", "Syntax", "http_entry", "stdio_entry"]
 
 _KEY_VARIABLE = "ASTRA_MCP_API_KEY"
 _KEY_INPUT = "astra-mcp-api-key"
@@ -29,6 +30,21 @@ class ClientName(StrEnum):
     VSCODE = "vscode"
     QWEN_AGENT = "qwen-agent"
     INSPECTOR = "inspector"
+    CODEX = "codex"
+    GEMINI_CLI = "gemini-cli"
+    WINDSURF = "windsurf"
+    ZED = "zed"
+    GOOSE = "goose"
+    JSON = "json"
+    """Any other client that takes an ``mcpServers`` object."""
+
+
+class Syntax(StrEnum):
+    """How a client's file is written."""
+
+    JSON = "json"
+    TOML = "toml"
+    YAML = "yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +67,23 @@ class ClientFormat:
     file: Callable[[], Path] | None
     """The file that ``--write`` merges into; None where the client has none."""
     servers_key: str = "mcpServers"
+    syntax: Syntax = Syntax.JSON
     stdio_type: str | None = None
     """``type`` of an entry that starts a command; None where there is no such field."""
     http_type: str | None = None
     """``type`` of an entry with a URL."""
+    url_key: str = "url"
+    other_keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the client calls ``command`` and ``env``, where it has names of its own."""
+    extra: JsonObject = field(default_factory=dict[str, Any])
+    """Further fields of every entry."""
+    is_named: bool = False
+    """Whether an entry repeats its name."""
     takes_http: bool = True
     key_reference: str | None = None
     """How an entry refers to an API key that it does not hold itself."""
+    key_field: str | None = None
+    """The field that names the variable with the API key, where no header may refer to it."""
     key_note: str = ""
     next_step: str = ""
 
@@ -67,6 +93,12 @@ class ClientFormat:
         if entry.inputs:
             document["inputs"] = list(entry.inputs)
         return document
+
+    def config(self, name: str, kind: str | None, fields: JsonObject) -> JsonObject:
+        """Put an entry together in the client's own words."""
+        config: JsonObject = {"type": kind} if kind else {}
+        config |= {"name": name} if self.is_named else {}
+        return config | {self.other_keys.get(key, key): fields[key] for key in fields} | self.extra
 
 
 def stdio_entry(
@@ -83,12 +115,11 @@ def stdio_entry(
         environment: Variables that the server needs.
     """
     interpreter = str(Path(sys.executable).absolute())
-    config: JsonObject = {"type": client.stdio_type} if client.stdio_type else {}
     # -P: a folder that the client happens to start in must not shadow our modules.
-    config |= {"command": interpreter, "args": ["-P", "-m", "astra_mcp", *arguments]}
+    fields: JsonObject = {"command": interpreter, "args": ["-P", "-m", "astra_mcp", *arguments]}
     if environment:
-        config["env"] = dict(environment)
-    return Entry(name=name, config=config)
+        fields["env"] = dict(environment)
+    return Entry(name=name, config=client.config(name, client.stdio_type, fields))
 
 
 def http_entry(client: ClientFormat, name: str, url: str, *, needs_key: bool) -> Entry:
@@ -100,12 +131,15 @@ def http_entry(client: ClientFormat, name: str, url: str, *, needs_key: bool) ->
         url: Streamable HTTP endpoint.
         needs_key: The endpoint asks for an API key; the entry refers to it but never holds it.
     """
-    config: JsonObject = {"type": client.http_type} if client.http_type else {}
-    config["url"] = url
+    fields: JsonObject = {client.url_key: url}
     if not needs_key:
-        return Entry(name=name, config=config)
+        return Entry(name=name, config=client.config(name, client.http_type, fields))
     reference = client.key_reference or "YOUR-API-KEY"
-    config["headers"] = {"Authorization": f"Bearer {reference}"}
+    if client.key_field:
+        fields[client.key_field] = _KEY_VARIABLE
+    else:
+        fields["headers"] = {"Authorization": f"Bearer {reference}"}
+    config = client.config(name, client.http_type, fields)
     inputs: tuple[JsonObject, ...] = ()
     if _KEY_INPUT in reference:
         question = "API key of the astra-mcp gateway"
@@ -125,12 +159,24 @@ def _claude_desktop_file() -> Path:
     return folder / "Claude" / "claude_desktop_config.json"
 
 
+def _xdg_file(*parts: str) -> Path:
+    """Locate a file of a program that keeps its settings in ``~/.config`` on macOS too."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming", *parts)
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", *parts)
+
+
+def _codex_file() -> Path:
+    return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
+
+
 def _inspector_file() -> Path:
     named = os.environ.get("MCP_CATALOG_PATH")
     return Path(named) if named else Path.home() / ".mcp-inspector" / "mcp.json"
 
 
 _SET_VARIABLE = f"set {_KEY_VARIABLE} to the API key in the environment that the client starts in"
+_GOOSE_FOLDER = ("Block", "goose", "config") if sys.platform == "win32" else ("goose",)
 _REPLACE = "replace YOUR-API-KEY by the API key"
 
 FORMATS: Mapping[ClientName, ClientFormat] = {
@@ -180,5 +226,59 @@ FORMATS: Mapping[ClientName, ClientFormat] = {
         http_type="streamable-http",
         key_note=_REPLACE,
         next_step="Run `npx @modelcontextprotocol/inspector` and choose the server.",
+    ),
+    ClientName.CODEX: ClientFormat(
+        title="Codex",
+        file=_codex_file,
+        servers_key="mcp_servers",
+        syntax=Syntax.TOML,
+        key_field="bearer_token_env_var",
+        key_note=_SET_VARIABLE,
+        next_step="Start `codex` anew; `codex mcp list` names the server.",
+    ),
+    ClientName.GEMINI_CLI: ClientFormat(
+        title="Gemini CLI",
+        file=lambda: Path.home() / ".gemini" / "settings.json",
+        url_key="httpUrl",
+        key_reference=f"${{{_KEY_VARIABLE}}}",
+        key_note=_SET_VARIABLE,
+        next_step="Start `gemini` anew; /mcp shows the server.",
+    ),
+    ClientName.WINDSURF: ClientFormat(
+        title="Windsurf",
+        file=lambda: Path.home() / ".codeium" / "windsurf" / "mcp_config.json",
+        url_key="serverUrl",
+        key_reference=f"${{env:{_KEY_VARIABLE}}}",
+        key_note=_SET_VARIABLE,
+        next_step="Refresh the MCP servers in Windsurf's settings of Cascade.",
+    ),
+    ClientName.ZED: ClientFormat(
+        title="Zed",
+        file=lambda: _xdg_file("Zed" if sys.platform == "win32" else "zed", "settings.json"),
+        servers_key="context_servers",
+        extra={"source": "custom"},
+        key_note=_REPLACE,
+        next_step="Zed takes it at once; the settings of its agent panel show the server.",
+    ),
+    ClientName.GOOSE: ClientFormat(
+        title="goose",
+        file=lambda: _xdg_file(*_GOOSE_FOLDER, "config.yaml"),
+        servers_key="extensions",
+        syntax=Syntax.YAML,
+        stdio_type="stdio",
+        http_type="streamable_http",
+        url_key="uri",
+        other_keys={"command": "cmd", "env": "envs"},
+        extra={"enabled": True, "timeout": 300},
+        is_named=True,
+        key_reference=f"${{{_KEY_VARIABLE}}}",
+        key_note=_SET_VARIABLE,
+        next_step="Start a new session: `goose session`.",
+    ),
+    ClientName.JSON: ClientFormat(
+        title="any client that takes an mcpServers object",
+        file=None,
+        key_note=_REPLACE,
+        next_step="Put it where your client keeps its MCP servers.",
     ),
 }

@@ -10,22 +10,23 @@ from tempfile import NamedTemporaryFile
 from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
-from astra_mcp.cli.connect.client_configs import Entry
+from astra_mcp.cli.connect.client_configs import FORMATS, Entry, Syntax
+from astra_mcp.cli.connect.config_texts import insert_entry, parse_text
 from astra_mcp.errors import ConfigError
 from astra_mcp.strict_json import parse_strict
 from astra_mcp.types import JsonObject
 
-__all__ = ["Merged", "known_caller", "merge_entry", "read_config", "write_config"]
+__all__ = ["Merged", "add_entry", "known_caller", "merge_entry", "read_config", "write_config"]
 
 Merged = tuple[JsonObject, bool]
 """A document with the entry in it, and whether that changed anything."""
 
 
-def read_config(file: Path) -> JsonObject:
+def read_config(file: Path, syntax: Syntax = Syntax.JSON) -> JsonObject:
     """Read a client's file; a missing or empty one is an empty object.
 
     Raises:
-        ConfigError: It is not plain JSON, or cannot be read; nothing was changed.
+        ConfigError: It is not of the syntax, or cannot be read; nothing was changed.
     """
     if file.exists() and not file.is_file():
         msg = f"{file} is no regular file: choose another with --path"
@@ -41,15 +42,13 @@ def read_config(file: Path) -> JsonObject:
         return {}
     try:
         text = content.decode("utf-8-sig")
-        document = parse_strict(text)
+        is_json = syntax is Syntax.JSON
+        document = parse_strict(text) if is_json else parse_text(text, syntax)
     except (ValueError, RecursionError) as error:
-        msg = (
-            f"{file} is not plain JSON ({error}), and rewriting it could lose comments or settings."
-            " It is left as it is: run again without --write and add the entry by hand"
-        )
-        raise ConfigError(msg) from None
+        fault = f"not plain {syntax.upper()} ({error}), and rewriting it could lose comments or settings"
+        raise _unchanged(file, fault) from None
     if not isinstance(document, dict):
-        msg = f"{file} holds no JSON object; it is left as it is"
+        msg = f"{file} holds no {syntax.upper()} object; it is left as it is"
         raise ConfigError(msg)
     return cast("JsonObject", document)
 
@@ -83,8 +82,46 @@ def merge_entry(file: Path, document: JsonObject, servers_key: str, entry: Entry
     return merged, merged != document
 
 
-def write_config(file: Path, document: JsonObject) -> Path | None:
+def add_entry(
+    file: Path, syntax: Syntax, servers_key: str, entry: Entry, merged: JsonObject
+) -> Path | None:
+    """Write a document with its new entry; of TOML and YAML, everything else stays as it is written.
+
+    Args:
+        file: The client's.
+        syntax: Of the file.
+        servers_key: Where the client keeps its servers.
+        entry: The new one.
+        merged: What the file has to say then.
+
+    Returns:
+        The copy of what it held; None where there was no file.
+
+    Raises:
+        ConfigError: Nothing can be added safely, or the file cannot be written; it is as it was.
+    """
+    if syntax is Syntax.JSON:
+        return write_config(file, merged)
+    text = file.read_text(encoding="utf-8-sig") if file.exists() else ""
+    try:
+        changed = insert_entry(text, syntax, servers_key, entry, expected=merged)
+    except ValueError as error:
+        raise _unchanged(file, f"not changed ({error})") from None
+    return write_config(file, merged, text=changed)
+
+
+def _unchanged(file: Path, fault: str) -> ConfigError:
+    by_hand = "It is left as it is: run again without --write and add the entry by hand"
+    return ConfigError(f"{file} is {fault}. {by_hand}")
+
+
+def write_config(file: Path, document: JsonObject, *, text: str | None = None) -> Path | None:
     """Replace a client's file in one step, keeping its mode and a copy of what it held.
+
+    Args:
+        file: The client's.
+        document: What it will say.
+        text: How it says that; by default as JSON.
 
     Returns:
         The copy; None where there was no file.
@@ -97,8 +134,8 @@ def write_config(file: Path, document: JsonObject) -> Path | None:
         target.parent.mkdir(parents=True, exist_ok=True)
         backup = _back_up(target) if target.exists() else None
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-        _replace(target, text.encode(), mode)
+        written = text or json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        _replace(target, written.encode(), mode)
     except OSError as error:
         msg = f"{file} cannot be written: {error.strerror or error}; choose another with --path"
         raise ConfigError(msg) from None
@@ -115,8 +152,9 @@ def known_caller(document: Mapping[str, Any], servers_key: str, name: str) -> st
 def _caller(entry: object) -> str | None:
     if not isinstance(entry, dict):
         return None
-    url = cast("Mapping[str, Any]", entry).get("url")
-    values = parse_qs(urlsplit(url).query).get("caller") if isinstance(url, str) else None
+    fields = cast("Mapping[str, object]", entry)
+    urls = [url for form in FORMATS.values() if isinstance(url := fields.get(form.url_key), str)]
+    values = parse_qs(urlsplit(urls[0]).query).get("caller") if urls else None
     return values[0] if values else None
 
 

@@ -1,9 +1,9 @@
 """``astra-mcp connect``: the configuration that connects a client to the environments."""
 
-import json
 import os
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
@@ -18,14 +18,16 @@ from astra_mcp.cli.connect.client_configs import (
     http_entry,
     stdio_entry,
 )
-from astra_mcp.cli.connect.client_files import known_caller, merge_entry, read_config, write_config
+from astra_mcp.cli.connect.client_files import add_entry, known_caller, merge_entry, read_config
+from astra_mcp.cli.connect.config_texts import render_document
 from astra_mcp.compose.bundles import find_bundle_folder, unknown_server
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.loading import load_bundle
-from astra_mcp.errors import ConfigError
+from astra_mcp.errors import AstraError, ConfigError
 from astra_mcp.report.console import out, print_json, report_errors, run_async, say
 from astra_mcp.types import JsonObject
 from gateway.api.settings import FIRST, public_base
+from gateway.edge.keys import read_control_key
 from gateway.edge.presence import find_gateway
 from gateway.edge.security import is_loopback
 from servers.bundled import bundled_folder
@@ -49,10 +51,14 @@ def connect(
     url: Annotated[
         str | None,
         typer.Option(
-            help="A running gateway; without it, the public URL of this home's, where it has one, "
-            "else the client starts its own over stdio."
+            help="A running gateway; without it, the one that serves this home, and where none "
+            "runs, the client starts its own over stdio."
         ),
     ] = None,
+    stdio: Annotated[
+        bool,
+        typer.Option("--stdio", help="Have the client start its own, also where a gateway runs."),
+    ] = False,
     write: Annotated[
         bool, typer.Option("--write", help="Merge it into the client's file; keeps a backup.")
     ] = False,
@@ -68,12 +74,18 @@ def connect(
         if write and file is None:
             msg = f"{form.title} has no configuration file: name one with --path, or leave --write out"
             raise ConfigError(msg)
-        present = read_config(file) if write and file else {}
-        entry = _entry(form, server, url, present, load_settings())
+        present = read_config(file, form.syntax) if write and file else {}
+        if stdio and url is not None:
+            raise ConfigError("--stdio starts a process, and --url names one that runs: give one")
+        settings = load_settings()
+        offered = None if stdio else url or _offered_url(form, server, settings)
+        entry = _entry(form, server, offered, present, settings)
+        entry = replace(entry, notes=(*_gateway_notes(form, url, offered, settings), *entry.notes))
         is_changed, backup = False, None
         if write and file is not None:
             merged, is_changed = merge_entry(file, present, form.servers_key, entry)
-            backup = write_config(file, merged) if is_changed else None
+            if is_changed:
+                backup = add_entry(file, form.syntax, form.servers_key, entry, merged)
     if as_json:
         print_json(
             {
@@ -91,7 +103,7 @@ def connect(
     else:
         where = f"Put this into {file}" if file else f"The configuration of {form.title}"
         say.print(f"{where}:")
-        out.print(json.dumps(form.document(entry), indent=2, ensure_ascii=False))
+        out.print(render_document(form.document(entry), form.syntax))
     for note in entry.notes if not as_json else ():
         say.print(f"Note: {note}.")
     if not as_json:
@@ -116,8 +128,6 @@ def _entry(
     present: JsonObject,
     settings: Settings,
 ) -> Entry:
-    if url is None and form.takes_http:
-        url = _public_url(settings)
     if url is not None:
         return _remote_entry(form, server, url, present, settings)
     home = os.environ.get("ASTRA_MCP_HOME")
@@ -166,16 +176,51 @@ def _documented(settings: Settings) -> tuple[str, ...]:
     return run_async(list_documented, settings)
 
 
-def _public_url(settings: Settings) -> str | None:
-    """Name where clients reach this home's gateway, if a reverse proxy was named for it."""
+def _offered_url(form: ClientFormat, server: str | None, settings: Settings) -> str | None:
+    """Name where the client reaches this home's gateway: one that runs, or that is behind a proxy."""
+    if not form.takes_http:
+        return None
     running = find_gateway(settings.home)
     if running is not None:
-        return running.public_url
+        is_served = server is None or run_async(_is_served, settings, running.url, server)
+        return (running.public_url or running.url) if is_served else None
     return (
         public_base(settings.serve.public_url, FIRST, settings.serve.port)
         if settings.serve.public_url
         else None
     )
+
+
+async def _is_served(settings: Settings, url: str, server: str) -> bool:
+    """Ask a gateway for a server; one that cannot be asked is not counted on."""
+    from gateway.api.client import GatewayClient  # noqa: PLC0415 - only where one runs
+
+    try:
+        async with GatewayClient(url, read_control_key(settings.home)) as gateway:
+            return server in [known.name for known in await gateway.servers()]
+    except AstraError as error:
+        say.print(f"the gateway at {url} was not asked for {server}: {error}", style="yellow")
+        return False
+
+
+def _gateway_notes(
+    form: ClientFormat, named: str | None, url: str | None, settings: Settings
+) -> Sequence[str]:
+    """Say why an entry leads to the gateway that runs, or does not."""
+    running = find_gateway(settings.home) if named is None else None
+    if running is None:
+        return ()
+    if url is not None:
+        note = (
+            f"it leads to the gateway that runs at {url}, which has to run whenever the client does;"
+            " with --stdio the client starts a process of its own"
+        )
+    else:
+        why = "" if form.takes_http else f" {form.title} takes no URL here:"
+        note = (
+            f"a gateway runs, but{why} the client starts a process of its own, with its own state"
+        )
+    return (note,)
 
 
 def _remote_entry(

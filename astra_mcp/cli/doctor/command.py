@@ -3,7 +3,6 @@
 import os
 import platform
 import resource
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,11 +13,16 @@ from pathlib import Path
 import anyio
 import typer
 
-from astra_mcp.cli.doctor.checks import Check, State
-from astra_mcp.cli.doctor.service_checks import check_models, check_registry
+from astra_mcp.cli.doctor.service_checks import (
+    Check,
+    State,
+    check_deployed,
+    check_models,
+    check_registry,
+)
 from astra_mcp.compose.bundles import load_published
 from astra_mcp.compose.settings import Settings, load_settings
-from astra_mcp.errors import AstraError, ConfigError, PortInUseError, SandboxError
+from astra_mcp.errors import AstraError, PortInUseError, SandboxError
 from astra_mcp.report.console import ExitCode, out, print_json
 from astra_mcp.report.shown import Table, styled, whole
 from astra_mcp.sandbox import (
@@ -30,7 +34,6 @@ from astra_mcp.sandbox import (
 )
 from astra_mcp.serving.http.server import bind
 from gateway.edge.presence import find_gateway
-from servers.deployed.config import Entry, read_entries
 
 __all__ = ["doctor", "examine"]
 
@@ -74,7 +77,7 @@ def examine() -> Iterator[Check]:
         return
     yield _home(settings.home)
     yield _environments(settings)
-    yield from _deployed(settings)
+    yield from check_deployed(settings)
     yield _gateway(settings)
     yield from _files()
     yield from _memory()
@@ -193,44 +196,6 @@ def _environments(settings: Settings) -> Check:
             remedy="correct the bundle, or take its folder out of `environments` in astra.toml",
         )
     return Check(name="environments", state=State.OK, detail=f"{len(bundles)} are published")
-
-
-def _deployed(settings: Settings) -> Iterator[Check]:
-    """Read the file of deployed servers, and look for their commands; nothing is started."""
-    if settings.serve.mcp_config is None:
-        return
-    file = settings.serve.mcp_config.expanduser()
-    try:
-        entries = read_entries(file)
-    except ConfigError as error:
-        yield Check(
-            name="deployed servers",
-            state=State.MISSING,
-            detail=str(error),
-            remedy="correct the file, or take `mcp_config` out of astra.toml: `serve` needs it",
-        )
-        return
-    lost = [f"{e.name} ({e.server.command})" for e in entries.values() if not _is_startable(e)]
-    detail = f"{file} names {len(entries)}"
-    yield Check(
-        name="deployed servers",
-        state=State.WARNING if lost else State.OK,
-        detail=f"{detail}; no such command: {', '.join(lost)}" if lost else detail,
-        remedy="install the commands, or correct `command` or PATH; the other servers work"
-        if lost
-        else "",
-    )
-
-
-def _is_startable(entry: Entry) -> bool:
-    server = entry.server
-    if server.command is None:
-        return True
-    # A path is taken from the server's folder, a name from its PATH.
-    command = (
-        str(Path(server.cwd or "") / server.command) if "/" in server.command else server.command
-    )
-    return shutil.which(command, path=server.env.get("PATH", os.environ.get("PATH"))) is not None
 
 
 def _emulators(settings: Settings) -> Iterator[Check]:

@@ -1,25 +1,116 @@
-"""What the doctor says of services: the registry's database, and the endpoints of models.
+"""What the doctor says of services: deployed servers, the registry's database, the endpoints of models.
 
-Looks and changes nothing: no table is made, and no model is called.
+Looks and changes nothing: servers are opened and asked for their tools alone, no table is made, and no
+model is called.
 """
 
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
 import httpx
 from pydantic import SecretStr
 
-from astra_mcp.cli.doctor.checks import Check, State
 from astra_mcp.compose.settings import Settings
-from astra_mcp.errors import AstraError
+from astra_mcp.errors import AstraError, ConfigError
 from astra_mcp.llm.config import EndpointConfig, Role
 
-__all__ = ["check_models", "check_registry"]
+if TYPE_CHECKING:  # what reaches servers takes a second to load
+    from servers.deployed import DeployedStatus
+    from servers.deployed.config import Entry
+
+__all__ = ["Check", "State", "check_deployed", "check_models", "check_registry"]
 
 ANSWER_SECONDS = 5.0
 """So long a service has for its answer."""
+START_SECONDS = 60.0
+"""So long all deployed servers have; one that takes longer is said to be starting."""
+
+
+class State(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """Works, with less than there could be."""
+    MISSING = "missing"
+    """Required, and not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    state: State
+    detail: str
+    remedy: str = ""
+
+
+def check_deployed(settings: Settings) -> Iterator[Check]:
+    """Open every deployed server, and say of each that is not ready why."""
+    if settings.serve.mcp_config is None:
+        return
+    from servers.deployed.config import read_entries  # noqa: PLC0415 - a second to load
+
+    file = settings.serve.mcp_config.expanduser()
+    try:
+        entries = read_entries(file)
+    except ConfigError as error:
+        yield Check(
+            name="deployed servers",
+            state=State.MISSING,
+            detail=str(error),
+            remedy="correct the file, or take `mcp_config` out of astra.toml: `serve` needs it",
+        )
+        return
+    lost = [f"{e.name} ({e.server.command})" for e in entries.values() if not _is_startable(e)]
+    statuses = anyio.run(_look_at_servers, entries, file)
+    unwell = [status for status in statuses if status.condition != "ready"]
+    detail = f"{file} names {len(entries)}; {len(statuses) - len(unwell)} ready"
+    yield Check(
+        name="deployed servers",
+        state=State.WARNING if unwell else State.OK,
+        detail=f"{detail}; no such command: {', '.join(lost)}" if lost else detail,
+        remedy="install the commands, or correct `command` or PATH" if lost else "",
+    )
+    for status in unwell:
+        detail = f"{status.condition}: {status.reason or f'no answer in {START_SECONDS:g} s'}"
+        remedy = "correct its entry, or run its command by hand; the other servers work"
+        name = f"deployed server: {status.name}"
+        yield Check(name=name, state=State.WARNING, detail=detail, remedy=remedy)
+
+
+async def _look_at_servers(
+    entries: "Mapping[str, Entry]", file: Path
+) -> "tuple[DeployedStatus, ...]":
+    """Open the servers with a home of their own, so that nothing is remembered of it."""
+    from servers.deployed import open_deployed  # noqa: PLC0415 - a second to load
+
+    with tempfile.TemporaryDirectory() as home:
+        async with open_deployed(None, home=Path(home)) as servers:
+            servers.publish(entries.values(), source=file)
+            with anyio.move_on_after(START_SECONDS):
+                await servers.check()
+            return servers.statuses()
+
+
+def _is_startable(entry: "Entry") -> bool:
+    server = entry.server
+    if server.command is None:
+        return True
+    # A path is taken from the server's folder, a name from its PATH.
+    command = (
+        str(Path(server.cwd or "") / server.command) if "/" in server.command else server.command
+    )
+    return shutil.which(command, path=server.env.get("PATH", os.environ.get("PATH"))) is not None
 
 
 def check_registry(settings: Settings) -> Check:

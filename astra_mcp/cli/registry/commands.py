@@ -5,17 +5,16 @@ from contextlib import asynccontextmanager
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from astra_mcp.cli.registry import views
-from astra_mcp.cli.registry.misses import explain_nothing
 from astra_mcp.compose.registry import Spending, open_registry
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.domains import Domain
 from astra_mcp.errors import ConfigError
-from astra_mcp.report.choices import not_one_of
+from astra_mcp.report.choices import closest, not_one_of
 from astra_mcp.report.console import ExitCode, fail, out, print_json, run_async, say
 from registry.documents.sources import Provenance, ServerReason
 from registry.published.export import Export, export_catalog
@@ -27,6 +26,7 @@ from registry.store.servers import (
     ServerFilter,
     StoredServer,
     count_servers,
+    facet_values,
     find_server,
     list_servers,
 )
@@ -55,6 +55,7 @@ MaxCost = Annotated[
 ]
 _EXPORT_SECONDS = 3600.0
 """All rows are read in one transaction, so that they are of one state."""
+_FACETS: Final[tuple[Literal["source", "language"], ...]] = ("source", "language")
 _STATUSES = {"kept": "kept", "rejected": "rejected", "any": None}
 
 
@@ -184,8 +185,19 @@ async def _list(
 
 
 async def _say_nothing(database: Database, where: ServerFilter) -> None:
-    why = await explain_nothing(database, where)
-    say.print(why, style="yellow")
+    """Say that nothing matches, and which values there are in the place of one that no server has."""
+    among = ServerFilter(status=where.status, reason=where.reason)
+    found = await database.read(
+        lambda session: {facet: facet_values(session, facet, among) for facet in _FACETS}
+    )
+    why = ""
+    for facet, known in found.items():
+        asked = where.source if facet == "source" else where.language
+        if not why and asked is not None and known and asked not in known:
+            close = closest(asked, known)
+            hint = f"did you mean {close}? " if close else ""
+            why = f": no {facet} is {asked!r}; {hint}there are {', '.join(known)}"
+    say.print(f"nothing matches{why}", style="yellow")
 
 
 @app.command("show")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from astra_mcp.llm.usage import Usage
 from astra_mcp.report.console import out, say
-from astra_mcp.report.shown import Table, cut, number, shown_time, styled, utc_text, whole
+from astra_mcp.report.shown import Column, Table, cut, number, shown_time, styled, utc_text, whole
 from astra_mcp.types import JsonObject
 from registry.published.export import Export
 from registry.search.scope import SearchAnswer, SearchBy
@@ -203,7 +203,8 @@ def print_stats(stats: RegistryStats) -> None:
 def _print_funnel(what: str, funnels: Mapping[str, Funnel]) -> None:
     """Show a column a source, a row a step, from all that was imported to what is kept."""
     reasons = dict.fromkeys(reason for funnel in funnels.values() for reason in funnel.rejected)
-    table = Table(what, *map(number, funnels))
+    # There may be many sources: their names wrap, so that all fit.
+    table = Table(whole(what), *(Column(name=name, is_number=True) for name in funnels))
     table.add_row("imported", *(str(f.imported) for f in funnels.values()))
     for reason in reasons:
         counts = (f.rejected.get(reason, 0) for f in funnels.values())

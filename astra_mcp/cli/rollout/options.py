@@ -5,28 +5,6 @@ from typing import Annotated, Literal
 
 import typer
 
-__all__ = [
-    "AgentName",
-    "AsJson",
-    "BaseUrl",
-    "Concurrency",
-    "DistractorMode",
-    "Distractors",
-    "Episodes",
-    "FailureDelay",
-    "FailureKinds",
-    "FailureRate",
-    "Gateway",
-    "K",
-    "Names",
-    "Out",
-    "Prompt",
-    "PromptFile",
-    "Seed",
-    "Servers",
-    "SystemPrompt",
-]
-
 DistractorMode = Literal["none", "random", "banded"]
 
 Names = Annotated[

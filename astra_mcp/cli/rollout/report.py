@@ -7,7 +7,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-
 from astra_mcp.call_record import EndStatus, EpisodeStatus
 from astra_mcp.llm.usage import COST_DIGITS, Usage
 from astra_mcp.report.console import out, print_json, say

@@ -116,4 +116,4 @@ class Announcement:
 def _named(deployed: Sequence[str], file: Path) -> str:
     """Say how many servers of a file were taken, and the first names."""
     shown = ", ".join(deployed[:NAMES_SHOWN]) + (", …" if len(deployed) > NAMES_SHOWN else "")
-    return f"{len(deployed)} of {file}" + (f": {shown}" if shown else "")
+    return f"{len(deployed)} of {file}" + (f", starting: {shown}" if shown else "")

@@ -7,13 +7,16 @@ import logging
 import socket
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AbstractContextManager, asynccontextmanager
+from functools import partial
 from urllib.parse import urlsplit
 
 import anyio
 
 from astra_mcp.compose.catalog import open_gateway
 from astra_mcp.compose.settings import Settings
+from astra_mcp.report.console import say
 from astra_mcp.serving.http.server import Listener, listen, url_of
+from astra_mcp.serving.process.deployed_look import look_at_deployed
 from astra_mcp.serving.process.lifecycle import Stop, hear_signals
 from astra_mcp.tracing import open_tracing
 from gateway.api.seams import Catalog
@@ -92,6 +95,8 @@ async def serve_gateway(
     ):
         if watch is not None:
             group.start_soon(watch, stop)
+        if seat.index == 0:  # the workers open servers of their own, but they are broken alike
+            group.start_soon(look_at_deployed, catalog, partial(_tell, settings))
         with on_ready(catalog):
             await stop.asked.wait()
         is_done = await _finish(listening, stop, settings.serve.drain_seconds)
@@ -100,6 +105,11 @@ async def serve_gateway(
                 await linger(stop)
         group.cancel_scope.cancel()
     return stop
+
+
+def _tell(settings: Settings, line: str) -> None:
+    if settings.serve.log_format == "text":  # else it would be a line that is no JSON
+        say.print(line)
 
 
 @asynccontextmanager

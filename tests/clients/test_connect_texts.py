@@ -1,0 +1,184 @@
+"""Clients whose files are TOML or YAML: one entry comes in, and every other character stays."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner, Result
+
+from astra_mcp.cli.connect import command as connect_command
+from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, Entry, Syntax
+from astra_mcp.cli.connect.config_texts import insert_entry, parse_text, render_document
+from astra_mcp.cli.main import app
+from gateway.edge.presence import RunningGateway, announce, claim_home
+
+Connect = Callable[..., Result]
+
+CODEX = """\
+# my own settings
+model = "gpt-5"   # the good one
+
+[mcp_servers.other]  # keep
+command = "x"
+[mcp_servers.other.env]
+TOKEN = "[mcp_servers.astra-mcp]"
+
+[profiles.fast]
+text = '''
+[not.a.table]
+'''
+"""
+GOOSE = """\
+# my own settings
+GOOSE_MODEL: gpt-5  # the good one
+
+extensions:
+    # the developer's
+    developer: {enabled: true, type: builtin}
+    notes:
+        type: stdio
+        cmd: notes
+# the end
+GOOSE_MODE: auto
+"""
+
+
+@pytest.fixture
+def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Connect:
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "astra"))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str | Path) -> Result:
+        return CliRunner().invoke(app, ["connect", *map(str, arguments)])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [(ClientName.CODEX, CODEX), (ClientName.GOOSE, GOOSE)],
+)
+def test_everything_else_is_as_it_was_written_also_when_the_entry_changes(
+    connect: Connect, tmp_path: Path, client: ClientName, text: str
+) -> None:
+    form, file = FORMATS[client], tmp_path / "file"
+    file.write_text(text, encoding="utf-8")
+    before: Any = parse_text(text, form.syntax)
+    for options in (("--url", "http://127.0.0.1:8420"), (), ("--url", "http://127.0.0.1:9")):
+        done = connect(client, "--write", "--path", file, *options)
+        assert done.exit_code == 0, done.output
+        changed = file.read_text(encoding="utf-8")
+        kept = iter(changed.splitlines())
+        assert all(line in kept for line in text.splitlines())  # each, and in their order
+        after: Any = parse_text(changed, form.syntax)
+        entry = after[form.servers_key].pop("astra-mcp")
+        assert after == before
+        url = entry.get(form.url_key, "")
+        assert url.startswith(f"{options[1]}/mcp?caller=") if options else not url
+    backups = [path.read_text(encoding="utf-8") for path in tmp_path.glob("file.*.bak")]
+    assert text in backups
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "words"),
+    [
+        (ClientName.CODEX, "mcp_servers = {}\n", "not changed"),
+        (ClientName.CODEX, "model = \n", "not plain TOML"),
+        (ClientName.CODEX, '[mcp_servers.astra-mcp]\ncommand = "theirs"\n', "not astra-mcp's"),
+        (ClientName.GOOSE, "extensions: {developer: {enabled: true}}\n", "not changed"),
+        (ClientName.GOOSE, "extensions: [\n", "not plain YAML"),
+        (ClientName.GOOSE, "[]\n", "no YAML object"),
+        (ClientName.ZED, '{\n  // mine\n  "theme": "x"\n}\n', "not plain JSON"),
+    ],
+)
+def test_what_cannot_be_added_to_safely_is_left_as_it_is(
+    connect: Connect, tmp_path: Path, client: ClientName, text: str, words: str
+) -> None:
+    file = tmp_path / "file"
+    file.write_text(text, encoding="utf-8")
+    done = connect(client, "--write", "--path", file)
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert "left as it is" in done.stderr
+    assert file.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("text", ["", "\n", "extensions: {}\n", "extensions:\n", "a: 1"])
+def test_a_file_without_servers_gets_its_first(text: str) -> None:
+    entry = Entry(name="astra-mcp", config={"cmd": "x", "args": ["-P"], "enabled": True})
+    before: Any = parse_text(text, Syntax.YAML)
+    expected: Any = {**before, "extensions": {"astra-mcp": entry.config}}
+    changed = insert_entry(text, Syntax.YAML, "extensions", entry, expected=expected)
+    assert yaml.safe_load(changed) == expected
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+
+
+@given(name=WORDS, command=WORDS, values=st.dictionaries(WORDS, WORDS, max_size=3))
+def test_any_name_and_any_value_can_be_written(
+    name: str, command: str, values: dict[str, str]
+) -> None:
+    config: dict[str, Any] = {"command": command, "args": [command, "-P"], "env": values}
+    if not values:
+        del config["env"]
+    for syntax in (Syntax.TOML, Syntax.YAML):
+        document: Any = {"servers": {name: config}}
+        assert parse_text(render_document(document, syntax), syntax) == document
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A gateway that serves the home, as far as other commands can tell; it publishes one server."""
+
+    async def is_served(settings: object, url: str, server: str) -> bool:
+        del settings, url
+        return server == "drone-show-winds"
+
+    monkeypatch.setattr(connect_command, "_is_served", is_served)
+    gateway = RunningGateway(url="http://127.0.0.1:9999", pid=os.getpid(), version="1")
+    with claim_home(tmp_path / "astra"), announce(tmp_path / "astra", gateway):
+        yield gateway
+
+
+def entry_of(done: Result, client: ClientName) -> tuple[Any, str]:
+    told = json.loads(done.stdout)
+    [entry] = told["config"][FORMATS[client].servers_key].values()
+    return entry, " ".join(told["notes"])
+
+
+@pytest.mark.usefixtures("running")
+def test_where_a_gateway_runs_its_url_is_offered_and_said(connect: Connect) -> None:
+    entry, notes = entry_of(connect("cursor", "--json"), ClientName.CURSOR)
+    assert entry["url"].startswith("http://127.0.0.1:9999/mcp?caller=")
+    assert "the gateway that runs at http://127.0.0.1:9999" in notes
+    options = ("cursor", "--server", "drone-show-winds", "--json")
+    entry, _ = entry_of(connect(*options), ClientName.CURSOR)
+    assert "/servers/drone-show-winds/mcp?caller=" in entry["url"]
+
+
+@pytest.mark.usefixtures("running")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("cursor", "--stdio"), "starts a process of its own"),
+        (("cursor", "--server", "tour-rebooking"), "starts a process of its own"),
+        (("claude-desktop",), "takes no URL here"),
+    ],
+)
+def test_who_cannot_or_will_not_use_it_starts_a_process(
+    connect: Connect, options: tuple[str, ...], words: str
+) -> None:
+    entry, notes = entry_of(connect(*options, "--json"), ClientName.CURSOR)
+    assert "astra_mcp" in entry["args"]
+    assert words in notes
+
+
+def test_a_process_and_a_url_exclude_each_other(connect: Connect) -> None:
+    assert connect("cursor", "--stdio", "--url", "http://127.0.0.1:1").exit_code == 2
