@@ -3,6 +3,8 @@
 Knows what a transaction is on either database, and nothing of what the tables mean.
 """
 
+import os
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,6 +29,7 @@ _READERS = 4
 _WRITERS = 4
 """Threads of each kind; SQLite has one writer, which the others would only wait for."""
 
+_SETTLED_NS = 2_000_000_000
 _OPTIONS: dict[tuple[str, bool], dict[str, Any]] = {
     ("sqlite", False): {},
     ("sqlite", True): {WRITING: True},
@@ -74,6 +77,23 @@ class Database:
             RegistryError: The database failed or refused; nothing is kept.
         """
         return await self._run(do, self._writing, writes=True)
+
+    def stamp(self) -> tuple[int, ...] | None:
+        """What is another one whenever somebody has written to the database's file.
+
+        A hundredth of a transaction. None where only a transaction can tell: another database, or a file
+        that was just written, since a further change could bear the same time.
+        """
+        file = self._engine.url.database
+        if self.dialect != "sqlite" or not file:
+            return None
+        try:
+            seen = [os.stat(file), os.stat(f"{file}-wal")]
+        except OSError:
+            return None
+        if time.time_ns() - max(each.st_mtime_ns for each in seen) < _SETTLED_NS:
+            return None
+        return tuple(n for s in seen for n in (s.st_ino, s.st_mtime_ns, s.st_size))
 
     async def _run(
         self, do: Callable[[Session], Value], limiter: CapacityLimiter, *, writes: bool

@@ -78,7 +78,13 @@ async def follow(
     """
     known = since
     is_failing = False
+    unchanged = None
     while True:
+        stamp = database.stamp()
+        if stamp is not None and stamp == unchanged:
+            await anyio.sleep(every_seconds)
+            continue
+        unchanged = None
         try:
             seen = await database.read(partial(_read_if_changed, known=known, read=read))
         except RegistryError as error:
@@ -87,6 +93,7 @@ async def follow(
             is_failing = True
         else:
             is_failing = False
+            unchanged = stamp
             if seen is not None:
                 known, value = seen
                 await hear(value)

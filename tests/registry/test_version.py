@@ -1,9 +1,13 @@
 """Following the catalog: what another process publishes is read, once and in order."""
 
 import logging
-from collections.abc import AsyncGenerator
+import os
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -98,3 +102,25 @@ async def test_who_changes_servers_at_once_takes_different_versions(database: Da
                 group.start_soon(take)
     assert sorted(taken) == list(range(1, 17))
     assert await database.read(catalog_version) == 16
+
+
+async def test_a_file_that_nobody_writes_to_is_not_read_again(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'registry.db'}"
+    async with open_database(url) as database, open_database(url) as other:
+        assert database.stamp() is None, "it was just written"
+        for file in (tmp_path / "registry.db", tmp_path / "registry.db-wal"):
+            os.utime(file, (1, 1))
+        assert database.stamp() is not None
+        reads = 0
+
+        async def read(do: Callable[[Session], Any]) -> Any:
+            nonlocal reads
+            reads += 1
+            return await other.read(do)
+
+        watched = cast("Database", SimpleNamespace(stamp=database.stamp, read=read))
+        async with _following(watched, since=0) as heard:
+            await anyio.sleep(0.1)
+            assert reads == 1
+            await _import(other, server("a"))
+            assert await heard.receive() == {"a"}
