@@ -5,7 +5,6 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from astra_mcp.call_record import CallRecord, EpisodeStatus
-from astra_mcp.compose.catalog import open_catalog
 from astra_mcp.compose.episodes import EpisodeFilter, reward_of, select_records, source_of
 from astra_mcp.compose.registry import open_present_registry
 from astra_mcp.compose.settings import load_settings
@@ -154,6 +153,7 @@ def replay_episode(
 
 
 async def _replay(episode: str, trusted: bool) -> Replay:
+    from astra_mcp.compose.catalog import open_catalog  # noqa: PLC0415 - all that serves tools
 
     settings = load_settings()
     record = find_record(settings.home, episode)

@@ -110,8 +110,7 @@ async def test_a_file_that_nobody_writes_to_is_not_read_again(tmp_path: Path) ->
         assert database.stamp() is None, "it was just written"
         for file in (tmp_path / "registry.db", tmp_path / "registry.db-wal"):
             os.utime(file, (1, 1))
-        before = database.stamp()
-        assert before is not None
+        assert database.stamp() is not None
         reads = 0
 
         async def read(do: Callable[[Session], Any]) -> Any:
