@@ -6,7 +6,6 @@ from pathlib import Path
 import anyio
 from sqlalchemy import update
 from sqlalchemy.orm import Session
-from stored_rows import NEW_YEAR, RAIN, WIND, store_rows
 
 from gateway.api.seams import ServerDirectory
 from registry.published.directory import RegistryDirectory, open_directory
@@ -15,6 +14,8 @@ from registry.published.server_json import parse_server
 from registry.store.database import Database
 from registry.store.tables import ServerRow, table_of
 from registry.store.version import lock_catalog, next_version
+
+from stored_rows import NEW_YEAR, RAIN, WIND, store_rows
 
 PATIENCE_SECONDS = 10
 

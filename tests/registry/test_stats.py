@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from stored_rows import store_rows
-
 from registry.store.database import Database
 from registry.store.stats import Funnel, read_stats
+
+from stored_rows import store_rows
 
 
 async def test_every_server_and_tool_is_kept_or_rejected_for_a_reason(database: Database) -> None:
