@@ -8,7 +8,6 @@ import anyio.lowlevel
 import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
-from stored_rows import NEW_YEAR, RAIN, WIND, store_rows
 
 from gateway.api.seams import ServerDirectory
 from registry.published import directory as module
@@ -18,6 +17,8 @@ from registry.published.server_json import parse_server
 from registry.store.database import Database
 from registry.store.tables import ServerRow, table_of
 from registry.store.version import lock_catalog, next_version
+
+from stored_rows import NEW_YEAR, RAIN, WIND, store_rows
 
 PATIENCE_SECONDS = 10
 

@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from stored_rows import BROKEN, RAIN, WIND, hash_of, store_rows
 
 from astra_mcp.errors import ConfigError, RegistryError
 from astra_mcp.types import JsonObject
@@ -22,6 +21,7 @@ from registry.store.database import Database, open_database
 from registry.store.servers import ServerFilter, list_servers
 
 from real_documents import TOUCAN, real_data
+from stored_rows import BROKEN, RAIN, WIND, hash_of, store_rows
 
 FORMATS = list(ExportFormat)
 

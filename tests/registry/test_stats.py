@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 
 import pytest
-from stored_rows import store_rows
 
 from registry.store.database import Database
 from registry.store.stats import Funnel, read_stats
+
+from stored_rows import store_rows
 
 
 @pytest.mark.both_databases

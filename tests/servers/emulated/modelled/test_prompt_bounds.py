@@ -84,7 +84,7 @@ async def test_calls_with_huge_results_stay_within_the_bound(calls: int) -> None
 
 
 @pytest.mark.volume
-@settings(max_examples=8)
+@settings(max_examples=8)  # each is a session of the longest prompts
 @given(unit=st.sampled_from([*CLOSING, "x", "\n", '"', "\\", "\u5317", "\U0001f600", "\x00"]))
 def test_no_text_makes_a_prompt_longer_than_the_bound(unit: str) -> None:
     requests = anyio.run(worst_prompts, unit, 9)

@@ -103,7 +103,7 @@ STEPS = st.lists(
 
 @pytest.mark.claim("P31")
 @pytest.mark.volume
-@settings(max_examples=6)
+@settings(max_examples=6)  # each is a session of up to 40 requests
 @given(steps=STEPS)
 def test_a_session_is_one_world_however_long_it_lasts(steps: list[tuple[str, int, str]]) -> None:
     async def live() -> None:
