@@ -48,9 +48,7 @@ def test_the_fixture_itself_conforms(bare_leg: LegResult) -> None:
 
 @pytest.mark.foreign
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "leg", [pytest.param("in process", marks=pytest.mark.smoke), "over HTTP"]
-)
+@pytest.mark.parametrize("leg", [pytest.param("in process", marks=pytest.mark.smoke), "over HTTP"])
 def test_a_server_behind_the_gateway_conforms_as_it_does_bare(
     leg: str, bare_leg: LegResult, tmp_path: Path
 ) -> None:
