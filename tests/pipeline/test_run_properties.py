@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import anyio
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault, SandboxLostError
@@ -210,7 +210,6 @@ plans = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=100)
 @given(world=worlds, runs=st.lists(plans, max_size=4), concurrency=st.integers(1, 16))
 def test_every_item_is_accounted_for_once_and_none_that_is_settled_is_worked_on_again(
     world: World, runs: list[Plan], concurrency: int
@@ -221,7 +220,6 @@ def test_every_item_is_accounted_for_once_and_none_that_is_settled_is_worked_on_
     trial.check_end(trial.run(Plan(concurrency=concurrency)))
 
 
-@settings(deadline=None, max_examples=40)
 @given(world=worlds, one=plans, concurrency=st.integers(2, 16))
 def test_the_table_and_the_outcomes_do_not_depend_on_the_concurrency(
     world: World, one: Plan, concurrency: int

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.cli.rollout import report as report_module
 from astra_mcp.cli.rollout.report import RolloutReport
 from astra_mcp.errors import ModelError
@@ -17,12 +18,11 @@ from astra_mcp.report.console import Printer
 from astra_mcp.reward import Reward
 from astra_mcp.trajectory import (
     AgentInfo,
-    Boundary,
+    RolloutBoundary,
     Seeds,
     StopReason,
     Trajectory,
     TrajectoryFailure,
-    TrajectoryStatus,
     Versions,
 )
 
@@ -35,7 +35,7 @@ LONG = "hospital-appointments-linjiang"
 def played(name: str, *, place: int = 0, reward: float | None = 0.99999990000001) -> Trajectory:
     """A trajectory of an environment; without a reward it has failed."""
     has_failed = reward is None
-    fault = TrajectoryFailure(boundary=Boundary.MODEL, message="gone")
+    fault = TrajectoryFailure(boundary=RolloutBoundary.MODEL, message="gone")
     return Trajectory(
         episode_id=f"{place}" * 32,
         created_at=datetime(2026, 1, 5, tzinfo=UTC),
@@ -47,7 +47,7 @@ def played(name: str, *, place: int = 0, reward: float | None = 0.99999990000001
         tools_hash="ab",
         messages=(),
         calls=(),
-        status=TrajectoryStatus.FAILED if has_failed else TrajectoryStatus.CLOSED,
+        status=EpisodeStatus.FAILED if has_failed else EpisodeStatus.CLOSED,
         stop=StopReason.FAILURE if has_failed else StopReason.TURNS,
         reward=None
         if reward is None

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,7 @@ Attack = Callable[[str, str], Run]
 
 
 @pytest.fixture(scope="session")
-def attack(world: Path, open_runtime: Runtime) -> Attack:
+def attack(world: Path, request: pytest.FixtureRequest) -> Attack:
     """Gives what happened to the host of a configuration that made an attempt; each host runs once."""
     runs: dict[tuple[str, bool], Run] = {}
 
@@ -92,24 +92,22 @@ def attack(world: Path, open_runtime: Runtime) -> Attack:
         key = (configuration, name in EXHAUSTING)
         if key not in runs:
             names = [one for one in ATTEMPTS if (one in EXHAUSTING) == key[1]]
-            runs[key] = _attack(user, guard, world, open_runtime, names)
+            ordinary = user == "ordinary user" and os.getuid() == 0
+            runtime = request.getfixturevalue("open_runtime") if ordinary else Runtime.default()
+            uid = ORDINARY_USER if ordinary else None
+            runs[key] = _attack(uid, runtime, world, {"guard": guard, "attempts": names})
         return runs[key]
 
     return run
 
 
-def _attack(
-    user: str, guard: bool, world: Path, open_runtime: Runtime, names: Sequence[str]
-) -> Run:
-    ordinary = user == "ordinary user" and os.getuid() == 0
-    runtime = open_runtime if ordinary else Runtime.default()
+def _attack(uid: int | None, runtime: Runtime, world: Path, chosen: Mapping[str, Any]) -> Run:
     options = {
-        "uid": ORDINARY_USER if ordinary else None,
-        "guard": guard,
+        "uid": uid,
         "python": runtime.python,
         "launcher": runtime.launcher,
         "folder": str(world),
-        "attempts": names,
+        **chosen,
     }
     finished = subprocess.run(
         [sys.executable, str(HERE / "attack_host.py"), json.dumps(options)],

@@ -17,7 +17,6 @@ from astra_mcp.trajectory import (
     StopReason,
     Trajectory,
     TrajectoryFailure,
-    TrajectoryStatus,
 )
 
 __all__ = ["RolloutReport"]
@@ -103,7 +102,7 @@ class RolloutReport:
         self._write(trajectory)
         self._rows.append(_summary(index, trajectory, usage))
         self.usage += usage
-        self.num_failed += trajectory.status is TrajectoryStatus.FAILED
+        self.num_failed += trajectory.status is EpisodeStatus.FAILED
         if trajectory.reward is not None:
             self._reward_sum += trajectory.reward.reward
             self._num_rewards += 1

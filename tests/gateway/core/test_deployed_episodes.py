@@ -123,7 +123,8 @@ async def test_an_episode_lists_the_tools_of_a_server_that_was_not_known(home: P
 
 
 async def test_a_server_is_told_once_of_each_end_and_by_its_own_key(home: Path) -> None:
-    harbour = Harbour(Ferry(), Ferry("tug"))
+    ferries = (Ferry(), Ferry("tug"))
+    harbour = InMemoryCatalog(*ferries)
     async with open_episodes(harbour, home, secret=SECRET) as episodes:
         first, second = [await episodes.create(a_request("ferry", "tug")) for _ in "ab"]
         keys = [episodes.upstream_keys(episode) for episode in (first, second)]
@@ -136,8 +137,8 @@ async def test_a_server_is_told_once_of_each_end_and_by_its_own_key(home: Path) 
         assert not (await episodes.get(first.id)).is_open
         await anyio.wait_all_tasks_blocked()
 
-    for name, ferry in harbour.ferries.items():
-        assert ferry.ends == [(keys[1][name], "failed"), (keys[0][name], "closed")]
+    for ferry in ferries:
+        assert ferry.ends == [(keys[1][ferry.name], "failed"), (keys[0][ferry.name], "closed")]
 
 
 async def test_nothing_is_swept_while_there_is_no_episode(
@@ -152,7 +153,7 @@ async def test_nothing_is_swept_while_there_is_no_episode(
         await anyio.sleep_forever()
 
     monkeypatch.setattr(Episodes, "sweep", sweep)
-    async with open_episodes(Harbour(Ferry()), home, secret=SECRET) as episodes:
+    async with open_episodes(InMemoryCatalog(Ferry()), home, secret=SECRET) as episodes:
         await anyio.wait_all_tasks_blocked()
         assert not swept.is_set()
         await episodes.create(a_request())

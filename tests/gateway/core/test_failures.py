@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import orjson
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from astra_mcp.call_record import EpisodeStatus, FailureKind, encode_result
@@ -392,7 +392,6 @@ def _chi_square(one: Counter[Any], other: Counter[Any]) -> float:
 # --- delays -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50)
 @given(number=st.integers(0, 10**6))
 def test_a_delay_lies_within_the_bounds_of_its_kind(number: int) -> None:
     failure = FailurePlan(law(1.0, delay=True), 1).draw("s", "t", {"n": number})

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from frame_runner import fuzz
 from mcp_wire import HANDSHAKE
 from measured_programs import SUPPORT, run_program
 
-FRAMES = 3000
 CASES_PER_OPERATION = 10
 
 
@@ -24,17 +24,18 @@ def gateway_of(folder: Path) -> list[str]:
     return [sys.executable, "-P", str(SUPPORT / "echo_gateway.py"), str(folder / "home")]
 
 
+@pytest.mark.parametrize("frames", [400, pytest.param(3000, marks=pytest.mark.volume)])
 async def test_malformed_frames_break_nothing_and_right_ones_among_them_are_answered(
-    tmp_path: Path,
+    tmp_path: Path, frames: int
 ) -> None:
     log = tmp_path / "log"
     with run_program(gateway_of(tmp_path), log=log) as program:
         key = str(program.hello["key"])
-        outcome = await fuzz(program.url, key, frames=FRAMES, lanes=8, seed=11)
+        outcome = await fuzz(program.url, key, frames=frames, lanes=8, seed=11)
         assert program.process.poll() is None
     assert outcome.violations == []
-    assert outcome.frames == FRAMES
-    assert outcome.checked > FRAMES // 20
+    assert outcome.frames == frames
+    assert outcome.checked > frames // 20
     assert "Traceback" not in log.read_text(encoding="utf-8", errors="replace")
 
 
@@ -54,6 +55,7 @@ def test_a_client_that_resumes_a_stream_gets_a_new_one(tmp_path: Path) -> None:
             assert stream.headers["content-type"].startswith("text/event-stream")
 
 
+@pytest.mark.volume
 def test_the_control_plane_does_what_its_openapi_document_says(tmp_path: Path) -> None:
     log, report = tmp_path / "log", tmp_path / "report.json"
     with run_program(gateway_of(tmp_path), log=log) as program:

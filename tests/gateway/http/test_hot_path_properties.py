@@ -157,7 +157,8 @@ async def compare(twins: Twins, request: RawRequest, in_session: bool) -> None:
 
 
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=2 * settings().max_examples,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(case=requests())
 def test_changed_requests_get_one_answer(

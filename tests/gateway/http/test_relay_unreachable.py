@@ -4,7 +4,6 @@ import json
 import socket
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -22,21 +21,21 @@ ENVELOPE: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def unreachable() -> int:
-    """A port at which nobody listens."""
+@pytest.fixture(scope="module")
+def gateway(start_serve: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A gateway of a server that can be reached, and of one at a port at which nobody listens."""
+    folder = tmp_path_factory.mktemp("unreachable")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
-
-
-async def test_a_server_that_cannot_be_reached_says_why(
-    unreachable: int, tmp_path: Path, start_serve: Callable[..., Any]
-) -> None:
-    config = tmp_path / "servers.json"
-    servers = {"gone": {"url": f"http://127.0.0.1:{unreachable}/mcp"}}
+        port = taken.getsockname()[1]
+    raw = {"command": sys.executable, "args": ["-S", str(RAW_SERVER)]}
+    servers = {"gone": {"url": f"http://127.0.0.1:{port}/mcp"}, "raw": raw}
+    config = folder / "servers.json"
     config.write_text(json.dumps({"mcpServers": servers}))
-    gateway = start_serve(tmp_path / "home", "--mcp-config", str(config))
+    return start_serve(folder / "home", "--mcp-config", str(config))
+
+
+async def test_a_server_that_cannot_be_reached_says_why(gateway: Any) -> None:
     url = f"{gateway.url}/servers/gone/mcp"
     async with httpx2.AsyncClient(trust_env=False, timeout=30) as http:
         for method in ("tools/list", "tools/call", "tools/list"):
@@ -56,14 +55,9 @@ async def test_a_server_that_cannot_be_reached_says_why(
 
 
 async def test_at_the_endpoint_of_all_one_that_cannot_be_reached_breaks_no_other(
-    unreachable: int, era: str, sdk: Any, tmp_path: Path, start_serve: Callable[..., Any]
+    gateway: Any, era: str, sdk: Any
 ) -> None:
-    config = tmp_path / "servers.json"
-    raw = {"command": sys.executable, "args": ["-S", str(RAW_SERVER)]}
-    servers = {"gone": {"url": f"http://127.0.0.1:{unreachable}/mcp"}, "raw": raw}
-    config.write_text(json.dumps({"mcpServers": servers}))
-    gateway = start_serve(tmp_path / "home", "--mcp-config", str(config))
-    async with sdk(f"{gateway.url}/mcp?caller=ann", era) as client:
+    async with sdk(f"{gateway.url}/mcp?caller={era}", era) as client:
         for expected in ("1", "2"):
             result = await client.call_tool("raw__count", {})
             assert [block.text for block in result.content] == [expected]

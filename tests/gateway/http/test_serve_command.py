@@ -100,7 +100,13 @@ async def test_an_oversized_result_is_an_error_that_says_what_to_do(served: Any)
         assert (await agent.call("say", {"text": "x"})).is_error is False
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["stop", "hang-up"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGTERM, id="stop"),
+        pytest.param(signal.SIGHUP, id="hang-up", marks=pytest.mark.system),
+    ],
+)
 async def test_the_process_says_where_it_is_and_forgets_it_when_it_is_stopped(
     start_serve: Any, tmp_path: Path, counter_bundle: Path, number: signal.Signals
 ) -> None:
@@ -227,7 +233,10 @@ def test_an_unknown_server_over_stdio_is_refused(run_serve: Any) -> None:
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize(("server", "tool"), [(None, "purse__add"), ("purse", "add")])
+@pytest.mark.parametrize(
+    ("server", "tool"),
+    [(None, "purse__add"), pytest.param("purse", "add", marks=pytest.mark.system)],
+)
 async def test_the_sdk_calls_over_stdio(
     *, era: str, server: str | None, tool: str, counter_bundle: Path, tmp_path: Path
 ) -> None:
