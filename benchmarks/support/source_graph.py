@@ -55,6 +55,7 @@ class Source:
 class SourceGraph:
     """Modules and the modules that each of them imports."""
 
+    root: Path
     sources: Mapping[str, Source]
 
     @cached_property
@@ -117,7 +118,7 @@ def read_sources(root: Path, packages: Iterable[str] = PACKAGES) -> SourceGraph:
         for name in [_name_of(path.relative_to(root))]
         for text in [path.read_text(encoding="utf-8")]
     }
-    return SourceGraph(found)
+    return SourceGraph(root, found)
 
 
 def offered_names(source: Source) -> tuple[str, ...]:
