@@ -150,7 +150,7 @@ def _write(path: Path, text: str) -> None:
 def tests_about(graph: SourceGraph, root: Path, module: str) -> list[str]:
     """Which test files concern a module: those that import it, and then those of its folder's tests.
 
-    Files whose names share a word with the module's come first, then those that import the lowest modules: they
+    Files whose names share a word with the module come first, then those that import the lowest modules: they
     are quick, and near to what they test.
 
     Args:
@@ -162,7 +162,7 @@ def tests_about(graph: SourceGraph, root: Path, module: str) -> list[str]:
     package = module.rpartition(".")[0]
     passed_on = package if module in graph.imports.get(package, ()) else module
     direct = {
-        name: {one for pair in reader.imported() for one in _names(*pair)}
+        name: {one for pair in reader.imported for one in _names(*pair)}
         for name, reader in readers.items()
     }
     helpers = {
