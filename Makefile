@@ -5,18 +5,26 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3; do \
 	&& echo $$p && break; done)
 BIN := .venv/bin
 ARGS ?=
+PYTEST := $(BIN)/python -P -m pytest -n auto --dist worksteal
+QUICK := not (system or foreign or volume)
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint conformance bench faults fuzz soak wheel clean
+.PHONY: help serve test test-all test-gate lint conformance bench faults fuzz soak wheel clean
 
 help:  ## Show the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
 
 serve: .venv/serve.stamp  ## Serve the bundled environments; prints the URL and how to connect
 	@$(BIN)/astra-mcp serve $(ARGS)
 
-test: .venv/dev.stamp  ## Run the tests
-	@$(BIN)/python -P -m pytest $(ARGS)
+test: .venv/dev.stamp  ## Run the quick tests, on all cores
+	@$(PYTEST) -m "$(QUICK)" $(ARGS)
+
+test-all: .venv/dev.stamp  ## Run every test: foreign programs, kills and large volumes too (long)
+	@$(PYTEST) --hypothesis-profile=thorough $(ARGS)
+
+test-gate: .venv/dev.stamp
+	@$(PYTEST) -m "smoke or $(QUICK)" $(ARGS)
 
 lint: .venv/dev.stamp  ## Check style, types and import contracts
 	$(BIN)/ruff check .

@@ -5,8 +5,6 @@ the reward, the sandbox and the synthesis and acceptance of environments. It kno
 nor the gateway nor a trainer; only :mod:`astra_mcp.cli` wires them together.
 """
 
-from importlib.metadata import version
-
-__version__ = version("astra-mcp")
+__version__ = "0.1.0"
 
 __all__ = ["__version__"]

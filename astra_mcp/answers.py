@@ -24,7 +24,7 @@ What is normalised, and nothing else:
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 __all__ = ["answer_fault", "contains_answer", "tokenize"]
@@ -95,7 +95,6 @@ _PATTERNS = {
     "cjk": rf"[{_CJK}]",
     "symbol": "[%‰°$€£¥₹₩]",
 }
-_TOKEN = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PATTERNS.items()))
 _JSON_ESCAPE = re.compile(r'\\[nrtbf"\\/]')
 _TRUTH_WORDS = """
     true false yes yeah no nope y n t f on off ok okay none null nil na unknown undefined notfound
@@ -123,10 +122,16 @@ def contains_answer(text: str, answer: str) -> bool:
     return any(token == first and found[i : i + length] == wanted for i, token in enumerate(found))
 
 
+@cache
+def _token() -> re.Pattern[str]:
+    """Compile the patterns at the first text: that takes as long as all the rest of a short command."""
+    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PATTERNS.items()))
+
+
 def tokenize(text: str) -> tuple[str, ...]:
     """Split a text into the normalised tokens that answers are compared by."""
     tokens: list[str] = []
-    for match in _TOKEN.finditer(_plain(text)):
+    for match in _token().finditer(_plain(text)):
         if match.lastgroup != "gap":
             tokens.extend(_normalize(match))
     return tuple(tokens)

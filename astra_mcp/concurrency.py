@@ -10,7 +10,7 @@ import anyio
 
 from astra_mcp.errors import BudgetSpentError
 
-__all__ = ["Alarm", "completed", "map_concurrently", "shielded", "within"]
+__all__ = ["Alarm", "BackOff", "completed", "map_concurrently", "shielded", "within"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -96,6 +96,33 @@ def _rest_of(work: Coroutine[Any, Any, Result], waiting: Any) -> Generator[Any, 
             waiting = step(argument)
         except StopIteration as end:
             return end.value
+
+
+class BackOff:
+    """Pauses between attempts, each a multiple of the one before, up to the longest."""
+
+    __slots__ = ("_factor", "_first", "_longest", "_next")
+
+    def __init__(self, first: float, longest: float, *, factor: float = 2) -> None:
+        """Begin with the first.
+
+        Args:
+            first: In seconds.
+            longest: Likewise.
+            factor: From one to the next.
+        """
+        self._first = self._next = first
+        self._longest = longest
+        self._factor = factor
+
+    def next(self) -> float:
+        """How long to wait now."""
+        pause, self._next = self._next, min(self._factor * self._next, self._longest)
+        return pause
+
+    def reset(self) -> None:
+        """An attempt went well: begin with the first again."""
+        self._next = self._first
 
 
 class Alarm:

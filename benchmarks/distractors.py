@@ -39,11 +39,11 @@ import numpy as np  # noqa: E402
 import numpy.typing as npt  # noqa: E402
 
 from astra_mcp.compose.distractor_sources import HeldPool, index_pool, read_pool  # noqa: E402
-from astra_mcp.compose.settings import PoolKind  # noqa: E402
 from astra_mcp.distractors.index import BandIndex, InScopeTool  # noqa: E402
+from astra_mcp.distractors.settings import PoolKind  # noqa: E402
 from astra_mcp.distractors.similarity import Floats, Membership  # noqa: E402
 from astra_mcp.seeds import generator  # noqa: E402
-from gateway.api.protocol import ScopedTool  # noqa: E402
+from gateway.api.seams import ScopedTool  # noqa: E402
 from registry.documents.preparation import prepare_server  # noqa: E402
 from registry.intake.importing import import_documents  # noqa: E402
 from registry.search.vectors import load_vectors  # noqa: E402

@@ -28,7 +28,8 @@ import anyio
 from astra_mcp import __version__
 from astra_mcp.concurrency import map_concurrently
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeCreated, EpisodeRequest, GoldCall
+from gateway.api.seams import GoldCall
+from gateway.api.wire import EpisodeCreated, EpisodeRequest
 
 SEED = 0
 CONCURRENCY = 32

@@ -33,7 +33,7 @@ from astra_mcp import __version__
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import AstraError
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeCreated, EpisodeRequest
+from gateway.api.wire import EpisodeCreated, EpisodeRequest
 
 SEED = 0
 CONCURRENCY = 32

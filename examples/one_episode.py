@@ -11,7 +11,7 @@ from mcp import Client
 
 from astra_mcp.compose.settings import home_folder
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.wire import EpisodeRequest
 from gateway.edge.presence import find_gateway
 
 

@@ -7,9 +7,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.agents.plane import AgentPlane
 from gateway.agents.targets import target_at
-from gateway.api.protocol import Catalog
-from gateway.control.directory import ServerDirectory
-from gateway.control.fleet import open_fleet
+from gateway.api.seams import Catalog, ServerDirectory
+from gateway.control.other_workers import open_fleet
 from gateway.control.plane import build_control_plane
 from gateway.control.subregistry import Subregistry
 from gateway.edge.metrics import Metrics

@@ -21,11 +21,11 @@ from astra_mcp.types import (
     Origin,
     PastCall,
     ServerKind,
-    ServerStatus,
     ToolResult,
     ToolSpec,
     UpstreamReply,
 )
+from servers.tools_only import ToolsOnly
 
 __all__ = ["MAX_KILLS", "EnvironmentServer", "EnvironmentSession"]
 
@@ -39,7 +39,7 @@ LOST_RETRIES = 2
 _log = logging.getLogger(__name__)
 
 
-class EnvironmentServer:
+class EnvironmentServer(ToolsOnly):
     """Publishes one bundle; makes sessions that share nothing."""
 
     def __init__(self, bundle: Bundle, sandbox: Sandbox) -> None:
@@ -74,29 +74,6 @@ class EnvironmentServer:
     def marks(self) -> tuple[str, ...]:
         """What weakens the sandbox on this machine."""
         return self._sandbox.report.warnings
-
-    @property
-    def relays(self) -> bool:
-        """Tools are all there is."""
-        return False
-
-    @property
-    def capabilities(self) -> Mapping[str, JsonValue]:
-        """Tools."""
-        return {"tools": {}}
-
-    @property
-    def instructions(self) -> str | None:
-        """None: the question says what to do."""
-        return None
-
-    @property
-    def status(self) -> tuple[ServerStatus, str]:
-        """Always ready; a sandbox that fails is a failure of its episode."""
-        return ServerStatus.READY, ""
-
-    async def prepare(self) -> None:
-        """Everything is known from the bundle."""
 
     @property
     def bundle(self) -> Bundle:

@@ -1,17 +1,51 @@
-"""Fixtures that every area shares, and the rule that the gate skips nothing."""
+"""What every area shares: the loop, the processes, Hypothesis's profiles, and that the gate skips nothing."""
 
 import os
+import ssl
 from collections.abc import Generator
+from functools import cache
+from typing import Any
 
+import certifi
 import pytest
+from hypothesis import HealthCheck, settings
 
 from real_documents import NOT_PRESENT
 
+# No deadline: the machine of a gate is busy. A slow start of a generator is no fault of the product.
+settings.register_profile(
+    "fast", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "thorough", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("fast")
 
-@pytest.fixture
+
+@pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """Run async tests on asyncio, which uvicorn and the sandbox need."""
     return "asyncio"
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Use the processors that this process may use, but no more than tests of processes bear."""
+    return min(len(os.sched_getaffinity(0)), 8)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_certificates() -> Generator[None]:
+    """Read the public certificates once; otherwise each of thousands of HTTP clients takes 20 ms for it."""
+    create = ssl.create_default_context
+    shared = cache(create)
+
+    def create_or_share(*args: Any, **kwargs: Any) -> ssl.SSLContext:
+        is_public = not args and kwargs == {"cafile": certifi.where()}
+        return (shared if is_public else create)(*args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", create_or_share)
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Column, Table
 
-from astra_mcp.compose.catalog import find_bundles, load_published, open_bundle_sandbox
+from astra_mcp.compose.bundles import find_bundles, load_published, open_bundle_sandbox
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.environments.acceptance import Verdict, verdict_of_faults, verify_bundle
@@ -16,9 +14,10 @@ from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import create_bundle
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import BundleError
-from astra_mcp.report.console import ExitCode, bars, out, print_json, report_errors, run_async
+from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
+from astra_mcp.report.shown import Table, number, styled, whole
 from astra_mcp.types import JsonObject
-from registry import FolderCatalog
+from registry.published.catalog import FolderCatalog
 from servers.bundled import bundled_folder
 
 __all__ = ["app"]
@@ -61,7 +60,7 @@ async def _verify(paths: Sequence[Path], trusted: bool) -> list[Verdict]:
     loaded = [_load(folder) for folder in folders]
     bundles = [b for b in loaded if isinstance(b, Bundle)]
     settings = load_settings()
-    with _progress() as progress:
+    with say.bars(transient=True) as progress:
         task = progress.add_task("verifying", total=len(loaded))
         async with open_bundle_sandbox(settings, bundles, trusted=trusted) as sandbox:
 
@@ -88,24 +87,14 @@ def _load(folder: Path) -> Bundle | Verdict:
         return verdict_of_faults(folder.name, error.faults)
 
 
-def _progress() -> Progress:
-    return bars(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        transient=True,
-    )
-
-
 def _print_verdicts(verdicts: Sequence[Verdict]) -> None:
     for verdict in verdicts:
-        word = "[green]verified[/]" if verdict.verified else "[bold red]refused[/]"
-        out.print(f"{word}  {verdict.name}", highlight=False)
+        word = ("verified", "green") if verdict.verified else ("refused", "bold red")
+        out.print(styled(word, "  ", verdict.name))
         for failed in verdict.failed_checks:
-            out.print(f"    {failed.check.value}: {failed.detail}", markup=False, highlight=False)
+            out.print(f"    {failed.check.value}: {failed.detail}")
     num_verified = sum(v.verified for v in verdicts)
-    out.print(f"{num_verified} of {len(verdicts)} verified", highlight=False)
+    out.print(f"{num_verified} of {len(verdicts)} verified")
 
 
 @app.command("list")
@@ -116,8 +105,8 @@ def list_environments(*, as_json: Json = False) -> None:
     if as_json:
         print_json({"environments": [_summary(b) for b in bundles]})
         return
-    table = Table(Column("name", no_wrap=True), "domain", "lang", "scenario", "sub-tasks", "tools")
-    table.add_column("status")
+    counts = (number("sub-tasks"), number("tools"))
+    table = Table("name", "domain", whole("lang"), "scenario", *counts, whole("status"))
     for bundle in bundles:
         row = _summary(bundle)
         keys = ("name", "domain", "language", "scenario_type", "sub_tasks", "tools", "status")
@@ -203,7 +192,7 @@ def _print_details(bundle: Bundle, *, gold: bool) -> None:
     if gold:
         lines += ["", "Gold calls:"]
         lines += [f"  {g.tool}({g.values}) solves {list(g.solves)}" for g in document.gold]
-    out.print("\n".join(lines), markup=False, highlight=False)
+    out.print("\n".join(lines))
 
 
 @app.command("new")
@@ -219,9 +208,7 @@ def new(
     if as_json:
         print_json({"name": name, "path": str(path)})
         return
-    out.print(f"wrote {path}: environment.json, tools.py and server.json", highlight=False)
+    out.print(f"wrote {path}: environment.json, tools.py and server.json")
     out.print(
         f"next: change it step by step, and run `astra-mcp environments verify {path}`",
-        markup=False,
-        highlight=False,
     )

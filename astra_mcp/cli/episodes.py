@@ -3,13 +3,14 @@
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from rich.table import Table
 
-from astra_mcp.compose.catalog import open_catalog, open_present_registry
-from astra_mcp.compose.episode_values import reward_of, source_of
+from astra_mcp.call_record import EpisodeStatus
+from astra_mcp.compose.catalog import open_catalog
+from astra_mcp.compose.episodes import EpisodeFilter, reward_of, select_records, source_of
+from astra_mcp.compose.registry import open_present_registry
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
-from gateway.api.protocol import EpisodeStatus
+from astra_mcp.report.shown import Table, cut, number, shown_time, styled, whole
 from gateway.episodes.archive import Replay, find_record, replay_record, status_of
 from gateway.episodes.record import Record, RecordedCall
 
@@ -46,12 +47,13 @@ def list_episodes(
     if as_json:
         print_json({"episodes": [_summary(r) for r in records]})
         return
-    table = Table("id", "created", "source", "status", "calls", "reward")
+    short = (whole("status"), number("calls"), number("reward"))
+    table = Table(whole("id"), whole("created"), "source", *short)
     for record in records:
         reward = reward_of(record)
         table.add_row(
             record.opened.id[:_SHOWN_ID],
-            f"{record.opened.at:%Y-%m-%d %H:%M:%S}",
+            shown_time(record.opened.at),
             source_of(record),
             str(status_of(record)),
             str(record.agent_calls),
@@ -73,18 +75,16 @@ class _Asked(NamedTuple):
 
 async def _select(asked: _Asked) -> list[Record]:
     """Find the records, and name those that cannot be read."""
-    from astra_mcp.compose import episode_index  # noqa: PLC0415 - the index takes half a second to load
-
-    wanted = episode_index.EpisodeFilter(
+    wanted = EpisodeFilter(
         status=asked.status,
         source=asked.source,
         min_reward=asked.min_reward,
         max_reward=asked.max_reward,
         interactive=asked.interactive,
     )
-    records, faults = await episode_index.select_records(load_settings(), wanted, asked.limit)
+    records, faults = await select_records(load_settings(), wanted, asked.limit)
     for fault in faults:
-        say.print(f"left out: {fault.reason}", style="yellow", markup=False)
+        say.print(f"left out: {fault.reason}", style="yellow")
     return records
 
 
@@ -98,9 +98,9 @@ def show_episode(episode: EpisodeArgument, *, as_json: Json = False) -> None:
         print_json({**_summary(record), "prompt": record.opened.prompt, "record": calls})
         return
     reward = reward_of(record)
-    out.print(f"[bold]{record.opened.id}[/]  {source_of(record)}  {status_of(record)}")
+    out.print(styled((record.opened.id, "bold"), f"  {source_of(record)}  {status_of(record)}"))
     if record.opened.prompt:
-        out.print(record.opened.prompt, markup=False, highlight=False)
+        out.print(record.opened.prompt)
     if record.opened.marks:
         out.print(f"marks: {', '.join(record.opened.marks)}", style="yellow")
     for call in record.calls:
@@ -112,7 +112,7 @@ def show_episode(episode: EpisodeArgument, *, as_json: Json = False) -> None:
         )
     if record.ended and record.ended.failure:
         failure = record.ended.failure
-        out.print(f"failed at {failure.boundary}: {failure.message}", style="red", markup=False)
+        out.print(f"failed at {failure.boundary}: {failure.message}", style="red")
 
 
 @app.command("replay")
@@ -146,14 +146,15 @@ def replay_episode(
         identical = replay.compared - len(replay.divergences)
         out.print(f"{identical} of {replay.compared} results identical, {replay.skipped} skipped")
         for d in replay.divergences:
-            out.print(f"call {d.n} {d.tool}", style="red", markup=False)
-            out.print(f"  recorded: {_cut(d.recorded.text)}", markup=False)
-            out.print(f"  replayed: {_cut(d.replayed.text)}", markup=False)
+            out.print(f"call {d.n} {d.tool}", style="red")
+            out.print(f"  recorded: {cut(d.recorded.text, _SHOWN_TEXT)}")
+            out.print(f"  replayed: {cut(d.replayed.text, _SHOWN_TEXT)}")
     if replay.divergences:
         raise typer.Exit(ExitCode.FAILED)
 
 
 async def _replay(episode: str, trusted: bool) -> Replay:
+
     settings = load_settings()
     record = find_record(settings.home, episode)
     async with (
@@ -200,11 +201,11 @@ def _call(call: RecordedCall) -> dict[str, Any]:
 def _print_call(call: RecordedCall) -> None:
     finished = call.finished
     solved = f"  solves {list(finished.solved)}" if finished and finished.solved else ""
-    out.print(f"[{call.started.n}] {call.started.shown} ({_state(call)}){solved}", markup=False)
-    out.print(f"    {call.started.arguments}", markup=False, style="dim")
+    out.print(f"[{call.started.n}] {call.started.shown} ({_state(call)}){solved}")
+    out.print(f"    {call.started.arguments}", style="dim")
     if finished is not None:
         style = "red" if finished.result.is_error else None
-        out.print(f"    {_cut(finished.result.text)}", markup=False, style=style)
+        out.print(f"    {cut(finished.result.text, _SHOWN_TEXT)}", style=style)
 
 
 def _state(call: RecordedCall) -> str:
@@ -220,7 +221,3 @@ def _state(call: RecordedCall) -> str:
             *([f"emulated: {emulator}"] if emulator else []),
         ]
     )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 3] + "..."

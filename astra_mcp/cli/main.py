@@ -1,24 +1,75 @@
-"""``astra-mcp``: the commands, in the order in which a newcomer meets them."""
+"""``astra-mcp``: the commands, in the order in which a newcomer meets them.
+
+A command is loaded when it is named: the version, the help, a typing error and a TAB need the table alone.
+"""
 
 import os
-from typing import Annotated
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from astra_mcp import __version__
-from astra_mcp.cli import environments, episodes, run, serve
-from astra_mcp.cli.connect import command as connect
-from astra_mcp.cli.doctor import command as doctor
-from astra_mcp.cli.registry import group as registry
-from astra_mcp.cli.rollout import command as rollout
 from astra_mcp.cli.suggesting import SuggestingGroup
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "Listed", "app", "load_command", "main"]
 
 _LAST_STANDARD_STREAM = 2
 
+
+class Listed(NamedTuple):
+    """What is known of a command that is not loaded."""
+
+    place: str
+    """The module, and in it the function, or the group of further commands."""
+    help: str
+    """The first paragraph of its own."""
+
+
+COMMANDS: Mapping[str, Listed] = {
+    "serve": Listed(
+        "astra_mcp.cli.serve:serve",
+        "Serve every environment as MCP servers behind one gateway, until Ctrl-C.",
+    ),
+    "run": Listed(
+        "astra_mcp.cli.run:run",
+        "Serve one server by itself, without a gateway: no episodes, no records, no reward.",
+    ),
+    "connect": Listed(
+        "astra_mcp.cli.connect.command:connect",
+        "Print, or write, the configuration that connects an MCP client.",
+    ),
+    "rollout": Listed(
+        "astra_mcp.cli.rollout.command:rollout",
+        "Let an agent play environments or servers over HTTP and MCP, and print what it earned.",
+    ),
+    "doctor": Listed(
+        "astra_mcp.cli.doctor.command:doctor",
+        "Say what works on this machine; exits with 1 only where something required is missing.",
+    ),
+    "environments": Listed(
+        "astra_mcp.cli.environments:app", "Verify, list, show and start environments."
+    ),
+    "episodes": Listed("astra_mcp.cli.episodes:app", "List, show and replay recorded episodes."),
+    "registry": Listed(
+        "astra_mcp.cli.registry.commands:app",
+        "Import, look at, search and freeze tool documents.",
+    ),
+}
+
+
+class _LoadingGroup(SuggestingGroup):
+    """Shows the table, and loads the command that a command line names."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Find the command."""
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found and load_command(args[0]), rest
+
+
 app = typer.Typer(
-    cls=SuggestingGroup,
+    cls=_LoadingGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Verified tool environments as real MCP servers behind one gateway.",
@@ -45,14 +96,28 @@ def options(
     """Take the options that every command shares."""
 
 
-app.command("serve")(serve.serve)
-app.command("run")(run.run)
-app.command("connect")(connect.connect)
-app.add_typer(environments.app, name="environments")
-app.add_typer(episodes.app, name="episodes")
-app.add_typer(registry.app, name="registry")
-app.command("rollout")(rollout.rollout)
-app.command("doctor")(doctor.doctor)
+def _stand_in() -> None:
+    """Stand for a command that is not loaded; never run."""
+
+
+for _name, _listed in COMMANDS.items():
+    app.command(_name, help=_listed.help)(_stand_in)
+
+
+def load_command(name: str) -> Any:
+    """Import a command, as typer runs it.
+
+    Raises:
+        KeyError: There is none of this name.
+    """
+    module, _, attribute = COMMANDS[name].place.partition(":")
+    found = getattr(import_module(module), attribute)
+    loaded = typer.Typer(add_completion=False)
+    if isinstance(found, typer.Typer):
+        loaded.add_typer(found, name=name)
+    else:
+        loaded.command(name)(found)
+    return typer.main.get_group(loaded).commands[name]
 
 
 def main() -> None:

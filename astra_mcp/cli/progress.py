@@ -4,37 +4,26 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
-from rich.table import Table
-
 from astra_mcp.pipeline import Begun, Given, Interrupted, Progress, Settled, Tally, YieldTable
-from astra_mcp.report.console import bars, out, say
+from astra_mcp.report.console import Printer, out, say
+from astra_mcp.report.shown import Progress as Bars
+from astra_mcp.report.shown import Table, TaskID, Words, number, whole
 
 __all__ = ["ShownPipeline", "print_yield", "show_pipeline"]
 
 
 @contextmanager
 def show_pipeline(
-    stages: Sequence[str], *, total: int | None = None, console: Console = say
+    stages: Sequence[str], *, total: int | None = None, printer: Printer = say
 ) -> Generator["ShownPipeline"]:
     """Show a bar for each stage while the block runs; none where nobody looks.
 
     Args:
         stages: Their names, in order.
         total: Items of the source, where that is known beforehand.
-        console: Where the bars are drawn.
+        printer: Draws the bars.
     """
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[losses]}", markup=False),
-        TimeElapsedColumn(),
-    )
-    with bars(*columns, console=console) as drawn:
+    with printer.bars(Words("losses")) as drawn:
         yield ShownPipeline(drawn, stages, total)
 
 
@@ -83,19 +72,17 @@ class ShownPipeline:
         )
 
 
-def print_yield(table: YieldTable, *, console: Console = out) -> None:
+def print_yield(table: YieldTable, *, printer: Printer = out) -> None:
     """Print what became of all items, by stage and reason, and what it cost."""
-    shown = Table(box=SIMPLE)
-    shown.add_column("stage", no_wrap=True)
-    for name in ("in", "finished", "rejected", "failed", "left", "out", "calls", "tokens"):
-        shown.add_column(name, justify="right", no_wrap=True, min_width=len(name))
+    names = ("in", "finished", "rejected", "failed", "left", "out", "calls", "tokens")
+    shown = Table(whole("stage"), *map(number, names))
     for row in table.stages:
         left = row.not_begun + row.interrupted + row.running
         counts = (row.received, row.finished, row.num_rejected, row.num_failed, left, row.outputs)
         shown.add_row(row.stage, *map(str, (*counts, row.usage.calls, row.usage.tokens)))
-    console.print(shown)
+    printer.print(shown)
     for line in _notes(table):
-        console.print(line, markup=False, highlight=False)
+        printer.print(line)
 
 
 def _notes(table: YieldTable) -> Iterator[str]:

@@ -2,25 +2,23 @@
 
 import secrets
 import signal
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import anyio
 import typer
 
-from astra_mcp.compose.catalog import find_bundles, open_bundle_sandbox
+from astra_mcp.compose.bundles import find_bundle_folder, open_bundle_sandbox, unknown_server
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.loading import load_bundle
-from astra_mcp.errors import ConfigError, UnknownNameError
+from astra_mcp.errors import ConfigError
 from astra_mcp.mcp.lines import serve_stdio
 from astra_mcp.report.console import ExitCode, print_json, report_errors, run_async, say
 from astra_mcp.serving.http.server import bind, listen, run_until_stopped, url_of
 from gateway.edge.security import Gate, access_rules
-from servers.bundled import bundled_folder
 from servers.environment import EnvironmentServer
 from servers.standalone import (
     MCP_PATH,
@@ -30,7 +28,7 @@ from servers.standalone import (
     open_standalone_http,
 )
 
-__all__ = ["DEFAULT_PORT", "find_bundle_folder", "run", "unknown_server"]
+__all__ = ["DEFAULT_PORT", "run"]
 
 DEFAULT_PORT = 8421
 """Next to the gateway's, so that both can run at once."""
@@ -95,43 +93,6 @@ def run(
             stopped_by = run_async(_run_http, settings, opening, where, as_json)
     if stopped_by is signal.SIGINT:
         raise typer.Exit(ExitCode.STOPPED)
-
-
-def find_bundle_folder(name: str, settings: Settings) -> Path | None:
-    """Find the bundle that a person names: a published environment, or the path of a folder.
-
-    Args:
-        name: Of the environment, or a path.
-        settings: Name further folders.
-
-    Returns:
-        None where no environment has the name.
-    """
-    path = Path(name).expanduser()
-    if path.name != name:  # has a separator, so it is no environment's name
-        return path
-    return _environment_folders(settings).get(name)
-
-
-def unknown_server(name: str, settings: Settings, *, besides: Iterable[str]) -> UnknownNameError:
-    """Say that nothing has this name, and what is closest.
-
-    Args:
-        name: As the person wrote it.
-        settings: Say which environments there are.
-        besides: What else may have been meant.
-    """
-    otherwise = (
-        "`astra-mcp environments list` and `astra-mcp registry list` name all; "
-        "a folder is named by a path, as ./NAME"
-    )
-    known = [*_environment_folders(settings), *besides]
-    return UnknownNameError.among("environment or server of the registry", name, known, otherwise)
-
-
-def _environment_folders(settings: Settings) -> dict[str, Path]:
-    places = (bundled_folder(), *settings.environments)
-    return {folder.name: folder for place in places for folder in find_bundles(place)}
 
 
 def _refuse_http_options(**given: object) -> None:
@@ -207,5 +168,5 @@ async def _run_http(
             url = url_of(listener, MCP_PATH)
             if as_json:
                 print_json({"name": server.name, "url": url})
-            say.print(f"{server.name} is served at {url} (Ctrl-C stops it)", highlight=False)
+            say.print(f"{server.name} is served at {url} (Ctrl-C stops it)")
             return await run_until_stopped(anyio.sleep_forever)

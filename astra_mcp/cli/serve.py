@@ -7,7 +7,8 @@ from contextlib import ExitStack, contextmanager, nullcontext
 import typer
 
 from astra_mcp.cli import serve_options as opt
-from astra_mcp.compose.catalog import open_catalog, open_present_registry
+from astra_mcp.compose.catalog import open_catalog
+from astra_mcp.compose.registry import open_present_registry
 from astra_mcp.compose.settings import Settings, load_serving
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.console import ExitCode, report_errors, run_async
@@ -21,7 +22,7 @@ from astra_mcp.serving.process.worker import WorkerOptions, WorkerPlan, ready_of
 from astra_mcp.tracing import open_tracing
 from gateway.agents.plane import AgentPlane
 from gateway.agents.targets import InteractiveTarget
-from gateway.api.protocol import Catalog
+from gateway.api.seams import Catalog
 from gateway.edge.keys import derive_secret, ensure_control_key
 from gateway.edge.presence import claim_home, remember_ports
 from gateway.edge.workers import Seat

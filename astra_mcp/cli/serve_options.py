@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from astra_mcp.compose.settings import LogFormat
-from gateway.episodes.failures import FailureScope
+from gateway.api.settings import FailureScope, LogFormat
 
 __all__ = [
     "AsJson",

@@ -1,31 +1,54 @@
-"""Commands that say, of a wrong value of an option, which right one is closest."""
+"""Commands that say, of a wrong value of an option, which right one is closest, and show it as it is."""
 
 import ast
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import typer
 from typer.core import TyperGroup
 
 from astra_mcp.report.choices import closest
+from astra_mcp.report.shown import visible
 
 __all__ = ["SuggestingGroup"]
 
 _REFUSAL = re.compile(r"(?P<word>'.*?'|\".*?\") is not one of (?P<known>.*?)\.?", re.DOTALL)
 """How an option with a list of values refuses another one."""
 _LIBRARY_WORDS = "Value error, "
+_USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__bases__[0])
+"""Every wrong use; the library has no public name for it."""
 
 
 class SuggestingGroup(TyperGroup):
     """The root of commands whose options have lists of values."""
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """Read the options that stand before a command."""
+        with _explained():
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
-        try:
+        with _explained():
             return super().invoke(ctx)
-        except typer.BadParameter as error:
-            error.message = _with_closest(error.message)
-            raise
+
+
+@contextmanager
+def _explained() -> Generator[None]:
+    """Complete a refusal, and keep what was typed from steering the terminal."""
+    try:
+        yield
+    except _USAGE_ERROR as caught:
+        error = cast("typer.BadParameter", caught)
+        message = error.message
+        error.message = visible(
+            _with_closest(message) if isinstance(caught, typer.BadParameter) else message
+        )
+        raise
 
 
 def _with_closest(message: str) -> str:

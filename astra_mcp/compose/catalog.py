@@ -1,32 +1,15 @@
-"""Wires the parts: bundles, sandbox, servers and catalog, as the commands need them."""
+"""What a gateway publishes: environments in one sandbox, deployed servers, and emulated ones."""
 
-import os
-import resource
-import shutil
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from starlette.types import ASGIApp
-
-from astra_mcp.compose.distractor_pool import open_distractors
+from astra_mcp.compose.bundles import load_published, open_bundle_sandbox
 from astra_mcp.compose.settings import Settings
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.environments.loading import load_bundle
-from astra_mcp.errors import BundleError, BundleFault, ConfigError, SandboxUnavailableError
-from astra_mcp.report.console import say
 from astra_mcp.reward import JobItem
-from astra_mcp.sandbox import Sandbox, SandboxReport, examine_machine, open_sandbox
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
-from gateway.app import open_app
-from gateway.edge.keys import derive_secret
-from gateway.edge.metrics import Metrics
-from gateway.edge.security import AccessRules
-from gateway.edge.workers import ALONE, Seat
-from gateway.episodes.live import open_episodes
-from registry import FolderCatalog
-from servers.bundled import bundled_folder
+from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
+from registry.published.catalog import FolderCatalog
 from servers.deployed import DeployedServers, open_deployed
 from servers.emulated.fleet import EmulatedServers, NoDocuments
 from servers.environment import EnvironmentServer
@@ -34,67 +17,7 @@ from servers.environment import EnvironmentServer
 if TYPE_CHECKING:
     from registry.store.database import Database
 
-__all__ = [
-    "BUNDLE_FILE",
-    "PublishedCatalog",
-    "find_bundles",
-    "load_published",
-    "open_bundle_sandbox",
-    "open_catalog",
-    "open_gateway",
-    "open_present_registry",
-]
-
-MIN_FREE_BYTES = 64 << 20
-"""With less room on the disk of its home, a gateway says that it is not ready."""
-BUNDLE_FILE = "environment.json"
-"""A folder that holds this file is a bundle."""
-
-
-def find_bundles(folder: Path) -> tuple[Path, ...]:
-    """Find the bundle folders at a path: itself, or its direct sub-folders, by name.
-
-    Raises:
-        ConfigError: There is no such folder, or no bundle in it.
-    """
-    if not folder.is_dir():
-        msg = f"{folder} is no folder: name a bundle folder or a folder of bundles"
-        raise ConfigError(msg)
-    if (folder / BUNDLE_FILE).is_file():
-        return (folder,)
-    found = tuple(sorted(p.parent for p in folder.glob(f"*/{BUNDLE_FILE}")))
-    if not found:
-        msg = f"{folder} holds no bundle (no {BUNDLE_FILE} in it or in its sub-folders)"
-        raise ConfigError(msg)
-    return found
-
-
-def load_published(settings: Settings) -> tuple[Bundle, ...]:
-    """Load the bundled environments and those of the settings' folders.
-
-    Raises:
-        BundleError: One or more do not load; carries the faults of all.
-        ConfigError: A folder holds no bundle, or two bundles have one name.
-    """
-    places = (bundled_folder(), *(f.expanduser() for f in settings.environments))
-    folders = dict.fromkeys(f.resolve() for place in places for f in find_bundles(place))
-    bundles: dict[str, tuple[Bundle, Path]] = {}
-    faults: list[BundleFault] = []
-    for folder in folders:
-        try:
-            bundle = load_bundle(folder)
-        except BundleError as error:
-            faults.extend(BundleFault(f"{folder.name}/{fault}") for fault in error.faults)
-            continue
-        if bundle.name in bundles:
-            msg = (
-                f"{bundles[bundle.name][1]} and {folder} are both named {bundle.name!r}: rename one"
-            )
-            raise ConfigError(msg)
-        bundles[bundle.name] = (bundle, folder)
-    if faults:
-        raise BundleError(f"{len(faults)} faults; what is published", faults)
-    return tuple(bundle for bundle, _ in bundles.values())
+__all__ = ["PublishedCatalog", "open_catalog"]
 
 
 class PublishedCatalog:
@@ -186,23 +109,6 @@ class PublishedCatalog:
 
 
 @asynccontextmanager
-async def open_present_registry(settings: Settings) -> AsyncGenerator["Database | None"]:
-    """Open the registry of the settings where there is one, for a command that would not make it.
-
-    Raises:
-        ConfigError: ``registry.url`` is wrong.
-        RegistryError: The database cannot be opened.
-    """
-    if not settings.has_registry:
-        yield None
-        return
-    from registry.store.database import open_database  # noqa: PLC0415 - half a second to load
-
-    async with open_database(settings.registry_url) as database:
-        yield database
-
-
-@asynccontextmanager
 async def open_catalog(
     settings: Settings, *, trusted: bool = False, database: "Database | None" = None
 ) -> AsyncGenerator[PublishedCatalog]:
@@ -239,110 +145,6 @@ async def open_catalog(
         sandbox = await stack.enter_async_context(sandboxed)
         servers = FolderCatalog(bundles, lambda bundle: EnvironmentServer(bundle, sandbox))
         yield PublishedCatalog(servers, deployed, emulated)
-
-
-@asynccontextmanager
-async def open_gateway(
-    settings: Settings,
-    rules: AccessRules,
-    *,
-    trusted: bool = False,
-    seat: Seat = ALONE,
-    readiness: Callable[[], Sequence[str]] = tuple,
-) -> AsyncGenerator[tuple[PublishedCatalog, ASGIApp]]:
-    """Compose the gateway over everything that is published; yields the catalog and the application.
-
-    Args:
-        settings: Folders, limits and the home.
-        rules: Who may speak to it; its control key also derives the keys of episodes.
-        trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
-        seat: Which of the workers this process is.
-        readiness: Names what else keeps this process from taking episodes.
-    """
-    # Half a second to load.
-    from astra_mcp.compose.directories import open_directories  # noqa: PLC0415
-    from registry.store.database import open_database  # noqa: PLC0415
-
-    metrics = Metrics()
-    async with (
-        open_database(settings.registry_url) as database,
-        open_catalog(settings, trusted=trusted, database=database) as catalog,
-        open_directories(
-            database, catalog.bundles, catalog.deployed, catalog.emulated
-        ) as directories,
-        open_distractors(settings, catalog, database) as distractors,
-        open_episodes(
-            catalog,
-            settings.home,
-            secret=derive_secret(rules.control_key),
-            max_open=settings.serve.max_episodes,
-            worker=seat.index,
-            workers=seat.count,
-            sinks=(metrics,),
-            failures=settings.serve.failures,
-            distractors=distractors,
-            emulator=settings.emulators.distractors,
-        ) as episodes,
-        open_app(
-            catalog,
-            episodes,
-            rules=rules,
-            metrics=metrics,
-            directories=directories,
-            readiness=lambda: [*readiness(), *_missing_room(settings.home)],
-            seat=seat,
-        ) as app,
-    ):
-        yield catalog, app
-
-
-@asynccontextmanager
-async def open_bundle_sandbox(
-    settings: Settings, bundles: Iterable[Bundle], *, trusted: bool = False
-) -> AsyncGenerator[Sandbox]:
-    """Open the sandbox that these bundles may run in on this machine.
-
-    Where a required layer is missing, the environments that ship with this package run in plain
-    processes with a notice; any other code does so only when it is trusted.
-
-    Raises:
-        SandboxUnavailableError: A layer is missing and not all of the code is trusted.
-    """
-    _allow_open_files()
-    report = examine_machine()
-    if report.missing:
-        _require_trust(report, bundles, trusted=trusted)
-    async with open_sandbox(settings.sandbox, unsandboxed=bool(report.missing)) as sandbox:
-        yield sandbox
-
-
-def _missing_room(home: Path) -> list[str]:
-    """Name what keeps a home from taking records."""
-    if not os.access(home / "records", os.W_OK):
-        return ["the records folder cannot be written"]
-    if shutil.disk_usage(home).free < MIN_FREE_BYTES:
-        return [f"less than {MIN_FREE_BYTES >> 20} MiB are free for records"]
-    return []
-
-
-def _allow_open_files() -> None:
-    """Raise the soft limit to the hard one: an episode takes a record, a socket and a process handle."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _require_trust(report: SandboxReport, bundles: Iterable[Bundle], *, trusted: bool) -> None:
-    missing = ", ".join(report.missing)
-    shipped = {load_bundle(folder).content_hash for folder in find_bundles(bundled_folder())}
-    foreign = [b.name for b in bundles if b.content_hash not in shipped]
-    if foreign and not trusted:
-        msg = (
-            f"this machine lacks {missing}, so the tool code of {', '.join(foreign)} cannot be "
-            "isolated: run on Linux (see `astra-mcp doctor`), or pass --trusted if you trust it"
-        )
-        raise SandboxUnavailableError(msg)
-    say.print(f"notice: this machine lacks {missing}; tool code runs unsandboxed", style="yellow")
 
 
 def _environment_info(bundle: Bundle) -> EnvironmentInfo:

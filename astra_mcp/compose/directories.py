@@ -7,13 +7,14 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, cast
 
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.types import JsonObject, tools_hash
-from gateway.api.protocol import Upstream
-from gateway.control.directory import ServerDirectory
+from gateway.api.seams import ServerDirectory, Upstream
 from registry.published.directory import DirectoryEntry, RegistryDirectory, open_directory
+from registry.published.names import NameKind, write_names
 from registry.published.server_json import (
     NAMESPACE,
     PUBLISHER_KEY,
@@ -125,6 +126,7 @@ class EmulatedDirectory:
 
 @asynccontextmanager
 async def open_directories(
+    home: Path,
     database: Database,
     bundles: Iterable[Bundle],
     deployed: DeployedServers,
@@ -133,6 +135,7 @@ async def open_directories(
     """Open what a gateway lists: what it serves first, then the registry, which is followed.
 
     Args:
+        home: Where the names of all of them are written down for completion.
         database: The registry.
         bundles: The environments.
         deployed: The real servers of the file.
@@ -141,11 +144,19 @@ async def open_directories(
     Raises:
         RegistryError: The database failed.
     """
-    async with open_directory(database) as registered:
+
+    def name_deployed(_: str = "") -> None:
+        write_names(home, NameKind.DEPLOYED, [server.name for server in deployed.upstreams()])
+
+    bundles = tuple(bundles)
+    write_names(home, NameKind.ENVIRONMENTS, [bundle.name for bundle in bundles])
+    name_deployed()
+    async with open_directory(database, home) as registered:
         published = PublishedDirectory(bundles, deployed)
         listed = EmulatedDirectory(registered, emulated)
         ends = [
             deployed.watch(published.hear),
+            deployed.watch(name_deployed),
             deployed.watch(listed.hear),  # one that comes or goes hides or shows an emulated one
             emulated.watch(listed.hear),
         ]

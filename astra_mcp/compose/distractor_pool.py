@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
-from astra_mcp.compose.settings import PoolKind, Settings
+from astra_mcp.compose.settings import Settings
+from astra_mcp.distractors.settings import PoolKind
 from astra_mcp.errors import AstraError, ConfigError, ModelError, ModelFault, RegistryError
-from gateway.api.protocol import DistractorSample, ScopedTool
+from gateway.api.seams import DistractorSample, ScopedTool
 
 if TYPE_CHECKING:  # NumPy and what talks to databases are loaded when they are needed
     from astra_mcp.compose.distractor_sources import HeldPool, PoolCatalog
@@ -171,7 +172,7 @@ class GatewayDistractors:
         self._held, self._known = held, news
 
     async def _opened_embedder(self, stack: AsyncExitStack) -> "Embedder":
-        from astra_mcp.compose.registry_access import open_embedder  # noqa: PLC0415 - loads NumPy
+        from astra_mcp.compose.models import open_embedder  # noqa: PLC0415 - loads NumPy
 
         if self._embedder is None:
             opening = open_embedder(self._settings, None)

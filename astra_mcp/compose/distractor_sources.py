@@ -10,15 +10,15 @@ from typing import Literal, NamedTuple, Protocol
 import anyio.to_thread
 import numpy as np
 
-from astra_mcp.compose.settings import PoolKind
 from astra_mcp.distractors.choosing import choose_random
 from astra_mcp.distractors.index import BandIndex, InScopeTool, build_index
 from astra_mcp.distractors.pool import Pool, PoolTool, document_hash
+from astra_mcp.distractors.settings import PoolKind
 from astra_mcp.domains import Domain
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.types import ServerKind
-from gateway.api.protocol import Distractor, DistractorSample, EnvironmentInfo, ScopedTool
+from gateway.api.seams import Distractor, DistractorSample, EnvironmentInfo, ScopedTool
 from registry.search.live_tools import LiveTool, live_tools
 from registry.search.vectors import check_length, read_vectors, update_vectors
 from registry.store.batches import batches

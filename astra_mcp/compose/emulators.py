@@ -18,16 +18,14 @@ from astra_mcp.mcp.listeners import Hearers
 from astra_mcp.types import EmulatorKind
 from registry.published.publication import Publication, find_publication, load_published_server
 from registry.store.completions import DatabaseCompletionCache
-from registry.store.database import Database, open_database
+from registry.store.database import Database
 from registry.store.version import CatalogChange, follow
-from servers.emulated.document import EmulatedDocument, Outline
-from servers.emulated.emulator import Emulator
+from servers.emulated.emulator import EmulatedDocument, Emulator, Outline
 from servers.emulated.fleet import EmulatedServers
-from servers.emulated.offline import OfflineEmulator
+from servers.emulated.offline.emulator import OfflineEmulator
 
 __all__ = [
     "RegistryDocuments",
-    "list_documented",
     "open_documents",
     "open_emulated",
     "open_emulators",
@@ -144,17 +142,6 @@ async def open_documents(database: Database, *, crawled: bool) -> AsyncGenerator
         group.cancel_scope.cancel()
 
 
-async def list_documented(settings: Settings) -> tuple[str, ...]:
-    """Name all kept servers of the registry, crawled ones included.
-
-    Raises:
-        RegistryError: The database failed.
-    """
-    async with open_database(settings.registry_url) as database:
-        found = await database.read(partial(find_publication, crawled=True))
-    return tuple(found.servers)
-
-
 @asynccontextmanager
 async def open_emulators(
     settings: Settings, database: Database
@@ -177,7 +164,7 @@ async def open_emulators(
             config = settings.models.of_role(Role.EMULATOR)
             # The client of models takes a second to load.
             from astra_mcp.llm.model import open_model  # noqa: PLC0415
-            from servers.emulated.modelled import ModelEmulator  # noqa: PLC0415
+            from servers.emulated.modelled.emulator import ModelEmulator  # noqa: PLC0415
 
             cache = DatabaseCompletionCache(database)
             opened = open_model(Role.EMULATOR, config, cache=cache)

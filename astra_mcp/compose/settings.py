@@ -7,23 +7,12 @@ or from the environment, never from a command line.
 import os
 import re
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from tomllib import TOMLDecodeError
-from typing import Any, Literal, Self, TypeVar
-from urllib.parse import urlsplit
+from typing import Any
 
 import platformdirs
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -32,249 +21,24 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from astra_mcp.distractors.settings import DistractorSettings
 from astra_mcp.errors import ConfigError
-from astra_mcp.llm.config import EmbeddingConfig, EndpointConfig, ModelConfig, Role
+from astra_mcp.llm.config import ModelsSettings
 from astra_mcp.report.choices import closest
-from astra_mcp.sandbox import SandboxLimits
+from astra_mcp.sandbox.protocol import SandboxLimits
 from astra_mcp.types import EmulatorKind
-from gateway.edge.workers import public_url_fault
-from gateway.episodes.failures import DEFAULT_RATE, FailureDefaults, FailureScope
+from gateway.api.settings import ServeSettings
+from registry.settings import RegistrySettings
+from servers.emulated.settings import EmulatorSettings
+from training.rollout.settings import RolloutSettings
 
-__all__ = [
-    "DistractorSettings",
-    "EmbedderKind",
-    "EmulatorSettings",
-    "LogFormat",
-    "ModelsSettings",
-    "PoolKind",
-    "RegistrySettings",
-    "RolloutSettings",
-    "ServeSettings",
-    "Settings",
-    "at_base_url",
-    "home_folder",
-    "load_serving",
-    "load_settings",
-]
-
-DEFAULT_PORT = 8420
-_MAX_PORT = 65535
-LogFormat = Literal["text", "json"]
-EndpointConfigT = TypeVar("EndpointConfigT", bound=EndpointConfig)
+__all__ = ["Settings", "home_folder", "load_serving", "load_settings"]
 
 
 def home_folder() -> Path:
     """Locate ``$ASTRA_MCP_HOME``, by default the platform's data folder."""
     named = os.environ.get("ASTRA_MCP_HOME")
     return Path(named).expanduser() if named else platformdirs.user_data_path("astra-mcp")
-
-
-class ServeSettings(BaseModel):
-    """Where and how the gateway listens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    host: str = "127.0.0.1"
-    port: int = Field(default=DEFAULT_PORT, ge=0, le=65535)
-    api_keys: tuple[SecretStr, ...] = ()
-    """Keys that open the interactive endpoints; required on an address that is not loopback."""
-    allowed_hosts: tuple[str, ...] = ()
-    """Further ``Host`` values to accept, besides the loopback names and the bound address."""
-    max_body_bytes: int = Field(default=4 << 20, ge=1024)
-    max_episodes: int = Field(default=10_000, ge=1)
-    """Of each worker."""
-    mcp_config: Path | None = None
-    """An ``mcpServers`` file; its servers are published beside the environments."""
-    workers: int = Field(default=1, ge=1, le=256)
-    """Processes that share the episodes; above 1 a supervisor starts and restarts them."""
-    worker_port: int | None = Field(default=None, ge=1, le=65535)
-    """Port of the second worker, the others' follow; by default free ones, the same at every start."""
-    public_url: str | None = None
-    """Base of the URLs that clients are given, where a reverse proxy stands before the gateway."""
-    drain_seconds: float = Field(default=30.0, ge=0, le=3600)
-    """How long calls under way may take after the gateway was asked to stop."""
-    log_format: LogFormat = "text"
-    """How standard error is written: lines for people, or one JSON object a line."""
-    failure_rate: float = Field(default=DEFAULT_RATE, ge=0, le=1)
-    """The share of calls that fail on purpose, in episodes that do not say so themselves."""
-    failure_scope: FailureScope = FailureScope.EMULATED
-    """Which of those episodes that is for."""
-
-    @property
-    def failures(self) -> FailureDefaults:
-        """What holds where a request does not say how its episode fails."""
-        return FailureDefaults(rate=self.failure_rate, scope=self.failure_scope)
-
-    @field_validator("public_url")
-    @classmethod
-    def _can_be_filled_in(cls, value: str | None, info: ValidationInfo) -> str | None:
-        fault = None if value is None else public_url_fault(value, info.data.get("workers", 1))
-        if fault is not None:
-            raise ValueError(fault)
-        return value
-
-    @model_validator(mode="after")
-    def _have_ports(self) -> Self:
-        if self.worker_port is None or self.workers == 1:
-            return self
-        last = self.worker_port + self.workers - 2
-        taken = f"worker_port {self.worker_port} gives the further workers the ports up to {last}"
-        if last > _MAX_PORT:
-            msg = f"{taken}, and ports end at {_MAX_PORT}: set a lower worker_port"
-            raise ValueError(msg)
-        if self.worker_port <= self.port <= last:
-            msg = (
-                f"{taken}, and port {self.port} is the first worker's: set worker_port to "
-                f"{self.port + 1}, or leave it out for free ones"
-            )
-            raise ValueError(msg)
-        return self
-
-
-class ModelsSettings(BaseModel):
-    """The models, by what they are asked for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    generator: ModelConfig = ModelConfig()
-    judge: ModelConfig = ModelConfig()
-    agent: ModelConfig = ModelConfig()
-    emulator: ModelConfig = ModelConfig()
-    embedding: EmbeddingConfig = EmbeddingConfig()
-
-    def of_role(self, role: Role) -> ModelConfig:
-        """Find a chat model; what it does not say of its endpoint is taken from ``OPENAI_*`` variables.
-
-        Raises:
-            ValueError: The role is no chat model's.
-        """
-        match role:
-            case Role.GENERATOR:
-                return _with_openai_variables(self.generator)
-            case Role.JUDGE:
-                return _with_openai_variables(self.judge)
-            case Role.AGENT:
-                return _with_openai_variables(self.agent)
-            case Role.EMULATOR:
-                return _with_openai_variables(self.emulator)
-            case Role.EMBEDDING:
-                msg = "a model of embeddings is no chat model: ask for of_embedding()"
-                raise ValueError(msg)
-
-    def of_embedding(self) -> EmbeddingConfig:
-        """Find the model of embeddings, like :meth:`of_role`."""
-        return _with_openai_variables(self.embedding)
-
-
-def _with_openai_variables(config: EndpointConfigT) -> EndpointConfigT:
-    """Fill in the endpoint and the key that other programs use too.
-
-    ``OPENAI_API_KEY`` is for ``OPENAI_BASE_URL`` (or OpenAI's own endpoint): it is not sent to an address
-    that the settings name.
-    """
-    if config.base_url is not None:
-        return config
-    url, key = (os.environ.get(name) or None for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
-    named = {"base_url": url, "api_key": config.api_key or key}
-    try:
-        return type(config).model_validate({**config.model_dump(), **named})
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        variable = f"OPENAI_{str(fault['loc'][0]).upper()}"
-        raise ConfigError(f"{variable}: {fault['msg'].removeprefix('Value error, ')}") from None
-
-
-def at_base_url(config: EndpointConfigT, base_url: str) -> EndpointConfigT:
-    """Have a model answer at an address of the command line, with the key that is meant for it.
-
-    A key of the settings is for the address that they name: another host never sees it. So it is with
-    ``OPENAI_API_KEY`` where ``OPENAI_BASE_URL`` names another host.
-
-    Raises:
-        ConfigError: The address is none, or holds a secret; or the key cannot be sent.
-    """
-    shared, key = (os.environ.get(name) or None for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
-    is_meant = shared is None or _is_same_host(shared, base_url)
-    named = {"base_url": base_url, "api_key": key if is_meant else None}
-    try:
-        return type(config).model_validate({**config.model_dump(), **named})
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        what = "--base-url" if fault["loc"][0] == "base_url" else "OPENAI_API_KEY:"
-        raise ConfigError(f"{what} {fault['msg'].removeprefix('Value error, ')}") from None
-
-
-def _is_same_host(one: str, other: str) -> bool:
-    try:
-        return urlsplit(one)[:2] == urlsplit(other)[:2]
-    except ValueError:
-        return False
-
-
-class RolloutSettings(BaseModel):
-    """How agents play."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    max_turns: int = Field(default=32, ge=1, le=32)
-    """Messages of a model in one episode."""
-
-
-class EmbedderKind(StrEnum):
-    """What makes the vectors that tools are searched by."""
-
-    LEXICAL = "lexical"
-    """Words and parts of words, hashed: needs no model and no download."""
-    LOCAL = "local"
-    """A sentence-transformers model on this machine: ``models.embedding.model`` is its path or name."""
-    ENDPOINT = "endpoint"
-    """The endpoint of ``models.embedding``."""
-
-
-class RegistrySettings(BaseModel):
-    """Where tool documents, vectors and the index of episodes are kept."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    url: SecretStr | None = None
-    """Of a database, such as ``postgresql://user:password@host/name``; by default a file in the home."""
-    embedder: EmbedderKind = EmbedderKind.LEXICAL
-
-
-class EmulatorSettings(BaseModel):
-    """The servers of which the registry has documents only."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    publish: bool = True
-    """Serve every kept one."""
-    crawled: bool = False
-    """Also those whose tools were read off a page."""
-    kind: EmulatorKind = EmulatorKind.OFFLINE
-    """Who answers in their name: ``offline``, or the ``model`` of ``models.emulator``."""
-    distractors: EmulatorKind = EmulatorKind.OFFLINE
-    """Who answers in the name of their tools where these are distractors."""
-    hint_share: float = Field(default=0.0, ge=0, le=1)
-    """In this share of the episodes with a prompt, the model is shown it."""
-
-
-class PoolKind(StrEnum):
-    """Where distractors are chosen from."""
-
-    ENVIRONMENTS = "environments"
-    """The tools of all environments, as in the paper."""
-    REGISTRY = "registry"
-    """Those of the registry's live servers."""
-    ALL = "all"
-    """Both."""
-
-
-class DistractorSettings(BaseModel):
-    """Task-irrelevant tools."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    pool: PoolKind = PoolKind.ENVIRONMENTS
 
 
 class Settings(BaseSettings):

@@ -1,14 +1,33 @@
 """What each role of a model is given: its endpoint, model, sampling, patience and prices."""
 
+import os
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
+from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject
 
-__all__ = ["EmbeddingConfig", "EndpointConfig", "ModelConfig", "Prices", "Role", "StructuredOutput"]
+__all__ = [
+    "EmbeddingConfig",
+    "EndpointConfig",
+    "ModelConfig",
+    "ModelsSettings",
+    "Prices",
+    "Role",
+    "StructuredOutput",
+    "at_base_url",
+]
 
 _OWN_SETTINGS = {
     "model": "model",
@@ -169,3 +188,86 @@ class EmbeddingConfig(EndpointConfig):
             msg = "extra_body must not hold 'dimensions': set dimensions instead"
             raise ValueError(msg)
         return self
+
+
+class ModelsSettings(BaseModel):
+    """The models, by what they are asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    generator: ModelConfig = ModelConfig()
+    judge: ModelConfig = ModelConfig()
+    agent: ModelConfig = ModelConfig()
+    emulator: ModelConfig = ModelConfig()
+    embedding: EmbeddingConfig = EmbeddingConfig()
+
+    def of_role(self, role: Role) -> ModelConfig:
+        """Find a chat model; what it does not say of its endpoint is taken from ``OPENAI_*`` variables.
+
+        Raises:
+            ValueError: The role is no chat model's.
+        """
+        match role:
+            case Role.GENERATOR:
+                return _with_openai_variables(self.generator)
+            case Role.JUDGE:
+                return _with_openai_variables(self.judge)
+            case Role.AGENT:
+                return _with_openai_variables(self.agent)
+            case Role.EMULATOR:
+                return _with_openai_variables(self.emulator)
+            case Role.EMBEDDING:
+                msg = "a model of embeddings is no chat model: ask for of_embedding()"
+                raise ValueError(msg)
+
+    def of_embedding(self) -> EmbeddingConfig:
+        """Find the model of embeddings, like :meth:`of_role`."""
+        return _with_openai_variables(self.embedding)
+
+
+EndpointConfigT = TypeVar("EndpointConfigT", bound=EndpointConfig)
+
+
+def _with_openai_variables(config: EndpointConfigT) -> EndpointConfigT:
+    """Fill in the endpoint and the key that other programs use too.
+
+    ``OPENAI_API_KEY`` is for ``OPENAI_BASE_URL`` (or OpenAI's own endpoint): it is not sent to an address
+    that the settings name.
+    """
+    if config.base_url is not None:
+        return config
+    url, key = (os.environ.get(name) or None for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
+    named = {"base_url": url, "api_key": config.api_key or key}
+    try:
+        return type(config).model_validate({**config.model_dump(), **named})
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        variable = f"OPENAI_{str(fault['loc'][0]).upper()}"
+        raise ConfigError(f"{variable}: {fault['msg'].removeprefix('Value error, ')}") from None
+
+
+def at_base_url(config: EndpointConfigT, base_url: str) -> EndpointConfigT:
+    """Have a model answer at an address of the command line, with the key that is meant for it.
+
+    A key of the settings is for the address that they name: another host never sees it. So it is with
+    ``OPENAI_API_KEY`` where ``OPENAI_BASE_URL`` names another host.
+
+    Raises:
+        ConfigError: The address is none, or holds a secret; or the key cannot be sent.
+    """
+    shared, key = (os.environ.get(name) or None for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
+    is_meant = shared is None or _is_same_host(shared, base_url)
+    named = {"base_url": base_url, "api_key": key if is_meant else None}
+    try:
+        return type(config).model_validate({**config.model_dump(), **named})
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        what = "--base-url" if fault["loc"][0] == "base_url" else "OPENAI_API_KEY:"
+        raise ConfigError(f"{what} {fault['msg'].removeprefix('Value error, ')}") from None
+
+
+def _is_same_host(one: str, other: str) -> bool:
+    try:
+        return urlsplit(one)[:2] == urlsplit(other)[:2]
+    except ValueError:
+        return False

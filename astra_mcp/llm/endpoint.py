@@ -80,7 +80,10 @@ class Endpoint:
         try:
             with anyio.fail_after(seconds), self._connections.borrow() as client:
                 response = await client.post(path, cast_to=httpx2.Response, body=body)
+            _note_retries(response.request)
         except openai.OpenAIError as error:
+            if isinstance(error, openai.APIError):
+                _note_retries(error.request)
             raise self.error(*self._describe(error)) from None
         except TimeoutError:
             text = f"no answer in {seconds:g} s, with all attempts"
@@ -98,8 +101,8 @@ class Endpoint:
                 text = f"HTTP {status}: {error.message}"
                 if status == 401 and self._config.api_key is None:
                     text = (
-                        f"HTTP {status}, and there is no key: set {_key_variable(self._role)}, or"
-                        " OPENAI_API_KEY for an address that no setting names"
+                        f"HTTP {status}, and there is no key: set {_key_variable(self._role)} for the"
+                        f" address of models.{self._role.value}.base_url, OPENAI_API_KEY for another"
                     )
                 if 300 <= status < 400:
                     text = f"HTTP {status}: it lives at another address; name that in base_url"
@@ -138,6 +141,13 @@ class Endpoint:
             }
             usage = usage.model_copy(update=spent)
         note_usage(usage)
+
+
+def _note_retries(last: httpx2.Request) -> None:
+    """Count the attempts before the last one, which carries their number."""
+    retries = int(last.headers.get("x-stainless-retry-count", "0"))
+    if retries:
+        note_usage(Usage(retries=retries))
 
 
 class _Tokens(BaseModel):

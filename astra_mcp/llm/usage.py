@@ -73,6 +73,8 @@ class Usage(BaseModel):
     """Begun, whether answered, failed or cancelled; a retried call is one."""
     cached: int = 0
     """Calls that the cache answered; they cost nothing and count in nothing else."""
+    retries: int = 0
+    """Further attempts of these calls."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
@@ -99,6 +101,7 @@ class Usage(BaseModel):
         return Usage(
             calls=self.calls + other.calls,
             cached=self.cached + other.cached,
+            retries=self.retries + other.retries,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             seconds=self.seconds + other.seconds,

@@ -4,26 +4,82 @@
 """
 
 import json
+import re
 import sys
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import IntEnum
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TextIO, TypeVar, cast
 
 import anyio
 import typer
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn
 
 from astra_mcp.errors import AstraError, BudgetSpentError, ConfigError
+from astra_mcp.report.shown import Cell, Progress, ProgressColumn, Table, make_bars, styled
 
-__all__ = ["ExitCode", "bars", "fail", "out", "print_json", "report_errors", "run_async", "say"]
+__all__ = [
+    "ExitCode",
+    "Printer",
+    "fail",
+    "out",
+    "print_json",
+    "report_errors",
+    "run_async",
+    "say",
+]
 
 Result = TypeVar("Result")
 
-out = Console(soft_wrap=True)
+_NOT_PLAIN = re.compile(
+    "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+"""What JSON leaves as it is, and terminals and readers of lines do not."""
+
+
+class Printer:
+    """Writes for people; a string is shown as it is, whoever wrote it."""
+
+    def __init__(
+        self,
+        *,
+        stderr: bool = False,
+        file: TextIO | None = None,
+        width: int | None = None,
+        is_terminal: bool | None = None,
+    ) -> None:
+        """Choose where it is written.
+
+        Args:
+            stderr: Standard error in the place of standard output.
+            file: In the place of both.
+            width: Characters of a line; by default the terminal's.
+            is_terminal: Whether somebody looks; by default it is found out.
+        """
+        self._console = Console(
+            stderr=stderr, file=file, width=width, force_terminal=is_terminal, soft_wrap=True
+        )
+
+    def print(self, shown: Cell | Table = "", *, style: str | None = None) -> None:
+        """Write a line, several, or a table."""
+        if isinstance(shown, Table):
+            self._console.print(shown.drawn)
+        else:
+            text = styled(shown) if isinstance(shown, str) else shown
+            self._console.print(text, style=style, highlight=False)
+
+    def status(self, what: str) -> AbstractContextManager[object]:
+        """Show that something is under way while the block runs."""
+        return self._console.status(styled(what))
+
+    def bars(self, *columns: ProgressColumn, transient: bool = False) -> Progress:
+        """Make bars: what is done, how much that is, further columns, and the time so far."""
+        return make_bars(self._console, columns, transient=transient)
+
+
+out = Printer()
 """Results for people."""
-say = Console(stderr=True, soft_wrap=True)
+say = Printer(stderr=True)
 """Progress, notices and errors."""
 
 
@@ -38,26 +94,15 @@ class ExitCode(IntEnum):
 
 def print_json(value: object) -> None:
     """Write one JSON object, and nothing else, to standard output."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    text = json.dumps(value, ensure_ascii=False)
+    sys.stdout.write(_NOT_PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     sys.stdout.flush()
 
 
 def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:
     """Say what failed and leave."""
-    say.print(f"[bold red]error:[/] {_escape(message)}", highlight=False)
+    say.print(styled(("error:", "bold red"), " ", message))
     raise typer.Exit(code)
-
-
-def bars(*columns: ProgressColumn, console: Console = say, transient: bool = False) -> Progress:
-    """Make bars for people who look: what is no terminal gets not even a blank line.
-
-    Args:
-        columns: Of each bar.
-        console: Where they are drawn.
-        transient: True to leave nothing of them behind.
-    """
-    hidden = not console.is_terminal
-    return Progress(*columns, console=console, transient=transient, disable=hidden)
 
 
 @contextmanager
@@ -92,7 +137,3 @@ def _first_known(error: BaseException) -> AstraError | None:
         return error
     members: tuple[BaseException, ...] = getattr(error, "exceptions", ())
     return next((known for member in members if (known := _first_known(member))), None)
-
-
-def _escape(message: str) -> str:
-    return message.replace("[", r"\[")

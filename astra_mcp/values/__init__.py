@@ -1,8 +1,10 @@
-"""Values out of a JSON Schema: what a caller guesses, and what an emulated server makes up.
+"""Values out of a JSON Schema, for three who need them: the acceptance, agents of rollouts, and emulators.
 
-Knows schemas and words; knows neither servers nor episodes. The acceptance, the agents of rollouts and the
-emulators may import it. To read in this order: :mod:`~astra_mcp.values.guesses`, then
-:mod:`~astra_mcp.values.making` and what it draws from: ``dice``, ``scalars``, ``wording``, ``patterns``.
+The acceptance sends what the schema itself suggests (:mod:`~astra_mcp.values.guesses`) and its neighbours
+(:mod:`~astra_mcp.values.neighbours`); an agent that guesses draws arguments by Hypothesis
+(:mod:`~astra_mcp.values.arguments`, which is slow to import); an emulator makes up what looks real
+(:mod:`~astra_mcp.values.schema_values` and, below it, ``making``, ``alternatives``, ``scalars`` and
+``wording``). Knows schemas and words; knows neither servers nor episodes.
 """
 
 __all__: list[str] = []

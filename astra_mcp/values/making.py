@@ -14,18 +14,11 @@ from astra_mcp.values.dice import Dice
 from astra_mcp.values.merging import Schema
 from astra_mcp.values.nouns import is_plural, key_of, singular
 from astra_mcp.values.scalars import TooLargeError, UnmetError, make_number, make_text, takes
-from astra_mcp.values.vocabulary import Meaning, meaning_of
+from astra_mcp.values.vocabulary import LISTED, WRAPPINGS, Meaning, meaning_of
 from astra_mcp.values.wording import Wording
 
-__all__ = ["LISTED", "WRAPPINGS", "Making", "Spot", "Told"]
+__all__ = ["Making", "Spot", "Told"]
 
-LISTED: Final = ""
-"""Where a told object holds the entities of a list, whatever the schema calls them."""
-WRAPPINGS: Final = frozenset(
-    ("data", "result", "response", "payload", "body", "item", "record", "entity", "object", "value",
-     "results", "items", "records", "entries", "objects", "entities", "values", "rows", "hits", "list")
-)  # fmt: skip
-"""Members under which answers hold the thing itself."""
 _DEPTH_OF_OPTIONS: Final = 3
 """Below it only what is required is made."""
 _MAX_DEPTH: Final = 24

@@ -18,7 +18,15 @@ from astra_mcp.values.patterns import PatternError, matching_text
 from astra_mcp.values.vocabulary import Meaning, Numbers, meaning_of, numbers_of
 from astra_mcp.values.wording import Wording
 
-__all__ = ["TooLargeError", "UnmetError", "make_id", "make_number", "make_text", "takes"]
+__all__ = [
+    "NoValueError",
+    "TooLargeError",
+    "UnmetError",
+    "make_id",
+    "make_number",
+    "make_text",
+    "takes",
+]
 
 _ID_NUMBERS: Final = Numbers(10_000, 9_999_999, 0)
 _ANY_NUMBERS: Final = Numbers(1, 400, 0)
@@ -27,6 +35,10 @@ _MAX_TIMES: Final = 256
 _MAX_LENGTH: Final = 100_000
 _DISTINCT: Final = 1024
 _ENDINGS: Final = frozenset(("id", "ids", "uuid", "guid", "uid", "key", "identifier"))
+
+
+class NoValueError(ValueError):
+    """No value was found that a schema takes."""
 
 
 class UnmetError(Exception):

@@ -10,21 +10,16 @@ from astra_mcp.schemas import compile_validator
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import JsonValue
 from astra_mcp.values.alternatives import NOTHING
-from astra_mcp.values.clock import VirtualClock
 from astra_mcp.values.dice import Dice
 from astra_mcp.values.making import Making, Spot, Told
-from astra_mcp.values.scalars import TooLargeError, UnmetError
-from astra_mcp.values.wording import Wording
+from astra_mcp.values.scalars import NoValueError, TooLargeError, UnmetError
+from astra_mcp.values.wording import VirtualClock, Wording
 
-__all__ = ["NoValueError", "ValueMaker"]
+__all__ = ["ValueMaker"]
 
 _ATTEMPTS: Final = 16
 _TOLD_ATTEMPTS: Final = 8
 """So many take what is told into account; then a valid value is worth more."""
-
-
-class NoValueError(ValueError):
-    """No value was found that a schema takes."""
 
 
 class ValueMaker:

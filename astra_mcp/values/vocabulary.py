@@ -12,6 +12,8 @@ from importlib.resources import files
 from typing import Any, Final
 
 __all__ = [
+    "LISTED",
+    "WRAPPINGS",
     "Meaning",
     "Numbers",
     "Words",
@@ -20,6 +22,14 @@ __all__ = [
     "usual_fields",
     "words_in",
 ]
+
+LISTED: Final = ""
+"""Where a told object holds the entities of a list, whatever the schema calls them."""
+WRAPPINGS: Final = frozenset(
+    ("data", "result", "response", "payload", "body", "item", "record", "entity", "object", "value",
+     "results", "items", "records", "entries", "objects", "entities", "values", "rows", "hits", "list")
+)  # fmt: skip
+"""Members under which answers hold the thing itself."""
 
 
 class Meaning(StrEnum):

@@ -29,7 +29,7 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret
 from gateway.edge.metrics import Metrics

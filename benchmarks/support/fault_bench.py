@@ -18,7 +18,7 @@ import orjson
 
 from astra_mcp.mcp.request_context import Era
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EpisodeCreated, EpisodeRequest
+from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.episodes.record import read_record
 
 from mcp_wire import Answer, Kind, McpWire, open_pool

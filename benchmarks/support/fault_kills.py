@@ -17,7 +17,7 @@ from anyio.abc import SocketAttribute
 
 from astra_mcp.mcp.request_context import Era
 from gateway.api.client import GatewayClient, RefusedError
-from gateway.api.protocol import CALL_ID_KEY, EpisodeCreated
+from gateway.api.wire import CALL_ID_KEY, EpisodeCreated
 
 from fault_bench import SERVERS, Asked, FaultBench, Told
 from fault_trials import Tally

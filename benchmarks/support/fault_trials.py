@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.mcp.request_context import Era
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EpisodeStatus
 
 from fault_bench import SENTINELS, SERVERS, FaultBench, Told
 from faulty_server import HTTP_FAULTS, STDIO_FAULTS

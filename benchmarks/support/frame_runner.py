@@ -15,7 +15,7 @@ import anyio
 import orjson
 
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.wire import EpisodeRequest
 
 from fuzz_frames import Frame, FrameMaker
 

@@ -10,7 +10,7 @@ import orjson
 from astra_mcp.domains import Domain
 from astra_mcp.embedding import Vectors
 from astra_mcp.types import JsonObject, ServerKind
-from gateway.api.protocol import EnvironmentInfo
+from gateway.api.seams import EnvironmentInfo
 from registry.documents.sources import Provenance, ServerDocument, ToolDocument
 
 __all__ = ["GeneratedCatalog", "GeneratedEmbedder", "domain_of", "server_documents", "server_name"]

@@ -13,7 +13,7 @@ import httpx2
 import orjson
 
 from astra_mcp.mcp.request_context import Era
-from gateway.api.protocol import CALL_ID_KEY
+from gateway.api.wire import CALL_ID_KEY
 
 __all__ = ["HANDSHAKE", "MODERN", "Answer", "Kind", "McpWire", "modern_meta", "open_pool"]
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.wire import EpisodeRequest
 
 from echo_bundle import NAME as BUNDLE
 from echo_bundle import write_echo_bundle

@@ -9,9 +9,7 @@ from typing import Any
 
 from astra_mcp.errors import CallFaultError
 from astra_mcp.types import JsonObject, json_fault
-from gateway.api.protocol import CALL_ID_KEY, FAULT_KEY, SEQ_KEY
-
-__all__ = ["CallMeta", "meta_for_server"]
+from gateway.api.wire import CALL_ID_KEY, FAULT_KEY, SEQ_KEY
 
 MAX_CALL_ID_LENGTH = 128
 MAX_SEQ = 2**53

@@ -1,28 +1,38 @@
 """What each endpoint shows, and whose state a request to it uses.
 
 An endpoint is one episode, one server, or all servers. It shows the tools of its servers, and of those that
-speak MCP themselves (they *relay*) everything else that they have. Knows episodes and the catalog; of MCP
-only the names of capabilities, and who is calling.
+speak MCP themselves (they *relay*) everything else that they have. A visit is one request there, as the
+relay's handlers see it. Knows episodes by what agents may do with them, and the catalog; of MCP only the
+names of capabilities, and who is calling.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
+
+from mcp.server import ServerRequestContext
 
 from astra_mcp import __version__
+from astra_mcp.call_record import EpisodeId, EpisodeStatus
 from astra_mcp.errors import EpisodeEndedError
+from astra_mcp.mcp.bridge import McpRequest
 from astra_mcp.mcp.made_up import mark_tool
+from astra_mcp.mcp.request_context import Era
 from astra_mcp.types import EmulatorKind, JsonObject, JsonValue, ToolSpec
-from gateway.agents.targets import EpisodeTarget, InteractiveTarget, Target
-from gateway.api.emulation import emulated, shown_together
-from gateway.api.protocol import Catalog, EpisodeId, EpisodeStatus, Upstream
-from gateway.episodes.episode import Episode
-from gateway.episodes.live import Episodes
-from gateway.episodes.naming import routes_of
-
-__all__ = ["EndpointView", "Endpoints"]
+from gateway.agents.client_channel import era_of
+from gateway.agents.targets import (
+    AgentEpisode,
+    AgentEpisodes,
+    EpisodeTarget,
+    InteractiveTarget,
+    Target,
+)
+from gateway.api.seams import Catalog, Upstream, emulated, shown_together
+from gateway.episodes.shown import routes_of
 
 _MAX_MARKED = 1024
+_OF_RETRIES = ("inputResponses", "requestState")
 _RELAYED = ("tools", "resources", "prompts", "completions", "logging")
 _INSTRUCTIONS = (
     "Call the listed tools to solve the task. A result marked as an error says what to change."
@@ -107,7 +117,7 @@ def _joined(known: JsonValue, further: JsonValue) -> JsonValue:
 class Endpoints:
     """Finds what a target shows, and the state of a caller there."""
 
-    def __init__(self, catalog: Catalog, episodes: Episodes) -> None:
+    def __init__(self, catalog: Catalog, episodes: AgentEpisodes) -> None:
         """Look into one gateway.
 
         Args:
@@ -177,7 +187,9 @@ class Endpoints:
                 routes = routes_of(self.view(target).upstreams, qualify_all=True)
                 return tuple(route.shown for route in routes.values())
 
-    async def state(self, target: Target, caller: str, *, call_id: str | None = None) -> Episode:
+    async def state(
+        self, target: Target, caller: str, *, call_id: str | None = None
+    ) -> AgentEpisode:
         """Find the episode behind a target: itself, or the caller's state, made where there is none.
 
         Args:
@@ -195,7 +207,7 @@ class Endpoints:
         endpoint = target.endpoint
         return await self._episodes.interactive(endpoint, caller, servers, call_id=call_id)
 
-    def open_episode(self, name: EpisodeId) -> Episode:
+    def open_episode(self, name: EpisodeId) -> AgentEpisode:
         """Find an episode at hand that still shows its tools.
 
         Raises:
@@ -210,6 +222,48 @@ class Endpoints:
                 msg = f"this episode is {status.value}: create a new one with POST /v1/episodes"
                 raise EpisodeEndedError(msg)
         return episode
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request, where it leads and whose state it uses."""
+
+    ctx: ServerRequestContext[Any, Any]
+    request: McpRequest
+    view: EndpointView
+    caller: str
+
+    @property
+    def era(self) -> Era:
+        """In which the client speaks."""
+        return era_of(self.ctx.protocol_version)
+
+    @property
+    def params(self) -> JsonObject:
+        """As they came."""
+        return cast("JsonObject", self.ctx.params or {})
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Of its HTTP request; none over stdio."""
+        return self.request.http.headers if self.request.http is not None else {}
+
+    @property
+    def own_params(self) -> JsonObject:
+        """What goes on to a server: all but ``_meta``, which goes with the exchange."""
+        return {key: value for key, value in self.params.items() if key != "_meta"}
+
+    @property
+    def asked(self) -> JsonObject:
+        """What a retry of the request repeats."""
+        return {k: v for k, v in self.own_params.items() if k not in _OF_RETRIES}
+
+    @property
+    def is_unknown(self) -> bool:
+        """True where it is not known what a server of the endpoint can do."""
+        return isinstance(self.view.target, InteractiveTarget) and any(
+            not u.capabilities for u in self.view.upstreams
+        )
 
 
 def _holds(schema: object, keyword: str) -> bool:

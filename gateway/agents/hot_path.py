@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import anyio
 import mcp_types
@@ -24,6 +24,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from astra_mcp import __version__
+from astra_mcp.call_record import Encoded
 from astra_mcp.errors import AstraError, EpisodeEndedError
 from astra_mcp.mcp.bridge import McpRequest, answered, result_to_wire, tool_to_wire
 from astra_mcp.mcp.made_up import EMULATOR_KEY, mark_result
@@ -31,18 +32,15 @@ from astra_mcp.mcp.request_context import Cancellation, Era, Exchange
 from astra_mcp.tracing import tracer
 from astra_mcp.types import EmulatorKind, JsonObject, JsonValue, ServerKind, ToolSpec
 from gateway.agents.call_meta import CallMeta
-from gateway.agents.endpoints import EndpointView
+from gateway.agents.endpoints import Endpoints
 from gateway.agents.hot_wire import HotRequest, is_plain, read_request, shaped
+from gateway.agents.notifications import Notifications
 from gateway.agents.search import CALL_TOOL, SEARCH_TOOLS, listed
 from gateway.agents.sessions import Session, Sessions
-from gateway.agents.targets import EpisodeTarget, Target
-from gateway.api.protocol import Upstream
+from gateway.agents.targets import AgentEpisode, AgentEpisodes, EpisodeTarget, Target
+from gateway.api.seams import Upstream
+from gateway.api.wire import ALL_SERVERS
 from gateway.edge.tracing import with_header
-from gateway.episodes.episode import Episode
-from gateway.episodes.live import ALL_SERVERS, Episodes
-from gateway.episodes.record import Encoded
-
-__all__ = ["HotPath", "States", "Views"]
 
 _MARK = "x-mcp-header"
 _ASKING = ("sampling", "elicitation", "roots")
@@ -53,36 +51,6 @@ _MAX_REMEMBERED = 1024
 _MAX_KEY_BYTES = 1024
 _PLAIN_JSON = (b"content-type", b"application/json")
 _log = logging.getLogger("astra_mcp.gateway")
-
-
-class Views(Protocol):
-    """What each endpoint shows; satisfied by ``gateway.agents.endpoints.Endpoints``."""
-
-    def view(self, target: Target) -> EndpointView:
-        """Look at a target."""
-        ...
-
-    async def prepared(self, target: Target) -> EndpointView:
-        """Look at a target once what it shows is known."""
-        ...
-
-    def tools(self, target: Target) -> tuple[ToolSpec, ...]:
-        """The tools of a target under their shown names."""
-        ...
-
-    def marked_schemas(self, target: Target, mark: str) -> Mapping[str, JsonObject]:
-        """The input schemas of a target that hold a keyword, by shown names."""
-        ...
-
-
-class States(Protocol):
-    """Whose state a request uses; satisfied by ``gateway.agents.news.News``."""
-
-    async def state(
-        self, view: EndpointView, caller: str, *, call_id: str | None = None
-    ) -> Episode:
-        """Find the state of a caller, made where there is none."""
-        ...
 
 
 class _Post(NamedTuple):
@@ -97,7 +65,7 @@ class _Post(NamedTuple):
 class _Call(NamedTuple):
     """A tool call that can be made at once."""
 
-    episode: Episode
+    episode: AgentEpisode
     tool: str
     arguments: Mapping[str, JsonValue]
     told: CallMeta
@@ -112,7 +80,11 @@ class HotPath:
     """Answers plain requests; made beside the plane that asks it first."""
 
     def __init__(
-        self, views: Views, states: States, episodes: Episodes, sessions: Sessions
+        self,
+        views: Endpoints,
+        states: Notifications,
+        episodes: AgentEpisodes,
+        sessions: Sessions,
     ) -> None:
         """Answer the requests of one gateway.
 
@@ -257,7 +229,7 @@ class HotPath:
         request: HotRequest,
         session: Session | None,
         call_id: str | None,
-    ) -> Episode | None:
+    ) -> AgentEpisode | None:
         if isinstance(target, EpisodeTarget):
             episode = self._episodes.find_live(target.id)
             if episode is None or not episode.relays:

@@ -18,8 +18,6 @@ from starlette.types import Scope
 from astra_mcp.mcp.request_context import Era
 from astra_mcp.types import JsonObject, JsonValue, ToolResult
 
-__all__ = ["HotRequest", "is_plain", "read_request", "shaped"]
-
 _MODERN: Final = "2026-07-28"
 _HANDSHAKE: Final = frozenset({"2025-06-18", "2025-11-25"})
 """Later than these two nothing was taken away from results; older clients are the SDK's."""

@@ -19,6 +19,7 @@ import orjson
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.errors import (
     EpisodeEndedError,
     GatewayError,
@@ -31,16 +32,13 @@ from astra_mcp.mcp.http import open_http
 from astra_mcp.mcp.lines import serve_stdio
 from gateway.agents.endpoints import Endpoints
 from gateway.agents.hot_path import HotPath
-from gateway.agents.listening import Place
-from gateway.agents.news import News
+from gateway.agents.notifications import Notifications
 from gateway.agents.relay import TARGET, Introduction, Relay
 from gateway.agents.sessions import Session, Sessions
 from gateway.agents.suspended import SuspendedCalls
-from gateway.agents.targets import EpisodeTarget, InteractiveTarget, Target
-from gateway.api.emulation import emulated, shown_together
-from gateway.api.protocol import Catalog, EpisodeId
+from gateway.agents.targets import AgentEpisodes, EpisodeTarget, InteractiveTarget, Place, Target
+from gateway.api.seams import Catalog, emulated, shown_together
 from gateway.edge.security import HeldBody, send_json
-from gateway.episodes.live import Episodes
 
 __all__ = ["AgentPlane"]
 
@@ -70,7 +68,7 @@ class AgentPlane:
     def __init__(
         self,
         catalog: Catalog,
-        episodes: Episodes,
+        episodes: AgentEpisodes,
         *,
         sessions: Sessions | None = None,
         stdio: InteractiveTarget | None = None,
@@ -94,7 +92,7 @@ class AgentPlane:
         self._apps: dict[str, ASGIApp] = {}
         self._together: set[str] = set()
         """Names of the servers that the endpoint of all shows."""
-        self._news: News | None = None
+        self._notifications: Notifications | None = None
         self._suspended: SuspendedCalls | None = None
         self.num_hot = 0
         """Requests answered by the hot path."""
@@ -111,7 +109,7 @@ class AgentPlane:
     async def _open_relay(self) -> AsyncGenerator[Relay]:
         async with (
             SuspendedCalls.open() as self._suspended,
-            News.open(self._endpoints) as self._news,
+            Notifications.open(self._endpoints) as self._notifications,
         ):
             self._together = {u.name for u in shown_together(self._catalog.upstreams())}
             ends = (
@@ -122,7 +120,7 @@ class AgentPlane:
             try:
                 yield Relay(
                     self._endpoints,
-                    self._news,
+                    self._notifications,
                     self._suspended,
                     locate=self._locate,
                     on_ended=_mark_ended,
@@ -152,8 +150,8 @@ class AgentPlane:
         is_together = upstream is not None and emulated(upstream) is None
         (self._together.add if is_together else self._together.discard)(name)
         self._endpoints.forget()
-        if self._news is not None:
-            self._news.tell_of(name, upstream, together=was_together or is_together)
+        if self._notifications is not None:
+            self._notifications.tell_of(name, upstream, together=was_together or is_together)
 
     def _locate(self, request: McpRequest) -> tuple[Target, str]:
         """Find where a request leads, and the caller whose state it uses."""
@@ -167,8 +165,10 @@ class AgentPlane:
     async def open(self, *, max_body_bytes: int) -> AsyncGenerator[None]:
         """Answer HTTP requests while the context is open; can be opened once."""
         async with self._open_relay() as relay:
-            if self._news is not None:
-                self._hot = HotPath(self._endpoints, self._news, self._episodes, self._sessions)
+            if self._notifications is not None:
+                self._hot = HotPath(
+                    self._endpoints, self._notifications, self._episodes, self._sessions
+                )
             serve = partial(
                 open_http,
                 relay.server,
@@ -354,8 +354,8 @@ class AgentPlane:
         await self._free(target, session_caller(session_id))
 
     async def _free(self, target: Target, caller: str) -> None:
-        if self._news is not None:
-            self._news.forget_session(target, caller)
+        if self._notifications is not None:
+            self._notifications.forget_session(target, caller)
         if self._suspended is not None:
             self._suspended.end(Place(target.place, caller))
         if isinstance(target, InteractiveTarget):

@@ -29,11 +29,10 @@ from astra_mcp.mcp.made_up import mark_result
 from astra_mcp.mcp.request_context import Cancellation, Channel, Era, Exchange
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec
 from gateway.agents.call_meta import CallMeta, meta_for_server
-from gateway.agents.channel import StreamChannel, era_of
-from gateway.agents.endpoints import Endpoints
-from gateway.agents.listening import Place
+from gateway.agents.client_channel import StreamChannel, era_of
+from gateway.agents.endpoints import Endpoints, Visit
 from gateway.agents.merged import MergedServers, WrongCursorError
-from gateway.agents.news import News
+from gateway.agents.notifications import Notifications
 from gateway.agents.search import (
     CALL_TOOL,
     SEARCH_TOOLS,
@@ -43,12 +42,9 @@ from gateway.agents.search import (
     read_call,
 )
 from gateway.agents.suspended import InputRequiredError, SuspendedCalls
-from gateway.agents.targets import EpisodeTarget, InteractiveTarget, Target
-from gateway.agents.visits import Visit
+from gateway.agents.targets import EpisodeTarget, InteractiveTarget, Place, Target
+from gateway.api.wire import ALL_SERVERS
 from gateway.edge.tracing import with_header
-from gateway.episodes.live import ALL_SERVERS
-
-__all__ = ["TARGET", "Introduction", "Relay"]
 
 TARGET: ContextVar[Target | None] = ContextVar("astra_mcp.target", default=None)
 """Where the HTTP request that is being answered leads; only the check of parameter headers reads it."""
@@ -90,7 +86,7 @@ class Relay:
     def __init__(
         self,
         endpoints: Endpoints,
-        news: News,
+        notifications: Notifications,
         suspended: SuspendedCalls,
         *,
         locate: Callable[[McpRequest], tuple[Target, str]],
@@ -102,7 +98,7 @@ class Relay:
 
         Args:
             endpoints: What each endpoint shows.
-            news: Who hears of changes.
+            notifications: Who hears of changes.
             suspended: Calls that wait for input.
             locate: Finds a request's target, and the caller whose state it uses.
             on_ended: Told of a request whose episode takes no more of them.
@@ -110,7 +106,7 @@ class Relay:
             on_cancelled: Told of a client's cancellation, and of the id of what it cancels.
         """
         self._endpoints = endpoints
-        self._news = news
+        self._notifications = notifications
         self._suspended = suspended
         self._locate = locate
         self._on_ended = on_ended
@@ -227,7 +223,7 @@ class Relay:
         if request.http is not None and "mcp-session-id" not in request.http.headers:
             return
         target, caller = self._locate(request)
-        self._news.add_session(target, caller, ctx.session)
+        self._notifications.add_session(target, caller, ctx.session)
 
     async def _discover(self, visit: Visit) -> JsonObject:
         view = visit.view
@@ -289,7 +285,9 @@ class Relay:
         told = CallMeta.of(visit.request.meta)
 
         async def call(channel: Channel | None) -> ToolResult:
-            episode = await self._news.state(visit.view, visit.caller, call_id=told.call_id)
+            episode = await self._notifications.state(
+                visit.view, visit.caller, call_id=told.call_id
+            )
 
             async def run(cancellation: Cancellation | None) -> ToolResult:
                 return await episode.call(
@@ -317,7 +315,7 @@ class Relay:
         """Ask one server of the endpoint in the caller's state."""
 
         async def ask(channel: Channel | None) -> JsonObject:
-            episode = await self._news.state(visit.view, visit.caller)
+            episode = await self._notifications.state(visit.view, visit.caller)
             return await episode.relay(server, method, params, self._exchange(visit, channel))
 
         return await self._with_channel(visit, ask)
@@ -332,7 +330,7 @@ class Relay:
         )
 
         async def ask(server: str, method: str, params: JsonObject) -> JsonObject:
-            episode = await self._news.state(visit.view, visit.caller)
+            episode = await self._notifications.state(visit.view, visit.caller)
             return await episode.relay(server, method, params, exchange)
 
         names = {
@@ -360,7 +358,7 @@ class Relay:
         server = await self._server_of(visit, uri)
         answer = await self._relay(visit, server, visit.ctx.method, visit.own_params)
         subscribes = visit.ctx.method == "resources/subscribe"
-        self._news.note_subscription(visit, server, uri, subscribes)
+        self._notifications.note_subscription(visit, server, uri, subscribes)
         return answer
 
     async def _server_of(self, visit: Visit, uri: str) -> str:
@@ -402,7 +400,7 @@ class Relay:
         Of several servers none is started for it: each message is compared with the level here.
         """
         level = str(visit.params["level"])
-        self._news.set_level(visit.view.target, visit.caller, level)
+        self._notifications.set_level(visit.view.target, visit.caller, level)
         if visit.view.sole is not None:
             return await self._relay(
                 visit, visit.view.sole.name, "logging/setLevel", visit.own_params
@@ -434,7 +432,7 @@ class Relay:
         servers: dict[str, str] = {}
         for uri in honoured.resource_subscriptions or ():
             servers[uri] = await _relayed(self._server_of(visit, uri))
-        return await self._news.listen(visit, kept, servers)
+        return await self._notifications.listen(visit, kept, servers)
 
     # --- the way back ----------------------------------------------------------------------------
 
@@ -456,7 +454,7 @@ class Relay:
         if visit.era is Era.MODERN:
             level = visit.request.meta.get(mcp_types.LOG_LEVEL_META_KEY)
             return level if isinstance(level, str) else None
-        return self._news.level(visit.view.target, visit.caller)
+        return self._notifications.level(visit.view.target, visit.caller)
 
     async def _with_channel(
         self, visit: Visit, work: Callable[[Channel | None], Awaitable[Result]]

@@ -12,17 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSche
 
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
 
-__all__ = [
-    "CALL_TOOL",
-    "MAX_LISTED",
-    "SEARCH_TOOLS",
-    "ToolCall",
-    "answer_search",
-    "find_tools",
-    "listed",
-    "read_call",
-]
-
 MAX_LISTED = 100
 """Of all servers together; a server alone lists what it has."""
 

@@ -15,8 +15,6 @@ from astra_mcp.mcp.request_context import Cancellation
 from astra_mcp.types import JsonValue
 from gateway.agents.targets import Target
 
-__all__ = ["CLOSED_SECONDS", "OPENED_SECONDS", "OVER_SECONDS", "Session", "Sessions"]
-
 IDLE_SECONDS = 1800.0
 OVER_SECONDS = 600.0
 """A session of an episode that ended by itself may be used for so long still: its agent thinks, and does not

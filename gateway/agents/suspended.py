@@ -21,10 +21,8 @@ from anyio.abc import TaskGroup
 from astra_mcp.errors import RelayedError
 from astra_mcp.mcp.request_context import Channel
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
-from gateway.agents.channel import refuse_unable
-from gateway.agents.listening import Place
-
-__all__ = ["InputRequiredError", "SuspendedCalls"]
+from gateway.agents.client_channel import refuse_unable
+from gateway.agents.targets import Place
 
 MAX_SUSPENDED = 1000
 SUSPEND_SECONDS = 300.0

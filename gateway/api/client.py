@@ -20,20 +20,20 @@ import orjson
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from astra_mcp import __version__
+from astra_mcp.call_record import EpisodeId
+from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import EpisodeEndedError, TransportError
 from astra_mcp.tracing import client_span
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
-from gateway.api.protocol import (
+from gateway.api.seams import EnvironmentInfo, GoldCall
+from gateway.api.wire import (
     CALL_ID_KEY,
     FAULT_KEY,
     SEQ_KEY,
-    EnvironmentInfo,
     EpisodeCreated,
-    EpisodeId,
     EpisodeRecord,
     EpisodeRequest,
     EpisodeState,
-    GoldCall,
     ServerInfo,
     WorkerInfo,
 )
@@ -464,7 +464,7 @@ async def _retry(
 ) -> httpx.Response:
     """Send until there is an answer that is none of a gateway that stops, or the time is over."""
     deadline = anyio.current_time() + seconds
-    pause = RETRY_SECONDS
+    pauses = BackOff(RETRY_SECONDS, MAX_RETRY_SECONDS)
     while True:
         is_late = anyio.current_time() >= deadline
         try:
@@ -475,8 +475,7 @@ async def _retry(
         else:
             if is_late or not _is_stopping(response):
                 return response
-        await anyio.sleep(pause)
-        pause = min(2 * pause, MAX_RETRY_SECONDS)
+        await anyio.sleep(pauses.next())
 
 
 def _is_stopping(response: httpx.Response) -> bool:

@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from astra_mcp import __version__
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import (
     AstraError,
@@ -32,28 +33,22 @@ from astra_mcp.errors import (
     fault_words,
 )
 from gateway.api.client import RefusedError
-from gateway.api.emulation import emulated
-from gateway.api.protocol import (
-    Catalog,
-    EnvironmentInfo,
+from gateway.api.seams import Catalog, EnvironmentInfo, GoldCall, Upstream, emulated
+from gateway.api.settings import FIRST
+from gateway.api.wire import (
     EpisodeCreated,
-    EpisodeId,
     EpisodeRecord,
     EpisodeRequest,
     EpisodeState,
-    GoldCall,
     ServerInfo,
-    Upstream,
     WorkerInfo,
 )
-from gateway.control.fleet import Fleet, Slice
+from gateway.control.other_workers import Fleet, Slice
 from gateway.control.subregistry import LISTING_PATH, answer_error
 from gateway.edge.metrics import METRICS_CONTENT_TYPE, Metrics, merge
-from gateway.edge.workers import ALONE, FIRST
+from gateway.edge.workers import ALONE
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes
-
-__all__ = ["MAX_BATCH", "ControlPlane", "ErrorBody", "build_control_plane"]
 
 MAX_BATCH = 1024
 """Episodes of one batch request."""

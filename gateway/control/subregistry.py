@@ -20,11 +20,9 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from astra_mcp.types import JsonObject
-from gateway.api.protocol import Catalog
-from gateway.control.directory import ListedServer, ServerDirectory
-from gateway.edge.workers import FIRST, Seat
-
-__all__ = ["LISTING_PATH", "Subregistry", "answer_error"]
+from gateway.api.seams import Catalog, ListedServer, ServerDirectory
+from gateway.api.settings import FIRST
+from gateway.edge.workers import Seat
 
 LISTING_PATH = "/v0.1/servers"
 MAX_PAGE = 100

@@ -21,8 +21,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from astra_mcp import __version__
-from gateway.api.emulation import shown_together
-from gateway.api.protocol import Catalog, EpisodeId, MeteredUpstream
+from astra_mcp.call_record import EpisodeId
+from gateway.api.seams import Catalog, MeteredUpstream, shown_together
 from gateway.edge.security import Plane
 
 __all__ = ["METRICS_CONTENT_TYPE", "Metrics", "merge"]

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from secrets import token_hex
 
-from gateway.api.protocol import EpisodeId
-
-__all__ = ["new_episode_id", "owner_of"]
+from astra_mcp.call_record import EpisodeId
 
 
 def owner_of(episode: str, workers: int) -> int:

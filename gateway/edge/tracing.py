@@ -18,8 +18,6 @@ from astra_mcp.mcp.request_context import Exchange
 from astra_mcp.tracing import TRACE_KEYS, context_of, inject, is_capturing, mark_error, tracer
 from astra_mcp.types import JsonObject, JsonValue, Origin, ToolResult, canonical_json
 
-__all__ = ["call_span", "note_result", "upstream_span", "with_header"]
-
 ID_CHARACTERS = 6
 """So much of an episode's id may stand in a span."""
 _NOTHING: Final[AbstractContextManager[None]] = nullcontext()

@@ -10,71 +10,11 @@ from urllib.parse import SplitResult, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gateway.api.settings import FIRST, public_base
 from gateway.edge.placement import owner_of
 from gateway.edge.security import send_json
 
-__all__ = ["ALONE", "FIRST", "Seat", "public_base", "public_url_fault", "send_on"]
-
-FIRST = 0
-"""The worker that answers at the gateway's own address and has the interactive endpoints."""
-_MAX_WORKERS = 256
-_MAX_PORT = 65535
-
-
-def public_base(public_url: str, worker: int, port: int) -> str:
-    """Name the base URL of a worker behind a reverse proxy.
-
-    Args:
-        public_url: With ``{worker}`` or ``{port}`` in its port or path, filled in for every worker;
-            without, the first worker's, and the others are at ``/workers/INDEX`` below it.
-        worker: From 0.
-        port: Where the worker listens.
-    """
-    base = public_url.rstrip("/")
-    filled = base.replace("{worker}", str(worker)).replace("{port}", str(port))
-    return filled if filled != base or worker == FIRST else f"{base}/workers/{worker}"
-
-
-def public_url_fault(public_url: str, workers: int = _MAX_WORKERS) -> str | None:
-    """Say what is wrong with a public URL, or None.
-
-    Args:
-        public_url: See :func:`public_base`.
-        workers: How many need an address.
-    """
-    last = max(workers - 1, FIRST)
-    try:
-        given = urlsplit(public_url)
-        parts = urlsplit(public_base(public_url, last, _MAX_PORT))
-    except ValueError as error:
-        return f"it is no URL ({error})"
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return "write http://HOST or https://HOST, with a port and a path where the proxy has them"
-    if "{" in (given.hostname or ""):
-        return (
-            "put {worker} or {port} into the port or the path: all workers need one host name, so "
-            "that a key is never sent to another host"
-        )
-    if parts.query or parts.fragment or parts.username is not None or "@" in parts.netloc:
-        return "leave user names, '?' and '#' out"
-    if "{" in parts.netloc + parts.path:
-        return "only {worker} and {port} can be filled in"
-    return _port_fault(given, parts, last)
-
-
-def _port_fault(given: SplitResult, filled: SplitResult, last: int) -> str | None:
-    try:
-        filled.port  # noqa: B018 - reading it checks it
-    except ValueError:
-        port = filled.netloc.rpartition(":")[2]
-    else:
-        return None
-    if "{" not in given.netloc:
-        return f"the port {port!r} is no number up to {_MAX_PORT}"
-    return (
-        f"the port of worker {last} would be {port!r}, which is no number up to {_MAX_PORT}: write "
-        "{port} alone as the port, or put {worker} into the path"
-    )
+__all__ = ["ALONE", "Seat", "send_on"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 Knows no wire: neither MCP nor HTTP. The planes (:mod:`gateway.agents`, :mod:`gateway.control`) may import it.
 To read in this order: :mod:`~gateway.episodes.live`, :mod:`~gateway.episodes.episode`,
-:mod:`~gateway.episodes.calls`, :mod:`~gateway.episodes.record`, then the rest.
+:mod:`~gateway.episodes.calls`, :mod:`~gateway.episodes.turns`, :mod:`~gateway.episodes.record`, then
+the rest.
 """
 
 __all__: list[str] = []

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import anyio
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
 from astra_mcp.types import CallOutcome, ToolResult, UpstreamReply
-from gateway.api.protocol import Catalog, EpisodeStatus, UpstreamSession
-from gateway.episodes.opening import open_session
-from gateway.episodes.outcomes import within_limit
+from gateway.api.seams import Catalog, UpstreamSession
+from gateway.episodes.beginning import open_session
+from gateway.episodes.calls import within_limit
 from gateway.episodes.record import CallStarted, Record, read_record
 
 __all__ = ["Divergence", "Replay", "find_record", "records_folder", "replay_record", "status_of"]

@@ -1,27 +1,23 @@
-"""One call on its way to a server: what is known of it, whose turn it is, and how failures become data.
+"""One call: what is known of it, who answers it, and what its reply comes to.
 
-Knows server sessions and deadlines; knows neither records nor the order of calls.
+Its server answers it in its turn, a failure in its place, or words where it reaches none; the reply is a
+result within its limit, or a failure in words. Knows turns, limits and the plan of failures; knows neither
+the record's file nor the order of calls.
 """
 
-import asyncio
-import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import anyio
+import orjson
 
-from astra_mcp.concurrency import Alarm, shielded
-from astra_mcp.errors import (
-    AstraError,
-    SandboxError,
-    UnknownNameError,
-    UpstreamError,
-)
+from astra_mcp.call_record import Encoded, EpisodeStatus, encode_result
+from astra_mcp.concurrency import shielded
+from astra_mcp.errors import EpisodeEndedError, RecordError, UnknownNameError
 from astra_mcp.mcp.request_context import Exchange
-from astra_mcp.tracing import tracer
 from astra_mcp.types import (
     CallOutcome,
-    EmulatorKind,
     Failure,
     JsonValue,
     Origin,
@@ -30,46 +26,15 @@ from astra_mcp.types import (
     UpstreamReply,
     canonical_json,
 )
-from gateway.api.protocol import Upstream, UpstreamSession
-from gateway.edge.tracing import upstream_span
+from gateway.api.wire import EpisodeLimits
 from gateway.episodes.failures import FailurePlan, InjectedFailure
-from gateway.episodes.record import Encoded, RecordedCall, StartedMembers
-
-__all__ = [
-    "NO_ARGUMENTS",
-    "Call",
-    "Turn",
-    "answered",
-    "ask_server",
-    "close_sessions",
-    "digest_of",
-    "failure_of",
-    "was_sent_for_good",
-]
+from gateway.episodes.record import EpisodeEnded, RecordedCall, StartedMembers
+from gateway.episodes.shown import Shown
+from gateway.episodes.turns import Turn, ask_server
 
 NO_ARGUMENTS: Mapping[str, JsonValue] = {}
-_log = logging.getLogger("astra_mcp.gateway")
-
-
-@dataclass(slots=True, kw_only=True)
-class Turn:
-    """The calls of an episode to one server: its session, and one call at a time."""
-
-    upstream: Upstream
-    session: UpstreamSession
-    emulator: EmulatorKind | None = None
-    """Who makes up its answers; None for a server that answers itself."""
-    lock: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
-    deadline: Alarm = field(init=False)
-    """Of the call that holds the lock; it cancels its scope."""
-    scope: anyio.CancelScope | None = None
-
-    def __post_init__(self) -> None:
-        self.deadline = Alarm(self._cancel)
-
-    def _cancel(self) -> None:
-        if self.scope is not None:
-            self.scope.cancel()
+_UNREACHED = "The tool could not be reached."
+_THE_END = "This run has ended; further calls are not possible."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,58 +123,6 @@ def answered(call: Call, answer: Encoded) -> Encoded:
     return answer
 
 
-async def ask_server(
-    turn: Turn, call: Call, exchange: Exchange, seconds: float
-) -> UpstreamReply | Failure:
-    """Call a server, to the end or the deadline even where the caller is cancelled.
-
-    The one place where a server's exceptions become data. Where the exchange says that its client has
-    cancelled the request, so is the call, and its server is told; that is recorded as its result.
-
-    Args:
-        turn: Held by this call.
-        call: Of a tool of this server.
-        exchange: What the server may know of the request.
-        seconds: Wall time that it may take.
-    """
-    name, tool = turn.upstream.name, call.tool or ""
-    try:
-        with anyio.CancelScope(shield=True) as turn.scope:
-            turn.deadline.set(asyncio.get_running_loop().time() + seconds)
-            if exchange.cancellation is not None:
-                exchange.cancellation.attach(turn.scope)
-            if tracer() is None:
-                return await turn.session.call(tool, call.arguments, exchange)
-            with upstream_span(name, tool, exchange) as traced:
-                return await turn.session.call(tool, call.arguments, traced)
-    except (SandboxError, UpstreamError) as error:
-        return failure_of(error)
-    except Exception as error:  # noqa: BLE001 - a bug fails one episode, not the gateway
-        _log.exception("a call of a tool of %s broke the gateway", name)
-        return Failure(boundary=Origin.GATEWAY, message=type(error).__name__)
-    finally:
-        turn.deadline.clear()
-        turn.scope = None
-    if exchange.cancellation is not None and exchange.cancellation.is_set:
-        return _CANCELLED
-    message = f"no answer from {name} within {seconds:g} s"
-    return Failure(boundary=Origin.UPSTREAM, message=message)
-
-
-_CANCELLED = UpstreamReply(
-    result=ToolResult.from_text("The client cancelled this call.", is_error=True),
-    origin=Origin.TOOL,
-    outcome=CallOutcome.APPLIED,
-    cause="cancelled by the client",
-)
-
-
-def failure_of(error: SandboxError | UpstreamError) -> Failure:
-    """Render an exception of a server's session; its message is never empty."""
-    boundary = Origin.SANDBOX if isinstance(error, SandboxError) else Origin.UPSTREAM
-    return Failure(boundary=boundary, message=str(error) or type(error).__name__)
-
-
 def was_sent_for_good(call: Call, turns: Mapping[str, Turn]) -> bool:
     """True where an earlier life may have sent a call to a deployed server, whose state is not ours."""
     turn = turns.get(call.server) if call.server else None
@@ -218,17 +131,218 @@ def was_sent_for_good(call: Call, turns: Mapping[str, Turn]) -> bool:
     return turn.upstream.kind is ServerKind.DEPLOYED
 
 
-async def close_sessions(turns: Iterable[Turn], episode: str) -> None:
-    """Close the sessions of an episode, also where the caller is cancelled.
+# --- who answers --------------------------------------------------------------------------------
+
+
+class Settled(NamedTuple):
+    """What is recorded and answered."""
+
+    answer: Encoded
+    origin: Origin
+    outcome: CallOutcome
+    failure: Failure | None
+    """Where it is set, the episode ends with it."""
+
+
+class Execution:
+    """Answers the calls of one episode."""
+
+    def __init__(
+        self,
+        turns: Mapping[str, Turn],
+        shown: Shown,
+        plan: FailurePlan | None,
+        limits: EpisodeLimits,
+        *,
+        goes_on: bool,
+    ) -> None:
+        """Answer nothing yet.
+
+        Args:
+            turns: By the names of the servers.
+            shown: What the episode lists.
+            plan: Lets calls fail; None where none do.
+            limits: Of the episode.
+            goes_on: True where another state follows a failed one.
+        """
+        self._turns = turns
+        self._shown = shown
+        self._plan = plan
+        self._limits = limits
+        self._goes_on = goes_on
+
+    async def answer(
+        self, call: Call, exchange: Exchange, failure: Callable[[], Failure | None]
+    ) -> Settled:
+        """Run a call; whoever cancels it waits for its end, which has a deadline.
+
+        Args:
+            call: Recorded as begun.
+            exchange: What its server may know of the request.
+            failure: Tells how the episode has failed, once it is the call's turn.
+        """
+        if call.is_over_limit:
+            return self.settle(rejected(limit_text(self._limits.calls), Origin.LIMIT))
+        if call.server is None or call.tool is None:
+            return self.settle(rejected(unknown_text(call.shown, self._shown.routes)))
+        if call.fault is not None:
+            return self.settle(rejected(call.fault))
+        turn = self._turns[call.server]
+        if turn.lock.locked():
+            with shielded():
+                await turn.lock.acquire()
+        else:
+            turn.lock.acquire_nowait()
+        try:
+            failed = failure()
+            if failed is not None:
+                return self.settle(failed)
+            if call.injected is not None and self._plan is not None:
+                return await self._inject(call.injected, self._plan, exchange)
+            return self.settle(
+                await ask_server(
+                    turn, call.tool, call.arguments, exchange, self._limits.call_seconds
+                )
+            )
+        finally:
+            turn.lock.release()
+
+    async def _inject(
+        self, injected: InjectedFailure, plan: FailurePlan, exchange: Exchange
+    ) -> Settled:
+        """Fail in the place of the server, which may take as long as a call may, and no longer."""
+        if injected.delay_seconds:
+            seconds = min(injected.delay_seconds, self._limits.call_seconds)
+            await plan.wait(seconds, exchange.cancellation)
+        return self.settle(rejected(injected.text, Origin.INJECTED))
+
+    def settle(self, reply: UpstreamReply | Failure) -> Settled:
+        """Bound a reply, and put a failure into words."""
+        if isinstance(reply, Failure):
+            return settle_failure(reply, goes_on=self._goes_on)
+        return settle(reply, limit_bytes=self._limits.result_bytes, goes_on=self._goes_on)
+
+
+# --- what a reply comes to ----------------------------------------------------------------------
+
+
+def settle(reply: UpstreamReply, *, limit_bytes: int, goes_on: bool) -> Settled:
+    """Bound a server's reply, and tell a failure from a result; a server may report one in its words.
 
     Args:
-        turns: Of the episode.
-        episode: As much of its id as a log may hold.
+        reply: From the server.
+        limit_bytes: Size of the content as JSON.
+        goes_on: True where another state follows a failed one, so that an agent need not give up.
     """
-    with shielded():
-        for turn in turns:
-            turn.deadline.close()
-            try:
-                await turn.session.aclose()
-            except AstraError:
-                _log.exception("episode %s: a session did not close", episode)
+    if reply.origin.is_failure:
+        shown = reply.result.text
+        failure = Failure(boundary=reply.origin, message=reply.cause or shown or _UNREACHED)
+        return settle_failure(failure, shown=shown, goes_on=goes_on, outcome=reply.outcome)
+    try:
+        answer = encode_result(reply.result)
+    except RecordError as error:
+        failure = Failure(boundary=Origin.UPSTREAM, message=str(error))
+        return settle_failure(failure, goes_on=goes_on, outcome=reply.outcome)
+    if answer.size > limit_bytes:
+        answer = encode_result(_too_large(answer.size, limit_bytes))
+    return Settled(answer, reply.origin, reply.outcome, None)
+
+
+def settle_failure(
+    failure: Failure,
+    *,
+    goes_on: bool,
+    shown: str = "",
+    outcome: CallOutcome = CallOutcome.REJECTED,
+) -> Settled:
+    """Make a result of a failure.
+
+    Args:
+        failure: What is recorded.
+        goes_on: As in :func:`settle`.
+        shown: What the agent may read of it; by default its message, where a server failed.
+        outcome: What the call did to the state.
+    """
+    words = words_of_the_end(failure, goes_on=goes_on, shown=shown)
+    result = encode_result(ToolResult.from_text(words, is_error=True))
+    return Settled(result, failure.boundary, outcome, failure)
+
+
+def words_of_the_end(failure: Failure, *, goes_on: bool, shown: str = "") -> str:
+    """Say to an agent what became of its call; never empty.
+
+    The message of a failed sandbox or gateway is for those who run it, and stays in the record.
+    """
+    words = shown or (failure.message if failure.boundary is Origin.UPSTREAM else "") or _UNREACHED
+    if goes_on:
+        return words
+    return f"{words}{'' if words.endswith(('.', '!', '?')) else '.'} {_THE_END}"
+
+
+def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Encoded:
+    """Answer a call in the place of its server, where the episode has ended.
+
+    Args:
+        ended: How it did.
+        goes_on: As in :func:`settle`.
+        limit: Of the episode's calls.
+
+    Raises:
+        EpisodeEndedError: It was closed or has expired.
+    """
+    match ended.status:
+        case EpisodeStatus.FAILED if goes_on and ended.failure is not None:
+            text = words_of_the_end(ended.failure, goes_on=True)
+        case EpisodeStatus.FAILED:
+            text = f"{_UNREACHED} {_THE_END}"
+        case EpisodeStatus.LIMIT:
+            text = limit_text(limit)
+        case status:
+            msg = (
+                f"this episode is {status.value}: create a new one; its record and reward can "
+                "still be read"
+            )
+            raise EpisodeEndedError(msg)
+    return encode_result(ToolResult.from_text(text, is_error=True))
+
+
+def limit_text(limit: int | None) -> str:
+    """Say that no call is left."""
+    return f"The limit of {limit} tool calls is reached. This run has ended; give the final answer."
+
+
+def unknown_text(shown: str, names: Iterable[str]) -> str:
+    """Say that a tool is not listed, and which ones are."""
+    return f"Unknown tool: {shown[:128]}. The tools are: {', '.join(names) or 'none'}"
+
+
+def unrecorded() -> Encoded:
+    """Answer a call that could not be recorded: of what it did, nothing may be told."""
+    text = f"{_UNREACHED} {_THE_END}"
+    return encode_result(ToolResult.from_text(text, is_error=True))
+
+
+def unknown_delivery(server: str) -> Failure:
+    """Tell of a call that a deployed server was sent in an earlier life of the gateway."""
+    message = (
+        f"delivery unknown: the gateway ended while {server} ran this call, which may or may not have "
+        "taken effect; it is not sent again"
+    )
+    return Failure(boundary=Origin.UPSTREAM, message=message)
+
+
+def rejected(text: str, origin: Origin = Origin.TOOL) -> UpstreamReply:
+    """Answer a call that reaches no server."""
+    result = ToolResult.from_text(text, is_error=True)
+    return UpstreamReply(result=result, origin=origin, outcome=CallOutcome.REJECTED)
+
+
+def within_limit(result: ToolResult, limit_bytes: int) -> ToolResult:
+    """Answer the result, or an error that says how large it is where it exceeds the limit."""
+    size = len(orjson.dumps([result.content, result.structured]))
+    return result if size <= limit_bytes else _too_large(size, limit_bytes)
+
+
+def _too_large(size: int, limit_bytes: int) -> ToolResult:
+    text = f"The result has {size} bytes; at most {limit_bytes} are allowed. Ask for less at once."
+    return ToolResult.from_text(text, is_error=True)

@@ -12,6 +12,7 @@ from secrets import token_hex
 
 import anyio
 
+from astra_mcp.call_record import Encoded, EpisodeId, EpisodeStatus, encode_result
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import (
     CallFaultError,
@@ -32,40 +33,35 @@ from astra_mcp.types import (
     ToolSpec,
     json_fault,
 )
-from gateway.api.protocol import EpisodeId, EpisodeState, EpisodeStatus, Upstream
+from gateway.api.seams import Upstream
+from gateway.api.wire import EpisodeState
 from gateway.edge.tracing import call_span, note_result
-from gateway.episodes.call_order import CallOrder
 from gateway.episodes.calls import (
     NO_ARGUMENTS,
     Call,
-    Turn,
+    Execution,
+    Settled,
     answered,
-    close_sessions,
     digest_of,
-    failure_of,
+    refusal_of,
+    unknown_delivery,
+    unrecorded,
     was_sent_for_good,
 )
-from gateway.episodes.execution import Execution
 from gateway.episodes.failures import FailurePlan
-from gateway.episodes.naming import Route
-from gateway.episodes.outcomes import Settled, refusal_of, unknown_delivery, unrecorded
 from gateway.episodes.record import (
     CallFinished,
     CallStarted,
-    Encoded,
     EpisodeEnded,
     EpisodeOpened,
     Event,
     FinishedMembers,
     Record,
     RecordFile,
-    encode_result,
     read_event,
 )
-from gateway.episodes.relaying import Relaying
-from gateway.episodes.shown import Shown
-
-__all__ = ["Episode", "Turn"]
+from gateway.episodes.shown import Route, Shown
+from gateway.episodes.turns import CallOrder, Relaying, Turn, close_sessions, failure_of
 
 _MAX_NAME = 256
 """A longer name is no tool's; so much of it is recorded."""
@@ -442,7 +438,7 @@ class Episode:
         Raises:
             EpisodeEndedError: The episode takes no more requests.
             UpstreamError: At an interactive endpoint its state ends with that; what else may be raised, and
-                the arguments: see :meth:`gateway.episodes.relaying.Relaying.request`.
+                the arguments: see :meth:`gateway.episodes.turns.Relaying.request`.
         """
         self.expire_if_due()
         if self._ended is not None or self._is_closing:
@@ -458,7 +454,7 @@ class Episode:
             self._last_activity = self._now()
 
     def watch(self, server: str, hear: Hear) -> None:
-        """Hear the notifications of a server; see :meth:`gateway.episodes.relaying.Relaying.watch`."""
+        """Hear the notifications of a server; see :meth:`gateway.episodes.turns.Relaying.watch`."""
         self._relaying.watch(server, hear)
 
     # --- ending ----------------------------------------------------------------------------------

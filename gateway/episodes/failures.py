@@ -7,29 +7,25 @@ made before, not from what else runs. Knows calls and chances; knows neither ser
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from hashlib import sha256
 from typing import TypeVar
 
 import anyio
 
+from astra_mcp.call_record import FailureKind
 from astra_mcp.mcp.request_context import Cancellation
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import JsonValue, ServerKind, canonical_json
-from gateway.api.difficulty import NO_FAILURES, USUAL_KINDS, FailureKind, FailureLaw, FailureRequest
-from gateway.episodes.failure_texts import SECONDS, TEXTS
+from gateway.api.settings import DEFAULT_RATE, FailureScope
+from gateway.api.wire import NO_FAILURES, USUAL_KINDS, FailureLaw, FailureRequest
 
 __all__ = [
-    "DEFAULT_RATE",
     "DELAYS",
     "FailureDefaults",
     "FailurePlan",
-    "FailureScope",
     "InjectedFailure",
 ]
 
-DEFAULT_RATE = 0.2
-"""Source: ASTRA sec. 2.1.4, of emulated calls."""
 DELAYS: Mapping[FailureKind, tuple[float, float]] = {
     FailureKind.TIMEOUT: (5.0, 15.0),
     FailureKind.UNREACHABLE: (0.5, 3.0),
@@ -37,20 +33,64 @@ DELAYS: Mapping[FailureKind, tuple[float, float]] = {
     FailureKind.SERVER_ERROR: (0.1, 2.0),
 }
 """Least and most seconds that a failure takes, where it takes its time."""
+SECONDS: Mapping[FailureKind, Sequence[int]] = {
+    FailureKind.TIMEOUT: (5, 10, 15, 20, 30, 60),
+    FailureKind.UNREACHABLE: (0,),
+    FailureKind.RATE_LIMITED: (1, 2, 5, 10, 15, 20, 30, 60),
+    FailureKind.SERVER_ERROR: (5, 10, 30, 60),
+}
+"""What stands for ``{seconds}``: the client's deadline, or the wait that the service asks for."""
+_TIMEOUT = (
+    "ReadTimeout: The read operation timed out",
+    "HTTPConnectionPool(host='127.0.0.1', port=8080): Read timed out. (read timeout={seconds})",
+    "SocketTimeoutError: Timeout on reading data from socket",
+    "Timed out while waiting for response to ClientRequest. Waited {seconds}.0 seconds.",
+    "MCP error -32001: Request timed out",
+    "APITimeoutError: Request timed out.",
+    "Error: The request timed out after {seconds} seconds",
+    "504 Server Error: Gateway Time-out",
+)
+_UNREACHABLE = (
+    "ConnectError: All connection attempts failed",
+    "ConnectError: [Errno 111] Connection refused",
+    "ConnectError: [Errno -2] Name or service not known",
+    "OSError: [Errno 113] No route to host",
+    "ClientConnectorError: Cannot connect to host 127.0.0.1:8080 ssl:default",
+    "RemoteProtocolError: Server disconnected without sending a response.",
+    "('Connection aborted.', ConnectionResetError(104, 'Connection reset by peer'))",
+    "fetch failed: connect ECONNREFUSED 127.0.0.1:8080",
+    "MCP error -32000: Connection closed",
+    "APIConnectionError: Connection error.",
+)
+_RATE_LIMITED = (
+    "429 Client Error: Too Many Requests",
+    "429 Too Many Requests: rate limit exceeded. Retry after {seconds} seconds.",
+    "HTTP 429 Too Many Requests (Retry-After: {seconds})",
+    '{"error": {"code": 429, "message": "Rate limit exceeded", "retry_after": {seconds}}}',
+    "RateLimitError: Error code: 429 - {'message': 'Rate limit reached. Please try again in {seconds}s.'}",
+    '{"message": "API rate limit exceeded", "status": 429}',
+)
+_SERVER_ERROR = (
+    "HTTPStatusError: Server error '500 Internal Server Error'",
+    "500 Server Error: Internal Server Error",
+    "502 Server Error: Bad Gateway",
+    "503 Service Unavailable: the server is temporarily unable to handle the request",
+    "HTTP 503 Service Unavailable (Retry-After: {seconds})",
+    '{"error": {"code": 500, "message": "Internal server error"}}',
+    "InternalServerError: Error code: 500 - {'error': {'message': 'Internal server error'}}",
+    "MCP error -32603: Internal error",
+)
+TEXTS: Mapping[FailureKind, Sequence[str]] = {
+    FailureKind.TIMEOUT: _TIMEOUT,
+    FailureKind.UNREACHABLE: _UNREACHABLE,
+    FailureKind.RATE_LIMITED: _RATE_LIMITED,
+    FailureKind.SERVER_ERROR: _SERVER_ERROR,
+}
 _DIGEST_BYTES = 16
 _CHANCE_BITS = 53
 """As many as a float holds."""
 
 Item = TypeVar("Item")
-
-
-class FailureScope(StrEnum):
-    """Which episodes fail where their requests do not say."""
-
-    EMULATED = "emulated"
-    """Those of which a server of their own is emulated."""
-    ALL = "all"
-    """All; interactive endpoints are no episodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import anyio
 
+from astra_mcp.call_record import EpisodeId, EpisodeStatus
 from astra_mcp.errors import (
     CapacityError,
     GatewayError,
@@ -28,25 +29,10 @@ from astra_mcp.errors import (
 )
 from astra_mcp.mcp.listeners import Hearers
 from astra_mcp.types import EmulatorKind, Failure, Origin
-from gateway.api.emulation import shown_together
-from gateway.api.protocol import (
-    Catalog,
-    DistractorIndex,
-    EpisodeId,
-    EpisodeRecord,
-    EpisodeRequest,
-    EpisodeState,
-    EpisodeStatus,
-    RecordSink,
-    Upstream,
-)
+from gateway.api.seams import Catalog, DistractorIndex, RecordSink, Upstream, shown_together
+from gateway.api.wire import ALL_SERVERS, EpisodeRecord, EpisodeRequest, EpisodeState
 from gateway.edge.placement import new_episode_id, owner_of
-from gateway.episodes.calls import Turn
-from gateway.episodes.episode import Episode
-from gateway.episodes.failures import FailureDefaults
-from gateway.episodes.mixing import Mixing, ToolList
-from gateway.episodes.naming import Route, routes_of
-from gateway.episodes.opening import (
+from gateway.episodes.beginning import (
     changed_servers,
     describe,
     describe_state,
@@ -54,13 +40,15 @@ from gateway.episodes.opening import (
     open_turns,
     recorded_routes,
 )
-from gateway.episodes.preparation import Preparation, is_held, prepare_all
+from gateway.episodes.episode import Episode
+from gateway.episodes.failures import FailureDefaults
+from gateway.episodes.mixing import Mixing, ToolList
 from gateway.episodes.record import EpisodeOpened, Record, RecordFile, read_record, record_path
+from gateway.episodes.shown import Route, routes_of
+from gateway.episodes.turns import Turn
+from gateway.episodes.warm_up import Preparation, is_held, prepare_all
 
-__all__ = ["ALL_SERVERS", "Episodes", "open_episodes"]
-
-ALL_SERVERS = "*"
-"""Endpoint of the interactive states that show every server's tools."""
+__all__ = ["Episodes", "open_episodes"]
 
 _SWEEP_SECONDS = 1.0
 _RESTORE_SECONDS = 10.0

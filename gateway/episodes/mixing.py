@@ -22,8 +22,7 @@ from astra_mcp.errors import (
     UpstreamError,
 )
 from astra_mcp.seeds import generator
-from gateway.api.difficulty import DistractorMix, DistractorRequest, LeftOutDistractor
-from gateway.api.protocol import (
+from gateway.api.seams import (
     Catalog,
     Distractor,
     DistractorIndex,
@@ -31,9 +30,8 @@ from gateway.api.protocol import (
     ScopedTool,
     Upstream,
 )
-from gateway.episodes.naming import Route, routes_of
-
-__all__ = ["Mixing", "ToolList"]
+from gateway.api.wire import DistractorMix, DistractorRequest, LeftOutDistractor
+from gateway.episodes.shown import Route, routes_of
 
 PREPARE_SECONDS = 10.0
 """A distractor's server that takes longer to start is left out."""

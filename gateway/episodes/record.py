@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from astra_mcp.call_record import Encoded, EpisodeId, EpisodeStatus, FailureKind
 from astra_mcp.errors import CapacityError, RecordError
 from astra_mcp.reward import JobItem, Reward
 from astra_mcp.types import (
@@ -30,13 +31,13 @@ from astra_mcp.types import (
     PastCall,
     ToolResult,
 )
-from gateway.api.difficulty import NO_FAILURES, DistractorMix, FailureKind, FailureLaw
-from gateway.api.protocol import (
+from gateway.api.seams import RecordSink
+from gateway.api.wire import (
+    NO_FAILURES,
     CallState,
-    EpisodeId,
+    DistractorMix,
     EpisodeLimits,
-    EpisodeStatus,
-    RecordSink,
+    FailureLaw,
     ShownTool,
 )
 
@@ -44,7 +45,6 @@ __all__ = [
     "RECORD_VERSION",
     "CallFinished",
     "CallStarted",
-    "Encoded",
     "EpisodeEnded",
     "EpisodeOpened",
     "Event",
@@ -54,7 +54,6 @@ __all__ = [
     "RecordFile",
     "RecordedCall",
     "StartedMembers",
-    "encode_result",
     "read_event",
     "read_record",
     "record_path",
@@ -276,38 +275,8 @@ def record_path(folder: Path, episode: str) -> Path:
     return folder / f"{episode}.jsonl"
 
 
-class Encoded(NamedTuple):
-    """A result and its JSON, made once: the record and the answer both take the bytes."""
-
-    result: ToolResult
-    content: bytes
-    """Its content blocks as a JSON array."""
-    structured: bytes
-    """Its structured value; ``null`` where there is none."""
-
-    @property
-    def size(self) -> int:
-        """What a limit on results measures, in bytes."""
-        return len(self.content) + len(self.structured) + _BRACKETS
-
-
-_BRACKETS = len("[,]")
 _RARE = ("meta", "asks", "refusal")
 """Members of a result that are left out of a line where they are not set."""
-
-
-def encode_result(result: ToolResult) -> Encoded:
-    """Write a result as JSON.
-
-    Raises:
-        RecordError: It holds what JSON cannot carry, such as an integer of more than 64 bits.
-    """
-    try:
-        structured = b"null" if result.structured is None else orjson.dumps(result.structured)
-        return Encoded(result, orjson.dumps(result.content), structured)
-    except TypeError as error:
-        msg = f"the result cannot be written as JSON ({error})"
-        raise RecordError(msg) from error
 
 
 class RecordFile:

@@ -5,12 +5,15 @@ for. None of these servers stands behind the gateway by being described here.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 
 import anyio
+import anyio.to_thread
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -18,6 +21,7 @@ from sqlmodel import col
 from astra_mcp.errors import RegistryError
 from astra_mcp.types import JsonObject
 from registry.documents.sources import Provenance
+from registry.published.names import NameKind, write_names
 from registry.published.server_json import (
     PublishedServer,
     official_name,
@@ -27,9 +31,15 @@ from registry.published.server_json import (
 from registry.store.database import Database
 from registry.store.servers import StoredServer, load_servers
 from registry.store.tables import ServerRow
-from registry.store.version import CatalogChange, follow
+from registry.store.version import CatalogChange, find_published, follow
 
-__all__ = ["DirectoryEntry", "RegistryDirectory", "open_directory", "published_server"]
+__all__ = [
+    "DirectoryEntry",
+    "RegistryDirectory",
+    "open_directory",
+    "publish_names",
+    "published_server",
+]
 
 FOLLOW_SECONDS = 1.0
 _log = logging.getLogger("astra_mcp.registry")
@@ -54,8 +64,9 @@ class DirectoryEntry:
 class RegistryDirectory:
     """The kept servers of a database. Made by :func:`open_directory`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, home: Path) -> None:
         self._database = database
+        self._home = home
         self._listing: tuple[DirectoryEntry, ...] = ()
         self._is_stale = anyio.Event()
 
@@ -79,6 +90,7 @@ class RegistryDirectory:
             RegistryError: The database failed.
         """
         self._listing = await self._database.read(_entries)
+        await _write_names(self._home, [entry.key for entry in self._listing])
 
     async def follow(self) -> None:
         """Read the names anew whenever the catalog changes, until cancelled."""
@@ -104,18 +116,36 @@ class RegistryDirectory:
 
 
 @asynccontextmanager
-async def open_directory(database: Database) -> AsyncGenerator[RegistryDirectory]:
+async def open_directory(database: Database, home: Path) -> AsyncGenerator[RegistryDirectory]:
     """List the kept servers of a database, and follow it while the context is open.
+
+    Args:
+        database: What another process stores in it appears within a second or two.
+        home: Where the names are written down for completion, as often as they change.
 
     Raises:
         RegistryError: The database failed.
     """
-    directory = RegistryDirectory(database)
+    directory = RegistryDirectory(database, home)
     await directory.load()
     async with anyio.create_task_group() as group:
         group.start_soon(directory.follow)
         yield directory
         group.cancel_scope.cancel()
+
+
+async def publish_names(database: Database, home: Path) -> None:
+    """Write the names of the kept servers down for completion, where no directory follows them.
+
+    Raises:
+        RegistryError: The database failed.
+    """
+    published = await database.read(partial(find_published, crawled=True))
+    await _write_names(home, published.revisions)
+
+
+async def _write_names(home: Path, names: Iterable[str]) -> None:
+    await anyio.to_thread.run_sync(write_names, home, NameKind.REGISTERED, names)
 
 
 def published_server(server: StoredServer) -> PublishedServer:

@@ -5,7 +5,13 @@ the gateway's ``Upstream`` and ``RelaySession`` structurally; never imports ``ga
 """
 
 from servers.deployed.collection import DeployedServers, open_deployed
-from servers.deployed.server import DeployedServer
+from servers.deployed.server import DeployedServer, DeployedStatus
 from servers.deployed.session import DeployedSession
 
-__all__ = ["DeployedServer", "DeployedServers", "DeployedSession", "open_deployed"]
+__all__ = [
+    "DeployedServer",
+    "DeployedServers",
+    "DeployedSession",
+    "DeployedStatus",
+    "open_deployed",
+]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import orjson
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from astra_mcp.mcp.request_context import Era
@@ -38,6 +39,11 @@ class EraFacts(BaseModel):
     capabilities: dict[str, Any]
     instructions: str | None = None
     server_info: dict[str, Any] | None = None
+
+    @property
+    def era(self) -> Era:
+        """In which the revision agreed on belongs."""
+        return Era.MODERN if self.version in MODERN_PROTOCOL_VERSIONS else Era.HANDSHAKE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,13 +13,14 @@ import anyio
 from anyio.abc import TaskGroup
 from mcp.server.lowlevel import Server
 
+from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import ConfigError
 from astra_mcp.mcp.listeners import Hearers
 from servers.deployed.background import start
 from servers.deployed.card import CardFile
 from servers.deployed.config import Entry, Isolation, read_entries
 from servers.deployed.connecting import HttpRoute, MountedRoute, ProcessRoute, Route, Slots
-from servers.deployed.server import DeployedServer, Traits
+from servers.deployed.server import DeployedServer, DeployedStatus, Traits
 from servers.deployed.transports.in_process import ServerFactory
 from servers.deployed.transports.stdio import Command
 from servers.deployed.watchdog import Watchdog
@@ -30,6 +31,7 @@ POLL_SECONDS: Final = 1.0
 CLOSE_SECONDS: Final = 15.0
 """For the ends of all servers; each of them has deadlines of its own."""
 MOUNT_SECONDS: Final = 30.0
+CHECKS_AT_ONCE: Final = 8
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +58,23 @@ class DeployedServers:
     def find(self, name: str) -> DeployedServer | None:
         """One server; None where there is none of this name."""
         return self._servers.get(name)
+
+    def statuses(self) -> tuple[DeployedStatus, ...]:
+        """How each server is, by name: ``unused``, ``starting``, ``ready``, or ``broken`` with the reason.
+
+        Starts and asks nothing; a server is ``unused`` until somebody has opened it, so that whoever wants
+        to know calls :meth:`check` before.
+        """
+        return tuple(server.described for server in self.upstreams())
+
+    async def check(self) -> tuple[DeployedStatus, ...]:
+        """Open every server, a few at once, ask it for its tools, and say how each is.
+
+        Never raises for a server. Takes as long as the slowest ones do, each at most the
+        ``timeout_seconds`` of its entry and the time to list its tools; :meth:`statuses` answers meanwhile.
+        """
+        await map_concurrently(DeployedServer.check, self.upstreams(), limit=CHECKS_AT_ONCE)
+        return self.statuses()
 
     def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
         """Be told the name of every server that is added, removed, or lists other tools than before.

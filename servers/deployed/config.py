@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from astra_mcp.errors import ConfigError, fault_words
 from astra_mcp.types import canonical_json
-from servers.deployed.session_folder import SESSION_DIR
 from servers.deployed.transports.messages import as_object
+from servers.deployed.transports.stdio import SESSION_DIR
 
 __all__ = ["Entry", "Isolation", "ServerEntry", "parse_entries", "read_entries"]
 

@@ -15,9 +15,8 @@ from astra_mcp.mcp.request_context import Era, Hear
 from astra_mcp.types import JsonValue
 from servers.deployed.card import Card, EraFacts
 from servers.deployed.failures import DELIVERY_UNKNOWN, NotSentError, StatusError
-from servers.deployed.peer import Peer
+from servers.deployed.peer import OtherEraError, Peer, begin
 from servers.deployed.transports.duplex import DuplexPeer
-from servers.deployed.transports.handshake import OtherEraError, begin
 from servers.deployed.transports.http_client import HttpLink
 from servers.deployed.transports.in_process import MemoryWire, ServerFactory
 from servers.deployed.transports.old_sse import SseWire
@@ -37,7 +36,8 @@ __all__ = [
 ]
 
 PROBE_SHARE: Final = 3
-"""Of the time to start, a third for finding out whether a server of unknown age speaks the modern era."""
+"""Of the time to start, a third for finding out whether a server of unknown age speaks the modern era, before
+it is asked in the other one too."""
 _NO_STREAMABLE: Final = (400, 404, 405)
 """What a server answers that has the old transport only."""
 
@@ -287,7 +287,13 @@ class Connector:
     """Opens connections to one server, and learns from each what to try first the next time."""
 
     def __init__(
-        self, route: Route, seconds: float, *, name: str, learn: Callable[[Card], None]
+        self,
+        route: Route,
+        seconds: float,
+        *,
+        name: str,
+        learn: Callable[[Card], None],
+        remedy: str = "",
     ) -> None:
         """Open nothing yet.
 
@@ -296,8 +302,10 @@ class Connector:
             seconds: For the start and the handshake.
             name: Of the server, for messages.
             learn: Takes a card that says more than the one before.
+            remedy: Ends the message about a server that took longer.
         """
         self._route = route
+        self._remedy = remedy
         self._seconds = seconds
         self._name = name
         self._learn = learn
@@ -319,8 +327,8 @@ class Connector:
                 connection = await self._agree(peers, opening, card)
             is_open = True
         except TimeoutError:
-            msg = f"upstream {self._name} did not answer the handshake within {self._seconds:g} s"
-            raise UpstreamError(msg) from None
+            words = f"did not answer the handshake within {self._seconds:g} s{self._remedy}"
+            raise UpstreamError(f"upstream {self._name} {words}") from None
         except UpstreamError as error:
             text = str(error)
             if text.endswith(DELIVERY_UNKNOWN):  # of the handshake, which does nothing
@@ -352,8 +360,8 @@ class Connector:
                     raise
                 refusals.append(error)
             else:
-                self._note(card.with_era(era, facts), missing=eras[: len(refusals)])
-                return _connection(peers[-1], era, facts, opening)
+                self._note(card.with_era(facts.era, facts), missing=eras[: eras.index(facts.era)])
+                return _connection(peers[-1], facts, opening)
         return await self._fall_back(peers, opening, card, refusals)
 
     def _note(self, card: Card, *, missing: Sequence[Era]) -> None:
@@ -382,18 +390,44 @@ class Connector:
         """Open the conversation; a server of unknown age that fails at a modern opening may be an old one."""
         if era is Era.HANDSHAKE or is_known:
             return await begin(peer, era, opening.capabilities, name=self._name)
-        with anyio.move_on_after(self._seconds / PROBE_SHARE) as scope:
-            try:
+        try:
+            if peer.keeps_state:
+                return await self._begin_in_either(peer, opening)
+            with anyio.move_on_after(self._seconds / PROBE_SHARE):
                 return await begin(peer, era, opening.capabilities, name=self._name)
+        except UpstreamError as error:
+            if peer.fault is None:
+                raise
+            raise OtherEraError(str(error)) from None  # such as: ended at a method it does not know
+        raise OtherEraError(f"upstream {self._name} does not answer server/discover")
+
+    async def _begin_in_either(self, peer: Peer, opening: Opening) -> EraFacts:
+        """Ask in the modern era, and after a while in the other one too: the first to succeed counts.
+
+        A server that is slow to start takes the era of the first message that it reads, so that the question
+        must stand until it is answered; an old server may never answer it.
+        """
+        facts: list[EraFacts] = []
+        refusals: list[UpstreamError] = []
+        is_settled = anyio.Event()
+
+        async def ask(era: Era) -> None:
+            try:
+                facts.append(await begin(peer, era, opening.capabilities, name=self._name))
+                asking.cancel_scope.cancel()
             except UpstreamError as error:
-                if peer.fault is None:
-                    raise
-                raise OtherEraError(
-                    str(error)
-                ) from None  # such as: ended at a method it does not know
-        if scope.cancelled_caught:
-            raise OtherEraError(f"upstream {self._name} does not answer server/discover")
-        raise AssertionError("unreachable")
+                refusals.append(error)
+            is_settled.set()
+
+        async with anyio.create_task_group() as asking:
+            asking.start_soon(ask, Era.MODERN)
+            with anyio.move_on_after(self._seconds / PROBE_SHARE) as scope:
+                await is_settled.wait()
+            if scope.cancelled_caught:
+                asking.start_soon(ask, Era.HANDSHAKE)
+        if not facts:
+            raise refusals[0]
+        return facts[0]
 
     async def _fall_back(
         self, peers: list[Peer], opening: Opening, card: Card, refusals: Sequence[UpstreamError]
@@ -408,10 +442,10 @@ class Connector:
         facts = await begin(old, era, opening.capabilities, name=self._name)
         card = Card(eras=card.eras, tools=card.tools, is_old_sse=True)
         self._note(card.with_era(era, facts), missing=[Era.MODERN])
-        return _connection(old, era, facts, opening)
+        return _connection(old, facts, opening)
 
 
-def _connection(peer: Peer, era: Era, facts: EraFacts, opening: Opening) -> Connection:
+def _connection(peer: Peer, facts: EraFacts, opening: Opening) -> Connection:
     return Connection(
-        peer=peer, era=era, facts=facts, key=opening.key, declared=opening.capabilities
+        peer=peer, era=facts.era, facts=facts, key=opening.key, declared=opening.capabilities
     )

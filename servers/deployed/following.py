@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import anyio
 from anyio.abc import TaskGroup
 
+from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import SILENT, Era
 from astra_mcp.types import JsonObject, JsonValue
@@ -79,7 +80,7 @@ class Follower:
     async def _listen(
         self, connection: Connection, asked: JsonObject, scope: anyio.CancelScope
     ) -> None:
-        pause = FIRST_PAUSE
+        pauses = BackOff(FIRST_PAUSE, LONGEST_PAUSE)
         with scope:
             while connection.peer.fault is None:
                 try:
@@ -91,16 +92,15 @@ class Follower:
                         key=connection.key,
                     )
                     await connection.peer.request("subscriptions/listen", params)
-                    pause = FIRST_PAUSE
+                    pauses.reset()
                 except RelayedError as error:
                     _log.info("upstream %s tells of no changes: %s", self._name, error)
                     connection.tells.set()
                     return
                 except UpstreamError as error:
                     _log.debug("upstream %s stopped telling of changes: %s", self._name, error)
-                    pause = min(2 * pause, LONGEST_PAUSE)
                 connection.tells.set()
-                await anyio.sleep(pause)
+                await anyio.sleep(pauses.next())
 
 
 def _can(connection: Connection, what: str, how: str) -> bool:

@@ -8,11 +8,12 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Final
+from typing import Final, Literal
 
 import anyio
 from anyio.abc import TaskGroup
 
+from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.mcp.listeners import Hearers
 from astra_mcp.mcp.request_context import Era, Hear
@@ -33,7 +34,9 @@ from servers.deployed.peer import ignore
 from servers.deployed.session import DeployedSession
 from servers.deployed.tools import list_tools, read_tools
 
-__all__ = ["DeployedServer", "Traits"]
+__all__ = ["Condition", "DeployedServer", "DeployedStatus", "Traits"]
+
+Condition = Literal["unused", "starting", "ready", "broken"]
 
 FIRST_PAUSE: Final = 0.5
 """After a failed :meth:`DeployedServer.prepare`, how long its failure is answered without a new try."""
@@ -50,6 +53,19 @@ ABLE: Final[JsonObject] = {
 fewer to a client that can do less, and what is listed must not depend on who called last."""
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeployedStatus:
+    """How a deployed server is, for people."""
+
+    name: str
+    condition: Condition
+    """``unused`` where nobody has opened it yet, and ``starting`` where its first opening is under way."""
+    reason: str
+    """Why it is broken, in words that name the server; empty otherwise."""
+    tools: int
+    """How many it lists, as far as is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +109,21 @@ class DeployedServer:
         self._traits = traits
         self._card_file = card_file
         self._on_change = on_change
-        self._connector = Connector(route, traits.seconds, name=name, learn=self._learn)
+        self._connector = Connector(
+            route,
+            traits.seconds,
+            name=name,
+            learn=self._learn,
+            remedy="" if card_file is None else " (raise timeout_seconds of its entry)",
+        )
         self._card = card_file.read() if card_file is not None else Card()
         self._tools = read_tools(self._card.tools or (), name=name)
         self._version = self._make_version()
         self._status = (ServerStatus.UNKNOWN, "")
+        self._being_opened = 0
         self._preparing = anyio.Lock()
         self._not_before = 0.0
-        self._pause = FIRST_PAUSE
+        self._pauses = BackOff(FIRST_PAUSE, LONGEST_PAUSE)
         self._sharing = anyio.Lock()
         self._shared: dict[Era, Connection] = {}
         self._sessions: set[DeployedSession] = set()
@@ -162,6 +185,17 @@ class DeployedServer:
         return self._status
 
     @property
+    def described(self) -> DeployedStatus:
+        """The same for people; an opening under way shows where there was none before."""
+        status, reason = self._status
+        condition: Condition = "starting" if self._being_opened else "unused"
+        if status is not ServerStatus.UNKNOWN:
+            condition = "ready" if status is ServerStatus.READY else "broken"
+        return DeployedStatus(
+            name=self._name, condition=condition, reason=reason, tools=len(self._tools.specs)
+        )
+
+    @property
     def usage(self) -> Mapping[str, int]:
         """Connections ``opened``, ``failed`` to open, ``lost`` and ``closed`` so far; those ``open`` now."""
         live = sum(c.peer.fault is None for c in self._connections.values())
@@ -200,9 +234,21 @@ class DeployedServer:
             try:
                 await self._look()
             except UpstreamError:
-                self._not_before = anyio.current_time() + self._pause
-                self._pause = min(2 * self._pause, LONGEST_PAUSE)
+                self._not_before = anyio.current_time() + self._pauses.next()
                 raise
+
+    async def check(self) -> None:
+        """Open a connection and ask for the tools, whatever a card knows; the status says what came of it.
+
+        One that serves somebody just now is well, and left alone.
+        """
+        if any(c.peer.fault is None for c in self._connections.values()):
+            return
+        async with self._preparing:
+            try:
+                await self._look()
+            except UpstreamError as error:
+                _log.debug("upstream %s was checked: %s", self._name, error)
 
     def open_session(
         self, *, key: str, seed: int, past: Sequence[PastCall] = ()
@@ -232,6 +278,7 @@ class DeployedServer:
     async def open_connection(self, opening: Opening) -> Connection:
         """Open a connection, and look through it whether the tools are still the same."""
         ear = _Ear(opening.hear, self._refresh)
+        self._being_opened += 1
         try:
             connection = await self._connector.open(replace(opening, hear=ear.hear), self._card)
         except BusyError:
@@ -240,13 +287,15 @@ class DeployedServer:
             self._status = (ServerStatus.FAILED, str(error))
             self._counts["failed"] += 1
             raise
+        finally:
+            self._being_opened -= 1
         if self._closed_for is not None:  # while it was being opened
             await connection.aclose()
             raise UpstreamError(f"upstream {self._name}: {self._closed_for}")
         self._connections[id(connection)] = connection
         self._counts["opened"] += 1
         self._status = (ServerStatus.READY, "")
-        self._pause = FIRST_PAUSE
+        self._pauses.reset()
         ear.connection = connection
         self._refresh(connection)
         return connection
@@ -308,14 +357,20 @@ class DeployedServer:
         )
         self._was_looked_at = True
         if self._traits.is_shared:
-            connection = await self.shared_connection(opening)
-            self._take_tools(await list_tools(connection, name=self._name))
+            await self._list(await self.shared_connection(opening))
             return
         connection = await self.open_connection(opening)
         try:
-            self._take_tools(await list_tools(connection, name=self._name))
+            await self._list(connection)
         finally:
             await self.drop(connection)
+
+    async def _list(self, connection: Connection) -> None:
+        try:
+            self._take_tools(await list_tools(connection, name=self._name))
+        except UpstreamError as error:
+            self._status = (ServerStatus.FAILED, str(error))
+            raise
 
     def _refresh(self, connection: Connection) -> None:
         """Ask for the tools in the background, one at a time; of those who ask meanwhile, the last counts."""

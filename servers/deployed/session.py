@@ -11,20 +11,29 @@ from typing import Final, Protocol
 
 import anyio
 
+from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import LOG_LEVELS, SILENT, Era, Exchange, Hear
 from astra_mcp.types import CallOutcome, JsonObject, JsonValue, PastCall, UpstreamReply
-from servers.deployed.asking import InputError, answer_asks
 from servers.deployed.connecting import Connection, Opening
 from servers.deployed.failures import NotSentError, SessionLostError, in_words
-from servers.deployed.results import is_input_required, read_reply, refused_reply, text_reply
+from servers.deployed.results import (
+    InputError,
+    answer_asks,
+    is_input_required,
+    read_reply,
+    refused_reply,
+    text_reply,
+)
 from servers.deployed.transports.messages import with_meta
 
 __all__ = ["DeployedSession", "SessionHost"]
 
-RETRY_SECONDS: Final = (0.1, 0.3, *(0.5,) * 8)
-"""Pauses between attempts to send what was certainly not sent; short, so that a server which is back is
-found within a second."""
+RETRIES: Final = 10
+"""Of what was certainly not sent."""
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 0.5
+"""Between them; short, so that a server which is back is found within a second."""
 FOLLOW_SECONDS: Final = 2.0
 """How long a server may take to say that it tells of changes; then requests go on without that."""
 _SUBSCRIBE: Final = "resources/subscribe"
@@ -220,7 +229,7 @@ class DeployedSession:
         A server that does not know the session any more is there, and gets a new one without a pause; one
         that then does not know that either is as one that is not there.
         """
-        pauses = iter(RETRY_SECONDS)
+        pauses, retries = BackOff(FIRST_PAUSE, LONGEST_PAUSE, factor=3), 0
         was_lost = False
         while True:
             try:
@@ -232,12 +241,12 @@ class DeployedSession:
                 return await self._send_once(connection, method, params, exchange, headers)
             except NotSentError as error:
                 is_lost = isinstance(error, SessionLostError) and not was_lost
-                pause = 0.0 if is_lost else next(pauses, None)
-                if pause is None:
+                retries += not is_lost
+                if retries > RETRIES:
                     raise
                 was_lost = is_lost
             self._require_open()
-            await anyio.sleep(pause)
+            await anyio.sleep(0 if was_lost else pauses.next())
 
     async def _send_once(
         self,

@@ -10,8 +10,7 @@ from types import MappingProxyType
 
 from astra_mcp.mcp.listeners import Hearers
 from astra_mcp.types import EmulatorKind
-from servers.emulated.document import DocumentSource, EmulatedDocument, Outline
-from servers.emulated.emulator import Emulator
+from servers.emulated.emulator import DocumentSource, EmulatedDocument, Emulator, Outline
 from servers.emulated.server import EmulatedServer
 from servers.emulated.shelf import Shelf
 

@@ -12,7 +12,7 @@ import orjson
 
 from astra_mcp.schemas import ArgumentCheck, compile_schema
 from astra_mcp.types import ToolSpec
-from servers.emulated.document import EmulatedDocument
+from servers.emulated.emulator import EmulatedDocument
 
 __all__ = ["PackedDocument", "Shelf"]
 

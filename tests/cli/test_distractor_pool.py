@@ -15,15 +15,16 @@ from astra_mcp.compose import distractor_pool, distractor_sources
 from astra_mcp.compose.catalog import open_catalog
 from astra_mcp.compose.distractor_pool import GatewayDistractors, open_distractors
 from astra_mcp.compose.distractor_sources import PoolReading, index_pool, read_pool
-from astra_mcp.compose.settings import PoolKind, Settings
+from astra_mcp.compose.settings import Settings
 from astra_mcp.distractors.index import BandIndex
+from astra_mcp.distractors.settings import PoolKind
 from astra_mcp.domains import Domain
 from astra_mcp.embedding import Embedder
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.errors import ConfigError, ModelError, RegistryError
 from astra_mcp.types import ServerKind, ToolSpec
-from gateway.api.protocol import DistractorIndex, DistractorSample, EnvironmentInfo, ScopedTool
+from gateway.api.seams import DistractorIndex, DistractorSample, EnvironmentInfo, ScopedTool
 from registry.documents.sources import Provenance
 from registry.search.vectors import load_vectors
 from registry.store.database import Database, open_database

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -24,6 +23,7 @@ from registry.documents.sources import Provenance, ServerDocument
 from registry.intake.importing import import_documents
 from registry.store.database import Database, open_database
 
+from command_line import Cli
 from plain_documents import prepare, server
 
 WAIT_SECONDS = 30
@@ -200,6 +200,12 @@ async def test_the_model_is_opened_where_the_settings_ask_for_it(
 
 
 @pytest.fixture
+def cli(make_settings: MakeSettings) -> Cli:
+    """Runs commands in an empty home."""
+    return Cli(make_settings().home)
+
+
+@pytest.fixture
 def harbour(make_settings: MakeSettings) -> None:
     """A home whose registry has one live server and a crawled one."""
     settings = make_settings()
@@ -210,17 +216,6 @@ def harbour(make_settings: MakeSettings) -> None:
             await store(database, server("harbour", description="Ships."), pages)
 
     anyio.run(fill)
-
-
-def run_to_end(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=WAIT_SECONDS * 2,
-        check=False,
-    )
 
 
 @asynccontextmanager
@@ -250,9 +245,19 @@ Reach = Callable[[str, Any], AbstractAsyncContextManager[Client]]
 
 
 @pytest.mark.usefixtures("harbour")
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-@pytest.mark.parametrize("reach", [over_stdio, over_http], ids=["stdio", "http"])
-@pytest.mark.parametrize("name", ["harbour", "harbour-pages"])
+@pytest.mark.parametrize(
+    ("name", "reach", "mode"),
+    [
+        pytest.param("harbour", over_stdio, "legacy"),
+        pytest.param("harbour-pages", over_http, "2026-07-28"),
+        pytest.param("harbour", over_stdio, "2026-07-28", marks=pytest.mark.system),
+        pytest.param("harbour", over_http, "legacy", marks=pytest.mark.system),
+        pytest.param("harbour", over_http, "2026-07-28", marks=pytest.mark.system),
+        pytest.param("harbour-pages", over_stdio, "legacy", marks=pytest.mark.system),
+        pytest.param("harbour-pages", over_stdio, "2026-07-28", marks=pytest.mark.system),
+        pytest.param("harbour-pages", over_http, "legacy", marks=pytest.mark.system),
+    ],
+)
 async def test_a_server_of_the_registry_runs_alone(reach: Reach, mode: str, name: str) -> None:
     with anyio.fail_after(WAIT_SECONDS * 2):
         async with reach(name, mode) as client:
@@ -268,30 +273,31 @@ async def test_a_server_of_the_registry_runs_alone(reach: Reach, mode: str, name
 
 
 @pytest.mark.usefixtures("harbour")
-def test_a_name_that_nothing_has_is_answered_with_what_is_close_of_both_kinds() -> None:
-    done = run_to_end("run", "harbor")
+def test_a_name_that_nothing_has_is_answered_with_what_is_close_of_both_kinds(cli: Cli) -> None:
+    done = cli.run("run", "harbor")
     assert (done.returncode, done.stdout) == (1, "")
     assert "no environment or server of the registry is named 'harbor'" in done.stderr
     assert "harbour" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_home_without_a_registry_is_left_without_one(make_settings: MakeSettings) -> None:
-    settings = make_settings()
-    done = run_to_end("run", "tour-rebookin")
+def test_a_home_without_a_registry_is_left_without_one(
+    make_settings: MakeSettings, cli: Cli
+) -> None:
+    done = cli.run("run", "tour-rebookin")
     assert done.returncode == 1
     assert "did you mean tour-rebooking?" in done.stderr
-    assert not settings.has_registry
+    assert not make_settings().has_registry
 
 
 @pytest.mark.usefixtures("harbour")
-def test_a_client_is_connected_to_one_server_of_the_registry() -> None:
-    done = run_to_end("connect", "claude-desktop", "--server", "harbour", "--json")
+def test_a_client_is_connected_to_one_server_of_the_registry(cli: Cli) -> None:
+    done = cli.run("connect", "claude-desktop", "--server", "harbour", "--json")
     assert done.returncode == 0, done.stderr
     [entry] = json.loads(done.stdout)["config"]["mcpServers"].values()
     assert entry["args"][-2:] == ["run", "harbour"]
-    assert entry["env"]["ASTRA_MCP_HOME"] == os.environ["ASTRA_MCP_HOME"]
-    done = run_to_end("connect", "claude-desktop", "--server", "harbor", "--json")
+    assert entry["env"]["ASTRA_MCP_HOME"] == str(cli.home)
+    done = cli.run("connect", "claude-desktop", "--server", "harbor", "--json")
     assert done.returncode == 1
     assert "did you mean harbour" in done.stderr
 

@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 
 from astra_mcp.cli.main import app
 from astra_mcp.compose.emulators import open_emulated
-from astra_mcp.compose.settings import EmulatorSettings, Settings, load_settings
+from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.types import JsonObject
 from registry.store.database import open_database
+from servers.emulated.settings import EmulatorSettings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "emulators.md").read_text(encoding="utf-8")
 

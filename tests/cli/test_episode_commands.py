@@ -1,10 +1,7 @@
 """``astra-mcp episodes`` as a person runs it, on records of real rollouts."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +10,11 @@ from typer.testing import CliRunner
 
 from astra_mcp.cli.main import app
 
+from command_line import Cli, Run
 
-def astra(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "astra_mcp", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        cwd=home,
-        env={**os.environ, "ASTRA_MCP_HOME": str(home), "COLUMNS": "200"},
-    )
+
+def astra(home: Path, *arguments: str) -> Run:
+    return Cli(home).run(*arguments)
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.sdk.trace import TracerProvider
 
-from astra_mcp.compose.settings import LogFormat
 from astra_mcp.serving.process.logs import LIBRARIES, Redaction, log_to_stderr
 from astra_mcp.tracing import client_span, current_trace_id, tracing_to
+from gateway.api.settings import LogFormat
 
 EPISODE = "0af7651916cd43dd8448eb211c80319c"
 KEY = "a-control-key-of-these-tests"

@@ -2,12 +2,11 @@
 
 import io
 
-from rich.console import Console
-
 from astra_mcp.cli.progress import print_yield, show_pipeline
 from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault
 from astra_mcp.llm.usage import Usage, note_usage
 from astra_mcp.pipeline import Item, Made, Rejected, StageLimits, YieldTable, run_pipeline
+from astra_mcp.report.console import Printer
 
 from pipeline_fakes import FakeItemStore, ScriptedStage, items
 
@@ -27,9 +26,9 @@ async def work(item: Item) -> Made | Rejected:
             return Made.of(item)
 
 
-async def run_on(console: Console) -> YieldTable:
+async def run_on(printer: Printer) -> YieldTable:
     stages = [ScriptedStage("draft", work), ScriptedStage("check")]
-    with show_pipeline([s.name for s in stages], total=20, console=console) as shown:
+    with show_pipeline([s.name for s in stages], total=20, printer=printer) as shown:
         table = await run_pipeline(
             "r",
             stages,
@@ -42,13 +41,13 @@ async def run_on(console: Console) -> YieldTable:
     return table
 
 
-def console_of(written: io.StringIO, *, is_terminal: bool) -> Console:
-    return Console(file=written, force_terminal=is_terminal, width=100, color_system=None)
+def printer_of(written: io.StringIO, *, is_terminal: bool) -> Printer:
+    return Printer(file=written, is_terminal=is_terminal, width=100)
 
 
 async def test_a_terminal_shows_a_bar_for_each_stage_with_what_was_lost() -> None:
     written = io.StringIO()
-    await run_on(console_of(written, is_terminal=True))
+    await run_on(printer_of(written, is_terminal=True))
     lines = written.getvalue().splitlines()
     draft = [line for line in lines if "draft" in line][-1]
     check = [line for line in lines if "check" in line][-1]
@@ -60,14 +59,14 @@ async def test_a_terminal_shows_a_bar_for_each_stage_with_what_was_lost() -> Non
 
 async def test_where_nobody_looks_no_bar_is_drawn_and_the_table_is_kept_all_the_same() -> None:
     written = io.StringIO()
-    await run_on(console_of(written, is_terminal=False))
+    await run_on(printer_of(written, is_terminal=False))
     assert written.getvalue() == ""
 
 
 async def test_the_table_names_every_reason_the_cost_and_what_to_do() -> None:
-    table = await run_on(console_of(io.StringIO(), is_terminal=False))
+    table = await run_on(printer_of(io.StringIO(), is_terminal=False))
     written = io.StringIO()
-    print_yield(table, console=Console(file=written, width=80))
+    print_yield(table, printer=Printer(file=written, width=80))
     lines = [" ".join(line.split()) for line in written.getvalue().splitlines() if line.strip()]
 
     assert lines[0] == "stage in finished rejected failed left out calls tokens"

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from astra_mcp.cli.main import app
+from registry.published.names import read_names
 
 LINES: list[dict[str, Any]] = [
     {
@@ -55,6 +56,7 @@ def test_an_import_tells_what_was_kept_and_importing_again_changes_nothing(tmp_p
         "unchanged": 0,
         "errors": [],
     }
+    assert read_names(tmp_path / "home").registered == ("harbour", "river")
     before = told("stats")
     again = told("import", str(file))
     assert (again["added"], again["changed"], again["unchanged"]) == (0, 0, 2)

@@ -1,15 +1,24 @@
 """``registry import --judge`` and ``registry label`` with a model behind a real endpoint."""
 
 import json
-import os
-import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 
-from astra_mcp.completions import Answer, CompletionRequest, Refusal, Reply, open_completions
+from astra_mcp.completions import (
+    Answer,
+    CompletionRequest,
+    Policy,
+    Refusal,
+    Reply,
+    open_completions,
+)
+
+from command_line import Cli
 
 SENTENCES = ("Tell the height of the tide at an hour", "Tell the width of the river at a mile")
 SHORT = "Water roses"
@@ -29,19 +38,22 @@ def refuse(request: CompletionRequest) -> Reply:
     return Refusal(400, "no")
 
 
-async def registry(home: Path, url: str, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """Run a command, its model behind an endpoint; returns how it exits and what it tells."""
-    environment = {
-        **os.environ,
-        "ASTRA_MCP_HOME": str(home),
-        "ASTRA_MCP_MODELS__JUDGE__MODEL": "scripted",
-        "ASTRA_MCP_MODELS__JUDGE__BASE_URL": url,
-    }
-    command = [sys.executable, "-P", "-m", "astra_mcp", "registry", *arguments, "--json"]
-    with anyio.fail_after(100):
-        done = await anyio.run_process(command, env=environment, check=False)
-    assert b"Traceback" not in done.stderr
-    return done.returncode, json.loads(done.stdout or "{}")
+Registry = Callable[..., tuple[int, dict[str, Any]]]
+
+
+@contextmanager
+def registry_asking(home: Path, policy: Policy) -> Generator[Registry]:
+    """Runs commands whose model is behind an endpoint; each returns how it exits and what it tells."""
+    opening = open_completions(policy)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as server:
+        model = {"MODEL": "scripted", "BASE_URL": server.base_url}
+        cli = Cli(home, {f"ASTRA_MCP_MODELS__JUDGE__{name}": v for name, v in model.items()})
+
+        def run(*arguments: str) -> tuple[int, dict[str, Any]]:
+            done = cli.run("registry", *arguments, "--json")
+            return done.returncode, done.told
+
+        yield run
 
 
 @pytest.fixture
@@ -69,10 +81,9 @@ def folder(file: Path) -> Path:
     return file.parent
 
 
-async def test_a_judge_decides_what_the_rule_leaves_open(file: Path, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    async with open_completions(answer) as server:
-        code, told = await registry(home, server.base_url, "import", str(file), "--judge")
+def test_a_judge_decides_what_the_rule_leaves_open(file: Path, tmp_path: Path) -> None:
+    with registry_asking(tmp_path / "home", answer) as registry:
+        code, told = registry("import", str(file), "--judge")
     assert code == 0
     assert told["tools"]["rejected"] == {"vague_description": 1}
     assert told["servers"]["kept"] == 2
@@ -80,56 +91,55 @@ async def test_a_judge_decides_what_the_rule_leaves_open(file: Path, tmp_path: P
     assert told["tokens"] > 0
 
 
-async def test_an_import_whose_judge_fails_keeps_the_rest_and_exits_with_1(
+def test_an_import_whose_judge_fails_keeps_the_rest_and_exits_with_1(
     file: Path, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
-    async with open_completions(refuse) as server:
-        code, told = await registry(home, server.base_url, "import", str(file), "--judge")
+    with registry_asking(home, refuse) as registry:
+        code, told = registry("import", str(file), "--judge")
     assert code == 1
     assert told["tools"]["rejected"] == {"undecided": 1}
     assert told["servers"]["kept"] == 2
-    async with open_completions(answer) as server:
-        code, told = await registry(home, server.base_url, "import", str(file), "--judge")
+    with registry_asking(home, answer) as registry:
+        code, told = registry("import", str(file), "--judge")
     assert code == 0
     assert told["tools"]["rejected"] == {"vague_description": 1}
 
 
-async def test_an_import_whose_budget_is_spent_tells_what_was_imported_before_it_ended(
+def test_an_import_whose_budget_is_spent_tells_what_was_imported_before_it_ended(
     folder: Path, tmp_path: Path
 ) -> None:
-    async with open_completions(answer) as server:
-        options = (str(folder), "--judge", "--max-calls", "0")
-        home = tmp_path / "home"
-        code, told = await registry(home, server.base_url, "import", *options)
+    options = (str(folder), "--judge", "--max-calls", "0")
+    with registry_asking(tmp_path / "home", answer) as registry:
+        code, told = registry("import", *options)
     assert code == 1
     assert told["stopped"] == "the budget of 0 calls is spent"
     assert (told["added"], told["tools"]["kept"]) == (2, 7)
     assert told["model_calls"] == 0
 
 
-async def test_servers_without_a_domain_get_one_by_a_model_and_no_answer_is_paid_twice(
+def test_servers_without_a_domain_get_one_by_a_model_and_no_answer_is_paid_twice(
     file: Path, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
-    async with open_completions(answer) as server:
-        await registry(home, server.base_url, "import", str(file))
-        code, told = await registry(home, server.base_url, "label")
+    with registry_asking(home, answer) as registry:
+        registry("import", str(file))
+        code, told = registry("label")
         assert (code, told["by"], told["labelled"]) == (0, "model", {"weather": 2})
         assert (told["model_calls"], told["failed"]) == (2, {})
-        _, again = await registry(home, server.base_url, "label")
+        _, again = registry("label")
         assert (again["model_calls"], again["labelled"]) == (0, {})
-        _, listed = await registry(home, server.base_url, "list", "--domain", "weather")
+        _, listed = registry("list", "--domain", "weather")
     assert listed["total"] == 2
 
 
-async def test_a_model_that_fails_leaves_servers_without_a_domain_and_says_why(
+def test_a_model_that_fails_leaves_servers_without_a_domain_and_says_why(
     file: Path, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
-    async with open_completions(refuse) as server:
-        await registry(home, server.base_url, "import", str(file))
-        code, told = await registry(home, server.base_url, "label", "--by", "model")
+    with registry_asking(home, refuse) as registry:
+        registry("import", str(file))
+        code, told = registry("label", "--by", "model")
     assert code == 1
     assert sum(told["failed"].values()) == 2
     assert told["labelled"] == {}

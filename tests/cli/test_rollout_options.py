@@ -7,11 +7,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from astra_mcp.cli.main import app
+from astra_mcp.cli.rollout.command import KEY_RULE, model_config
 from astra_mcp.cli.rollout.difficulty import ask_difficulty, naming_options
 from astra_mcp.cli.rollout.sources import ask_sources
+from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError
 from gateway.api.client import RefusedError
-from gateway.api.protocol import DistractorRequest, FailureRequest
+from gateway.api.wire import DistractorRequest, FailureRequest
 
 
 @pytest.fixture(autouse=True)
@@ -176,3 +178,48 @@ def test_a_file_without_prompts_is_refused(tmp_path: Path, content: bytes) -> No
 
     with pytest.raises(ConfigError, match=r"--prompt-file .*prompts\.txt"):
         ask_sources(None, ["docks"], None, file)
+
+
+# --- the key of a model ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variables", "key"),
+    [
+        ({}, None),
+        ({"OPENAI_API_KEY": "shared"}, "shared"),
+        ({"OPENAI_API_KEY": "shared", "OPENAI_BASE_URL": "http://elsewhere/v1"}, None),
+        ({"ASTRA_MCP_MODELS__AGENT__API_KEY": "own"}, None),
+        (
+            {
+                "ASTRA_MCP_MODELS__AGENT__API_KEY": "own",
+                "ASTRA_MCP_MODELS__AGENT__BASE_URL": "http://127.0.0.1:9/v2",
+                "OPENAI_API_KEY": "shared",
+            },
+            "own",
+        ),
+        (
+            {
+                "ASTRA_MCP_MODELS__AGENT__API_KEY": "own",
+                "ASTRA_MCP_MODELS__AGENT__BASE_URL": "http://127.0.0.1:8/v1",
+                "OPENAI_API_KEY": "shared",
+            },
+            "shared",
+        ),
+    ],
+)
+def test_each_host_is_sent_the_key_that_is_meant_for_it(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], key: str | None
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    config = model_config(load_settings(), "m", "http://127.0.0.1:9/v1")
+    assert (config.api_key and config.api_key.get_secret_value()) == key
+    assert (config.model, config.base_url) == ("m", "http://127.0.0.1:9/v1")
+
+
+def test_advice_about_keys_is_the_rule_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert KEY_RULE in run("--agent", "some-model").stderr

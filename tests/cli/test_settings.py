@@ -6,17 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from astra_mcp.compose.catalog import load_published
-from astra_mcp.compose.settings import (
-    DEFAULT_PORT,
-    ServeSettings,
-    at_base_url,
-    load_serving,
-    load_settings,
-)
+from astra_mcp.compose.bundles import load_published
+from astra_mcp.compose.settings import load_serving, load_settings
 from astra_mcp.errors import ConfigError, ModelFault
-from astra_mcp.llm.config import EmbeddingConfig, ModelConfig, Role
+from astra_mcp.llm.config import EmbeddingConfig, ModelConfig, Role, at_base_url
 from astra_mcp.sandbox import SandboxLimits
+from gateway.api.settings import DEFAULT_PORT, ServeSettings
 from servers.bundled import bundled_folder
 
 

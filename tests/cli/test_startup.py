@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 import typer
 
-from astra_mcp.cli.main import app
+from astra_mcp.cli.main import COMMANDS, load_command
+from astra_mcp.cli.registry.importing import LISTING, LIVE
 from astra_mcp.errors import BudgetSpentError
 from astra_mcp.report.console import report_errors
+from gateway.edge.keys import ensure_control_key
+from registry.importers import FORMATS
 
 HELP_WIDTH = 78
 """Of a terminal of 80 columns; help keeps the lines of every paragraph but the first."""
@@ -31,18 +34,87 @@ def test_ctrl_c_while_the_program_loads_is_130_without_a_word(tmp_path: Path, lo
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
-def commands(group: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Each command below a group, by its whole name, with its help."""
-    context = typer.Context(group)
-    for part in group.list_commands(context):
-        command = group.get_command(context, part)
-        yield f"{name} {part}", command.help or ""
-        if hasattr(command, "list_commands"):
-            yield from commands(command, f"{name} {part}")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_a_command_says_itself(name: str) -> None:
+    first = load_command(name).help.partition("\n\n")[0]
+    assert COMMANDS[name].help == " ".join(first.split())
+
+
+def test_the_help_of_an_import_names_all_formats() -> None:
+    command = load_command("registry").commands["import"]
+    said = next(p.help for p in command.params if p.name == "form")
+    names = ", ".join(each.name for each in FORMATS)
+    assert said.startswith(f"{names}; of an address {LIVE} or {LISTING}.")
+
+
+def loaded_by(*arguments: str, home: Path | None = None) -> set[str]:
+    """The packages and first sub-packages that a command line imports."""
+    environment = {**os.environ, "ASTRA_MCP_HOME": str(home)} if home else None
+    code = f"""
+import sys
+sys.argv[1:] = {arguments!r}
+from astra_mcp.__main__ import main
+try:
+    main()
+except SystemExit:
+    print("", *sorted(sys.modules), sep="\\n")
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    return {".".join(name.split(".")[:2]) for name in done.stdout.splitlines()}
+
+
+def test_help_and_typing_errors_load_nothing_of_the_product() -> None:
+    ours = {"registry", "servers", "gateway", "training"}
+    of_astra_mcp = {"astra_mcp.__main__", "astra_mcp.cli", "astra_mcp.report"}
+    for line in (["--help"], ["episodez"]):
+        loaded = loaded_by(*line)
+        assert "astra_mcp.cli" in loaded
+        assert not loaded & ours
+        assert {name for name in loaded if name.startswith("astra_mcp.")} <= of_astra_mcp
+
+
+SERVING = {"gateway.app", "gateway.agents", "mcp", "mcp_types", "fastapi", "uvicorn"}
+SLOW = {"hypothesis", "openai", "sentence_transformers", "pyarrow"}
+
+
+@pytest.mark.parametrize(
+    ("line", "neither"),
+    [
+        ("connect cursor --json", {"numpy", "sqlalchemy", "httpx"}),
+        ("episodes list --json", {"numpy", "httpx"}),
+        ("registry list --json", {"registry.importers"}),
+        ("rollout --agent oracle --gateway http://127.0.0.1:1", {"numpy", "sqlalchemy"}),
+    ],
+)
+def test_a_command_loads_nothing_that_it_does_not_need(
+    line: str, neither: set[str], tmp_path: Path
+) -> None:
+    ensure_control_key(tmp_path)
+    loaded = loaded_by(*line.split(), home=tmp_path)
+    assert "astra_mcp.compose" in loaded
+    assert not loaded & (SERVING | SLOW | neither)
+
+
+def commands(command: Any, name: str) -> Iterator[tuple[str, str]]:
+    """A command and all below it, by their whole names, with their help."""
+    yield name, command.help or ""
+    for part, below in getattr(command, "commands", {}).items():
+        yield from commands(below, f"{name} {part}")
 
 
 def test_no_line_of_a_help_text_breaks_in_a_terminal_of_80_columns() -> None:
-    described = dict(commands(typer.main.get_command(app), "astra-mcp"))
+    described = {
+        place: text
+        for name in COMMANDS
+        for place, text in commands(load_command(name), f"astra-mcp {name}")
+    }
     assert "astra-mcp registry import" in described
     broken = {
         name: line

@@ -4,6 +4,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 STUCK = """
 import time
 import anyio
@@ -22,6 +24,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.system
 def test_a_worker_that_lost_its_supervisor_ends_even_where_its_loop_is_stuck() -> None:
     worker = subprocess.Popen(
         [sys.executable, "-P", "-c", STUCK], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs it
+
 ERAS = ("legacy", "modern")
 ASTRA_MCP = (sys.executable, "-P", "-m", "astra_mcp")
 TOOL_ERROR = 5
@@ -83,6 +85,7 @@ def test_inspector_finds_what_connect_wrote(inspector: Any, notebook_folder: Pat
     assert [t["name"] for t in listed["tools"]][:2] == ["remember", "draw"]
 
 
+@pytest.mark.smoke
 def test_inspector_reaches_the_url_that_connect_wrote(inspector: Any, gateway_url: str) -> None:
     connect = (*ASTRA_MCP, "connect", "inspector", "--write", "--url", gateway_url)
     subprocess.run(connect, env=inspector.environment, check=True, timeout=60)

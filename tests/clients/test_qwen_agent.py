@@ -6,17 +6,18 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.answers import contains_answer
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.types import ToolResult
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EpisodeRequest, EpisodeStatus, SourceEnvironment
+from gateway.api.wire import EpisodeRequest, SourceEnvironment
 from gateway.edge.keys import read_control_key
 from servers.bundled import bundled_folder
 
 from completions_server import CompletionsServer, open_completions_server
 from qwen_agent_runs import LAST_WORDS, Oracle, install_qwen_agent, run_qwen_agent
 
-pytestmark = pytest.mark.timeout(400)  # the first run installs Qwen-Agent
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs Qwen-Agent
 
 
 @pytest.fixture(scope="session")
@@ -72,6 +73,7 @@ async def test_qwen_agent_completes_an_episode(
     assert state.reward.reward >= 0.999
 
 
+@pytest.mark.smoke
 async def test_qwen_agent_solves_the_same_without_an_episode(
     qwen_agent: Path, completions: CompletionsServer, gateway: GatewayClient, gateway_url: str
 ) -> None:

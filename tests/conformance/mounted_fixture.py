@@ -6,59 +6,21 @@
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 
 from astra_mcp.compose.settings import load_settings
-from astra_mcp.errors import UnknownNameError
-from astra_mcp.reward import JobItem
 from astra_mcp.serving.http.server import bind, listen, run_until_stopped, url_of
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret, ensure_control_key
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules
 from gateway.episodes.live import open_episodes
-from servers.deployed import DeployedServers, open_deployed
+from servers.deployed import open_deployed
 
 from fixture import NAME, make_fixture
-
-
-class OneServer:
-    """A catalog of one deployed server and nothing else."""
-
-    def __init__(self, servers: DeployedServers) -> None:
-        self._servers = servers
-        self.watch = servers.watch
-
-    def environments(self) -> Sequence[EnvironmentInfo]:
-        """None."""
-        return ()
-
-    def question(self, environment: str) -> str:
-        """There is no environment."""
-        raise UnknownNameError(f"there is no environment {environment!r}")
-
-    def job(self, environment: str) -> tuple[JobItem, ...]:
-        """There is no environment."""
-        raise UnknownNameError(f"there is no environment {environment!r}")
-
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
-        """There is no environment."""
-        raise UnknownNameError(f"there is no environment {environment!r}")
-
-    def upstreams(self) -> Sequence[Upstream]:
-        """The one."""
-        return self._servers.upstreams()
-
-    def upstream(self, name: str) -> Upstream:
-        """The one, by its name."""
-        found = self._servers.find(name)
-        if found is None:
-            raise UnknownNameError(f"there is no server {name!r}")
-        return found
+from relayed_servers import DeployedCatalog
 
 
 async def _serve(calls: Path) -> None:
@@ -69,7 +31,7 @@ async def _serve(calls: Path) -> None:
     with bind("127.0.0.1", 0) as listener:
         async with open_deployed(None, home=settings.home) as servers:
             servers.mount(NAME, make_fixture(calls))
-            catalog = OneServer(servers)
+            catalog = DeployedCatalog(servers)
             async with (
                 open_episodes(catalog, settings.home, secret=secret, sinks=(metrics,)) as episodes,
                 open_app(catalog, episodes, rules=rules, metrics=metrics) as app,

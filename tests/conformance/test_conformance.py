@@ -40,13 +40,15 @@ def bare_leg(tmp_path_factory: pytest.TempPathFactory) -> LegResult:
     return run_leg(BARE, tmp_path_factory.mktemp("conformance") / "bare")
 
 
+@pytest.mark.foreign
 @pytest.mark.timeout(600)  # installs the suites where nobody has yet
 def test_the_fixture_itself_conforms(bare_leg: LegResult) -> None:
     assert faults_of({BARE: bare_leg}, read_expectations(EXPECTED_FAILURES)) == {}
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("leg", ["in process", "over HTTP"])
+@pytest.mark.foreign
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("leg", [pytest.param("in process", marks=pytest.mark.smoke), "over HTTP"])
 def test_a_server_behind_the_gateway_conforms_as_it_does_bare(
     leg: str, bare_leg: LegResult, tmp_path: Path
 ) -> None:
@@ -55,7 +57,8 @@ def test_a_server_behind_the_gateway_conforms_as_it_does_bare(
     assert faults_of({BARE: bare_leg, leg: behind}, expected) == {}
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.foreign
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("revision", "scenario"), [(r, s) for r, several in CLIENT_SCENARIOS.items() for s in several]
 )

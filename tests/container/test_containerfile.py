@@ -15,12 +15,13 @@ import tomllib
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.wire import EpisodeRequest
 
 ROOT = Path(__file__).parents[2]
 UID = 54321
@@ -250,8 +251,14 @@ def running(built: Built) -> Generator[Running]:
         process.communicate()
 
 
-@pytest.mark.timeout(BUILD_SECONDS)
-@pytest.mark.root
+def by_hand(test: Any) -> Any:
+    """Mark a test of the built container: pip fetches all it needs, and it drops to another user."""
+    for mark in (pytest.mark.foreign, pytest.mark.root, pytest.mark.timeout(BUILD_SECONDS)):
+        test = mark(test)
+    return test
+
+
+@by_hand
 async def test_the_entry_point_serves_as_the_container_s_user(running: Running) -> None:
     owner = (Path("/proc") / str(running.process.pid)).stat()
     assert (owner.st_uid, owner.st_gid) == (UID, UID)
@@ -268,12 +275,14 @@ async def test_the_entry_point_serves_as_the_container_s_user(running: Running) 
             assert (await control.close_episode(created.id)).calls == 1
 
 
+@by_hand
 async def test_the_interactive_endpoints_need_the_key_of_the_environment(running: Running) -> None:
     async with httpx.AsyncClient(trust_env=False) as http:
         assert (await http.post(f"{running.url}/mcp", content=b"{}")).status_code == 401
         assert (await EpisodeClient(f"{running.url}/mcp", http, key=API_KEY).list_tools()) != ()
 
 
+@by_hand
 def test_the_health_check_answers_for_the_running_gateway(running: Running) -> None:
     [probe] = FINAL.all("HEALTHCHECK")
     command = [running.built.here(w) for w in json.loads(probe.partition(" CMD ")[2])]
@@ -281,6 +290,7 @@ def test_the_health_check_answers_for_the_running_gateway(running: Running) -> N
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@by_hand
 def test_the_package_folder_cannot_be_written_by_it(running: Running) -> None:
     package = running.built.root / "opt" / "astra-mcp"
     done = running.run("/usr/bin/find", str(package), "-writable", "!", "-type", "l")
@@ -289,6 +299,7 @@ def test_the_package_folder_cannot_be_written_by_it(running: Running) -> None:
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
 
 
+@by_hand
 def test_without_a_key_it_says_how_to_set_one(built: Built) -> None:
     home = Path(tempfile.mkdtemp(dir=built.root))
     os.chown(home, UID, UID)

@@ -160,7 +160,12 @@ def test_the_matcher_never_raises(text: str, answer: str) -> None:
 
 @pytest.mark.timeout(30)  # time that grows with the square of the length takes minutes
 @pytest.mark.parametrize(
-    "unit", ["a.", "a+", "1,", "a@", "1 may ", "5a5", "2025-09-03-", "\u20131", "\u0661"]
+    "unit",
+    [
+        *("1,", "5a5", "\u0661"),
+        *(pytest.param(u, marks=pytest.mark.volume) for u in ("a.", "a+", "a@", "1 may ")),
+        *(pytest.param(u, marks=pytest.mark.volume) for u in ("2025-09-03-", "\u20131")),
+    ],
 )
 def test_a_large_text_is_read_in_time_linear_in_its_length(unit: str) -> None:
     assert len(tokenize(unit * (400_000 // len(unit)))) > 0

@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from astra_mcp.concurrency import Alarm, map_concurrently
+from astra_mcp.concurrency import Alarm, BackOff, map_concurrently
 from astra_mcp.errors import BudgetSpentError
 
 
@@ -119,3 +119,10 @@ async def test_a_mistake_cancels_what_is_under_way_also_after_the_budget_is_spen
 
     with anyio.fail_after(10), pytest.raises(ValueError, match="a mistake"):
         await map_concurrently(work, range(3), limit=3)
+
+
+def test_pauses_grow_up_to_the_longest_and_begin_again_after_what_went_well() -> None:
+    pauses = BackOff(0.1, 0.5, factor=3)
+    assert [pauses.next() for _ in range(4)] == pytest.approx([0.1, 0.3, 0.5, 0.5])
+    pauses.reset()
+    assert [pauses.next(), pauses.next()] == pytest.approx([0.1, 0.3])

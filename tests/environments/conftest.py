@@ -11,15 +11,10 @@ from workshop import Workshop
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """One event loop for the sandbox that the tests of a module share."""
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def sandbox() -> AsyncGenerator[Sandbox]:
-    """A real sandbox."""
-    async with open_sandbox(SandboxLimits()) as opened:
+async def sandbox(anyio_backend: str) -> AsyncGenerator[Sandbox]:
+    """A real sandbox that all tests of a module share, with short limits, since several cheats hang."""
+    limits = SandboxLimits(soft_seconds=0.5, hard_seconds=1.0, load_seconds=2.0)
+    async with open_sandbox(limits) as opened:
         yield opened
 
 

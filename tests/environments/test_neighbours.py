@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.environments.acceptance.neighbours import (
+from astra_mcp.schemas import compile_validator
+from astra_mcp.types import JsonValue, canonical_json
+from astra_mcp.values.guesses import guess_value
+from astra_mcp.values.neighbours import (
     MAX_NEIGHBOURS,
     find_neighbours,
     known_values,
 )
-from astra_mcp.schemas import compile_validator
-from astra_mcp.types import JsonValue, canonical_json
-from astra_mcp.values.guesses import guess_value
 
 CASES: list[tuple[dict[str, Any], JsonValue]] = [
     ({"type": "string"}, "BK-4471"),

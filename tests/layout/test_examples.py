@@ -1,33 +1,13 @@
 """The examples run as their pages say."""
 
-import json
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from command_line import served_home
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def served_home(tmp_path: Path) -> Iterator[Path]:
-    """A home whose gateway runs."""
-    server = subprocess.Popen(
-        [sys.executable, "-P", "-m", "astra_mcp", "serve", "--port", "0", "--json"],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "ASTRA_MCP_HOME": str(tmp_path)},
-    )
-    try:
-        assert server.stdout is not None
-        json.loads(server.stdout.readline())
-        yield tmp_path
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.communicate(timeout=30)
 
 
 def run_example(name: str, home: Path) -> subprocess.CompletedProcess[str]:
@@ -41,8 +21,9 @@ def run_example(name: str, home: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_example_of_one_episode_earns_the_whole_reward(served_home: Path) -> None:
-    done = run_example("one_episode.py", served_home)
+def test_the_example_of_one_episode_earns_the_whole_reward(tmp_path: Path) -> None:
+    with served_home(tmp_path / "home") as cli:
+        done = run_example("one_episode.py", cli.home)
     assert done.returncode == 0, done.stderr
     assert "recall=1.0" in done.stdout
 
@@ -51,3 +32,12 @@ def test_the_example_says_what_to_do_where_no_gateway_runs(tmp_path: Path) -> No
     done = run_example("one_episode.py", tmp_path)
     assert done.returncode == 1
     assert done.stderr == "no gateway runs: start one with `astra-mcp serve`\n"
+
+
+def test_the_example_of_an_own_server_earns_the_whole_reward(tmp_path: Path) -> None:
+    done = run_example("own_server.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "recall=1.0" in done.stdout
+    page = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    example = (ROOT / "examples" / "own_server.py").read_text(encoding="utf-8")
+    assert example.partition("async def main")[2].partition("\n\n\n")[0] in page

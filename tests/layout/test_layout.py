@@ -3,9 +3,9 @@
 import ast
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from astra_mcp.cli.main import app
@@ -27,17 +27,27 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_module_is_short_named_after_something_and_says_what_it_is_for(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    assert ast.get_docstring(tree)
-    assert path.stem not in VAGUE
-    assert text.count("\n") <= MAX_FILE_LINES
+TREES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+
+
+def test_every_module_is_short_named_after_something_and_says_what_it_is_for() -> None:
+    offenders = [f"{name}: {fault}" for name, tree in TREES.items() for fault in faults(name, tree)]
+    assert offenders == []
+
+
+def faults(name: str, tree: ast.Module) -> Iterator[str]:
+    """What is wrong with a module."""
+    if not ast.get_docstring(tree):
+        yield "no docstring"
+    if Path(name).stem in VAGUE:
+        yield "a name that says nothing"
+    if tree.body and (lines := tree.body[-1].end_lineno or 0) > MAX_FILE_LINES:
+        yield f"{lines} lines"
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
-            assert lines <= MAX_FUNCTION_LINES, f"{node.name} has {lines} lines"
+            if lines > MAX_FUNCTION_LINES:
+                yield f"{node.name} has {lines} lines"
 
 
 def names_bound_by(node: ast.stmt) -> set[str]:
@@ -56,21 +66,35 @@ def names_bound_by(node: ast.stmt) -> set[str]:
             return set()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_module_offers_what_it_names(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def test_every_module_offers_what_it_names() -> None:
+    faults = {name: fault_of_offer(name, tree) for name, tree in TREES.items()}
+    assert {name: fault for name, fault in faults.items() if fault} == {}
+
+
+def importers_outside(package: str, name: str) -> list[str]:
+    """Modules of other packages that import from a module."""
+    module = name.removesuffix(".py").replace("/", ".")
+    wanted = re.compile(rf"^\s*(?:from|import) {re.escape(module)}\b", re.M)
+    others = [m for m in MODULES if not name_of(m).startswith(f"{package}/")]
+    return [name_of(m) for m in others if wanted.search(m.read_text(encoding="utf-8"))]
+
+
+def fault_of_offer(name: str, tree: ast.Module) -> str | None:
+    """What is wrong with ``__all__``; a program, which nobody imports from, needs none."""
     offered = [
         node.value
         for node in tree.body
         if isinstance(node, ast.Assign | ast.AnnAssign) and "__all__" in names_bound_by(node)
     ]
     if any(isinstance(n, ast.If) and "__name__" in ast.unparse(n.test) for n in tree.body):
-        return  # a program, not a module to import from
-    assert len(offered) == 1, "no __all__"
-    assert offered[0] is not None
+        return None
+    if not offered and (package := name.split("/", maxsplit=1)[0]) != "astra_mcp":
+        return "no __all__ for what others import" if importers_outside(package, name) else None
+    if len(offered) != 1 or offered[0] is None:
+        return "no __all__"
     names: list[str] = ast.literal_eval(offered[0])
-    assert len(names) == len(set(names))
-    assert set(names) <= {name for node in tree.body for name in names_bound_by(node)}
+    unbound = set(names) - {bound for node in tree.body for bound in names_bound_by(node)}
+    return f"{unbound} and repetitions" if unbound or len(names) != len(set(names)) else None
 
 
 def tracked_text_files() -> list[Path]:

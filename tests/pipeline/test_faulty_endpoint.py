@@ -31,8 +31,7 @@ from square_model import answer
 SHARE = 0.1
 QUICK = tuple(kind for kind in FaultKind if kind not in (FaultKind.HANG, FaultKind.TRICKLE))
 """Faults that cost no deadline."""
-NUM_MANY, MANY_AT_ONCE = 2000, 256
-NUM_FEW, FEW_AT_ONCE = 400, 64
+NUM_FEW, FEW_AT_ONCE = 120, 20
 
 
 class Outcomes:
@@ -50,11 +49,15 @@ class Outcomes:
 
 
 @pytest.mark.timeout(300)
-async def test_two_thousand_calls_of_which_one_in_ten_fails_end_each_in_one_way(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("num_items", "at_once", "seconds"),
+    [(200, 32, 2.0), pytest.param(2000, 256, 10.0, marks=pytest.mark.volume)],
+)
+async def test_calls_of_which_one_in_ten_fails_end_each_in_one_way(
+    tmp_path: Path, num_items: int, at_once: int, seconds: float
 ) -> None:
     async def answer_when_full(request: CompletionRequest) -> Answer:
-        await server.ledger.wait_in_flight(MANY_AT_ONCE)
+        await server.ledger.wait_in_flight(at_once)
         return answer(request)
 
     faults = FaultPlan.evenly(SHARE, seed=1)
@@ -62,8 +65,9 @@ async def test_two_thousand_calls_of_which_one_in_ten_fails_end_each_in_one_way(
         asked = Asked(
             base_url=server.base_url,
             database=f"sqlite:///{tmp_path}/a.db",
-            num_items=NUM_MANY,
-            concurrency=MANY_AT_ONCE,
+            num_items=num_items,
+            concurrency=at_once,
+            timeout_seconds=seconds,
         )
         first = Outcomes()
         table = await asked.play(first.hear)
@@ -72,10 +76,11 @@ async def test_two_thousand_calls_of_which_one_in_ten_fails_end_each_in_one_way(
         assert audit(accounts, first.settled) == []
         finished, failed = first.names(ItemStatus.FINISHED), first.names(ItemStatus.FAILED)
         assert len(first.settled) == len(finished) + len(failed) == asked.num_items
-        assert server.ledger.most_in_flight == MANY_AT_ONCE
-        assert server.ledger.total.faults.keys() == set(FaultKind)
+        assert server.ledger.most_in_flight == at_once
+        kinds = server.ledger.total.faults.keys()
+        assert kinds == set(FaultKind) if num_items > 1000 else len(kinds) > len(FaultKind) // 2
         assert table.num_failed == len(failed)
-        assert 0 < len(failed) < SHARE * NUM_MANY
+        assert 0 < len(failed) < SHARE * num_items
 
         second = Outcomes()
         await asked.play(second.hear)
@@ -90,7 +95,7 @@ async def test_two_thousand_calls_of_which_one_in_ten_fails_end_each_in_one_way(
         assert table.usage.cached == len(second.names(ItemStatus.FINISHED))
 
 
-@pytest.mark.parametrize("budget", [{"max_calls": 150}, {"max_cost": 150.0}])
+@pytest.mark.parametrize("budget", [{"max_calls": 45}, {"max_cost": 45.0}])
 async def test_a_budget_stops_after_the_calls_in_flight_and_the_next_run_pays_for_the_rest_alone(
     tmp_path: Path, budget: dict[str, float]
 ) -> None:

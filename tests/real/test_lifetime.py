@@ -10,11 +10,11 @@ import pytest
 from anyio import to_thread
 from mcp_types import CallToolResult, TextContent
 
-from gateway.api.protocol import EpisodeRequest, SourceServers
+from gateway.api.wire import EpisodeRequest, SourceServers
 
 from processes import below, wait_until_gone
 
-pytestmark = pytest.mark.timeout(400)  # the first run installs the servers
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the servers
 
 SERVERS = ("filesystem", "memory", "time", "sqlite")
 END_SECONDS = 20

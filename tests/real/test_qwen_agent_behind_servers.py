@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.types import Origin
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EpisodeRequest, EpisodeStatus, GoldCall, SourceServers
+from gateway.api.seams import GoldCall
+from gateway.api.wire import EpisodeRequest, SourceServers
 
 from completions_server import CompletionsServer, open_completions_server
 from qwen_agent_runs import LAST_WORDS, Oracle, install_qwen_agent, run_qwen_agent
 
-pytestmark = pytest.mark.timeout(400)  # the first run installs the servers and Qwen-Agent
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs both
 
 QUESTION = "Use the tools."
 

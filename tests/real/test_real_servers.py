@@ -8,11 +8,12 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.types import Origin
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EpisodeCreated, EpisodeRequest, EpisodeStatus, SourceServers
+from gateway.api.wire import EpisodeCreated, EpisodeRequest, SourceServers
 
-pytestmark = pytest.mark.timeout(400)  # the first run installs the servers
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the servers
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ async def test_an_episode_has_a_servers_tools_and_records_their_answers(
     assert (state.status, state.reward, state.failure) == (EpisodeStatus.CLOSED, None, None)
 
 
+@pytest.mark.smoke
 async def test_one_episode_holds_all_servers(control: GatewayClient, sdk: Any) -> None:
     episode = await open_episode(control, *(known.name for known in KNOWN))
     async with sdk(episode.mcp_url, "2026-07-28") as client:

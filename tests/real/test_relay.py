@@ -21,11 +21,12 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.types import Origin
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EpisodeRequest, EpisodeStatus, SourceServers
+from gateway.api.wire import EpisodeRequest, SourceServers
 
-pytestmark = pytest.mark.timeout(400)  # the first run installs the server
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the server
 
 SERVER = "everything"
 NOTE = "demo://resource/dynamic/text/7"

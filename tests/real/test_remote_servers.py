@@ -13,9 +13,9 @@ import pytest
 from mcp_types import CallToolResult, CreateMessageResult, TextContent
 
 from astra_mcp.types import Origin
-from gateway.api.protocol import EpisodeRequest, SourceServers
+from gateway.api.wire import EpisodeRequest, SourceServers
 
-pytestmark = pytest.mark.timeout(400)  # the first run installs the server
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the server
 
 WAYS = {
     "streamable": ("streamableHttp", "mcp", "streamable-http"),
@@ -78,6 +78,7 @@ def way(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@pytest.mark.smoke
 async def test_a_remote_server_is_listed_and_called_and_asks_back(
     way: str, remote: Any, sdk: Any, era: str
 ) -> None:

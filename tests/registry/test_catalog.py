@@ -7,7 +7,7 @@ import pytest
 
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import ConfigError, UnknownNameError
-from registry import FolderCatalog
+from registry.published.catalog import FolderCatalog
 
 
 @dataclass

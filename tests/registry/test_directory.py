@@ -1,14 +1,16 @@
 """The registry as a directory of servers: it lists what is kept, and notices what changes."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import anyio
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 from stored_rows import NEW_YEAR, RAIN, WIND, store_rows
 
-from gateway.control.directory import ServerDirectory
+from gateway.api.seams import ServerDirectory
 from registry.published.directory import RegistryDirectory, open_directory
+from registry.published.names import read_names
 from registry.published.server_json import parse_server
 from registry.store.database import Database
 from registry.store.tables import ServerRow, table_of
@@ -28,9 +30,11 @@ def change_version(session: Session) -> None:
     )
 
 
-async def test_kept_servers_are_listed_and_crawled_ones_are_marked(database: Database) -> None:
+async def test_kept_servers_are_listed_and_crawled_ones_are_marked(
+    database: Database, tmp_path: Path
+) -> None:
     await database.write(store_rows)
-    async with open_directory(database) as directory:
+    async with open_directory(database, tmp_path) as directory:
         listed = {entry.key: entry for entry in directory.listing()}
     assert set(listed) == {"pages", "wind-and-rain"}
     entry = listed["wind-and-rain"]
@@ -38,11 +42,12 @@ async def test_kept_servers_are_listed_and_crawled_ones_are_marked(database: Dat
     assert (entry.published_at, entry.updated_at) == (NEW_YEAR, NEW_YEAR)
     assert (entry.is_crawled, listed["pages"].is_crawled) == (False, True)
     assert entry.served_as is None
+    assert read_names(tmp_path).registered == ("pages", "wind-and-rain")
 
 
-async def test_a_document_tells_of_the_kept_tools_alone(database: Database) -> None:
+async def test_a_document_tells_of_the_kept_tools_alone(database: Database, tmp_path: Path) -> None:
     await database.write(store_rows)
-    async with open_directory(database) as directory:
+    async with open_directory(database, tmp_path) as directory:
         documents = await directory.documents(["wind-and-rain", "again", "unknown"])
     assert set(documents) == {"wind-and-rain"}
     document = documents["wind-and-rain"]
@@ -53,8 +58,8 @@ async def test_a_document_tells_of_the_kept_tools_alone(database: Database) -> N
 class WatchedDirectory(RegistryDirectory):
     """Tells when it has read the names."""
 
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
+    def __init__(self, database: Database, home: Path) -> None:
+        super().__init__(database, home)
         self.loaded = anyio.Event()
 
     async def load(self) -> None:
@@ -63,10 +68,10 @@ class WatchedDirectory(RegistryDirectory):
 
 
 async def test_what_another_process_changes_is_listed_without_being_asked_for(
-    database: Database,
+    database: Database, tmp_path: Path
 ) -> None:
     await database.write(store_rows)
-    directory = WatchedDirectory(database)
+    directory = WatchedDirectory(database, tmp_path)
     async with anyio.create_task_group() as group:
         group.start_soon(directory.follow)
         with anyio.fail_after(PATIENCE_SECONDS):
@@ -81,6 +86,6 @@ async def test_what_another_process_changes_is_listed_without_being_asked_for(
     assert "2.0.0" in {entry.version for entry in directory.listing()}
 
 
-async def test_the_gateway_can_read_it(database: Database) -> None:
-    directory: ServerDirectory = RegistryDirectory(database)
+async def test_the_gateway_can_read_it(database: Database, tmp_path: Path) -> None:
+    directory: ServerDirectory = RegistryDirectory(database, tmp_path)
     assert directory.listing() == ()

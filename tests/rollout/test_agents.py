@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from astra_mcp.seeds import generator
 from astra_mcp.trajectory import AssistantMessage, StopReason
 from astra_mcp.types import JsonValue, ToolResult
+from astra_mcp.values.arguments import ArgumentSource
 from astra_mcp.values.guesses import guess_arguments
-from gateway.api.protocol import GoldCall
+from astra_mcp.values.scalars import NoValueError
+from gateway.api.seams import GoldCall
 from training.rollout.agent import AgentError, CallRequest
-from training.rollout.arguments import ArgumentSource, find_strings
-from training.rollout.chance import RandomAgent
-from training.rollout.noop import NoopAgent
-from training.rollout.oracle import OracleAgent
-from training.rollout.probe import ProbeAgent
+from training.rollout.agents.random import RandomAgent, find_strings
+from training.rollout.agents.scripted import NoopAgent, OracleAgent, ProbeAgent
 
 from in_memory_tools import CITY, InMemoryTools, ReceivedCall, spec
 
@@ -257,7 +256,7 @@ def test_random_arguments_can_be_written_where_a_schema_sets_integers_no_bounds(
 def test_an_impossible_schema_is_an_error_of_the_agent(parameter: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"p": parameter}, "required": ["p"]}
 
-    with pytest.raises(AgentError, match="schema"):
+    with pytest.raises(NoValueError, match="schema"):
         ArgumentSource(schema).draw(generator(0))
 
 

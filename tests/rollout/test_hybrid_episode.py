@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.completions import Reply
+from astra_mcp.environments.loading import load_bundle
 from astra_mcp.trajectory import (
     AssistantMessage,
     CallNote,
@@ -25,13 +27,13 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import EmulatorKind, Origin
 from astra_mcp.values.guesses import guess_arguments
-from gateway.api.protocol import CallState, EpisodeRecord
+from gateway.api.wire import CallState, EpisodeRecord
 from gateway.episodes.record import Record, read_record, record_path
 from servers.bundled import bundled_folder
 
+from command_line import Cli, client_of, served_home
 from completions_server import Body, CompletionsServer, asks, says
 from deployed_workshop import calls_of, raw_entry, write_config
-from rollout_command import Cli, client_of, run_model, served_home
 
 PAGE = Path(__file__).parents[2] / "docs" / "rollouts.md"
 DESK = "desk"
@@ -92,7 +94,7 @@ def docks(tmp_path_factory: pytest.TempPathFactory) -> Generator[Docks]:
     documents = folder / "documents.jsonl"
     documents.write_text(json.dumps(berths()), encoding="utf-8")
     home = folder / "home"
-    imported = Cli(home).run_command("registry", "import", str(documents), "--json")
+    imported = Cli(home).run("registry", "import", str(documents), "--json")
     assert imported.returncode == 0, imported.stderr
     config = write_config(folder, **{DESK: raw_entry(env={"CALLS": str(calls)})})
     with served_home(home, "--mcp-config", str(config)) as cli:
@@ -131,19 +133,24 @@ class Played(NamedTuple):
     """What the model was sent."""
 
 
-async def play(docks: Docks, model: CompletionsServer, file: Path) -> Played:
+def play(docks: Docks, model: CompletionsServer, file: Path) -> Played:
     model.always = follow_script
     model.requests.clear()
     before = len(calls_of(docks.calls))
     named = ("--server", DESK, "--server", BERTHS, "--prompt", PROMPT)
-    done = await run_model(docks.cli, model, *named, *HARD, "--out", str(file))
+    done = docks.cli.play_model(model, *named, *HARD, "--out", str(file))
     assert done.returncode == 0, done.stderr
     (trajectory,) = read_trajectories(file)
-    async with client_of(docks.cli) as client:
-        found = next(path for path in records_of(docks.cli) if path.stem == trajectory.episode_id)
-        state = await client.record(read_record(found).opened.id)
+    found = next(path for path in records_of(docks.cli) if path.stem == trajectory.episode_id)
+    record = read_record(found)
+    state = anyio.run(record_of, docks.cli, record.opened.id)
     reached = calls_of(docks.calls)[before:]
-    return Played(trajectory, read_record(found), state, reached, list(model.requests))
+    return Played(trajectory, record, state, reached, list(model.requests))
+
+
+async def record_of(cli: Cli, episode: EpisodeId) -> EpisodeRecord:
+    async with client_of(cli) as client:
+        return await client.record(episode)
 
 
 def records_of(cli: Cli) -> list[Path]:
@@ -153,10 +160,10 @@ def records_of(cli: Cli) -> list[Path]:
 # --- the hybrid episode ---------------------------------------------------------------------------
 
 
-async def test_a_hybrid_episode_is_recorded_with_every_origin_right(
-    docks: Docks, completions: CompletionsServer, tmp_path: Path
+def test_a_hybrid_episode_is_recorded_with_every_origin_right(
+    docks: Docks, endpoint: CompletionsServer, tmp_path: Path
 ) -> None:
-    played = await play(docks, completions, tmp_path / "t.jsonl")
+    played = play(docks, endpoint, tmp_path / "t.jsonl")
 
     check_calls(played)
     check_what_reached_the_deployed_server(played)
@@ -257,11 +264,11 @@ def check_what_the_agent_saw(played: Played) -> None:
     assert shown == [tool.shown for tool in played.record.opened.tools]
 
 
-async def test_a_hybrid_episode_is_the_same_for_the_same_seed(
-    docks: Docks, completions: CompletionsServer, tmp_path: Path
+def test_a_hybrid_episode_is_the_same_for_the_same_seed(
+    docks: Docks, endpoint: CompletionsServer, tmp_path: Path
 ) -> None:
-    first = await play(docks, completions, tmp_path / "a.jsonl")
-    again = await play(docks, completions, tmp_path / "b.jsonl")
+    first = play(docks, endpoint, tmp_path / "a.jsonl")
+    again = play(docks, endpoint, tmp_path / "b.jsonl")
 
     changed = {"episode_id", "created_at"}
     dumps = [p.trajectory.model_dump(exclude=changed) for p in (first, again)]
@@ -284,7 +291,7 @@ def test_servers_have_no_reward_and_that_is_no_failure(docks: Docks) -> None:
 
 
 def test_people_are_told_which_servers_were_played(docks: Docks) -> None:
-    done = docks.cli.run("--agent", "noop", "--server", DESK, "--server", BERTHS)
+    done = docks.cli.run("rollout", "--agent", "noop", "--server", DESK, "--server", BERTHS)
 
     assert done.returncode == 0, done.stderr
     assert f"{DESK}, {BERTHS}" in done.stdout
@@ -292,7 +299,7 @@ def test_people_are_told_which_servers_were_played(docks: Docks) -> None:
 
 
 def test_a_server_that_does_not_exist_is_named_with_the_closest_one(docks: Docks) -> None:
-    done = docks.cli.run("--agent", "noop", "--server", "dusk")
+    done = docks.cli.run("rollout", "--agent", "noop", "--server", "dusk")
 
     assert done.returncode == 1
     assert "no server is named 'dusk'; did you mean desk?" in done.stderr
@@ -344,17 +351,14 @@ def test_only_an_emulated_server_fails_on_purpose_where_nothing_is_asked_for(
     assert laws[1]["rate"] == 0.2
 
 
-async def test_the_oracle_earns_the_full_reward_among_distractors(
-    docks: Docks, tmp_path: Path
-) -> None:
+def test_the_oracle_earns_the_full_reward_among_distractors(docks: Docks, tmp_path: Path) -> None:
     file = tmp_path / "t.jsonl"
     options = ("--agent", "oracle", "--distractors", "banded", "--out", str(file))
-    report = await anyio.to_thread.run_sync(lambda: docks.cli.play(*options))
+    report = docks.cli.play(*options)
 
     assert {row["environment"] for row in report["episodes"]} == bundled()
     assert min(row["reward"] for row in report["episodes"]) >= 0.999
-    async with client_of(docks.cli) as client:
-        own = {e.name: len(e.tools) for e in await client.environments()}
+    own = {name: len(load_bundle(bundled_folder() / name).document.tools) for name in bundled()}
     for row in read_trajectories(file):
         assert row.distractors is not None
         assert row.failures is None

@@ -1,37 +1,23 @@
-"""``astra-mcp rollout`` as a user runs it: a process, a gateway over HTTP, the bundled environments."""
+"""``astra-mcp rollout`` as a user runs it: a gateway in another process, and the bundled environments."""
 
 import json
 import os
 import signal
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 from astra_mcp.completions import Reply
+from astra_mcp.environments.loading import load_bundle
 from astra_mcp.trajectory import StopReason, Trajectory, read_trajectories
 from servers.bundled import bundled_folder
 
-from completions_server import (
-    Body,
-    CompletionsServer,
-    asks,
-    refuses,
-    says,
-    tool_texts,
-)
-from rollout_command import (
-    SECONDS,
-    Cli,
-    Run,
-    client_of,
-    command,
-    run_model,
-    served_home,
-    variables,
-)
+from command_line import SECONDS, Cli, Run, command, served_home, variables
+from completions_server import Body, CompletionsServer, asks, refuses, says, tool_texts
 from small_gateway import KEY, open_small_gateway
 
 BUNDLED = {folder.parent.name for folder in bundled_folder().glob("*/environment.json")}
@@ -81,9 +67,10 @@ def test_probing_each_tool_once_solves_nothing(served: Cli) -> None:
     assert min(row["calls"] for row in rows.values()) >= 1
 
 
+@pytest.mark.volume
 @pytest.mark.timeout(600)
 def test_random_calls_solve_at_most_a_tenth_over_20_seeds(served: Cli) -> None:
-    report = served.play("--agent", "random", "--seeds", "20", seconds=590)
+    report = served.play("--agent", "random", "--seeds", "20")
 
     means = {row["environment"]: row for row in report["environments"]}
     assert means.keys() == BUNDLED
@@ -108,16 +95,19 @@ def comparable(path: Path) -> list[str]:
     ]
 
 
-def test_two_oracle_runs_with_one_seed_leave_the_same_records(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [NAMES, pytest.param([], id="all", marks=pytest.mark.volume)])
+def test_two_oracle_runs_with_one_seed_leave_the_same_records(
+    tmp_path: Path, names: list[str]
+) -> None:
     trajectories: list[list[str]] = []
     records: list[list[list[str]]] = []
     for name, concurrency in (("one", "1"), ("two", "8")):
         cli, file = Cli(tmp_path / name), tmp_path / f"{name}.jsonl"
-        cli.play("--agent", "oracle", "--concurrency", concurrency, "--out", str(file))
+        cli.play("--agent", "oracle", *names, "--concurrency", concurrency, "--out", str(file))
         trajectories.append(comparable(file))
         records.append(sorted(map(comparable, (cli.home / "records").glob("*.jsonl"))))
 
-    assert len(trajectories[0]) == len(records[0]) == len(BUNDLED)
+    assert len(trajectories[0]) == len(records[0]) == len(names or BUNDLED)
     assert trajectories[0] == trajectories[1]
     assert records[0] == records[1]
 
@@ -135,9 +125,9 @@ def test_an_agent_repeats_itself_for_one_seed(served: Cli, tmp_path: Path, agent
 
 
 def test_without_a_gateway_it_serves_one_and_says_so(own: Cli) -> None:
-    done = own.run("--agent", "oracle", *NAMES[:2], "--json")
+    done = own.run("rollout", "--agent", "oracle", *NAMES[:2], "--json")
 
-    report = json.loads(done.stdout)
+    report = done.told
     assert done.returncode == 0
     assert "an own one serves at http://127.0.0.1:" in done.stderr
     assert list(by_environment(report)) == NAMES[:2]
@@ -155,11 +145,10 @@ def test_without_a_gateway_it_serves_one_and_says_so(own: Cli) -> None:
     }
     rows = list(read_trajectories(Path(report["trajectories"])))
     assert [row.environment for row in rows] == NAMES[:2]
-    assert not (own.home.parent / ".hypothesis").exists()
 
 
 def test_people_get_a_table_and_where_the_trajectories_are(served: Cli, tmp_path: Path) -> None:
-    done = served.run("--agent", "noop", NAMES[0], "--out", str(tmp_path / "t.jsonl"))
+    done = served.run("rollout", "--agent", "noop", NAMES[0], "--out", str(tmp_path / "t.jsonl"))
 
     assert done.returncode == 0
     assert NAMES[0] in done.stdout
@@ -168,7 +157,9 @@ def test_people_get_a_table_and_where_the_trajectories_are(served: Cli, tmp_path
 
 
 def test_a_random_run_writes_nothing_beside_the_users_files(own: Cli) -> None:
-    own.play("--agent", "random", NAMES[0])
+    done = own.run_program("rollout", "--agent", "random", NAMES[0])
+
+    assert done.returncode == 0, done.stderr
 
     assert [path.name for path in own.home.parent.iterdir()] == ["home"]
 
@@ -177,31 +168,25 @@ def test_a_random_run_writes_nothing_beside_the_users_files(own: Cli) -> None:
 
 
 @pytest.fixture
-async def gold_model(
-    completions: CompletionsServer, served: Cli
-) -> Callable[[], CompletionsServer]:
+def gold_model(endpoint: CompletionsServer) -> CompletionsServer:
     """A scripted model that makes the gold calls of the first environment, all in one turn."""
-    async with client_of(served) as client:
-        steps = await client.gold(NAMES[0])
+    steps = load_bundle(bundled_folder() / NAMES[0]).document.gold
 
     def policy(body: Body) -> Reply:
         if tool_texts(body):
             return says("That is all.")
-        return asks(*((f"c{i}", s.tool, s.arguments) for i, s in enumerate(steps)))
+        return asks(*((f"c{i}", s.tool, s.values) for i, s in enumerate(steps)))
 
-    def start() -> CompletionsServer:
-        completions.always = policy
-        return completions
-
-    return start
+    endpoint.always = policy
+    return endpoint
 
 
-async def test_a_model_with_parallel_calls_earns_its_reward(
-    served: Cli, gold_model: Callable[[], CompletionsServer]
+def test_a_model_with_parallel_calls_earns_its_reward(
+    served: Cli, gold_model: CompletionsServer
 ) -> None:
-    done = await run_model(served, gold_model(), NAMES[0])
+    done = served.play_model(gold_model, NAMES[0])
 
-    report = json.loads(done.stdout)
+    report = done.told
     assert done.returncode == 0, done.stderr
     assert (report["agent"], report["model"]) == ("model", "scripted")
     assert report["episodes"][0]["reward"] >= 0.999
@@ -210,49 +195,48 @@ async def test_a_model_with_parallel_calls_earns_its_reward(
     assert [m.role for m in trajectory.messages[:2]] == ["user", "assistant"]
 
 
-async def test_a_configured_model_plays_where_no_agent_is_named(
-    served: Cli, gold_model: Callable[[], CompletionsServer]
+def test_a_configured_model_plays_where_no_agent_is_named(
+    served: Cli, gold_model: CompletionsServer
 ) -> None:
     named: dict[str, Any] = {
         "ASTRA_MCP_MODELS__AGENT__MODEL": "configured",
-        "ASTRA_MCP_MODELS__AGENT__BASE_URL": gold_model().base_url,
+        "ASTRA_MCP_MODELS__AGENT__BASE_URL": gold_model.base_url,
         "ASTRA_MCP_MODELS__AGENT__API_KEY": "sk-own",
     }
-    done = await anyio.to_thread.run_sync(lambda: served.run(NAMES[0], "--json", **named))
+    done = served.run("rollout", NAMES[0], "--json", **named)
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["model"] == "configured"
+    assert done.told["model"] == "configured"
 
 
-async def test_the_key_of_a_configured_model_is_not_sent_to_another_address(
-    served: Cli, gold_model: Callable[[], CompletionsServer]
+def test_the_key_of_a_configured_model_is_not_sent_to_another_address(
+    served: Cli, gold_model: CompletionsServer
 ) -> None:
-    server = gold_model()
     named: dict[str, Any] = {
         "ASTRA_MCP_MODELS__AGENT__BASE_URL": "http://127.0.0.1:9/v1",
         "ASTRA_MCP_MODELS__AGENT__API_KEY": "sk-configured",
     }
-    options = ("--agent", "scripted", "--base-url", server.base_url, NAMES[0], "--json")
-    done = await anyio.to_thread.run_sync(lambda: served.run(*options, **named))
+    options = ("--agent", "scripted", "--base-url", gold_model.base_url, NAMES[0], "--json")
+    done = served.run("rollout", *options, **named)
     assert done.returncode == 0, done.stderr
-    assert "is not sent to --base-url: set OPENAI_API_KEY" in done.stderr
-    assert server.keys
-    assert "sk-configured" not in "".join((*server.keys, done.stderr, done.stdout))
-    server.keys.clear()
+    assert f"no key is sent to --base-url {gold_model.base_url}: the key of" in done.stderr
+    assert gold_model.keys
+    assert "sk-configured" not in "".join((*gold_model.keys, done.stderr, done.stdout))
+    gold_model.keys.clear()
     named["OPENAI_API_KEY"] = "sk-meant"
-    done = await anyio.to_thread.run_sync(lambda: served.run(*options, **named))
+    done = served.run("rollout", *options, **named)
     assert done.returncode == 0, done.stderr
-    assert set(server.keys) == {"sk-meant"}
+    assert set(gold_model.keys) == {"sk-meant"}
 
 
-async def test_a_model_that_is_down_fails_the_run_without_a_score(
-    served: Cli, completions: CompletionsServer
+def test_a_model_that_is_down_fails_the_run_without_a_score(
+    served: Cli, endpoint: CompletionsServer
 ) -> None:
-    completions.always = lambda _: refuses(500, "overloaded")
+    endpoint.always = lambda _: refuses(500, "overloaded")
 
-    done = await run_model(served, completions, NAMES[0])
+    done = served.play_model(endpoint, NAMES[0])
 
-    (episode,) = json.loads(done.stdout)["episodes"]
+    (episode,) = done.told["episodes"]
     assert done.returncode == 1
     assert episode["status"] == "failed"
     assert episode["reward"] is None
@@ -260,37 +244,35 @@ async def test_a_model_that_is_down_fails_the_run_without_a_score(
     assert "overloaded" in episode["failure"]["message"]
 
 
-@pytest.fixture
-async def first_question(served: Cli) -> str:
+@pytest.fixture(scope="module")
+def first_question() -> str:
     """The question of the first environment, by which a scripted model tells it from the others."""
-    async with client_of(served) as client:
-        first = await client.environment(NAMES[0])
-    assert first.question is not None
-    return first.question
+    return load_bundle(bundled_folder() / NAMES[0]).document.question
 
 
-async def test_a_whole_run_is_in_the_order_of_the_plan_whatever_finished_first(
-    served: Cli, completions: CompletionsServer, first_question: str, tmp_path: Path
+def test_a_whole_run_is_in_the_order_of_the_plan_whatever_finished_first(
+    served: Cli, endpoint: CompletionsServer, first_question: str, tmp_path: Path
 ) -> None:
     second_is_done = anyio.Event()
 
     async def hold_the_first(body: Body) -> Reply:
-        if len(completions.requests) == 3:
+        if len(endpoint.requests) == 3:
             second_is_done.set()
         if body["messages"][0]["content"] == first_question:
             await second_is_done.wait()
         return says("I do not know.")
 
-    completions.later = hold_the_first
+    endpoint.later = hold_the_first
     file = tmp_path / "t.jsonl"
-    done = await run_model(served, completions, *NAMES, "--concurrency", "2", "--out", str(file))
+    done = served.play_model(endpoint, *NAMES, "--concurrency", "2", "--out", str(file))
 
     assert done.returncode == 0, done.stderr
     assert [row.environment for row in read_trajectories(file)] == NAMES
-    assert list(by_environment(json.loads(done.stdout))) == NAMES
+    assert list(by_environment(done.told)) == NAMES
     assert os.listdir(tmp_path) == ["t.jsonl"]
 
 
+@pytest.mark.system
 async def test_a_killed_run_keeps_what_finished_behind_a_slow_one(
     served: Cli, completions: CompletionsServer, first_question: str, tmp_path: Path
 ) -> None:
@@ -320,6 +302,7 @@ async def test_a_killed_run_keeps_what_finished_behind_a_slow_one(
     assert [row.environment for row in read_trajectories(file)] == NAMES[1:2]
 
 
+@pytest.mark.system
 async def test_two_rollouts_at_once_in_one_home_serve_themselves(
     own: Cli, completions: CompletionsServer, tmp_path: Path
 ) -> None:
@@ -336,15 +319,18 @@ async def test_two_rollouts_at_once_in_one_home_serve_themselves(
     done: list[Run] = []
 
     async def play(name: str) -> None:
+        options = ("--agent", "scripted", "--base-url", completions.base_url, NAMES[0], "--json")
         out = ("--out", str(tmp_path / name))
-        done.append(await run_model(own, completions, NAMES[0], *out))
+        done.append(
+            await anyio.to_thread.run_sync(lambda: own.run_program("rollout", *options, *out))
+        )
 
     async with anyio.create_task_group() as group:
         group.start_soon(play, "a.jsonl")
         group.start_soon(play, "b.jsonl")
 
     assert [run.returncode for run in done] == [0, 0], [run.stderr for run in done]
-    reports = [json.loads(run.stdout) for run in done]
+    reports = [run.told for run in done]
     assert len({report["gateway"] for report in reports}) == 2
     assert [report["episodes"][0]["status"] for report in reports] == ["closed", "closed"]
     assert len(list((own.home / "records").glob("*.jsonl"))) == 2
@@ -405,7 +391,7 @@ async def test_ctrl_c_keeps_what_is_finished_and_exits_130(
 def test_a_mistake_is_named_with_a_remedy(
     served: Cli, arguments: list[str], code: int, words: str
 ) -> None:
-    done = served.run(*arguments)
+    done = served.run("rollout", *arguments)
 
     assert done.returncode == code
     assert words in done.stderr
@@ -413,17 +399,15 @@ def test_a_mistake_is_named_with_a_remedy(
     assert done.stdout == ""
 
 
-async def test_an_option_that_the_gateway_does_not_take_is_one_line_that_names_it(
+def test_an_option_that_the_gateway_does_not_take_is_one_line_that_names_it(
     own: Cli, tmp_path: Path
 ) -> None:
     file = tmp_path / "t.jsonl"
-    async with open_small_gateway(tmp_path / "gateway") as gateway:  # it has no pool
+    opening = open_small_gateway(tmp_path / "gateway")  # it has no pool
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as gateway:
         options = ("--agent", "noop", "--distractors", "banded", "--seeds", "3", "--out", str(file))
-
-        def play() -> Run:
-            return own.run(*options, "--gateway", gateway.url, ASTRA_MCP_CONTROL_KEY=KEY)
-
-        done = await anyio.to_thread.run_sync(play)
+        where = ("--gateway", gateway.url)
+        done = own.run("rollout", *options, *where, ASTRA_MCP_CONTROL_KEY=KEY)
 
     assert done.returncode == 2
     (line,) = [line for line in done.stderr.splitlines() if "error" in line]
@@ -434,7 +418,9 @@ async def test_an_option_that_the_gateway_does_not_take_is_one_line_that_names_i
 
 
 def test_a_wrong_control_key_is_refused(served: Cli) -> None:
-    done = served.run("--agent", "noop", ASTRA_MCP_CONTROL_KEY="not the key of this gateway")
+    done = served.run(
+        "rollout", "--agent", "noop", ASTRA_MCP_CONTROL_KEY="not the key of this gateway"
+    )
 
     assert done.returncode == 1
     assert "401" in done.stderr
@@ -445,7 +431,7 @@ def test_an_existing_file_is_kept(served: Cli, tmp_path: Path) -> None:
     file = tmp_path / "t.jsonl"
     file.write_text("precious", encoding="utf-8")
 
-    done = served.run("--agent", "noop", NAMES[0], "--out", str(file))
+    done = served.run("rollout", "--agent", "noop", NAMES[0], "--out", str(file))
 
     assert done.returncode == 2
     assert "exists" in done.stderr

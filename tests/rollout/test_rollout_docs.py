@@ -2,15 +2,13 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from astra_mcp.cli.main import app
+from astra_mcp.call_record import FailureKind
+from astra_mcp.cli.main import load_command
 from astra_mcp.cli.rollout.command import BUILT_IN_AGENTS
 from astra_mcp.trajectory import SCHEMA_VERSION, CallNote, Trajectory
-from gateway.api.protocol import FailureKind
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rollouts.md").read_text(encoding="utf-8")
 
@@ -22,8 +20,7 @@ def first_cells() -> set[str]:
 
 
 def test_the_page_names_every_option_of_the_command() -> None:
-    group: Any = typer.main.get_command(app)
-    command = group.commands["rollout"]
+    command = load_command("rollout")
     options: set[str] = {
         name for parameter in command.params for name in parameter.opts if name[0] == "-"
     }

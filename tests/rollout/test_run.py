@@ -11,11 +11,13 @@ import pytest
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import open_model
+from astra_mcp.llm.usage import Usage
 from astra_mcp.reward import Reward
 from astra_mcp.trajectory import (
     AgentInfo,
     Boundary,
     StopReason,
+    SystemMessage,
     ToolMessage,
     Trajectory,
     TrajectoryStatus,
@@ -23,13 +25,13 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import Origin
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
-from gateway.api.protocol import DistractorRequest, FailureRequest, SourceEnvironment, SourceServers
+from gateway.api.wire import DistractorRequest, FailureRequest, SourceEnvironment, SourceServers
 from training.rollout.agent import CallRequest, EpisodeView
+from training.rollout.agents.model import ModelAgent
+from training.rollout.agents.scripted import NoopAgent, OracleAgent
 from training.rollout.episode import LiveEpisode
-from training.rollout.model import ModelAgent
-from training.rollout.noop import NoopAgent
-from training.rollout.oracle import OracleAgent
-from training.rollout.run import Rollout, plan_rollouts, run_rollout, run_rollouts
+from training.rollout.plan import Rollout, plan_rollouts
+from training.rollout.run import run_rollout, run_rollouts
 
 from completions_server import CompletionsServer, asks, says, tool_texts
 from small_gateway import KEY, NAME, SmallGateway, open_small_gateway
@@ -103,6 +105,14 @@ async def test_all_calls_count_and_an_unknown_tool_is_told_to_the_agent(
     texts = [m.content for m in trajectory.messages if isinstance(m, ToolMessage)]
     assert "fly" in texts[1]
     assert [c.is_error for c in trajectory.calls] == [False, True, False]
+
+
+async def test_instructions_stand_first_in_the_trajectory(gateway: SmallGateway) -> None:
+    told = replace(ROLLOUT, system_prompt="Be brief.")
+    trajectory = await run_rollout(gateway.client, NoopAgent(), told)
+
+    assert trajectory.messages[0] == SystemMessage(content="Be brief.")
+    assert isinstance(trajectory.messages[1], UserMessage)
 
 
 async def test_malformed_arguments_count_and_cost_precision(
@@ -238,7 +248,7 @@ async def test_a_cancelled_run_closes_its_episodes_and_keeps_what_is_finished(
             ThinkForEver(["look"]),
             rollouts,
             concurrency=1,
-            on_finished=lambda index, _: finished.append(index),
+            on_finished=lambda index, _, __: finished.append(index),
         )
 
     with anyio.fail_after(20):
@@ -265,7 +275,7 @@ async def run_until_it_closes(
             ScriptedAgent(["look"]),
             [ROLLOUT],
             concurrency=1,
-            on_finished=lambda _, trajectory: finished.append(trajectory),
+            on_finished=lambda _, trajectory, __: finished.append(trajectory),
             close_seconds=close_seconds,
         )
 
@@ -330,7 +340,7 @@ async def test_no_more_episodes_are_open_than_allowed(gateway: SmallGateway) -> 
 
     rollouts = plan_rollouts([(HARBOUR, "v1")], num_episodes=12, root_seed=0)
     trajectories: list[Trajectory] = []
-    keep: Callable[[int, Trajectory], None] = lambda _, t: trajectories.append(t)  # noqa: E731
+    keep: Callable[[int, Trajectory, Usage], None] = lambda _, t, __: trajectories.append(t)  # noqa: E731
     await run_rollouts(gateway.client, Count(["look"]), rollouts, concurrency=3, on_finished=keep)
 
     assert max(open_counts) == 3
@@ -427,7 +437,7 @@ async def test_a_request_that_the_gateway_does_not_take_stops_the_whole_run(
             NoopAgent(),
             [impossible, ROLLOUT],
             concurrency=1,
-            on_finished=lambda index, _: finished.append(index),
+            on_finished=lambda index, _, __: finished.append(index),
         )
 
     assert refused.value.status == 422

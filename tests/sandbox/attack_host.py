@@ -1,6 +1,7 @@
-"""A host process that is attacked: runs every attempt and reports what it saw from its own side.
+"""A host process that is attacked: makes the attempts named, and reports what it saw from its own side.
 
-    python attack_host.py '{"uid": null, "guard": false, "python": ..., "launcher": ..., "folder": ...}'
+    python attack_host.py '{"uid": null, "guard": false, "python": ..., "launcher": ..., "folder": ...,
+                            "attempts": [...]}'
 
 Run by ``test_attempts.py`` in a process of its own, so that signals, sockets and processes of the host
 are real and nobody else's. With a ``uid`` it becomes that ordinary user after its imports. Prints one JSON
@@ -129,7 +130,7 @@ async def run_attempt(
 
 
 async def run_all(options: dict[str, Any]) -> dict[str, Any]:
-    """Run every attempt against one sandbox."""
+    """Make the attempts against one sandbox."""
     runtime = Runtime(
         python=options["python"], launcher=options["launcher"], import_guard=options["guard"]
     )
@@ -148,8 +149,8 @@ async def run_all(options: dict[str, Any]) -> dict[str, Any]:
             "udp": witness.udp.getsockname()[1],
             "calls": CALL_NUMBERS[platform.machine()],
         }
-        for turn, (name, attempt) in enumerate(ATTEMPTS.items(), start=1):
-            result = await run_attempt(sandbox, witness, name, attempt, shared)
+        for turn, name in enumerate(options["attempts"], start=1):
+            result = await run_attempt(sandbox, witness, name, ATTEMPTS[name], shared)
             fresh = await sandbox.open_session(probe, seed=1)
             result["next"] = await fresh.call("probe", {}) == Returned(value=["[1]", 1])
             await fresh.aclose()
@@ -161,11 +162,21 @@ async def run_all(options: dict[str, Any]) -> dict[str, Any]:
     return {"uid": os.getuid(), "report": report, "attempts": results}
 
 
+async def use_once(options: dict[str, Any]) -> None:
+    """Use a sandbox, so that all is imported: the user may not be allowed to enter the checkout."""
+    runtime = Runtime(python=options["python"], launcher=options["launcher"])
+    async with open_locked(LIMITS, examine_machine(runtime), runtime) as sandbox:
+        session = await sandbox.open_session(await sandbox.load(PROBE, clock=CLOCK), seed=1)
+        await session.call("probe", {})
+        await session.aclose()
+
+
 def main() -> None:
     """Read the options, become the user, run, print."""
     options = json.loads(sys.argv[1])
     os.environ["HOST_SECRET"] = SECRET
     if options["uid"] is not None:
+        anyio.run(use_once, options)
         os.setgroups([])
         os.setresgid(options["uid"], options["uid"], options["uid"])
         os.setresuid(options["uid"], options["uid"], options["uid"])

@@ -279,3 +279,11 @@ NEIGHBOURS: dict[str, Attempt] = {
 """Attempts against the fork server, a sibling session and the wire to the host."""
 
 ATTEMPTS = TABLE | NEIGHBOURS
+
+EXHAUSTING = frozenset(
+    {
+        *("deep_recursion", "swallow_timeouts", "huge_result", "inf_loop", "c_loop_pow"),
+        *("zip_bomb", "regex_redos", "c_stack"),
+    }
+)
+"""Attempts that take seconds, since they end by a limit on time or memory."""

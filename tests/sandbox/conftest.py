@@ -24,7 +24,7 @@ def machine() -> SandboxReport:
     return report
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def limits() -> SandboxLimits:
     """Short waits, yet long enough for a busy machine."""
     return SandboxLimits(soft_seconds=0.5, hard_seconds=3.0, load_seconds=10.0)
@@ -37,11 +37,14 @@ async def locked(limits: SandboxLimits, machine: SandboxReport) -> AsyncGenerato
         yield sandbox
 
 
-@pytest.fixture(params=["locked", "unsandboxed"])
+@pytest.fixture(scope="module", params=["locked", "unsandboxed"])
 async def sandbox(
-    request: pytest.FixtureRequest, limits: SandboxLimits, machine: SandboxReport
+    request: pytest.FixtureRequest,
+    limits: SandboxLimits,
+    machine: SandboxReport,
+    anyio_backend: str,
 ) -> AsyncGenerator[Sandbox]:
-    """Each backend, which must behave alike towards honest code."""
+    """Each backend, which must behave alike towards honest code; one for all tests of a module."""
     plain = request.param == "unsandboxed"
     async with open_sandbox(limits, unsandboxed=plain, machine=machine) as opened:
         yield opened

@@ -1,7 +1,7 @@
 """Hostile tool code has no effect outside of its own process, with and without the import guard.
 
-Each configuration is one host process that is really attacked (``attack_host.py``); as root it also runs as
-an ordinary user, without any user namespace.
+Each configuration is host processes that are really attacked (``attack_host.py``); as root they also run as
+an ordinary user, without any user namespace. What exhausts a limit takes seconds; its process is another.
 """
 
 import json
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,16 @@ REPOSITORY = HERE.parents[1]
 _DEFINED: dict[str, Any] = runpy.run_path(str(HERE / "attempts.py"))
 ATTEMPTS: dict[str, Any] = _DEFINED["ATTEMPTS"]
 ORDINARY_USER = 54321
+CONFIGURATIONS = {
+    "root-kernel-alone": ("root", False),
+    "root-guarded": ("root", True),
+    "ordinary-user-kernel-alone": ("ordinary user", False),
+    "ordinary-user-guarded": ("ordinary user", True),
+}
+"""Who runs the host, and whether the import guard is on."""
+EXHAUSTING: frozenset[str] = _DEFINED["EXHAUSTING"]
+EXHAUSTED_AT_ONCE = "root-kernel-alone"
+"""The other configurations end these attempts by the same limits."""
 REFUSED_IMPORT = "ImportError: module '[a-z_.]+' is not available to tools"
 Run = dict[str, Any]
 
@@ -67,20 +77,30 @@ def _open_interpreter(world: Path) -> Path:
     return Path(shutil.copy(python, prefix / "bin" / f"python{sysconfig.get_python_version()}"))
 
 
+Attack = Callable[[str, str], Run]
+
+
 @pytest.fixture(scope="session")
-def attack(world: Path, open_runtime: Runtime) -> Callable[[str, bool], Run]:
-    """Run all attempts as one kind of user; each configuration once."""
+def attack(world: Path, open_runtime: Runtime) -> Attack:
+    """Gives what happened to the host of a configuration that made an attempt; each host runs once."""
     runs: dict[tuple[str, bool], Run] = {}
 
-    def run(user: str, guard: bool) -> Run:
-        if (user, guard) not in runs:
-            runs[user, guard] = _attack(user, guard, world, open_runtime)
-        return runs[user, guard]
+    def run(configuration: str, name: str) -> Run:
+        user, guard = CONFIGURATIONS[configuration]
+        if user == "root" and os.getuid() != 0:
+            pytest.skip("the tests were not started as root")
+        key = (configuration, name in EXHAUSTING)
+        if key not in runs:
+            names = [one for one in ATTEMPTS if (one in EXHAUSTING) == key[1]]
+            runs[key] = _attack(user, guard, world, open_runtime, names)
+        return runs[key]
 
     return run
 
 
-def _attack(user: str, guard: bool, world: Path, open_runtime: Runtime) -> Run:
+def _attack(
+    user: str, guard: bool, world: Path, open_runtime: Runtime, names: Sequence[str]
+) -> Run:
     ordinary = user == "ordinary user" and os.getuid() == 0
     runtime = open_runtime if ordinary else Runtime.default()
     options = {
@@ -89,6 +109,7 @@ def _attack(user: str, guard: bool, world: Path, open_runtime: Runtime) -> Run:
         "python": runtime.python,
         "launcher": runtime.launcher,
         "folder": str(world),
+        "attempts": names,
     }
     finished = subprocess.run(
         [sys.executable, str(HERE / "attack_host.py"), json.dumps(options)],
@@ -103,50 +124,31 @@ def _attack(user: str, guard: bool, world: Path, open_runtime: Runtime) -> Run:
     return json.loads(finished.stdout)
 
 
-@pytest.fixture(
-    scope="session",
-    params=[
-        ("root", False),
-        ("root", True),
-        ("ordinary user", False),
-        ("ordinary user", True),
-    ],
-    ids=[
-        "root-kernel-alone",
-        "root-guarded",
-        "ordinary-user-kernel-alone",
-        "ordinary-user-guarded",
-    ],
-)
-def configuration(request: pytest.FixtureRequest) -> tuple[str, bool]:
-    """Who runs the host, and whether the import guard is on."""
-    user, guard = request.param
-    if user == "root" and os.getuid() != 0:
-        pytest.skip("the tests were not started as root")
-    return user, guard
-
-
-@pytest.fixture(scope="session")
-def run(configuration: tuple[str, bool], attack: Callable[[str, bool], Run]) -> Run:
-    """What happened in this configuration."""
-    return attack(*configuration)
+def _cases() -> Iterator[Any]:
+    for configuration in CONFIGURATIONS:
+        for name in ATTEMPTS:
+            is_repeated = name in EXHAUSTING and configuration != EXHAUSTED_AT_ONCE
+            marks = pytest.mark.volume if is_repeated else ()
+            yield pytest.param(configuration, name, marks=marks, id=f"{configuration}-{name}")
 
 
 def test_the_table_has_the_46_attempts() -> None:
     assert len(_DEFINED["TABLE"]) == 46
 
 
-def test_tool_code_never_runs_as_root(run: Run, configuration: tuple[str, bool]) -> None:
-    user, _ = configuration
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+def test_tool_code_never_runs_as_root(attack: Attack, configuration: str) -> None:
+    user, _ = CONFIGURATIONS[configuration]
+    run = attack(configuration, "tcp_socket")
     assert run["report"]["uid"] == (65534 if user == "root" else run["uid"])
     assert user == "root" or run["uid"] != 0
     assert run["report"]["backend"] == "zygote"
 
 
-@pytest.mark.parametrize("name", ATTEMPTS)
-def test_an_attempt_ends_as_it_must(name: str, run: Run, configuration: tuple[str, bool]) -> None:
-    result, attempt, (_, guard) = run["attempts"][name], ATTEMPTS[name], configuration
-
+@pytest.mark.parametrize(("configuration", "name"), list(_cases()))
+def test_an_attempt_ends_as_it_must(configuration: str, name: str, attack: Attack) -> None:
+    result = attack(configuration, name)["attempts"][name]
+    attempt, (_, guard) = ATTEMPTS[name], CONFIGURATIONS[configuration]
     assert result["effects"] == []
     assert result["next"], "the next session did not answer correctly"
     assert result["sibling"], "another session was disturbed"
@@ -157,8 +159,10 @@ def test_an_attempt_ends_as_it_must(name: str, run: Run, configuration: tuple[st
         assert result["alive"] == attempt.alive
 
 
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
 def test_with_the_guard_an_import_is_refused_in_clear_words(
-    run: Run, configuration: tuple[str, bool]
+    attack: Attack, configuration: str
 ) -> None:
+    run = attack(configuration, "tcp_socket")
     refused = re.match(REFUSED_IMPORT, run["attempts"]["tcp_socket"]["outcome"])
-    assert bool(refused) == configuration[1]
+    assert bool(refused) == CONFIGURATIONS[configuration][1]

@@ -2,9 +2,8 @@
 
 import json
 import socket
-import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,7 +14,9 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-ASTRA_MCP = (sys.executable, "-P", "-m", "astra_mcp")
+from command_line import Cli, Run, command, served_home
+
+ASTRA_MCP = tuple(command())
 WITHOUT_SECCOMP = (sys.executable, str(Path(__file__).parent / "without_seccomp.py"))
 DEADLINE_SECONDS = 60
 
@@ -26,24 +27,17 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {"ASTRA_MCP_HOME": str(tmp_path / "home"), "PATH": ""}
 
 
-def run(*command: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
+def run(*arguments: str, environment: dict[str, str], launcher: Sequence[str] = ()) -> Run:
+    """Run a command here, or as a program of the launcher where there is one."""
+    cli = Cli(Path(environment["ASTRA_MCP_HOME"]), environment)
+    return cli.run_program(*arguments, launcher=launcher) if launcher else cli.run(*arguments)
 
 
 def examined(environment: dict[str, str], *launcher: str) -> tuple[int, dict[str, Any]]:
     """Run the doctor and give its exit code and its checks by name."""
-    done = run(*launcher, *ASTRA_MCP, "doctor", "--json", environment=environment)
-    told = json.loads(done.stdout)
-    assert told["ok"] is (done.returncode == 0)
-    return done.returncode, {check["name"]: check for check in told["checks"]}
+    done = run("doctor", "--json", environment=environment, launcher=launcher)
+    assert done.told["ok"] is (done.returncode == 0)
+    return done.returncode, {check["name"]: check for check in done.told["checks"]}
 
 
 def test_a_sound_machine_misses_nothing(environment: dict[str, str], tmp_path: Path) -> None:
@@ -52,14 +46,9 @@ def test_a_sound_machine_misses_nothing(environment: dict[str, str], tmp_path: P
     assert {c["state"] for c in checks.values()} <= {"ok", "warning"}
     assert "a tool ran in it" in checks["sandbox"]["detail"]
     assert not (tmp_path / "home").exists()
-    shown = run(*ASTRA_MCP, "doctor", environment=environment)
+    shown = run("doctor", environment=environment, launcher=("/usr/bin/env",))
     assert shown.returncode == 0
     assert all(name in shown.stdout for name in checks)
-
-
-def test_everything_that_is_not_ok_has_a_remedy(environment: dict[str, str]) -> None:
-    _, checks = examined(environment, *WITHOUT_SECCOMP)
-    assert all(c["remedy"] for c in checks.values() if c["state"] != "ok")
 
 
 def test_a_port_in_use_is_a_warning(environment: dict[str, str]) -> None:
@@ -72,14 +61,10 @@ def test_a_port_in_use_is_a_warning(environment: dict[str, str]) -> None:
 
 
 def test_a_gateway_that_runs_is_found(environment: dict[str, str]) -> None:
-    command = [*ASTRA_MCP, "serve", "--port", "0", "--json"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as gateway:
-        assert gateway.stdout is not None
-        try:
-            url = json.loads(gateway.stdout.readline())["url"]
-            _, checks = examined(environment)
-        finally:
-            gateway.terminate()
+    home = Path(environment["ASTRA_MCP_HOME"])
+    with served_home(home):
+        url = json.loads((home / "gateway.json").read_text(encoding="utf-8"))["url"]
+        _, checks = examined(environment)
     assert checks["gateway"]["state"] == "ok"
     assert url in checks["gateway"]["detail"]
 
@@ -146,9 +131,12 @@ def test_the_file_of_deployed_servers_is_read_and_its_commands_are_looked_for(
     assert not started.exists()
 
 
-def test_a_missing_layer_is_named(environment: dict[str, str]) -> None:
+def test_a_missing_layer_is_named_and_all_that_is_not_ok_has_a_remedy(
+    environment: dict[str, str],
+) -> None:
     code, checks = examined(environment, *WITHOUT_SECCOMP)
     assert code == 1
+    assert all(c["remedy"] for c in checks.values() if c["state"] != "ok")
     assert checks["sandbox: seccomp"]["state"] == "missing"
     assert checks["sandbox: rlimits"]["state"] == "ok"
     assert "seccomp" in checks["sandbox"]["detail"]
@@ -157,15 +145,15 @@ def test_a_missing_layer_is_named(environment: dict[str, str]) -> None:
 def test_foreign_code_is_refused_where_a_layer_is_missing(
     environment: dict[str, str], notebook_folder: Path
 ) -> None:
-    command = (*WITHOUT_SECCOMP, *ASTRA_MCP, "run", str(notebook_folder))
-    done = run(*command, environment=environment)
+    target = str(notebook_folder)
+    done = run("run", target, environment=environment, launcher=WITHOUT_SECCOMP)
     assert done.returncode == 1
     assert "lacks seccomp" in done.stderr
     assert "--trusted" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("is_trusted", [True, False])
+@pytest.mark.parametrize("is_trusted", [True, pytest.param(False, marks=pytest.mark.system)])
 async def test_trusted_and_bundled_code_runs_there_with_a_notice(
     environment: dict[str, str], notebook_folder: Path, tmp_path: Path, is_trusted: bool
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astra_mcp.environments.bundle import Bundle
@@ -401,7 +401,7 @@ CALLS: st.SearchStrategy[Call] = st.one_of(
     cut=st.integers(0, 6),
     seed=st.integers(0, 2**63 - 1),
 )
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15)
 def test_kills_and_restarts_never_change_what_the_other_calls_return(
     notebook: Bundle, talk: list[Call], kills: list[int], cut: int, seed: int
 ) -> None:

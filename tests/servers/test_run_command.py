@@ -15,8 +15,15 @@ import pytest
 from anyio.abc import Process
 from mcp import Client, StdioServerParameters
 
-RUN = (sys.executable, "-P", "-m", "astra_mcp", "run")
+from command_line import Cli, Run, command
+
+RUN = command("run")
 DEADLINE_SECONDS = 60
+SIGNALS = [
+    (signal.SIGINT, 130),
+    pytest.param(signal.SIGTERM, 0, marks=pytest.mark.system),
+]
+"""And how each ends a server."""
 
 
 @pytest.fixture
@@ -30,9 +37,9 @@ async def running(
     arguments: Sequence[str], environment: dict[str, str]
 ) -> AsyncGenerator[tuple[Process, str]]:
     """Run the command over HTTP and give its process and URL."""
-    command = [*RUN, *arguments, "--http", "--port", "0", "--json"]
+    program = [*RUN, *arguments, "--http", "--port", "0", "--json"]
     with anyio.fail_after(DEADLINE_SECONDS):
-        async with await anyio.open_process(command, env=environment) as process:
+        async with await anyio.open_process(program, env=environment) as process:
             assert process.stdout is not None
             try:
                 line = b""
@@ -44,29 +51,20 @@ async def running(
                     process.kill()
 
 
-def run_to_end(
-    arguments: Sequence[str], environment: dict[str, str]
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*RUN, *arguments],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
+def run_to_end(arguments: Sequence[str], environment: dict[str, str]) -> Run:
+    """Run the command in this process."""
+    return Cli(Path(environment["ASTRA_MCP_HOME"]), environment).run("run", *arguments)
 
 
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize("mode", ["legacy", pytest.param("2026-07-28", marks=pytest.mark.system)])
 async def test_stdio_serves_a_bundle_folder_with_state(
     notebook_folder: Path, environment: dict[str, str], mode: Any
 ) -> None:
-    command = StdioServerParameters(
+    program = StdioServerParameters(
         command=RUN[0], args=[*RUN[1:], str(notebook_folder)], env=environment
     )
     with anyio.fail_after(DEADLINE_SECONDS):
-        async with Client(command, mode=mode, cache=None) as client:
+        async with Client(program, mode=mode, cache=None) as client:
             listed = await client.list_tools()
             for word in ("one", "two"):
                 result = await client.call_tool("remember", {"word": word})
@@ -76,12 +74,13 @@ async def test_stdio_serves_a_bundle_folder_with_state(
     assert error.is_error
 
 
+@pytest.mark.system
 async def test_stdio_serves_a_bundled_environment_by_name(environment: dict[str, str]) -> None:
-    command = StdioServerParameters(
+    program = StdioServerParameters(
         command=RUN[0], args=[*RUN[1:], "drone-show-winds"], env=environment
     )
     with anyio.fail_after(DEADLINE_SECONDS):
-        async with Client(command, cache=None) as client:
+        async with Client(program, cache=None) as client:
             assert (await client.list_tools()).tools
 
 
@@ -126,7 +125,7 @@ def test_standard_output_carries_nothing_but_the_protocol(
     assert (rest, errors, process.returncode) == ("", "", 0)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
 async def test_http_stops_at_a_signal_although_clients_are_connected(
     notebook_folder: Path, environment: dict[str, str], number: signal.Signals, code: int
 ) -> None:
@@ -142,7 +141,7 @@ async def test_http_stops_at_a_signal_although_clients_are_connected(
     assert said == f"notebook is served at {url} (Ctrl-C stops it)\n"
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
 async def test_stdio_stops_at_a_signal_while_it_waits_for_input(
     notebook_folder: Path, environment: dict[str, str], number: signal.Signals, code: int
 ) -> None:
@@ -192,13 +191,15 @@ async def status_of(url: str, headers: dict[str, str]) -> int:
         return int((await wire.receive()).split(b" ")[1])
 
 
-@pytest.mark.parametrize("closed", ["<&-", "</dev/null", "2>&- </dev/null"])
+@pytest.mark.parametrize(
+    "closed", ["<&-", pytest.param("</dev/null", marks=pytest.mark.system), "2>&- </dev/null"]
+)
 def test_standard_streams_that_the_parent_left_closed_are_an_empty_input(
     environment: dict[str, str], closed: str
 ) -> None:
-    command = f'"{sys.executable}" -P -m astra_mcp run sold-prices {closed}'
+    line = f'"{sys.executable}" -P -m astra_mcp run sold-prices {closed}'
     done = subprocess.run(
-        ["/bin/sh", "-c", command], capture_output=True, env=environment, timeout=60, check=False
+        ["/bin/sh", "-c", line], capture_output=True, env=environment, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (0, b"")
 

@@ -14,12 +14,11 @@ from typing import Any
 import anyio
 import mcp_types
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from astra_mcp.mcp.bridge import McpRequest, build_server
-from astra_mcp.mcp.lines import MAX_BODY_BYTES, serve_lines
-from astra_mcp.mcp.stdio import LineWire
+from astra_mcp.mcp.lines import MAX_BODY_BYTES, LineWire, serve_lines
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec
 
 RUN = (sys.executable, "-P", "-m", "astra_mcp", "run")
@@ -255,7 +254,6 @@ async def test_an_id_that_is_under_way_is_refused_and_may_be_used_again_later(
     assert texts == ["first", "third"]
 
 
-@settings(deadline=None)  # an event loop for each
 @given(st.lists(st.sampled_from([b"", b"a", b"bc", b"\n", b"\xff\n", b"0123456789"]), max_size=10))
 def test_lines_are_the_same_however_they_arrive(chunks: list[bytes]) -> None:
     limit = 8

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from astra_mcp.errors import UnknownNameError, UpstreamError
+from astra_mcp.errors import UpstreamError
 from astra_mcp.mcp.request_context import SILENT, Exchange
-from astra_mcp.reward import JobItem
+from astra_mcp.testing import InMemoryCatalog, Question
 from astra_mcp.types import (
     CallOutcome,
     EmulatorKind,
@@ -19,16 +19,9 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.api.protocol import (
-    Distractor,
-    DistractorSample,
-    EnvironmentInfo,
-    GoldCall,
-    ScopedTool,
-    Upstream,
-)
+from gateway.api.seams import Distractor, DistractorSample, ScopedTool
 
-from tools_only import ToolsOnly, Unchanging
+from tools_only import ToolsOnly
 
 ANSWER = "300 tons"
 """What every tool answers, and the answer of the job."""
@@ -111,42 +104,13 @@ class CountedServer(ToolsOnly):
         """There is nothing to release."""
 
 
-class CountedCatalog(Unchanging):
+class CountedCatalog(InMemoryCatalog):
     """Servers, each of which is an environment too, solved by the tools of ``gold``."""
 
     def __init__(self, *servers: CountedServer, gold: tuple[str, ...] = ("look",)) -> None:
         self.servers = {server.name: server for server in servers}
-        self.gold_tools = gold
-
-    def environments(self) -> Sequence[EnvironmentInfo]:
-        """They are not listed."""
-        return ()
-
-    def question(self, environment: str) -> str:
-        """The main question."""
-        self.upstream(environment)
-        return QUESTION
-
-    def job(self, environment: str) -> tuple[JobItem, ...]:
-        """One sub-task."""
-        self.upstream(environment)
-        return (JobItem(id=1, answer=ANSWER, tools=self.gold_tools),)
-
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
-        """None are told."""
-        self.upstream(environment)
-        return ()
-
-    def upstreams(self) -> Sequence[Upstream]:
-        """All of them."""
-        return tuple(self.servers.values())
-
-    def upstream(self, name: str) -> Upstream:
-        """One of them."""
-        if name not in self.servers:
-            msg = f"no server is named {name!r}"
-            raise UnknownNameError(msg)
-        return self.servers[name]
+        asked = Question(QUESTION, ANSWER, gold=[(name, {}) for name in gold])
+        super().__init__(*servers, questions=dict.fromkeys(self.servers, asked))
 
 
 @dataclass

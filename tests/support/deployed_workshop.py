@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
+import httpx2
 import uvicorn
 from starlette.types import ASGIApp
 
@@ -84,6 +85,21 @@ async def over_http(app: ASGIApp, port: int = 0) -> AsyncGenerator[str]:
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             server.should_exit = True
+
+
+def event_response(*parts: bytes) -> httpx2.Response:
+    """A stream of events, in the pieces in which its bytes arrive."""
+
+    async def body() -> AsyncGenerator[bytes]:
+        for part in parts:
+            yield part
+
+    return httpx2.Response(
+        200,
+        headers={"content-type": "text/event-stream; charset=ascii"},
+        content=body(),
+        request=httpx2.Request("GET", "http://raw"),
+    )
 
 
 def session(

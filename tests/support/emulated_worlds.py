@@ -7,10 +7,8 @@ from typing import Any
 import anyio
 
 from astra_mcp.types import ToolSpec, tools_hash
-from servers.emulated.document import EmulatedDocument
-from servers.emulated.emulator import EmulatedAnswer
-from servers.emulated.offline import OfflineEmulator
-from servers.emulated.offline.emulator import OfflineState
+from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
+from servers.emulated.offline.emulator import OfflineEmulator, OfflineState
 
 __all__ = ["STYLES", "Style", "World", "document_of", "spec", "text"]
 

@@ -7,22 +7,16 @@ from pathlib import Path
 
 from astra_mcp.compose.catalog import PublishedCatalog
 from astra_mcp.errors import AstraError
-from astra_mcp.serving.http.server import bind, listen, url_of
+from astra_mcp.testing import open_test_gateway
 from astra_mcp.types import EmulatorKind, JsonValue, PastCall, ToolSpec, tools_hash
-from gateway.api.client import GatewayClient
-from gateway.app import open_app
-from gateway.edge.metrics import Metrics
-from gateway.edge.security import access_rules
-from gateway.episodes.live import open_episodes
-from registry import FolderCatalog
+from registry.published.catalog import FolderCatalog
 from servers.deployed import open_deployed
-from servers.emulated.document import EmulatedDocument, Outline
-from servers.emulated.emulator import EmulatedAnswer, Emulator
+from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument, Emulator, Outline
 from servers.emulated.fleet import EmulatedServers
 from servers.environment import EnvironmentServer
 
 from in_memory_tools import spec
-from relayed_servers import KEY, Desk, RelayGateway
+from relayed_servers import Desk, RelayGateway
 
 __all__ = [
     "FakeDocuments",
@@ -170,30 +164,25 @@ async def open_emulating_gateway(
         emulator: Answers.
         further: Emulators that answer where a record says so.
     """
-    metrics = Metrics()
     answering = emulator or FakeEmulator()
-    rules = access_rules(host="127.0.0.1", control_key=KEY)
-    with bind("127.0.0.1", 0) as listener:
-        async with open_deployed(None, home=home) as deployed:
-            emulated = EmulatedServers(
-                documents,
-                {each.kind: each for each in (answering, *further)},
-                kind=answering.kind,
-                is_taken=lambda name: deployed.find(name) is not None,
+    async with open_deployed(None, home=home) as deployed:
+        emulated = EmulatedServers(
+            documents,
+            {each.kind: each for each in (answering, *further)},
+            kind=answering.kind,
+            is_taken=lambda name: deployed.find(name) is not None,
+        )
+        for desk in desks:
+            deployed.mount(desk.name, desk.make)
+        environments: FolderCatalog[EnvironmentServer] = FolderCatalog([], _no_environment)
+        catalog = PublishedCatalog(environments, deployed, emulated)
+        async with open_test_gateway(catalog, home) as opened:
+            yield RelayGateway(
+                url=opened.url,
+                episodes=opened.episodes,
+                deployed=deployed,
+                control=opened.control,
             )
-            for desk in desks:
-                deployed.mount(desk.name, desk.make)
-            environments: FolderCatalog[EnvironmentServer] = FolderCatalog([], _no_environment)
-            catalog = PublishedCatalog(environments, deployed, emulated)
-            async with (
-                open_episodes(catalog, home, secret=b"s", sinks=(metrics,)) as episodes,
-                open_app(catalog, episodes, rules=rules, metrics=metrics) as app,
-                listen(app, listener),
-                GatewayClient(url_of(listener), KEY) as control,
-            ):
-                yield RelayGateway(
-                    url=url_of(listener), episodes=episodes, deployed=deployed, control=control
-                )
 
 
 def _no_environment(bundle: object) -> EnvironmentServer:

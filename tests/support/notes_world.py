@@ -15,7 +15,7 @@ from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import Model, open_model
 from astra_mcp.llm.usage import Budget
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
-from servers.emulated.document import EmulatedDocument
+from servers.emulated.emulator import EmulatedDocument
 
 from asked_models import CacheInMemory
 from completions_server import Body, CompletionsServer, says

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from astra_mcp.completions import Reply
-from gateway.api.protocol import GoldCall
+from gateway.api.seams import GoldCall
 
 from completions_server import Body, CompletionsServer, asks, says
 from installed_programs import python_of

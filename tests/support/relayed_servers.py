@@ -22,19 +22,13 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.message import SessionMessage
 
-from astra_mcp.errors import UnknownNameError
-from astra_mcp.reward import JobItem
-from astra_mcp.serving.http.server import bind, listen, url_of
+from astra_mcp.testing import InMemoryCatalog, open_test_gateway
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
-from gateway.app import open_app
-from gateway.edge.metrics import Metrics
-from gateway.edge.security import access_rules
-from gateway.episodes.live import Episodes, open_episodes
+from gateway.api.seams import Upstream
+from gateway.episodes.live import Episodes
 from servers.deployed import DeployedServers, open_deployed
 
 Context = ServerRequestContext[Any, Any]
-KEY = "a control key for these tests"
 MODERN = "2026-07-28"
 LEGACY = "legacy"
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
@@ -349,27 +343,13 @@ def _tool(name: str) -> types.Tool:
     )
 
 
-@dataclass(frozen=True)
-class DeployedCatalog:
+class DeployedCatalog(InMemoryCatalog):
     """A catalog of deployed servers and nothing else."""
 
-    servers: DeployedServers
-
-    def environments(self) -> Sequence[EnvironmentInfo]:
-        """None."""
-        return ()
-
-    def question(self, environment: str) -> str:
-        """There is none."""
-        raise UnknownNameError(f"no environment is named {environment!r}")
-
-    def job(self, environment: str) -> tuple[JobItem, ...]:
-        """There is none."""
-        raise UnknownNameError(f"no environment is named {environment!r}")
-
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
-        """There is none."""
-        raise UnknownNameError(f"no environment is named {environment!r}")
+    def __init__(self, servers: DeployedServers) -> None:
+        super().__init__()
+        self.servers = servers
+        self.watch = servers.watch
 
     def upstreams(self) -> Sequence[Upstream]:
         """All, by name."""
@@ -377,14 +357,7 @@ class DeployedCatalog:
 
     def upstream(self, name: str) -> Upstream:
         """One, by name."""
-        found = self.servers.find(name)
-        if found is None:
-            raise UnknownNameError(f"no server is named {name!r}")
-        return found
-
-    def watch(self, hear: Any) -> Any:
-        """Hear of changes."""
-        return self.servers.watch(hear)
+        return self.servers.find(name) or super().upstream(name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -440,19 +413,13 @@ async def open_relay_gateway(
     home: Path, *desks: Desk, file: Path | None = None
 ) -> AsyncGenerator[RelayGateway]:
     """Serve these servers, and those of a file, behind a gateway while the context is open."""
-    metrics = Metrics()
-    rules = access_rules(host="127.0.0.1", control_key=KEY)
-    with bind("127.0.0.1", 0) as listener:
-        async with open_deployed(file, home=home) as deployed:
-            for desk in desks:
-                deployed.mount(desk.name, desk.make)
-            catalog = DeployedCatalog(deployed)
-            async with (
-                open_episodes(catalog, home, secret=b"s", sinks=(metrics,)) as episodes,
-                open_app(catalog, episodes, rules=rules, metrics=metrics) as app,
-                listen(app, listener),
-                GatewayClient(url_of(listener), KEY) as control,
-            ):
-                yield RelayGateway(
-                    url=url_of(listener), episodes=episodes, deployed=deployed, control=control
-                )
+    async with open_deployed(file, home=home) as deployed:
+        for desk in desks:
+            deployed.mount(desk.name, desk.make)
+        async with open_test_gateway(DeployedCatalog(deployed), home) as opened:
+            yield RelayGateway(
+                url=opened.url,
+                episodes=opened.episodes,
+                deployed=deployed,
+                control=opened.control,
+            )

@@ -1,126 +1,61 @@
-"""A gateway on a real socket over one small server in this process, whose tools can go wrong."""
+"""A gateway over one small environment in this process, whose tools can go wrong and whose end can wait."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 
-from astra_mcp.errors import UnknownNameError, UpstreamError
-from astra_mcp.mcp.request_context import SILENT, Exchange
-from astra_mcp.reward import JobItem
-from astra_mcp.serving.http.server import bind, listen, url_of
-from astra_mcp.types import (
-    CallOutcome,
-    JsonValue,
-    Origin,
-    PastCall,
-    ServerKind,
-    ToolResult,
-    ToolSpec,
-    UpstreamReply,
-)
+from astra_mcp.errors import UpstreamError
+from astra_mcp.testing import InMemoryCatalog, InMemoryServer, Question, open_test_gateway
+from astra_mcp.testing.gateway import CONTROL_KEY as KEY
+from astra_mcp.types import PastCall, ServerKind
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
-from gateway.app import open_app
-from gateway.edge.metrics import Metrics
-from gateway.edge.security import access_rules
-from gateway.episodes.live import Episodes, open_episodes
+from gateway.api.seams import UpstreamSession
+from gateway.episodes.live import Episodes
 
-from in_memory_tools import spec
-from tools_only import ToolsOnly, Unchanging
+__all__ = ["KEY", "NAME", "HarbourServer", "SmallGateway", "open_small_gateway"]
 
-KEY = "a control key for these tests"
 NAME = "harbour"
+QUESTION = Question("How heavy is the ship?", "300 tons", gold=[("look", {})])
 
 
-@dataclass
-class HarbourServer(ToolsOnly):
-    """Tools: ``look`` solves the job, ``sink`` fails the server."""
+def look() -> str:
+    """Solve the job."""
+    return "a ship of 300 tons"
 
-    name: str = NAME
-    kind: ServerKind = ServerKind.ENVIRONMENT
-    tools: tuple[ToolSpec, ...] = tuple(spec(name, {}, []) for name in ("look", "sink"))
-    version: str = "v1"
-    marks: tuple[str, ...] = ()
-    closing: anyio.Event = field(default_factory=anyio.Event)
-    """Set when a session begins to close."""
-    may_close: anyio.Event | None = None
-    """Sessions close only once it is set."""
+
+def sink() -> str:
+    """Fail the server."""
+    raise UpstreamError("the harbour is flooded")
+
+
+class HarbourServer(InMemoryServer):
+    """Its sessions close when a test lets them."""
+
+    def __init__(self) -> None:
+        super().__init__(NAME, look, sink, kind=ServerKind.ENVIRONMENT)
+        self.closing = anyio.Event()
+        """Set when a session begins to close."""
+        self.may_close: anyio.Event | None = None
+        """Sessions close only once it is set."""
 
     def open_session(
         self, *, key: str, seed: int, past: Sequence[PastCall] = ()
-    ) -> "HarbourServer":
-        """There is no state."""
-        del key, seed, past
-        return self
+    ) -> UpstreamSession:
+        """Make one that waits with its end."""
+        session = super().open_session(key=key, seed=seed, past=past)
+        end = session.aclose
 
-    async def call(
-        self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
-    ) -> UpstreamReply:
-        """Call a tool."""
-        del arguments, exchange
-        if tool == "sink":
-            raise UpstreamError("the harbour is flooded")
-        result = ToolResult.from_text("a ship of 300 tons")
-        return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
+        async def aclose() -> None:
+            self.closing.set()
+            if self.may_close is not None:
+                await self.may_close.wait()
+            await end()
 
-    async def aclose(self) -> None:
-        """Wait where the test wants it; there is nothing to release."""
-        self.closing.set()
-        if self.may_close is not None:
-            await self.may_close.wait()
-
-
-@dataclass
-class HarbourCatalog(Unchanging):
-    """One environment."""
-
-    server: HarbourServer
-
-    def environments(self) -> Sequence[EnvironmentInfo]:
-        """The one."""
-        info = EnvironmentInfo(
-            name=NAME,
-            title="A harbour",
-            description="Look at ships",
-            version="v1",
-            status="verified",
-            domain="logistics",
-            language="en",
-            scenario_type="Single-Hop",
-            question=self.question(NAME),
-            sub_tasks=1,
-            tools=self.server.tools,
-        )
-        return (info,)
-
-    def question(self, environment: str) -> str:
-        """The main question."""
-        self.upstream(environment)
-        return "How heavy is the ship?"
-
-    def job(self, environment: str) -> tuple[JobItem, ...]:
-        """One sub-task."""
-        self.upstream(environment)
-        return (JobItem(id=1, answer="300 tons", tools=("look",)),)
-
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
-        """One call."""
-        self.upstream(environment)
-        return (GoldCall(tool="look", arguments={}, solves=(1,)),)
-
-    def upstreams(self) -> Sequence[Upstream]:
-        """The one."""
-        return (self.server,)
-
-    def upstream(self, name: str) -> Upstream:
-        """The one, by name."""
-        if name != NAME:
-            msg = f"no server is named {name!r}"
-            raise UnknownNameError(msg)
-        return self.server
+        session.aclose = aclose
+        return session
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,15 +72,8 @@ class SmallGateway:
 async def open_small_gateway(home: Path) -> AsyncGenerator[SmallGateway]:
     """Serve the harbour while the context is open."""
     server = HarbourServer()
-    catalog = HarbourCatalog(server)
-    metrics = Metrics()
-    rules = access_rules(host="127.0.0.1", control_key=KEY)
-    with bind("127.0.0.1", 0) as listener:
-        async with (
-            open_episodes(catalog, home, secret=b"s", sinks=(metrics,)) as episodes,
-            open_app(catalog, episodes, rules=rules, metrics=metrics) as app,
-            listen(app, listener),
-            GatewayClient(url_of(listener), KEY) as client,
-        ):
-            url = url_of(listener)
-            yield SmallGateway(url=url, server=server, episodes=episodes, client=client)
+    catalog = InMemoryCatalog(server, questions={NAME: QUESTION})
+    async with open_test_gateway(catalog, home) as opened:
+        yield SmallGateway(
+            url=opened.url, server=server, episodes=opened.episodes, client=opened.control
+        )

@@ -1,9 +1,8 @@
 """What an upstream says of itself that has tools and nothing else; base of the tests' own servers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from astra_mcp.types import JsonValue
-from gateway.api.protocol import ServerStatus
+from astra_mcp.types import JsonValue, ServerStatus
 
 
 class ToolsOnly:
@@ -31,12 +30,3 @@ class ToolsOnly:
 
     async def prepare(self) -> None:
         """Nothing is unknown."""
-
-
-class Unchanging:
-    """A catalog whose servers stay as they are."""
-
-    def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
-        """Nothing will be heard."""
-        del hear
-        return lambda: None

@@ -16,9 +16,9 @@ from unittest.mock import patch
 import orjson
 from starlette.types import ASGIApp, Message, Scope
 
-from astra_mcp.errors import UnknownNameError, UpstreamError
+from astra_mcp.errors import UpstreamError
 from astra_mcp.mcp.request_context import SILENT, Exchange
-from astra_mcp.reward import JobItem
+from astra_mcp.testing import InMemoryCatalog
 from astra_mcp.types import (
     CallOutcome,
     JsonValue,
@@ -30,13 +30,13 @@ from astra_mcp.types import (
     UpstreamReply,
 )
 from gateway.agents.hot_path import HotPath
-from gateway.api.protocol import EnvironmentInfo, EpisodeRequest, GoldCall, Upstream
+from gateway.api.wire import EpisodeRequest
 from gateway.app import open_app
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules
 from gateway.episodes.live import Episodes, open_episodes
 
-from tools_only import ToolsOnly, Unchanging
+from tools_only import ToolsOnly
 
 KEY = "a control key for these tests"
 MODERN = "2026-07-28"
@@ -109,40 +109,6 @@ class Palette(ToolsOnly):
 
     async def aclose(self) -> None:
         """Nothing is held."""
-
-
-class PaletteCatalog(Unchanging):
-    """One server, and no environment."""
-
-    def __init__(self, palette: Palette) -> None:
-        self._palette = palette
-
-    def environments(self) -> Sequence[EnvironmentInfo]:
-        """None."""
-        return ()
-
-    def question(self, environment: str) -> str:
-        """There is none."""
-        raise UnknownNameError(environment)
-
-    def job(self, environment: str) -> tuple[JobItem, ...]:
-        """There is none."""
-        raise UnknownNameError(environment)
-
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
-        """There is none."""
-        raise UnknownNameError(environment)
-
-    def upstreams(self) -> Sequence[Upstream]:
-        """The one."""
-        return (self._palette,)
-
-    def upstream(self, name: str) -> Upstream:
-        """The one, by name."""
-        if name != self._palette.name:
-            msg = f"no server is named {name!r}"
-            raise UnknownNameError(msg)
-        return self._palette
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,7 +226,7 @@ class Twins:
 async def open_twins(home: Path) -> AsyncGenerator[Twins]:
     """Open a gateway whose hot path stands aside when the SDK is asked."""
     palette = Palette()
-    catalog = PaletteCatalog(palette)
+    catalog = InMemoryCatalog(palette)
     metrics = Metrics()
     answer = HotPath.answer
     twins: list[Twins] = []

@@ -14,17 +14,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from astra_mcp.mcp.http import open_http
 from astra_mcp.serving.http.server import bind, listen, url_of
+from astra_mcp.testing import open_test_gateway
+from astra_mcp.testing.gateway import CONTROL_KEY
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeCreated, EpisodeRequest
-from gateway.app import open_app
-from gateway.edge.metrics import Metrics
-from gateway.edge.security import access_rules
-from gateway.episodes.live import Episodes, open_episodes
+from gateway.api.wire import EpisodeCreated, EpisodeRequest
+from gateway.episodes.live import Episodes
 from servers.deployed import DeployedServers, open_deployed
 
 from relayed_servers import DeployedCatalog
-
-CONTROL_KEY = "a-control-key-that-nobody-guesses"
 
 
 @dataclass(frozen=True)
@@ -144,25 +141,17 @@ async def open_deployed_gateway(
 ) -> AsyncGenerator[DeployedGateway]:
     """Serve these servers behind a gateway on a real socket while the context is open."""
     file = write_servers(home / "servers.json", servers)
-    metrics = Metrics()
-    checked = access_rules(host="127.0.0.1", control_key=CONTROL_KEY, **rules)
-    with bind("127.0.0.1", 0) as listener:
-        url = url_of(listener)
-        async with open_deployed(file, home=home) as deployed:
-            catalog = DeployedCatalog(deployed)
-            async with (
-                open_episodes(catalog, home, secret=b"s", sinks=(metrics,)) as episodes,
-                open_app(catalog, episodes, rules=checked, metrics=metrics) as app,
-                listen(app, listener),
-                GatewayClient(url, CONTROL_KEY) as control,
-                httpx.AsyncClient(base_url=url, trust_env=False, timeout=20) as http,
-            ):
-                yield DeployedGateway(
-                    url=url,
-                    file=file,
-                    home=home,
-                    episodes=episodes,
-                    deployed=deployed,
-                    control=control,
-                    http=http,
-                )
+    async with (
+        open_deployed(file, home=home) as deployed,
+        open_test_gateway(DeployedCatalog(deployed), home, **rules) as opened,
+        httpx.AsyncClient(base_url=opened.url, trust_env=False, timeout=20) as http,
+    ):
+        yield DeployedGateway(
+            url=opened.url,
+            file=file,
+            home=home,
+            episodes=opened.episodes,
+            deployed=deployed,
+            control=opened.control,
+            http=http,
+        )

@@ -1,7 +1,8 @@
 """Rollouts: one agent plays episodes through the gateway and leaves trajectories.
 
 An agent sees an episode's prompt and tools and calls them over MCP; only the oracle may ask the control
-plane for gold. The composition root imports this package.
+plane for gold. Commands import this package. To read in this order: ``plan``, ``agent``, ``agents``,
+``episode``, ``run``.
 """
 
 __all__: list[str] = []

@@ -66,7 +66,7 @@ class EpisodeView(Protocol):
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation so far, beginning with the user's request."""
+        """The conversation so far, beginning with standing instructions, if any, and the user's request."""
         ...
 
     async def take_turn(

@@ -18,13 +18,14 @@ from astra_mcp.trajectory import (
     CallNote,
     FunctionCall,
     Message,
+    SystemMessage,
     ToolCall,
     ToolMessage,
     UserMessage,
 )
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec, json_fault
 from gateway.api.client import CallRefusedError
-from gateway.api.protocol import CallState
+from gateway.api.wire import CallState
 from training.rollout.agent import Answered, CallRequest
 
 __all__ = ["MAX_ARGUMENT_BYTES", "MAX_NAME_LENGTH", "LiveEpisode", "ToolCaller", "result_text"]
@@ -65,13 +66,18 @@ class LiveEpisode:
         prompt: str | None,
         tools: tuple[ToolSpec, ...],
         caller: ToolCaller,
+        system_prompt: str | None = None,
     ) -> None:
         self._environment = environment
         self._seed = seed
         self._tools = tools
         self._listed = frozenset(tool.name for tool in tools)
         self._caller = caller
-        self._messages: list[Message] = [UserMessage(content=prompt)] if prompt else []
+        self._messages: list[Message] = []
+        if system_prompt:
+            self._messages.append(SystemMessage(content=system_prompt))
+        if prompt:
+            self._messages.append(UserMessage(content=prompt))
         self._notes: list[CallNote] = []
         self._used_ids: set[str] = set()
         self._call_numbers = count()

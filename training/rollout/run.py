@@ -6,7 +6,7 @@ was played to its end is kept even then.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -15,7 +15,7 @@ import anyio
 from astra_mcp import __version__
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import EpisodeEndedError, ModelError, TransportError
-from astra_mcp.seeds import derive_seed
+from astra_mcp.llm.usage import Usage, metered
 from astra_mcp.trajectory import (
     Boundary,
     Seeds,
@@ -26,23 +26,16 @@ from astra_mcp.trajectory import (
     Versions,
 )
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
-from gateway.api.protocol import (
-    DistractorRequest,
+from gateway.api.wire import (
     EpisodeCreated,
     EpisodeRecord,
-    EpisodeRequest,
     EpisodeState,
-    FailureRequest,
-    SourceEnvironment,
-    SourceServers,
 )
 from training.rollout.agent import Agent, AgentError
 from training.rollout.episode import LiveEpisode
+from training.rollout.plan import Rollout
 
-__all__ = ["Rollout", "Source", "plan_rollouts", "run_rollout", "run_rollouts"]
-
-Source = SourceEnvironment | SourceServers
-"""What episodes are opened of."""
+__all__ = ["run_rollout", "run_rollouts"]
 
 CLOSE_SECONDS = 10.0
 """How long a cancelled run waits for an episode to close. Otherwise the deadline of the client holds,
@@ -53,88 +46,13 @@ which is above the time that the gateway itself gives to calls that still run.
 _UNPROCESSABLE = 422
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rollout:
-    """One episode to play."""
-
-    source: Source
-    version: str | None = None
-    """Version of the environment, for the record; None for another kind of source."""
-    root_seed: int
-    index: int
-    """Number of the episode among those of its source."""
-    distractors: DistractorRequest | None = None
-    """None, like the next: the gateway decides."""
-    failures: FailureRequest | None = None
-    labels: dict[str, str] = field(default_factory=dict[str, str])
-
-    @property
-    def environment(self) -> str | None:
-        """Name of the environment that is played, where it is one."""
-        return self.source.name if isinstance(self.source, SourceEnvironment) else None
-
-    @property
-    def seed(self) -> int:
-        """The episode's own seed, in [0, 2**63)."""
-        return derive_seed(self.root_seed, *_names_of(self.source), self.index) >> 1
-
-    @property
-    def request(self) -> EpisodeRequest:
-        """What the gateway is asked for."""
-        return EpisodeRequest(
-            source=self.source,
-            seed=self.seed,
-            distractors=self.distractors,
-            failures=self.failures,
-            labels=self.labels,
-        )
-
-
-def plan_rollouts(
-    sources: Iterable[tuple[Source, str | None]],
-    *,
-    num_episodes: int,
-    root_seed: int,
-    distractors: DistractorRequest | None = None,
-    failures: FailureRequest | None = None,
-) -> list[Rollout]:
-    """Plan the episodes of several sources, those of one source together.
-
-    Args:
-        sources: Each with the version of its environment, where it is one.
-        num_episodes: Episodes of each source.
-        root_seed: Seed of the run; each episode has its own, derived by source and number.
-        distractors: Asked for with each episode, like the next.
-        failures: Asked for.
-    """
-    return [
-        Rollout(
-            source=source,
-            version=version,
-            root_seed=root_seed,
-            index=index,
-            distractors=distractors,
-            failures=failures,
-        )
-        for source, version in sources
-        for index in range(num_episodes)
-    ]
-
-
-def _names_of(source: Source) -> tuple[str, ...]:
-    """Name a source for its seeds; two sources never have the same names."""
-    if isinstance(source, SourceEnvironment):
-        return (source.name,)
-    return ("servers", *source.names, source.prompt or "")
-
-
 async def run_rollouts(
     gateway: GatewayClient,
     agent: Agent,
     rollouts: Iterable[Rollout],
     *,
     concurrency: int,
-    on_finished: Callable[[int, Trajectory], None],
+    on_finished: Callable[[int, Trajectory, Usage], None],
     close_seconds: float = CLOSE_SECONDS,
 ) -> None:
     """Play every episode, at most ``concurrency`` at once.
@@ -144,7 +62,8 @@ async def run_rollouts(
         agent: Plays all of them.
         rollouts: The episodes.
         concurrency: Open episodes at once.
-        on_finished: Takes each trajectory with its place in ``rollouts``, as soon as it is there.
+        on_finished: Takes each trajectory with its place in ``rollouts`` and what its model cost, as soon
+            as it is there.
         close_seconds: How long a cancelled run waits for its episodes to close.
 
     Raises:
@@ -162,7 +81,11 @@ async def run_rollouts(
 async def run_rollout(gateway: GatewayClient, agent: Agent, rollout: Rollout) -> Trajectory:
     """Play one episode from its creation to its end."""
     finished: list[Trajectory] = []
-    await _play_and_close(gateway, agent, rollout, finished.append, close_seconds=CLOSE_SECONDS)
+
+    def keep(trajectory: Trajectory, _usage: Usage) -> None:
+        finished.append(trajectory)
+
+    await _play_and_close(gateway, agent, rollout, keep, close_seconds=CLOSE_SECONDS)
     return finished[0]
 
 
@@ -170,7 +93,7 @@ async def _play_and_close(
     gateway: GatewayClient,
     agent: Agent,
     rollout: Rollout,
-    keep: Callable[[Trajectory], None],
+    keep: Callable[[Trajectory, Usage], None],
     *,
     close_seconds: float,
 ) -> None:
@@ -182,17 +105,19 @@ async def _play_and_close(
         if isinstance(error, RefusedError) and error.status == _UNPROCESSABLE:
             raise  # no episode's failure: the request is wrong
         failure = _transport_failure(error)
-        keep(_build(agent, rollout, began, _Played(StopReason.FAILURE, failure)))
+        keep(_build(agent, rollout, began, _Played(StopReason.FAILURE, failure)), Usage())
         return
     episode = LiveEpisode(
         environment=rollout.environment,
         seed=rollout.seed,
         prompt=created.prompt,
+        system_prompt=rollout.system_prompt,
         tools=created.tools,
         caller=EpisodeClient(created.mcp_url, gateway.http),
     )
     try:
-        stop, failure = await _play(agent, episode)
+        with metered() as meter:
+            stop, failure = await _play(agent, episode)
     except BaseException:
         await _close_soon(gateway, created, close_seconds)
         raise
@@ -201,7 +126,7 @@ async def _play_and_close(
         if isinstance(record, EpisodeRecord):
             episode.annotate(record.calls)
         played = _Played(stop, failure, created=created, episode=episode, record=record)
-        keep(_build(agent, rollout, began, played))
+        keep(_build(agent, rollout, began, played), meter.usage)
 
     try:
         record = await _close(gateway, created)

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
@@ -18,17 +19,16 @@ from astra_mcp.cli.connect.client_configs import (
     stdio_entry,
 )
 from astra_mcp.cli.connect.client_files import known_caller, merge_entry, read_config, write_config
-from astra_mcp.cli.run import find_bundle_folder, unknown_server
+from astra_mcp.compose.bundles import find_bundle_folder, unknown_server
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.console import out, print_json, report_errors, run_async, say
 from astra_mcp.types import JsonObject
+from gateway.api.settings import FIRST, public_base
 from gateway.edge.presence import find_gateway
 from gateway.edge.security import is_loopback
-from gateway.edge.workers import FIRST, public_base
 from servers.bundled import bundled_folder
-from servers.deployed.config import read_entries
 
 __all__ = ["connect"]
 
@@ -90,23 +90,23 @@ def connect(
         _tell_written(form, file, backup, is_changed=is_changed)
     else:
         where = f"Put this into {file}" if file else f"The configuration of {form.title}"
-        say.print(f"{where}:", highlight=False)
-        out.print_json(json.dumps(form.document(entry)))
+        say.print(f"{where}:")
+        out.print(json.dumps(form.document(entry), indent=2, ensure_ascii=False))
     for note in entry.notes if not as_json else ():
-        say.print(f"Note: {note}.", highlight=False)
+        say.print(f"Note: {note}.")
     if not as_json:
-        say.print(form.next_step, highlight=False)
+        say.print(form.next_step)
 
 
 def _tell_written(
     form: ClientFormat, file: Path | None, backup: Path | None, *, is_changed: bool
 ) -> None:
     if not is_changed:
-        say.print(f"{file} already connects {form.title}; nothing was changed.", highlight=False)
+        say.print(f"{file} already connects {form.title}; nothing was changed.")
         return
-    say.print(f"{form.title} is connected: {file}", highlight=False)
+    say.print(f"{form.title} is connected: {file}")
     if backup:
-        say.print(f"What the file held before: {backup}", highlight=False)
+        say.print(f"What the file held before: {backup}")
 
 
 def _entry(
@@ -130,7 +130,7 @@ def _entry(
             named += ["--mcp-config", str(settings.serve.mcp_config.expanduser().absolute())]
         return stdio_entry(form, GATEWAY_ENTRY, ["serve", "--stdio", *named], environment)
     file = settings.serve.mcp_config
-    deployed = read_entries(file.expanduser()) if file is not None else {}
+    deployed = _deployed(file)
     if file is not None and server in deployed:
         named = ["--server", server, "--mcp-config", str(file.expanduser().absolute())]
         return stdio_entry(form, server, ["serve", "--stdio", *named], environment)
@@ -148,11 +148,20 @@ def _entry(
     return stdio_entry(form, folder.name, ["run", target], environment)
 
 
+def _deployed(file: Path | None) -> Collection[str]:
+    """Name the servers of a file."""
+    if file is None:
+        return ()
+    from servers.deployed.config import read_entries  # noqa: PLC0415 - with all that reaches them
+
+    return read_entries(file.expanduser())
+
+
 def _documented(settings: Settings) -> tuple[str, ...]:
     """Name the servers that the registry has documents of."""
     if not settings.has_registry:
         return ()
-    from astra_mcp.compose.emulators import list_documented  # noqa: PLC0415 - half a second to load
+    from astra_mcp.compose.registry import list_documented  # noqa: PLC0415 - half a second to load
 
     return run_async(list_documented, settings)
 

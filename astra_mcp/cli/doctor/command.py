@@ -13,14 +13,14 @@ from pathlib import Path
 
 import anyio
 import typer
-from rich.table import Table
 
 from astra_mcp.cli.doctor.checks import Check, State
 from astra_mcp.cli.doctor.service_checks import check_models, check_registry
-from astra_mcp.compose.catalog import load_published
+from astra_mcp.compose.bundles import load_published
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import AstraError, ConfigError, PortInUseError, SandboxError
 from astra_mcp.report.console import ExitCode, out, print_json
+from astra_mcp.report.shown import Table, styled, whole
 from astra_mcp.sandbox import (
     Returned,
     SandboxLimits,
@@ -306,9 +306,9 @@ _COLOURS = {State.OK: "green", State.WARNING: "yellow", State.MISSING: "red"}
 
 
 def _print(checks: tuple[Check, ...]) -> None:
-    table = Table(box=None, show_header=False, pad_edge=False)
+    table = Table(whole("state"), whole("check"), "detail", header=False)
     for check in checks:
-        text = f"{check.detail}\n[dim]{check.remedy}[/dim]" if check.remedy else check.detail
-        colour = _COLOURS[check.state]
-        table.add_row(f"[{colour}]{check.state.value}[/]", check.name, text)
+        state = styled((check.state.value, _COLOURS[check.state]))
+        remedy = (("\n" + check.remedy, "dim"),) if check.remedy else ()
+        table.add_row(state, check.name, styled(check.detail, *remedy))
     out.print(table)

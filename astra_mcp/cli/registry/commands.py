@@ -10,29 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from astra_mcp.cli.registry import views
-from astra_mcp.cli.registry.importing import (
-    LISTING,
-    LIVE,
-    Judge,
-    Source,
-    import_source,
-    print_imported,
-    without_judge,
-)
 from astra_mcp.cli.registry.misses import explain_nothing
-from astra_mcp.compose.registry_access import Spending, open_embedder, open_registry
-from astra_mcp.compose.settings import EmbedderKind, Settings, load_settings
+from astra_mcp.compose.registry import Spending, open_registry
+from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.domains import Domain
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.choices import not_one_of
 from astra_mcp.report.console import ExitCode, fail, out, print_json, run_async, say
 from registry.documents.sources import Provenance, ServerReason
-from registry.importers import FORMATS
 from registry.published.export import Export, export_catalog
 from registry.published.export_files import ExportFormat
 from registry.search.query import SearchAnswer, SearchBy, SearchIndex
 from registry.search.scope import Scope
 from registry.search.vectors import update_vectors
+from registry.settings import EmbedderKind
 from registry.store.database import Database, Deadlines
 from registry.store.servers import (
     ServerFilter,
@@ -43,12 +34,13 @@ from registry.store.servers import (
 )
 from registry.store.stats import RegistryStats, read_stats
 
-if TYPE_CHECKING:  # loaded where a model is asked alone
-    from astra_mcp.compose.registry_models import Labelled
+if TYPE_CHECKING:  # loaded where documents are imported, or a model is asked, alone
+    from astra_mcp.cli.registry.importing import Judge
+    from astra_mcp.compose.models import Labelled
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, help="Import, look at, search and freeze tool documents.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Named = Annotated[
@@ -79,7 +71,7 @@ def import_(  # noqa: PLR0913 - one for each option
         str | None,
         typer.Option(
             "--format",
-            help=f"{', '.join(each.name for each in FORMATS)}; of an address {LIVE} or {LISTING}. "
+            help="toucan, astra_servers, openapi, server_json, functions; of an address live or listing. "
             "By default it is found out.",
         ),
     ] = None,
@@ -108,17 +100,21 @@ def import_(  # noqa: PLR0913 - one for each option
     rest is imported: the exit code is then 1, and 0 where everything could be
     read, however much of it was rejected. Importing again changes nothing.
     """
+    from astra_mcp.cli.registry import importing  # noqa: PLC0415 - readers of all formats
+
     headers = dict(_pair(each) for each in header_from or ())
-    source = Source(place=place, command=command, form=form, name=name, headers_from=headers)
+    source = importing.Source(
+        place=place, command=command, form=form, name=name, headers_from=headers
+    )
     if not judge and (max_calls is not None or max_cost is not None):
         raise typer.BadParameter("only --judge asks a model", param_hint="--max-calls, --max-cost")
     spending = Spending(max_calls=max_calls, max_cost=max_cost)
-    open_judge = partial(_open_judge, spending) if judge else without_judge
-    imported = run_async(import_source, source, open_judge)
+    open_judge = partial(_open_judge, spending) if judge else importing.without_judge
+    imported = run_async(importing.import_source, source, open_judge)
     if as_json:
         print_json(imported.as_json())
     else:
-        print_imported(imported)
+        importing.print_imported(imported)
     if imported.stopped is not None:
         fail(f"{imported.stopped}; what was imported before is kept, and importing again goes on")
     if imported.num_undecided:
@@ -133,8 +129,8 @@ def import_(  # noqa: PLR0913 - one for each option
 @asynccontextmanager
 async def _open_judge(
     spending: Spending, settings: Settings, database: Database
-) -> AsyncGenerator[Judge]:
-    from astra_mcp.compose import registry_models as models  # noqa: PLC0415 - a second to load
+) -> AsyncGenerator["Judge"]:
+    from astra_mcp.compose import models  # noqa: PLC0415 - a second to load
 
     async with models.open_judge(settings, database, spending) as judge:
         yield judge
@@ -191,7 +187,7 @@ async def _list(
 
 async def _say_nothing(database: Database, where: ServerFilter) -> None:
     why = await explain_nothing(database, where)
-    say.print(why, style="yellow", markup=False, highlight=False)
+    say.print(why, style="yellow")
 
 
 @app.command("show")
@@ -246,6 +242,8 @@ def search(
 async def _search(
     query: str, by: SearchBy, scope: Scope, limit: int, kind: EmbedderKind | None
 ) -> tuple[str, SearchAnswer]:
+    from astra_mcp.compose.models import open_embedder  # noqa: PLC0415 - with NumPy
+
     settings = load_settings()
     async with (
         open_registry(settings) as database,
@@ -279,10 +277,12 @@ def embed(
     if as_json:
         print_json({"model": model, "embedded": embedded})
     else:
-        out.print(f"{embedded} tools embedded by {model}", highlight=False)
+        out.print(f"{embedded} tools embedded by {model}")
 
 
 async def _embed(scope: Scope, kind: EmbedderKind | None) -> tuple[str, int]:
+    from astra_mcp.compose.models import open_embedder  # noqa: PLC0415 - with NumPy
+
     settings = load_settings()
     async with (
         open_registry(settings) as database,
@@ -331,7 +331,7 @@ def label(
 async def _label(
     by: LabelBy | None, embedder: EmbedderKind | None, spending: Spending
 ) -> "Labelled":
-    from astra_mcp.compose import registry_models as models  # noqa: PLC0415 - a second to load
+    from astra_mcp.compose import models  # noqa: PLC0415 - a second to load
 
     settings = load_settings()
     chosen = by or (LabelBy.MODEL if settings.models.judge.model else LabelBy.EMBEDDING)

@@ -17,23 +17,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-
 from astra_mcp.cli.registry.views import print_usage
-from astra_mcp.compose.live_servers import list_live_tools
-from astra_mcp.compose.registry_access import open_registry
+from astra_mcp.compose.registry import open_registry
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.usage import Usage, metered
-from astra_mcp.report.console import bars, out, say
+from astra_mcp.report.console import out, say
+from astra_mcp.report.shown import Table, number
 from registry.documents.preparation import PreparedServer, prepare_server
 from registry.documents.public_url import public_url
-from registry.documents.sources import DocumentFault, DocumentStream, ToolReason
+from registry.documents.sources import (
+    DocumentFault,
+    DocumentStream,
+    ServerDocument,
+    ToolReason,
+)
 from registry.importers import FORMATS, detect, format_named
 from registry.importers.listing import fetch_listing
 from registry.importers.live import LiveTarget, fetch_live
 from registry.intake.importing import ImportProgress, ImportReport, import_documents
+from registry.published.directory import publish_names
 from registry.store.database import Database
 from registry.store.stats import Funnel
 
@@ -147,13 +150,14 @@ async def import_source(source: Source, open_judge: OpenJudge = without_judge) -
                 reports.append((name, await _import(database, name, stream, judge)))
                 if reports[-1][1].stopped is not None:
                     break
+            await publish_names(database, settings.home)
     return Imported(reports=tuple(reports), usage=meter.usage if judge is not None else None)
 
 
 def print_imported(imported: Imported) -> None:
     """Show what became of everything."""
     reports = [report for _, report in imported.reports]
-    table = Table("", "imported", "kept", "rejected")
+    table = Table("", number("imported"), number("kept"), "rejected")
     for what, funnels in {
         "servers": [r.servers for r in reports],
         "tools": [r.tools for r in reports],
@@ -165,12 +169,12 @@ def print_imported(imported: Imported) -> None:
     added, changed, unchanged = (
         sum(getattr(r, name) for r in reports) for name in ("added", "changed", "unchanged")
     )
-    out.print(f"{added} new, {changed} changed, {unchanged} as before", highlight=False)
+    out.print(f"{added} new, {changed} changed, {unchanged} as before")
     if imported.usage is not None:
         print_usage(imported.usage)
     faults = [(name, fault) for name, report in imported.reports for fault in report.errors]
     for name, fault in faults[:_MAX_SHOWN_ERRORS]:
-        say.print(f"{name}: line {fault.line}: {fault.reason}", style="red", markup=False)
+        say.print(f"{name}: line {fault.line}: {fault.reason}", style="red")
     if len(faults) > _MAX_SHOWN_ERRORS:
         say.print(f"and {len(faults) - _MAX_SHOWN_ERRORS} more; --json names all", style="red")
 
@@ -184,7 +188,7 @@ async def _streams(source: Source) -> Sequence[tuple[str, DocumentStream]]:
             msg = "--header-from and --format are not for --command, which starts a running server"
             raise ConfigError(msg)
         target = LiveTarget.of_command(_split(source.command), name=source.name)
-        return [(target.shown, [await fetch_live(target, list_live_tools)])]
+        return [(target.shown, [await _fetch_live(target)])]
     place = source.place or ""
     if re.match(r"https?://", place):
         return await _at_address(place, source)
@@ -194,6 +198,12 @@ async def _streams(source: Source) -> Sequence[tuple[str, DocumentStream]]:
         msg = f"{place} is no address: --name, --header-from and these formats are for addresses"
         raise ConfigError(msg)
     return _in_files(Path(place), source.form)
+
+
+async def _fetch_live(target: LiveTarget) -> ServerDocument:
+    from astra_mcp.compose.live_servers import list_live_tools  # noqa: PLC0415 - a second to load
+
+    return await fetch_live(target, list_live_tools)
 
 
 async def _at_address(url: str, source: Source) -> Sequence[tuple[str, DocumentStream]]:
@@ -206,7 +216,7 @@ async def _at_address(url: str, source: Source) -> Sequence[tuple[str, DocumentS
         msg = f"--format {source.form} is for files: save what is at the address to one first"
         raise ConfigError(msg)
     target = LiveTarget.at_url(url, _headers(source.headers_from), source.name)
-    return [(target.shown, [await fetch_live(target, list_live_tools)])]
+    return [(target.shown, [await _fetch_live(target)])]
 
 
 def _in_files(path: Path, form: str | None) -> Sequence[tuple[str, DocumentStream]]:
@@ -259,13 +269,12 @@ def _headers(headers_from: Mapping[str, str]) -> dict[str, str]:
 async def _import(
     database: Database, name: str, stream: DocumentStream, judge: Judge | None
 ) -> ImportReport:
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
-    with bars(*columns, TimeElapsedColumn(), transient=True) as progress:
+    with say.bars(transient=True) as progress:
         task = progress.add_task(name, total=None)
 
         def hear(made: ImportProgress) -> None:
             errors = f", {made.errors} unreadable" if made.errors else ""
-            progress.update(task, description=f"{name}: {made.read} documents{errors}")
+            progress.update(task, description=f"{name}: documents{errors}", completed=made.read)
 
         return await import_documents(
             database, stream, prepare=prepare_server, judge=judge, hear=hear

@@ -4,13 +4,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.table import Column, Table
-
 from astra_mcp.llm.usage import Usage
-from astra_mcp.report.console import bars, out, say
+from astra_mcp.report.console import out, say
+from astra_mcp.report.shown import Table, cut, number, shown_time, styled, whole
 from astra_mcp.types import JsonObject
 from registry.published.export import Export
 from registry.search.query import SearchAnswer, SearchBy
@@ -18,7 +14,7 @@ from registry.store.servers import StoredServer, StoredTool
 from registry.store.stats import Funnel, RegistryStats
 
 if TYPE_CHECKING:  # loaded where a model is asked alone
-    from astra_mcp.compose.registry_models import Labelled
+    from astra_mcp.compose.models import Labelled
 
 __all__ = [
     "labels",
@@ -41,8 +37,7 @@ _SHOWN_TEXT = 100
 @contextmanager
 def progress(what: str) -> Generator[Callable[[int, int | None], None]]:
     """Show a bar while the block runs; it is told how much is done, and of how much where that is known."""
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with bars(*columns, transient=True) as drawn:
+    with say.bars(transient=True) as drawn:
         task = drawn.add_task(what, total=None)
         yield lambda done, total: drawn.update(task, completed=done, total=total)
 
@@ -99,18 +94,17 @@ def print_servers(servers: Sequence[StoredServer], total: int) -> None:
         status = server.reason or server.status
         cells = (server.name, _cut(server.title, 40), server.source, server.domain or "-")
         cells += (server.language or "-", server.provenance, str(len(server.specs)), status)
-        table.add_row(*map(escape, cells))
+        table.add_row(*cells)
     out.print(table)
     if 0 < len(servers) < total:
         hint = f"{len(servers)} of {total}; `--after {servers[-1].name}` goes on"
-        out.print(hint, highlight=False, markup=False)
+        out.print(hint)
 
 
 def _server_table() -> Table:
-    """Lay a list out so that it fits 80 characters: long words are folded, the short ones are not."""
-    folded = (Column(name, overflow="fold") for name in ("name", "title", "source", "domain"))
-    whole = (Column(name, no_wrap=True) for name in ("lang", "from", "tools", "status"))
-    return Table(*folded, *whole, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
+    """Lay a list out: long words are folded, the short ones are not."""
+    short = (whole("lang"), whole("from"), number("tools"), whole("status"))
+    return Table("name", "title", "source", "domain", *short)
 
 
 def print_server(server: StoredServer) -> None:
@@ -127,12 +121,12 @@ def print_server(server: StoredServer) -> None:
         "domain": f"{server.domain} (by {server.domain_by})" if server.domain else "none",
         "language": server.language or "unknown",
         "origin": ", ".join(f"{name} {value}" for name, value in server.origin.items()),
-        "changed": f"{server.changed_at:%Y-%m-%d %H:%M} UTC",
+        "changed": shown_time(server.changed_at),
     }
-    out.print(f"[bold]{escape(server.name)}[/]  {escape(server.title)}", highlight=False)
+    out.print(styled((server.name, "bold"), "  ", server.title))
     for name, fact in facts.items():
         if fact:
-            out.print(f"  {name:9} {fact}", markup=False, highlight=False)
+            out.print(f"  {name:9} {fact}")
     for tool in server.tools:
         _print_tool(tool)
 
@@ -142,13 +136,13 @@ def _print_tool(tool: StoredTool) -> None:
     parameters = ", ".join(tool.spec.input_schema.get("properties", {})) if tool.spec else ""
     renamed = f"  was {tool.original_name}" if tool.spec and name != tool.original_name else ""
     style = None if tool.status == "kept" else "dim"
-    out.print(f"{name}({parameters}){renamed}", markup=False, highlight=False, style=style)
+    out.print(f"{name}({parameters}){renamed}", style=style)
     if tool.reason:
-        out.print(f"    {tool.reason}: {tool.detail}", markup=False, highlight=False, style="red")
+        out.print(f"    {tool.reason}: {tool.detail}", style="red")
     if tool.spec and tool.spec.description:
-        out.print(f"    {_cut(tool.spec.description)}", markup=False, highlight=False, style=style)
+        out.print(f"    {_cut(tool.spec.description)}", style=style)
     for note in tool.notes:
-        out.print(f"    note: {note}", markup=False, highlight=False, style="yellow")
+        out.print(f"    note: {note}", style="yellow")
 
 
 def search_answer(query: str, by: SearchBy, model: str, answer: SearchAnswer) -> JsonObject:
@@ -174,20 +168,19 @@ def search_answer(query: str, by: SearchBy, model: str, answer: SearchAnswer) ->
 
 def print_hits(answer: SearchAnswer, by: SearchBy, model: str) -> None:
     """Show what a search found."""
-    table = Table("score", Column("tool", no_wrap=True), "of", "description")
+    table = Table(number("score"), "tool", "of", "description")
     for hit in answer.hits:
         first, *others = hit.servers
         servers = f"{first} and {len(others)} more" if others else first
-        cells = (hit.tool.name, servers, _cut(hit.tool.description))
-        table.add_row(f"{hit.score:.3f}", *map(escape, cells))
+        table.add_row(f"{hit.score:.3f}", hit.tool.name, servers, _cut(hit.tool.description))
     if answer.hits:
         out.print(table)
     how = by.value if by is SearchBy.WORDS else f"{by.value}, vectors of {model}"
-    out.print(f"{answer.searched} tools searched by {how}", markup=False, highlight=False)
+    out.print(f"{answer.searched} tools searched by {how}")
     if by is not SearchBy.WORDS and answer.embedded < answer.searched:
         missing = answer.searched - answer.embedded
         hint = f"{missing} of them have no vector: `astra-mcp registry embed` makes them"
-        out.print(hint, markup=False, style="yellow")
+        out.print(hint, style="yellow")
 
 
 def print_stats(stats: RegistryStats) -> None:
@@ -197,7 +190,7 @@ def print_stats(stats: RegistryStats) -> None:
         del sources["all"]
     _print_funnel("tools", {name: s.tools for name, s in sources.items()})
     _print_funnel("servers", {name: s.servers for name, s in sources.items()})
-    kept = Table("kept", "servers", "tools")
+    kept = Table("kept", number("servers"), number("tools"))
     for name, (servers, tools) in stats.provenance.items():
         kept.add_row(name, str(servers), str(tools))
     out.print(kept)
@@ -210,11 +203,11 @@ def print_stats(stats: RegistryStats) -> None:
 def _print_funnel(what: str, funnels: Mapping[str, Funnel]) -> None:
     """Show a column a source, a row a step, from all that was imported to what is kept."""
     reasons = dict.fromkeys(reason for funnel in funnels.values() for reason in funnel.rejected)
-    table = Table(what, *(Column(escape(name), justify="right") for name in funnels))
+    table = Table(what, *map(number, funnels))
     table.add_row("imported", *(str(f.imported) for f in funnels.values()))
     for reason in reasons:
         counts = (f.rejected.get(reason, 0) for f in funnels.values())
-        table.add_row(f"- {escape(reason)}", *(str(count) if count else "" for count in counts))
+        table.add_row(f"- {reason}", *(str(count) if count else "" for count in counts))
     table.add_row("kept", *(str(f.kept) for f in funnels.values()), style="bold")
     out.print(table)
 
@@ -222,7 +215,7 @@ def _print_funnel(what: str, funnels: Mapping[str, Funnel]) -> None:
 def _print_counts(what: str, counts: Mapping[str, int]) -> None:
     if counts:
         shown = ", ".join(f"{name or 'none'} {num}" for name, num in counts.items())
-        out.print(f"{what}: {shown}", markup=False, highlight=False)
+        out.print(f"{what}: {shown}")
 
 
 def labels(labelled: "Labelled") -> JsonObject:
@@ -242,11 +235,11 @@ def print_labels(labelled: "Labelled") -> None:
     report = labelled.report
     num_labelled = sum(report.labelled.values())
     found = f"{num_labelled} servers labelled by {labelled.by}, {report.unlabelled} fit no domain"
-    out.print(found, highlight=False)
+    out.print(found)
     _print_counts("domains", {domain.value: num for domain, num in report.labelled.items()})
     print_usage(labelled.usage)
     for fault, num in report.failed.items():
-        say.print(f"the model failed about {num} servers: {fault}", style="red", markup=False)
+        say.print(f"the model failed about {num} servers: {fault}", style="red")
 
 
 def print_usage(usage: Usage) -> None:
@@ -259,17 +252,14 @@ def print_export(done: Export) -> None:
     """Show what was written."""
     manifest = done.manifest
     state = "wrote" if done.is_new else "already there, with the same content:"
-    out.print(f"{state} {done.folder}", markup=False, highlight=False)
+    out.print(f"{state} {done.folder}")
     for name, file in manifest.files.items():
         line = f"  {name:16} {file.rows:8} rows {file.bytes:12} bytes  {file.sha256}"
-        out.print(line, markup=False, highlight=False)
+        out.print(line)
     out.print(
         f"  catalog version {manifest.catalog_version}, content {manifest.content_hash}",
-        markup=False,
-        highlight=False,
     )
 
 
 def _cut(text: str, length: int = _SHOWN_TEXT) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= length else line[: length - 3] + "..."
+    return cut(text, length)

@@ -11,34 +11,43 @@ from secrets import token_hex
 from urllib.parse import urlsplit
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
+from astra_mcp.addresses import run_until_stopped
 from astra_mcp.cli.rollout import options as rollout_options
 from astra_mcp.cli.rollout.difficulty import Difficulty, ask_difficulty, naming_options
 from astra_mcp.cli.rollout.report import RolloutReport
-from astra_mcp.cli.rollout.sources import AskedSources, ask_sources, find_sources
-from astra_mcp.compose.settings import Settings, at_base_url, load_settings
+from astra_mcp.cli.rollout.sources import (
+    AskedSources,
+    ask_sources,
+    find_sources,
+    read_system_prompt,
+)
+from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
-from astra_mcp.llm.config import ModelConfig, Role
-from astra_mcp.report.console import ExitCode, bars, report_errors, run_async, say
-from astra_mcp.serving.http.server import run_until_stopped
+from astra_mcp.llm.config import ModelConfig, Role, at_base_url
+from astra_mcp.report.console import ExitCode, report_errors, run_async, say
+from astra_mcp.report.shown import TimeRemainingColumn, Words
 from astra_mcp.serving.process.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.tracing import open_tracing
 from astra_mcp.trajectory import TrajectoryWriter
 from gateway.api.client import GatewayClient
 from training.rollout.agent import Agent
-from training.rollout.model import ModelAgent
-from training.rollout.noop import NoopAgent
-from training.rollout.oracle import OracleAgent
-from training.rollout.probe import ProbeAgent
-from training.rollout.run import Rollout, plan_rollouts, run_rollouts
+from training.rollout.agents.model import ModelAgent
+from training.rollout.agents.scripted import NoopAgent, OracleAgent, ProbeAgent
+from training.rollout.plan import Rollout, plan_rollouts
+from training.rollout.run import run_rollouts
 
-__all__ = ["BUILT_IN_AGENTS", "rollout"]
+__all__ = ["BUILT_IN_AGENTS", "KEY_RULE", "model_config", "rollout"]
 
 GOLD_AGENT = "oracle"
 BUILT_IN_AGENTS = (GOLD_AGENT, "noop", "random", "probe")
 TRAJECTORY_FOLDER = "trajectories"
 _TYPO_SIMILARITY = 0.75
+_SHARED_KEY = "OPENAI_API_KEY"
+KEY_RULE = (
+    "the key of models.agent is for the host of models.agent.base_url, OPENAI_API_KEY for that of "
+    "OPENAI_BASE_URL, or for any --base-url where that is not set"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +57,7 @@ class _Options:
     num_episodes: int
     seed: int
     difficulty: Difficulty
+    system_prompt: str | None
     concurrency: int
     out: Path | None
     gateway: str | None
@@ -62,6 +72,7 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
     server: rollout_options.Servers = None,
     prompt: rollout_options.Prompt = None,
     prompt_file: rollout_options.PromptFile = None,
+    system_prompt: rollout_options.SystemPrompt = None,
     episodes: rollout_options.Episodes = 1,
     seed: rollout_options.Seed = 0,
     distractors: rollout_options.Distractors = None,
@@ -92,6 +103,7 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
                 delay=failure_delay,
                 is_gold=player == GOLD_AGENT,
             ),
+            system_prompt=read_system_prompt(system_prompt),
             concurrency=concurrency,
             out=out,
             gateway=gateway,
@@ -118,6 +130,7 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
             root_seed=options.seed,
             distractors=options.difficulty.distractors,
             failures=options.difficulty.failures,
+            system_prompt=options.system_prompt,
         )
         path = options.out or _default_file(settings.home, options.agent)
         with TrajectoryWriter(path) as writer:
@@ -130,7 +143,7 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
         report.print_table(file=path)
     if was_stopped:
         kept = f"{report.num_finished} of {len(rollouts)} episodes are kept in {path}"
-        say.print(f"stopped; {kept}", markup=False)
+        say.print(f"stopped; {kept}")
         return ExitCode.STOPPED
     return ExitCode.FAILED if report.num_failed else ExitCode.DONE
 
@@ -143,17 +156,13 @@ async def _play(
     options: _Options,
 ) -> tuple[RolloutReport, bool]:
     """Play everything; a signal stops it and keeps what is finished."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with bars(*columns) as progress:
-        bar = progress.add_task(f"{options.agent} plays", total=len(rollouts))
-        report = RolloutReport(
-            writer.write, lambda: progress.advance(bar), servers=options.sources.servers
-        )
+    with say.bars(Words("figures"), TimeRemainingColumn(compact=True)) as progress:
+        bar = progress.add_task(f"{options.agent} plays", total=len(rollouts), figures="")
+
+        def advance() -> None:
+            progress.update(bar, advance=1, figures=report.figures)
+
+        report = RolloutReport(writer.write, advance, servers=options.sources.servers)
 
         async def play() -> None:
             with naming_options():
@@ -191,7 +200,7 @@ def _random_agent(settings: Settings) -> Agent:
     # Hypothesis writes its character tables beside the user's files unless it is told where to.
     cache = str(settings.home / "cache" / "hypothesis")
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", cache)
-    from training.rollout.chance import RandomAgent  # noqa: PLC0415 - half a second to import
+    from training.rollout.agents.random import RandomAgent  # noqa: PLC0415 - half a second to import
 
     return RandomAgent()
 
@@ -202,20 +211,21 @@ async def _open_model_agent(
 ) -> AsyncGenerator[Agent]:
     from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to import
 
-    config = _model_config(settings, options)
-    if config.api_key is None and settings.models.agent.api_key is not None:
-        withheld = "the key of models.agent is for another address and is not sent to --base-url"
-        say.print(f"{withheld}: set OPENAI_API_KEY if it needs one", style="yellow", markup=False)
+    config = model_config(settings, options.agent, options.base_url)
+    if config.api_key is None and (settings.models.agent.api_key or os.environ.get(_SHARED_KEY)):
+        say.print(f"no key is sent to --base-url {options.base_url}: {KEY_RULE}", style="yellow")
     async with open_model(Role.AGENT, config) as chat:
         yield ModelAgent(model, chat, max_turns=settings.rollout.max_turns)
 
 
-def _model_config(settings: Settings, options: _Options) -> ModelConfig:
-    if options.base_url is None:
-        config = settings.models.of_role(Role.AGENT)
-    else:
-        config = at_base_url(settings.models.agent, options.base_url)
-    return config.model_copy(update={"model": options.agent})
+def model_config(settings: Settings, agent: str, base_url: str | None) -> ModelConfig:
+    """Find the endpoint, and the key that is meant for it, as ``KEY_RULE`` says."""
+    config = settings.models.of_role(Role.AGENT)
+    if base_url is not None:
+        configured, config = config, at_base_url(settings.models.agent, base_url)
+        if urlsplit(configured.base_url or "")[:2] == urlsplit(base_url)[:2]:
+            config = config.model_copy(update={"api_key": configured.api_key})
+    return config.model_copy(update={"model": agent})
 
 
 def _check(options: _Options, settings: Settings) -> None:
@@ -248,11 +258,14 @@ def _check_agent(options: _Options, settings: Settings) -> None:
         msg = f"--agent is missing: name {built_in} or a chat model, or set models.agent.model"
         raise ConfigError(msg)
     if options.agent in BUILT_IN_AGENTS:
+        if options.system_prompt is not None:
+            msg = f"--system-prompt is for a chat model; the agent {options.agent!r} reads nothing"
+            raise ConfigError(msg)
         if options.base_url is not None:
             msg = f"--base-url names a model's endpoint; the agent {options.agent!r} has none"
             raise ConfigError(msg)
         return
-    config = _model_config(settings, options)
+    config = model_config(settings, options.agent, options.base_url)
     if config.base_url is not None:
         return
     close = difflib.get_close_matches(options.agent, BUILT_IN_AGENTS, n=1, cutoff=_TYPO_SIMILARITY)
@@ -261,9 +274,9 @@ def _check_agent(options: _Options, settings: Settings) -> None:
         raise ConfigError(msg)
     if config.api_key is None:
         msg = (
-            f"{options.agent!r} is none of {built_in}, so it is taken for a chat model: set"
-            " OPENAI_API_KEY (or models.agent.api_key in astra.toml), or name its endpoint with"
-            " --base-url"
+            f"{options.agent!r} is none of {built_in}, so it is taken for a chat model: name its"
+            f" endpoint with --base-url or models.agent.base_url, or set {_SHARED_KEY} for OpenAI's;"
+            f" {KEY_RULE}"
         )
         raise ConfigError(msg)
 
@@ -286,4 +299,4 @@ def _default_file(home: Path, agent: str) -> Path:
 
 def _say_gateway(access: GatewayAccess) -> None:
     what = "no gateway was running: an own one serves" if access.is_own else "gateway"
-    say.print(f"{what} at {access.url}", highlight=False, markup=False)
+    say.print(f"{what} at {access.url}")

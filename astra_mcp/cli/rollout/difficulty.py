@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from astra_mcp.cli.rollout.options import DistractorMode
 from astra_mcp.errors import ConfigError
 from gateway.api.client import RefusedError
-from gateway.api.protocol import DistractorRequest, FailureRequest
+from gateway.api.wire import DistractorRequest, FailureRequest
 
 __all__ = ["Difficulty", "ask_difficulty", "naming_options"]
 

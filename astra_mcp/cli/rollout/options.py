@@ -24,6 +24,7 @@ __all__ = [
     "PromptFile",
     "Seed",
     "Servers",
+    "SystemPrompt",
 ]
 
 DistractorMode = Literal["none", "random", "banded"]
@@ -49,6 +50,13 @@ PromptFile = Annotated[
     Path | None,
     typer.Option(
         help='With --server: a prompt on each line; of a .jsonl file, {"prompt": ...} on each.'
+    ),
+]
+SystemPrompt = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT|@FILE",
+        help="Instructions that a chat model is given before the question. \\[default: none]",
     ),
 ]
 Episodes = Annotated[
@@ -101,6 +109,8 @@ Gateway = Annotated[
 ]
 BaseUrl = Annotated[
     str | None,
-    typer.Option(help="Chat endpoint of the model; its key is OPENAI_API_KEY alone."),
+    typer.Option(
+        help="Chat endpoint of the model; its key is that of models.agent for its host, else OPENAI_API_KEY."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

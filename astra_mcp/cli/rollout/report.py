@@ -7,16 +7,24 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from rich.box import SIMPLE
-from rich.table import Table
-
+from astra_mcp.llm.usage import COST_DIGITS, Usage
 from astra_mcp.report.console import out, print_json, say
+from astra_mcp.report.shown import Table, number, whole
 from astra_mcp.reward import Reward
-from astra_mcp.trajectory import AgentInfo, Trajectory, TrajectoryFailure, TrajectoryStatus
+from astra_mcp.trajectory import (
+    AgentInfo,
+    StopReason,
+    Trajectory,
+    TrajectoryFailure,
+    TrajectoryStatus,
+)
 
 __all__ = ["RolloutReport"]
 
 _MAX_FAILURES_SHOWN = 10
+_SHOWN_ID = 7
+"""Characters of an episode's id, which tell it apart in any home; commands take the first of an id."""
+_NOTHING = Usage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +32,15 @@ class _Row:
     """What is remembered of a trajectory; the rest is in its file."""
 
     place: int
+    episode_id: str | None
     environment: str | None
     agent: str
     seed: int
     status: TrajectoryStatus
+    stop: StopReason
     reward: Reward | None
     calls: int
+    usage: Usage
     failure: TrajectoryFailure | None
 
 
@@ -54,6 +65,12 @@ class RolloutReport:
         self._advance = advance
         self._servers = tuple(servers)
         self._rows: list[_Row] = []
+        self._reward_sum = 0.0
+        self._num_rewards = 0
+        self.usage = _NOTHING
+        """What the model cost so far."""
+        self.num_failed = 0
+        """Trajectories that failed."""
 
     @property
     def num_finished(self) -> int:
@@ -61,19 +78,34 @@ class RolloutReport:
         return len(self._rows)
 
     @property
-    def num_failed(self) -> int:
-        """Trajectories that failed."""
-        return sum(row.status is TrajectoryStatus.FAILED for row in self._rows)
-
-    @property
     def plan_order(self) -> list[int]:
         """Numbers of the trajectories, from 0 as they finished, in the order of the plan."""
         return sorted(range(len(self._rows)), key=lambda number: self._rows[number].place)
 
-    def add(self, index: int, trajectory: Trajectory) -> None:
-        """Keep a trajectory at once, so that nothing finished is lost; ``index`` is its place in the plan."""
+    @property
+    def figures(self) -> str:
+        """How it goes so far, in a few words."""
+        mean = self._reward_sum / self._num_rewards if self._num_rewards else None
+        words = [] if mean is None else [f"reward {_show(mean)}"]
+        words += [f"{self.num_failed} failed"] if self.num_failed else []
+        words += [f"{self.usage.retries} retries"] if self.usage.retries else []
+        return ", ".join(words)
+
+    def add(self, index: int, trajectory: Trajectory, usage: Usage = _NOTHING) -> None:
+        """Keep a trajectory at once, so that nothing finished is lost.
+
+        Args:
+            index: Its place in the plan.
+            trajectory: As it was played.
+            usage: What the model cost.
+        """
         self._write(trajectory)
-        self._rows.append(_summary(index, trajectory))
+        self._rows.append(_summary(index, trajectory, usage))
+        self.usage += usage
+        self.num_failed += trajectory.status is TrajectoryStatus.FAILED
+        if trajectory.reward is not None:
+            self._reward_sum += trajectory.reward.reward
+            self._num_rewards += 1
         self._advance()
 
     @property
@@ -94,33 +126,33 @@ class RolloutReport:
                 "servers": list(self._servers) or None,
                 "episodes": [_episode_row(row) for row in self._planned],
                 "environments": [_mean_row(n, rows) for n, rows in self._by_environment()],
+                **self.usage.as_json(),
             }
         )
 
     def print_table(self, *, file: Path) -> None:
         """Print one line per environment for people, or one for the servers, and what failed."""
-        table = Table(box=SIMPLE)
-        if (
-            self._servers
-        ):  # there may be many: their names wrap, so that the figures beside them stay
-            table.add_column("servers", overflow="fold")
-        else:
-            table.add_column("environment", no_wrap=True)
-        table.add_column("status")
-        for name in ("reward", "recall", "precision", "calls"):
-            table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
+        total = self.usage
+        figures = ["reward", "recall", "calls"]
+        figures += ["tokens"] if total.calls else []
+        figures += ["cost"] if total.cost else []
+        what = "servers" if self._servers else "environment"
+        table = Table(whole("id"), what, "status", "stop", *map(number, figures))
         for name, rows in self._by_environment():
-            means = _mean_row(name, rows)
-            figures = [_show(means[key]) for key in ("reward", "recall", "precision")]
+            shown = _shown_figures(rows)
             table.add_row(
+                _show_id(rows),
                 name or ", ".join(self._servers),
-                _show_statuses(rows),
-                *figures,
-                _show(means["calls"], digits=min(1, len(rows) - 1)),
+                _counted([row.status.value for row in rows]),
+                _counted([row.stop.value for row in rows]),
+                *(shown[figure] for figure in figures),
             )
         out.print(table)
+        if total.calls:
+            cost = f" that cost {total.cost:.4f}" if total.cost else ""
+            say.print(f"the model: {total.calls} calls, {total.tokens} tokens{cost}")
         self._say_failures()
-        say.print(f"trajectories: {file}", highlight=False, markup=False)
+        say.print(f"trajectories: {file}")
 
     def _say_failures(self) -> None:
         found = Counter(
@@ -130,7 +162,7 @@ class RolloutReport:
         )
         for message, count in found.most_common(_MAX_FAILURES_SHOWN):
             times = "once" if count == 1 else f"{count} times"
-            say.print(f"failed {times}: {message}", style="red", markup=False)
+            say.print(f"failed {times}: {message}", style="red")
         if len(found) > _MAX_FAILURES_SHOWN:
             say.print(f"and {len(found) - _MAX_FAILURES_SHOWN} other failures", style="red")
 
@@ -141,16 +173,19 @@ class RolloutReport:
         return groups.items()
 
 
-def _summary(place: int, trajectory: Trajectory) -> _Row:
+def _summary(place: int, trajectory: Trajectory, usage: Usage) -> _Row:
     reward = trajectory.reward
     return _Row(
         place=place,
+        episode_id=trajectory.episode_id,
         environment=trajectory.environment,
         agent=trajectory.agent.name,
         seed=trajectory.seeds.episode,
         status=trajectory.status,
+        stop=trajectory.stop,
         reward=reward,
         calls=reward.calls if reward else len(trajectory.calls),
+        usage=usage,
         failure=trajectory.failure,
     )
 
@@ -158,14 +193,18 @@ def _summary(place: int, trajectory: Trajectory) -> _Row:
 def _episode_row(row: _Row) -> dict[str, Any]:
     reward = row.reward
     return {
+        "episode_id": row.episode_id,
         "environment": row.environment,
         "agent": row.agent,
         "seed": row.seed,
         "status": row.status.value,
+        "stop": row.stop.value,
         "reward": reward.reward if reward else None,
         "recall": reward.recall if reward else None,
         "precision": reward.precision if reward else None,
         "calls": row.calls,
+        "tokens": row.usage.tokens,
+        "cost": round(row.usage.cost, COST_DIGITS),
         "failure": row.failure.model_dump(mode="json") if row.failure else None,
     }
 
@@ -189,8 +228,26 @@ def _show(value: float | None, *, digits: int = 3) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def _show_statuses(rows: list[_Row]) -> str:
-    counts = Counter(row.status.value for row in rows)
-    if len(rows) == 1:
-        return rows[0].status.value
-    return ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+def _shown_figures(rows: list[_Row]) -> dict[str, str]:
+    """Round the means for people; tokens and cost are sums."""
+    means, usage = _mean_row(None, rows), sum((row.usage for row in rows), Usage())
+    return {
+        "reward": _show(means["reward"]),
+        "recall": _show(means["recall"]),
+        "calls": _show(means["calls"], digits=min(1, len(rows) - 1)),
+        "tokens": str(usage.tokens),
+        "cost": f"{usage.cost:.4f}",
+    }
+
+
+def _show_id(rows: list[_Row]) -> str:
+    """Show the one by which `episodes show` finds it; of several, how many they are."""
+    if len(rows) > 1:
+        return f"x{len(rows)}"
+    return (rows[0].episode_id or "-")[:_SHOWN_ID]
+
+
+def _counted(words: list[str]) -> str:
+    if len(words) == 1:
+        return words[0]
+    return ", ".join(f"{count} {word}" for word, count in sorted(Counter(words).items()))

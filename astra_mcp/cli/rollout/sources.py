@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from astra_mcp.errors import ConfigError, UnknownNameError, fault_words
 from astra_mcp.types import json_fault
 from gateway.api.client import GatewayClient
-from gateway.api.protocol import SourceEnvironment, SourceServers
-from training.rollout.run import Source
+from gateway.api.wire import SourceEnvironment, SourceServers
+from training.rollout.plan import Source
 
-__all__ = ["AskedSources", "ask_sources", "find_sources"]
+__all__ = ["AskedSources", "ask_sources", "find_sources", "read_system_prompt"]
 
 _MAX_SHOWN = 30
 
@@ -62,6 +62,27 @@ def ask_sources(
         servers=tuple(dict.fromkeys(servers or ())),
         prompts=tuple(dict.fromkeys(prompts)),
     )
+
+
+def read_system_prompt(given: str | None) -> str | None:
+    """Take a text as it is, or that of the file that ``@`` stands before.
+
+    Raises:
+        ConfigError: The file cannot be read, or there is no text.
+    """
+    if given is None:
+        return None
+    text = given
+    if given.startswith("@"):
+        try:
+            text = Path(given[1:]).expanduser().read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            msg = f"--system-prompt {given} cannot be read: {error}"
+            raise ConfigError(msg) from None
+    if not text.strip() or json_fault(text):
+        msg = "--system-prompt is no text in UTF-8, or empty: leave it out where there is nothing to say"
+        raise ConfigError(msg)
+    return text
 
 
 async def find_sources(

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from astra_mcp.environments.acceptance.gold import planned_gold
-from astra_mcp.environments.acceptance.neighbours import known_values, property_of
 from astra_mcp.environments.acceptance.playing import PlannedCall, Player
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 from astra_mcp.values.guesses import guess_value
+from astra_mcp.values.neighbours import known_values, property_of
 
 __all__ = ["Base", "Bases"]
 

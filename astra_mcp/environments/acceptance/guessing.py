@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from astra_mcp.environments.acceptance.neighbours import property_of
 from astra_mcp.environments.acceptance.playing import PlannedCall, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle
@@ -10,6 +9,7 @@ from astra_mcp.reward import solved_by
 from astra_mcp.schemas import compile_validator
 from astra_mcp.types import JsonObject, Origin, ToolSpec
 from astra_mcp.values.guesses import guess_arguments
+from astra_mcp.values.neighbours import property_of
 
 __all__ = ["guessing_failures"]
 

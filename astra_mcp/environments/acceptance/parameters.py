@@ -11,18 +11,18 @@ import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from astra_mcp.environments.acceptance.bases import Base, Bases
-from astra_mcp.environments.acceptance.neighbours import (
-    MAX_NEIGHBOURS,
-    find_neighbours,
-    known_values,
-    property_of,
-)
 from astra_mcp.environments.acceptance.perturbation import masked, words_of
 from astra_mcp.environments.acceptance.playing import REFUSED, Observation, PlannedCall, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 from astra_mcp.values.guesses import guess_value
+from astra_mcp.values.neighbours import (
+    MAX_NEIGHBOURS,
+    find_neighbours,
+    known_values,
+    property_of,
+)
 
 __all__ = ["parameter_failures"]
 

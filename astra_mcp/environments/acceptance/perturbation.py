@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from astra_mcp.answers import contains_answer, tokenize
 from astra_mcp.environments.acceptance.gold import planned_gold
-from astra_mcp.environments.acceptance.neighbours import (
-    find_neighbours,
-    known_values,
-    property_of,
-)
 from astra_mcp.environments.acceptance.playing import Observation, PlannedCall, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import ArgumentRole, Bundle
 from astra_mcp.types import JsonValue, canonical_json
+from astra_mcp.values.neighbours import (
+    find_neighbours,
+    known_values,
+    property_of,
+)
 
 __all__ = ["masked", "perturbation_failures", "words_of"]
 

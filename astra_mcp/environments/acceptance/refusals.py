@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 
 import jsonschema_rs
 
-from astra_mcp.environments.acceptance.neighbours import property_of
 from astra_mcp.environments.acceptance.playing import (
     LIMIT_KINDS,
     REFUSED,
@@ -17,6 +16,7 @@ from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.schemas import compile_schema, compile_validator
 from astra_mcp.types import JsonValue, ToolSpec
+from astra_mcp.values.neighbours import property_of
 
 __all__ = ["schema_refusal_failures", "seen_failures"]
 

@@ -13,13 +13,13 @@ from typing import Any, cast
 from astra_mcp.answers import contains_answer
 from astra_mcp.environments.acceptance.bases import Bases
 from astra_mcp.environments.acceptance.gold import planned_gold
-from astra_mcp.environments.acceptance.neighbours import find_neighbours, known_values, property_of
 from astra_mcp.environments.acceptance.perturbation import masked
 from astra_mcp.environments.acceptance.playing import Observation, PlannedCall, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import ArgumentRole, Bundle, GoldCall
 from astra_mcp.types import JsonValue, ToolSpec
 from astra_mcp.values.guesses import guess_value
+from astra_mcp.values.neighbours import find_neighbours, known_values, property_of
 
 __all__ = ["senseless_argument_failures"]
 

@@ -4,11 +4,13 @@ Bounds the size and the time of a request's head, and what may follow a body. Kn
 """
 
 import asyncio
+import socket
 from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
+import anyio
 import uvicorn
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -164,7 +166,37 @@ class Connection(HttpToolsProtocol):
 
 
 class Server(uvicorn.Server):
-    """Answers on :class:`Connection` s; its owner hears the signals."""
+    """Answers on :class:`Connection` s; its owner hears the signals, and asks it to end by :meth:`stop`."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._stopping = anyio.Event()
+
+    def stop(self) -> None:
+        """End as soon as the requests under way are answered."""
+        self.should_exit = True
+        self._stopping.set()
+
+    async def main_loop(self) -> None:
+        """Renew the date of the answers until the end; uvicorn would look ten times a second."""
+        while not await self.on_tick(0):
+            with anyio.move_on_after(1):
+                await self._stopping.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close what listens, and wait for the requests under way; uvicorn would look every 0.1 s."""
+        for server in self.servers:
+            server.close()
+        for listener in sockets or []:
+            listener.close()
+        for connection in self._connections():
+            connection.shutdown()
+        state = self.server_state
+        with anyio.move_on_after(self.config.timeout_graceful_shutdown):
+            while (state.connections or state.tasks) and not self.force_exit:  # noqa: ASYNC110 - it has no event
+                await anyio.sleep(0.01)
+        for task in state.tasks:
+            task.cancel()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

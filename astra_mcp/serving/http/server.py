@@ -128,7 +128,7 @@ async def listen(
                 yield Listener(server, door)
             finally:
                 server.let_go(is_stream)
-                server.should_exit = True
+                server.stop()
                 with anyio.move_on_after(GRACE_SECONDS + 2, shield=True):
                     await stopped.wait()
 

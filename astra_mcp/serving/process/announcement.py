@@ -8,6 +8,7 @@ from pathlib import Path
 from astra_mcp import __version__
 from astra_mcp.compose.settings import Settings
 from astra_mcp.report.console import out, print_json, say
+from astra_mcp.report.shown import styled
 from astra_mcp.serving.process.worker import WorkerReady
 from gateway.edge.keys import control_key_path
 from gateway.edge.presence import RunningGateway, announce
@@ -83,9 +84,11 @@ class Announcement:
         shown = running.public_url or running.url
         by = f" by {seat.count} workers" if seat.count > 1 else ""
         out.print(
-            f"[bold]astra-mcp {__version__}[/] serves {ready.environments} environments "
-            f"({ready.tools} tools){by} at [bold]{shown}[/]",
-            highlight=False,
+            styled(
+                (f"astra-mcp {__version__}", "bold"),
+                f" serves {ready.environments} environments ({ready.tools} tools){by} at ",
+                (shown, "bold"),
+            )
         )
         lines: dict[str, str] = {}
         if self._settings.serve.mcp_config is not None:
@@ -105,7 +108,7 @@ class Announcement:
         if shown != running.url:
             lines["listens at"] = running.url
         for what, where in lines.items():
-            out.print(f"  {what:18}{where}", highlight=False, markup=False)
+            out.print(f"  {what:18}{where}")
         if self._settings.serve.log_format == "text":  # else it would be a line that is no JSON
             say.print("Ctrl-C stops it.")
 

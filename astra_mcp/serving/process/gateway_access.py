@@ -5,12 +5,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from astra_mcp.compose.catalog import open_gateway
+from astra_mcp.addresses import bind, url_of
 from astra_mcp.compose.settings import Settings
-from astra_mcp.serving.http.server import bind, listen, url_of
 from gateway.edge.keys import ensure_control_key, read_control_key
 from gateway.edge.presence import find_gateway
-from gateway.edge.security import access_rules
 
 __all__ = ["CONTROL_KEY_VARIABLE", "GatewayAccess", "open_gateway_access"]
 
@@ -57,6 +55,11 @@ async def open_gateway_access(
 
 @asynccontextmanager
 async def _open_own(settings: Settings) -> AsyncGenerator[GatewayAccess]:
+    # All that serves; a command that finds a gateway needs none of it.
+    from astra_mcp.compose.gateway import open_gateway  # noqa: PLC0415
+    from astra_mcp.serving.http.server import listen  # noqa: PLC0415
+    from gateway.edge.security import access_rules  # noqa: PLC0415
+
     key = ensure_control_key(settings.home)
     rules = access_rules(
         host=_LOOPBACK,

@@ -11,14 +11,15 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from astra_mcp.compose.catalog import open_gateway
+from astra_mcp.compose.gateway import open_gateway
 from astra_mcp.compose.settings import Settings
 from astra_mcp.serving.http.server import Listener, listen, url_of
 from astra_mcp.serving.process.stopping import Stop, hear_signals
 from astra_mcp.tracing import open_tracing
-from gateway.api.protocol import Catalog
+from gateway.api.seams import Catalog
+from gateway.api.settings import FIRST, public_base
 from gateway.edge.security import AccessRules, access_rules
-from gateway.edge.workers import FIRST, Seat, public_base
+from gateway.edge.workers import Seat
 
 __all__ = ["OnReady", "rules_of", "serve_gateway"]
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import orjson
 
-from astra_mcp.compose.settings import LogFormat
 from astra_mcp.tracing import current_trace_id
+from gateway.api.settings import LogFormat
 
 __all__ = ["JsonLines", "Redaction", "TextLines", "log_to_stderr"]
 

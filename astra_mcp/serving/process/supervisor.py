@@ -19,11 +19,12 @@ import anyio.to_thread
 from anyio import CapacityLimiter
 from pydantic import ValidationError
 
-from astra_mcp.compose.settings import ServeSettings
+from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import ConfigError, PortInUseError, WorkerError
 from astra_mcp.serving.http.server import bind
 from astra_mcp.serving.process.stopping import Stop
 from astra_mcp.serving.process.worker import STOP_ALL, WorkerPlan, WorkerReady
+from gateway.api.settings import ServeSettings
 from gateway.edge.presence import remembered_ports
 
 __all__ = ["Supervisor", "bind_workers", "open_supervisor"]
@@ -186,7 +187,7 @@ class Supervisor:
     # --- one worker ------------------------------------------------------------------------------
 
     async def _keep_running(self, worker: _Worker) -> None:
-        pause = MIN_PAUSE_SECONDS
+        pauses = BackOff(MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
         is_first = True
         while not self._is_stopping:
             began = anyio.current_time()
@@ -205,15 +206,16 @@ class Supervisor:
             if self._is_stopping:
                 return
             if worker.is_replaced:
-                worker.is_replaced, pause = False, MIN_PAUSE_SECONDS
+                worker.is_replaced = False
+                pauses.reset()
                 continue
             if ready is not None and anyio.current_time() - began > STEADY_SECONDS:
-                pause = MIN_PAUSE_SECONDS
+                pauses.reset()
+            pause = pauses.next()
             _log.error(
                 "%s ended (%s); it is started again in %.1f s", worker.name, _told(status), pause
             )
             await anyio.sleep(pause)
-            pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
     async def _start(self, worker: _Worker) -> WorkerReady | None:
         """Start a worker and wait until it serves; None where it ends before, or no more shall start."""

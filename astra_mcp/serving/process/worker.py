@@ -23,7 +23,7 @@ from astra_mcp.serving.process.gateway_process import serve_gateway
 from astra_mcp.serving.process.logs import log_to_stderr
 from astra_mcp.serving.process.stopping import Stop
 from astra_mcp.types import ServerKind
-from gateway.api.protocol import Catalog
+from gateway.api.seams import Catalog
 from gateway.edge.keys import read_control_key
 from gateway.edge.workers import Seat
 

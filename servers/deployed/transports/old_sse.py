@@ -4,17 +4,17 @@ Knows HTTP; knows neither sessions nor what a method means.
 """
 
 import logging
-from collections import deque
 from collections.abc import Mapping
 
 import anyio
 import httpx2
 import orjson
+from httpx2 import ServerSentEvent
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.types import JsonObject
 from servers.deployed.failures import NotSentError, StatusError
-from servers.deployed.transports.events import Event, EventParser
+from servers.deployed.transports.events import EventReader
 from servers.deployed.transports.http_client import HttpLink
 from servers.deployed.transports.messages import parse_message
 
@@ -36,9 +36,7 @@ class SseWire:
         self._link = link
         self._response = response
         self._headers = {"content-type": "application/json", **headers}
-        self._chunks = response.aiter_bytes()
-        self._parser = EventParser()
-        self._events: deque[Event] = deque()
+        self._events = EventReader().read(response)
         self._endpoint: httpx2.URL | None = None
         self._fault = "ended its stream"
         self._is_closed = False
@@ -96,7 +94,7 @@ class SseWire:
     async def receive(self) -> JsonObject | None:
         """Wait for the next message of the stream."""
         while (event := await self._next_event()) is not None:
-            message = parse_message(event.data) if event.kind == "message" else None
+            message = parse_message(event.data) if event.event == "message" else None
             if message is not None:
                 return message
         return None
@@ -113,7 +111,7 @@ class SseWire:
 
     async def _read_endpoint(self, name: str) -> None:
         event = await self._next_event()
-        if event is None or event.kind != "endpoint":
+        if event is None or event.event != "endpoint":
             raise UpstreamError(
                 f"upstream {name} speaks neither Streamable HTTP nor the old SSE transport"
             )
@@ -129,17 +127,15 @@ class SseWire:
             )
         self._endpoint = endpoint
 
-    async def _next_event(self) -> Event | None:
-        while not self._events:
-            try:
-                chunk = await anext(self._chunks, None)
-            except (httpx2.HTTPError, httpx2.StreamError) as error:
-                self._fault = f"broke its stream off: {error or type(error).__name__}"
-                return None
-            if chunk is None:
-                return None
-            self._events.extend(self._parser.feed(chunk))
-        return self._events.popleft()
+    async def _next_event(self) -> ServerSentEvent | None:
+        """The next event that says something; some only keep the connection open, or count."""
+        try:
+            while (event := await anext(self._events, None)) is not None and not event.data:
+                pass
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            self._fault = f"broke its stream off: {error or type(error).__name__}"
+            return None
+        return event
 
 
 async def _read_out(response: httpx2.Response) -> None:

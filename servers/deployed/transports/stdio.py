@@ -1,16 +1,21 @@
 """A server as a process of this machine that speaks lines of JSON on its standard streams.
 
-Owns the process and its whole group: nothing of it outlives the wire, nor the gateway. Knows no MCP.
+Owns the process and its whole group: nothing of it outlives the wire, nor the gateway. Owns a private folder
+for each process whose entry names one as ``${SESSION_DIR}`` in ``args`` or ``env``, to keep its state in
+files: two processes never share one, so two episodes do not either. Knows no MCP.
 """
 
 import contextlib
 import logging
 import os
+import shutil
 import signal
+import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import anyio
 import orjson
@@ -20,17 +25,45 @@ from anyio.abc import TaskGroup
 from astra_mcp.errors import UpstreamError
 from astra_mcp.types import JsonObject
 from servers.deployed.failures import StartError
-from servers.deployed.session_folder import (
-    fill_in,
-    make_session_folder,
-    mentions_session_folder,
-    remove_session_folder,
-)
 from servers.deployed.transports.messages import MAX_MESSAGE_BYTES, parse_message
 from servers.deployed.transports.process import Process
 from servers.deployed.watchdog import Watchdog
 
-__all__ = ["Command", "StdioWire"]
+__all__ = ["SESSION_DIR", "Command", "StdioWire"]
+
+SESSION_DIR: Final = "SESSION_DIR"
+"""The name of the variable; it stands for the folder, whatever the environment holds of that name."""
+_PLACEHOLDER: Final = f"${{{SESSION_DIR}}}"
+
+
+def _mentions_session_folder(*texts: str) -> bool:
+    """Tell whether any text names the folder."""
+    return any(_PLACEHOLDER in text for text in texts)
+
+
+def _make_session_folder() -> Path:
+    """Make an empty folder that only this user can read.
+
+    Raises:
+        OSError: The folder of temporary files takes no more.
+    """
+    return Path(tempfile.mkdtemp(prefix="astra-mcp-session-"))
+
+
+def _fill_in(text: str, folder: Path) -> str:
+    """Put the folder in where a text names it."""
+    return text.replace(_PLACEHOLDER, str(folder))
+
+
+def _remove_session_folder(folder: Path | None) -> None:
+    """Remove the folder, where there is one, with everything in it; what resists is logged."""
+    if folder is None:
+        return
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        _log.warning("%s cannot be removed: %s", folder, error.strerror)
+
 
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """All that a server sees of the gateway's environment; the rest, keys above all, it has to be given."""
@@ -128,7 +161,7 @@ class StdioWire:
             raise StartError(msg) from None
         finally:
             if not is_started:
-                remove_session_folder(folder)
+                _remove_session_folder(folder)
         watchdog.add(process.pid)
         wire = cls(process, watchdog, name=name, redact=redact, folder=folder)
         tasks.start_soon(wire._read_stderr)
@@ -190,7 +223,7 @@ class StdioWire:
                 self._watchdog.remove(self._process.pid)
                 self._reading.cancel()
                 self._process.close()
-                await to_thread.run_sync(remove_session_folder, self._folder)
+                await to_thread.run_sync(_remove_session_folder, self._folder)
                 self._closed.set()
 
     async def _end_group(self) -> None:
@@ -255,11 +288,11 @@ def _in_session_folder(command: Command) -> tuple[Path | None, Command]:
     Raises:
         OSError: It cannot be made.
     """
-    if not mentions_session_folder(*command.argv, *command.env.values()):
+    if not _mentions_session_folder(*command.argv, *command.env.values()):
         return None, command
-    folder = make_session_folder()
-    argv = [fill_in(text, folder) for text in command.argv]
-    env = {key: fill_in(text, folder) for key, text in command.env.items()}
+    folder = _make_session_folder()
+    argv = [_fill_in(text, folder) for text in command.argv]
+    env = {key: _fill_in(text, folder) for key, text in command.env.items()}
     return folder, replace(command, argv=argv, env=env)
 
 

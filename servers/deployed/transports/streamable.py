@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import UpstreamError
 from astra_mcp.mcp.request_context import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
@@ -28,7 +29,7 @@ from servers.deployed.failures import (
     SessionLostError,
     StatusError,
 )
-from servers.deployed.transports.events import EventParser
+from servers.deployed.transports.events import EventReader
 from servers.deployed.transports.flights import (
     LISTEN,
     Flight,
@@ -319,18 +320,18 @@ class StreamablePeer:
         self, number: int, flight: Flight, response: httpx2.Response
     ) -> JsonObject:
         """Read an answer stream to the answer; one that ends before it is resumed where it can be."""
-        parser = EventParser()
+        events = EventReader()
         answer: JsonObject | None = None
         failure: UpstreamError | None = None
         async with anyio.create_task_group() as asking:
             try:
                 try:
-                    answer = await self._read_events(number, flight, response, parser, asking)
+                    answer = await self._read_events(number, flight, response, events, asking)
                 except httpx2.HTTPError as error:
                     words = f"broke its answer off: {_words(error)}"
                     failure = UpstreamError(f"upstream {self._name} {words}; {DELIVERY_UNKNOWN}")
-                if answer is None and parser.last_id is not None and self._session is not None:
-                    answer = await self._resume(number, flight, parser, asking)
+                if answer is None and events.last_id is not None and self._session is not None:
+                    answer = await self._resume(number, flight, events, asking)
             except UpstreamError as error:
                 failure = error
             asking.cancel_scope.cancel()
@@ -344,23 +345,22 @@ class StreamablePeer:
         number: int,
         flight: Flight,
         response: httpx2.Response,
-        parser: EventParser,
+        events: EventReader,
         asking: TaskGroup,
     ) -> JsonObject | None:
         answer: JsonObject | None = None
         with anyio.CancelScope() as draining:
             try:
-                async for chunk in response.aiter_bytes():
-                    for event in parser.feed(chunk):
-                        message = parse_message(event.data) if answer is None else None
-                        if message is None:
-                            continue
-                        if isinstance(message.get("method"), str):
-                            self._take(message, flight, asking)
-                            await flight.deliver()
-                        elif self._flights.find(message.get("id")) is flight:
-                            answer = message
-                            draining.deadline = anyio.current_time() + DRAIN_SECONDS
+                async for event in events.read(response):
+                    message = parse_message(event.data) if answer is None else None
+                    if message is None:
+                        continue
+                    if isinstance(message.get("method"), str):
+                        self._take(message, flight, asking)
+                        await flight.deliver()
+                    elif self._flights.find(message.get("id")) is flight:
+                        answer = message
+                        draining.deadline = anyio.current_time() + DRAIN_SECONDS
             except (httpx2.HTTPError, UpstreamError) as error:
                 if answer is None:
                     raise
@@ -368,16 +368,15 @@ class StreamablePeer:
         return answer
 
     async def _resume(
-        self, number: int, flight: Flight, parser: EventParser, asking: TaskGroup
+        self, number: int, flight: Flight, events: EventReader, asking: TaskGroup
     ) -> JsonObject | None:
         """Ask for the rest of an answer stream, by the id of its last event; executes nothing again."""
         attempts = 0
         while attempts < RESUME_ATTEMPTS:
             attempts += 1
-            seconds = RESUME_SECONDS if parser.retry is None else parser.retry / 1000
+            seconds = RESUME_SECONDS if events.retry_seconds is None else events.retry_seconds
             await anyio.sleep(min(seconds, MAX_LISTEN_SECONDS))
-            parser.begin()
-            before = parser.last_id
+            before = events.last_id
             headers = {
                 **self._headers,
                 "accept": "text/event-stream",
@@ -387,13 +386,13 @@ class StreamablePeer:
                 async with self._sent("GET", headers, b"") as response:
                     if response.status_code != 200:
                         return None
-                    answer = await self._read_events(number, flight, response, parser, asking)
+                    answer = await self._read_events(number, flight, response, events, asking)
             except UpstreamError as error:
                 _log.debug("an answer was not resumed: %s", error)
                 answer = None
             if answer is not None:
                 return answer
-            if parser.last_id != before:
+            if events.last_id != before:
                 attempts = 0
         return None
 
@@ -443,22 +442,21 @@ class StreamablePeer:
 
     async def _listen(self) -> None:
         """Read the standing stream of the session until the peer is closed."""
-        parser = EventParser()
-        delay = MIN_LISTEN_SECONDS
+        events = EventReader()
+        pauses = BackOff(MIN_LISTEN_SECONDS, MAX_LISTEN_SECONDS)
         with self._listening:
             async with anyio.create_task_group() as asking:
                 while self._fault is None:
                     opened = anyio.current_time()
                     try:
-                        if not await self._listen_once(parser, asking):
+                        if not await self._listen_once(events, asking):
                             break
                     except UpstreamError as error:
                         _log.debug("the standing stream of upstream %s: %s", self._name, error)
-                    has_lasted = anyio.current_time() - opened >= LASTING_SECONDS
-                    asked = RESUME_SECONDS if parser.retry is None else parser.retry / 1000
-                    delay = MIN_LISTEN_SECONDS if has_lasted else delay
-                    await anyio.sleep(min(max(delay, asked), MAX_LISTEN_SECONDS))
-                    delay = min(2 * delay, MAX_LISTEN_SECONDS)
+                    if anyio.current_time() - opened >= LASTING_SECONDS:
+                        pauses.reset()
+                    asked = RESUME_SECONDS if events.retry_seconds is None else events.retry_seconds
+                    await anyio.sleep(min(max(pauses.next(), asked), MAX_LISTEN_SECONDS))
 
     async def _listen_first(self) -> None:
         """Let the standing stream come before requests: a server may ask there at once, or never."""
@@ -467,22 +465,20 @@ class StreamablePeer:
                 await self._stands.wait()
             self._stands.set()
 
-    async def _listen_once(self, parser: EventParser, asking: TaskGroup) -> bool:
+    async def _listen_once(self, events: EventReader, asking: TaskGroup) -> bool:
         """Read one connection to its end; False where the server offers no such stream."""
-        parser.begin()
         headers = {**self._headers, "accept": "text/event-stream"}
-        if parser.last_id is not None:
-            headers["last-event-id"] = parser.last_id
+        if events.last_id is not None:
+            headers["last-event-id"] = events.last_id
         async with self._sent("GET", headers, b"") as response:
             if self._stands is not None:
                 self._stands.set()
             if response.status_code != 200:
                 return response.status_code >= 500
-            async for chunk in response.aiter_bytes():
-                for event in parser.feed(chunk):
-                    message = parse_message(event.data)
-                    if message is not None and isinstance(message.get("method"), str):
-                        self._take(message, None, asking)
+            async for event in events.read(response):
+                message = parse_message(event.data)
+                if message is not None and isinstance(message.get("method"), str):
+                    self._take(message, None, asking)
         return True
 
 

@@ -5,6 +5,4 @@ session has given out stands in a ledger, so that no model can contradict itself
 :mod:`astra_mcp.cli` imports it, where a model is configured.
 """
 
-from servers.emulated.modelled.emulator import ModelEmulator
-
-__all__ = ["ModelEmulator"]
+__all__: list[str] = []

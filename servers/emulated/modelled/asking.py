@@ -10,7 +10,7 @@ from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.llm.model import Model
 from astra_mcp.llm.prompt import load_prompt
 from astra_mcp.types import JsonValue, ToolSpec
-from servers.emulated.document import EmulatedDocument
+from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.modelled.excerpts import (
     answer_text,
     arguments_text,

@@ -1,14 +1,169 @@
 """The emulator that asks a model."""
 
-from astra_mcp.llm.model import Model
-from astra_mcp.seeds import generator
-from astra_mcp.types import EmulatorKind
-from servers.emulated.document import EmulatedDocument
-from servers.emulated.modelled.asking import Writer
-from servers.emulated.modelled.state import ModelState
-from servers.emulated.modelled.vocabulary import Vocabulary, read_vocabulary
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-__all__ = ["ModelEmulator"]
+from astra_mcp.errors import ModelError, ModelFault, UpstreamError
+from astra_mcp.llm.model import Model
+from astra_mcp.seeds import derive_seed, generator
+from astra_mcp.types import CallOutcome, EmulatorKind, JsonValue, PastCall, ToolSpec
+from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
+from servers.emulated.modelled.asking import EmulatedReply, Question, Rejected, Writer
+from servers.emulated.modelled.consistency import Fault, Said, contradictions, form_faults
+from servers.emulated.modelled.excerpts import answer_text
+from servers.emulated.modelled.history import History, told_call
+from servers.emulated.modelled.ledger import Ledger
+from servers.emulated.modelled.mentions import read_mentions
+from servers.emulated.modelled.vocabulary import ReadCall, Vocabulary, read_vocabulary
+
+__all__ = ["ModelEmulator", "ModelState"]
+
+_ANSWERS = 2
+"""One, and one that mends its faults."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """An answer, read, with what is wrong with it."""
+
+    text: str
+    """As the caller reads it."""
+    said: Said
+    faults: Sequence[Fault]
+
+
+class ModelState:
+    """Satisfies :class:`~servers.emulated.emulator.EmulatedState`.
+
+    What a call changes, it changes at its end and at once: one that fails can be made again.
+    """
+
+    def __init__(
+        self, document: EmulatedDocument, vocabulary: Vocabulary, writer: Writer, *, seed: int
+    ) -> None:
+        """Begin a session in which nothing was said.
+
+        Args:
+            document: Of the server.
+            vocabulary: Of its tools.
+            writer: Asks the model.
+            seed: With the version of the documents, decides which of its answers are taken.
+        """
+        self._version = document.version
+        self._vocabulary = vocabulary
+        self._writer = writer
+        self._seed = seed
+        self._history = History()
+        self._ledger = Ledger()
+        self._num_refused = 0
+        """Calls since the last answer for which the model wrote nothing of use: each is a new draw, since
+        the cache keeps that like all else."""
+
+    async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
+        """Answer a call, and remember it.
+
+        Args:
+            tool: Of this server.
+            arguments: Valid by the tool's schema.
+
+        Raises:
+            ModelError: The model failed, or its answers have faults.
+            BudgetSpentError: It may not be asked any more.
+            PipelineError: The cache of completions does not answer.
+        """
+        await self._fold()
+        call = self._vocabulary.read(tool.name, arguments)
+        reply, judged = await self._ask(tool, call)
+        self._take(tool.name, call, judged.text, judged.said)
+        self._num_refused = 0
+        value = judged.text if reply.is_error else reply.result
+        return EmulatedAnswer(value=value, is_error=reply.is_error)
+
+    async def restore(self, past: Sequence[PastCall]) -> None:
+        """Take over the applied calls of an earlier life; what has to be folded is folded at the next call.
+
+        Raises:
+            UpstreamError: The record lacks a result.
+        """
+        applied = [call for call in past if call.outcome is CallOutcome.APPLIED]
+        for known in applied:
+            if known.result is None:
+                msg = f"the record lacks what {known.tool} answered, on which later answers rest"
+                raise UpstreamError(msg)
+        for known in applied:
+            if known.result is not None:
+                call = self._vocabulary.read(known.tool, known.arguments)
+                text, is_error = known.result.text, known.result.is_error
+                self._take(known.tool, call, text, self._read(call, text, is_error=is_error))
+
+    async def _fold(self) -> None:
+        """Work what is too much into the state; it says the same then, so no failure has to undo it."""
+        while calls := self._history.to_fold():
+            sample = self._sample("fold", self._num_refused)
+            try:
+                state = await self._writer.fold(self._history.state, calls, sample=sample)
+            except ModelError as error:
+                self._num_refused += error.fault is ModelFault.INVALID
+                raise
+            self._history = self._history.with_state(state, len(calls))
+
+    async def _ask(self, tool: ToolSpec, call: ReadCall) -> tuple[EmulatedReply, _Judged]:
+        """Ask for an answer, and once more where it has faults.
+
+        Raises:
+            ModelError: The second one has faults too, or the model failed.
+        """
+        question = Question(
+            tool=tool,
+            arguments=call.arguments,
+            history=self._history,
+            entities=self._ledger.summary(),
+        )
+        rejected: Rejected | None = None
+        faults: Sequence[Fault] = ()
+        for _ in range(_ANSWERS):
+            sample = self._sample("answer", self._num_refused)
+            reply = await self._writer.answer(question, sample=sample, rejected=rejected)
+            judged = self._judge(tool, call, reply)
+            if not judged.faults:
+                return reply, judged
+            faults = judged.faults
+            rejected = Rejected(reply=reply, faults=[fault.message for fault in faults])
+        self._num_refused += 1
+        told = "; ".join(f"{fault.rule.value}: {fault.message}" for fault in faults)
+        msg = f"the emulator model gave no answer to {tool.name} that can be used, twice: {told}"
+        raise ModelError(msg, ModelFault.INVALID)
+
+    def _judge(self, tool: ToolSpec, call: ReadCall, reply: EmulatedReply) -> _Judged:
+        faults = [*form_faults(tool, reply.result, is_error=reply.is_error)]
+        text = answer_text(reply.result)
+        said = self._read(call, text, is_error=reply.is_error)
+        faults += contradictions(call, said, self._ledger, self._vocabulary)
+        return _Judged(text, said, faults)
+
+    def _read(self, call: ReadCall, text: str, *, is_error: bool) -> Said:
+        """Read an answer as its caller does, so that one that is restored reads like the first time."""
+        value = _parse(text)
+        return Said(value, is_error, read_mentions(value, call, self._vocabulary))
+
+    def _take(self, tool: str, call: ReadCall, text: str, said: Said) -> None:
+        told = told_call(tool, call.arguments, text, is_error=said.is_error)
+        self._history = self._history.with_call(told)
+        if not said.is_error:
+            self._ledger.take(call, said.value, said.mentions)
+
+    def _sample(self, *names: str | int) -> int:
+        return derive_seed(self._seed, "emulator", self._version, *names)
+
+
+def _parse(text: str) -> JsonValue:
+    """Read an answer as JSON; as the text that it is where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
 
 _MAX_VOCABULARIES = 256
 """Of documents, kept; reading those of a server with hundreds of tools takes some 50 ms."""

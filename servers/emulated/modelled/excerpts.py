@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from astra_mcp.types import JsonValue, ToolSpec
-from servers.emulated.document import EmulatedDocument
+from servers.emulated.emulator import EmulatedDocument
 
 __all__ = [
     "MAX_PROMPT_CHARS",

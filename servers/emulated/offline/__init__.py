@@ -5,6 +5,4 @@ call made, changed or took away are so for all tools of the server. Knows docume
 lists of words; knows neither models nor the servers that use it.
 """
 
-from servers.emulated.offline.emulator import OfflineEmulator
-
-__all__ = ["OfflineEmulator"]
+__all__: list[str] = []

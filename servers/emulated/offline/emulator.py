@@ -1,35 +1,231 @@
 """Satisfies :class:`servers.emulated.emulator.Emulator` without a model.
 
-What is learned of a version is shared by its sessions and forgotten when it is not used for long; a
-session keeps its own entities alone.
+What a call does to the entities of its noun, and what is told of it: one method for each verb. What is
+learned of a version is shared by its sessions and forgotten when it is not used for long; a session keeps
+its own entities alone.
 """
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from anyio.lowlevel import checkpoint
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.schemas import SchemaError
 from astra_mcp.seeds import derive_seed
-from astra_mcp.types import CallOutcome, EmulatorKind, JsonValue, PastCall, ToolSpec
+from astra_mcp.types import CallOutcome, EmulatorKind, JsonObject, JsonValue, PastCall, ToolSpec
 from astra_mcp.values.dice import Dice
-from astra_mcp.values.scalars import UnmetError
-from astra_mcp.values.schema_values import NoValueError
-from servers.emulated.document import EmulatedDocument
-from servers.emulated.emulator import EmulatedAnswer
-from servers.emulated.offline.answering import Answering
-from servers.emulated.offline.facts import written_arguments
-from servers.emulated.offline.finding import Call
-from servers.emulated.offline.learning import Learned
+from astra_mcp.values.nouns import key_of
+from astra_mcp.values.scalars import NoValueError, UnmetError
+from astra_mcp.values.schema_values import ValueMaker
+from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
+from servers.emulated.offline.facts import Facts, is_fact, outcome, state_of, written_arguments
+from servers.emulated.offline.fields import attribute_of, inner_fields
+from servers.emulated.offline.finding import (
+    Call,
+    check_references,
+    named_entities,
+)
+from servers.emulated.offline.learning import Learned, Noun
+from servers.emulated.offline.listing import Answer, Listing, listed
 from servers.emulated.offline.selection import RefusedError
-from servers.emulated.offline.store import Store
+from servers.emulated.offline.store import Collection, Entity, Store
+from servers.emulated.verbs import Verb
 
 __all__ = ["OfflineEmulator", "OfflineState"]
 
+_SETTING: Final = frozenset(("set", "save", "store", "write", "put", "upsert"))
+"""Verbs that make what they do not find."""
+
+
+class _Answering:
+    """Answers the calls of one session."""
+
+    def __init__(self, store: Store, dice: Dice) -> None:
+        """Prepare.
+
+        Args:
+            store: What exists; calls change it.
+            dice: Decide what is made up beside entities.
+        """
+        self._store = store
+        self._dice = dice
+        self._facts = Facts(store, dice)
+        self._listing = Listing(store)
+
+    def told(self, call: Call) -> Answer:
+        """What a call is told.
+
+        Raises:
+            RefusedError: There is no such entity, or an argument makes no sense.
+            UnmetError: A member of an entity cannot be made.
+        """
+        parents = check_references(self._store, call)
+        reading = call.reading
+        if reading.verb is Verb.OTHER:
+            return self._outcome(call)
+        collection = self._store.collection(reading.noun or "item")
+        if reading.verb in (Verb.LIST, Verb.SEARCH):
+            return self._listing.told(call, collection, parents)
+        if reading.verb is Verb.CREATE:
+            return self._create(call, collection)
+        if collection.noun.is_fact(reading):
+            return Answer(self._facts.told(call, collection))
+        if reading.verb is Verb.GET:
+            return self._get(call, collection)
+        return (self._update if reading.verb is Verb.UPDATE else self._delete)(call, collection)
+
+    def _outcome(self, call: Call) -> Answer:
+        if call.own is not None and call.reading.noun is not None:
+            named_entities(self._store, self._store.collection(call.reading.noun), call)
+        if is_fact(call.tool, call.reading):
+            return Answer(
+                self._facts.told(call, self._store.collection(call.reading.noun or "item"))
+            )
+        dice = self._dice.at("outcome", call.tool.name, written_arguments(call.arguments))
+        told = outcome(call.tool, call.reading, call.arguments, self._store.wording, dice)
+        return Answer(told)
+
+    def _create(self, call: Call, collection: Collection) -> Answer:
+        many = self._items(call, collection.noun)
+        if many is None:
+            return Answer(self._made(call, collection, self._members(call, collection.noun), 0))
+        shared = {p.name for p in call.fields() if not isinstance(call.arguments[p.name], list)}
+        common = {k: v for k, v in self._members(call, collection.noun).items() if k in shared}
+        made = [
+            self._made(call, collection, {**common, **item}, at) for at, item in enumerate(many)
+        ]
+        return listed(collection.noun, made)
+
+    def _made(self, call: Call, collection: Collection, given: JsonObject, at: int) -> JsonObject:
+        if self._store.is_full:
+            raise RefusedError("Quota exceeded: no more entries can be stored")
+        noun = collection.noun
+        own = call.own
+        identity = call.arguments[own.name] if own is not None else None
+        if identity is None:
+            identity = given.get(noun.identity.name)
+        identity = None if isinstance(identity, dict | list) else identity
+        if identity is not None and str(identity) in collection.entities:
+            raise RefusedError(
+                f"{noun.name.replace('_', ' ').capitalize()} already exists: {identity}"
+            )
+        given = {name: value for name, value in given.items() if name != noun.identity.name}
+        dice = self._dice.at("made", noun.name, self._store.calls, at)
+        entity = self._store.add(collection, dice, given, identity=identity)
+        return self._store.shown(collection, entity)
+
+    def _items(self, call: Call, noun: Noun) -> list[JsonObject] | None:
+        """Several entities in one argument."""
+        for parameter in call.fields():
+            value = call.arguments[parameter.name]
+            if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+                continue
+            if value and inner_fields(parameter, noun.name, call.tool.input_schema) is not None:
+                return [self._renamed(noun, cast("JsonObject", item)) for item in value]
+        return None
+
+    def _members(self, call: Call, noun: Noun) -> JsonObject:
+        """The properties that the arguments give, under the names that entities show them by."""
+        members: JsonObject = {}
+        for parameter in call.fields():
+            value = call.arguments[parameter.name]
+            if parameter.name == call.reading.id_parameter:
+                continue
+            inner = inner_fields(parameter, noun.name, call.tool.input_schema)
+            if inner is not None and isinstance(value, dict):
+                members |= self._renamed(noun, value)
+            elif call.reading.verb is Verb.CREATE and _is_identity(parameter.key, noun):
+                members[noun.identity.name] = value
+            else:
+                members[noun.name_of(parameter.key.removeprefix("new_"), parameter.name)] = value
+        return members
+
+    def _renamed(self, noun: Noun, members: JsonObject) -> JsonObject:
+        given = {noun.name_of(key_of(name), name): value for name, value in members.items()}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _get(self, call: Call, collection: Collection) -> Answer:
+        return self._shown(call, collection, named_entities(self._store, collection, call))
+
+    def _shown(self, call: Call, collection: Collection, found: list[Entity]) -> Answer:
+        shown = [self._store.shown(collection, entity) for entity in found]
+        if call.own is not None and _is_list(call.arguments[call.own.name]):
+            return listed(collection.noun, shown, {"total": len(shown)})
+        return Answer(shown[0])
+
+    def _update(self, call: Call, collection: Collection) -> Answer:
+        changes = self._members(call, collection.noun)
+        if call.reading.state is not None:
+            changes.setdefault(state_of(collection.noun), call.reading.state)
+        try:
+            found = named_entities(self._store, collection, _addressed(call, collection.noun))
+        except RefusedError:
+            own = call.own
+            if call.reading.word not in _SETTING or own is None or not own.is_scalar:
+                raise
+            return Answer(self._made(call, collection, changes, 0))
+        for entity in found:
+            self._store.change(collection, entity, changes)
+        return self._shown(call, collection, found)
+
+    def _delete(self, call: Call, collection: Collection) -> Answer:
+        if call.own is None and call.reading.is_many:
+            found = self._listing.all_that_fit(call, collection)
+        else:
+            found = named_entities(self._store, collection, call)
+        for entity in found:
+            self._store.remove(collection, entity)
+        name, ids = collection.noun.identity.name, [entity.identity for entity in found]
+        is_many = (
+            call.reading.is_many if call.own is None else _is_list(call.arguments[call.own.name])
+        )
+        told: JsonObject = {"ids": ids, "count": len(ids)} if is_many else {name: ids[0]}
+        return Answer({"deleted": True, **told}, {"success": True})
+
+
+def _is_list(value: JsonValue) -> bool:
+    return isinstance(value, list)
+
+
+def _addressed(call: Call, noun: Noun) -> Call:
+    """A change without an identifier is about what the arguments say that others look up by, too.
+
+    Where there are no such ones, it is about the newest entity of those that it refers to.
+    """
+    if call.own is not None:
+        return call
+    kept = {
+        p.name: call.arguments[p.name]
+        for p in call.fields()
+        if p.name in call.reading.references or p.key in noun.address
+    }
+    return Call(tool=call.tool, reading=call.reading, arguments=kept)
+
+
+def _is_identity(key: str, noun: Noun) -> bool:
+    return noun.identity.key != "id" and attribute_of(key, noun.name) == noun.identity.key
+
+
 _MAX_LEARNED: Final = 1024
 """Of so many versions it is remembered what was learned."""
+
+
+class _Version(Learned):
+    """What is learned of a version, and who makes what its tools answer."""
+
+    def __init__(self, document: EmulatedDocument) -> None:
+        super().__init__(document)
+        self._outputs: dict[str, ValueMaker] = {}
+
+    def output(self, tool: ToolSpec) -> ValueMaker | None:
+        """Makes what a tool with an output schema answers."""
+        if tool.output_schema is None:
+            return None
+        if tool.name not in self._outputs:
+            self._outputs[tool.name] = ValueMaker(tool.output_schema)
+        return self._outputs[tool.name]
 
 
 class OfflineEmulator:
@@ -37,7 +233,7 @@ class OfflineEmulator:
 
     def __init__(self) -> None:
         """Begin without having learned anything."""
-        self._learned: OrderedDict[str, Learned] = OrderedDict()
+        self._learned: OrderedDict[str, _Version] = OrderedDict()
 
     @property
     def kind(self) -> EmulatorKind:
@@ -57,7 +253,7 @@ class OfflineEmulator:
         del prompt
         learned = self._learned.get(document.version)
         if learned is None:
-            learned = self._learned[document.version] = Learned(document)
+            learned = self._learned[document.version] = _Version(document)
         self._learned.move_to_end(document.version)
         if len(self._learned) > _MAX_LEARNED:
             self._learned.popitem(last=False)
@@ -67,7 +263,7 @@ class OfflineEmulator:
 class OfflineState:
     """One session's entities, and the calls so far."""
 
-    def __init__(self, learned: Learned, *, seed: int) -> None:
+    def __init__(self, learned: _Version, *, seed: int) -> None:
         """Begin; nothing is made up yet.
 
         Args:
@@ -77,7 +273,7 @@ class OfflineState:
         self._learned = learned
         self._dice = Dice.of_seed(derive_seed(seed, "offline", learned.document.version))
         self._store = Store(learned, self._dice)
-        self._answering = Answering(self._store, self._dice)
+        self._answering = _Answering(self._store, self._dice)
 
     async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
         """Answer a call, and keep what it did.

@@ -7,10 +7,9 @@ from typing import Any, Final, cast
 
 from astra_mcp.types import JsonValue, ToolSpec
 from astra_mcp.values.guesses import resolve
-from astra_mcp.values.making import WRAPPINGS
 from astra_mcp.values.merging import Schema
 from astra_mcp.values.nouns import key_of, singular, words_of
-from astra_mcp.values.vocabulary import Meaning, meaning_of
+from astra_mcp.values.vocabulary import WRAPPINGS, Meaning, meaning_of
 from servers.emulated.parameters import Parameter, Role, key_suffix
 from servers.emulated.verbs import ToolReading, Verb
 

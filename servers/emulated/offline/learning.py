@@ -13,9 +13,8 @@ from typing import Final
 
 from astra_mcp.types import ToolSpec
 from astra_mcp.values.nouns import plural
-from astra_mcp.values.schema_values import ValueMaker
 from astra_mcp.values.vocabulary import usual_fields
-from servers.emulated.document import EmulatedDocument
+from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.offline.fields import (
     Field,
     attribute_of,
@@ -26,7 +25,7 @@ from servers.emulated.offline.fields import (
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import ToolReading, Verb, read_tools
 
-__all__ = ["CREATED", "UPDATED", "Learned", "Noun"]
+__all__ = ["CREATED", "UPDATED", "Learned", "Noun", "spoken_in"]
 
 CREATED: Final = frozenset(
     ("created_at", "created", "created_time", "create_time", "creation_date", "date_created")
@@ -89,7 +88,6 @@ class Learned:
         """Read nothing yet."""
         self.document = document
         self._nouns: dict[str, Noun] = {}
-        self._outputs: dict[str, ValueMaker] = {}
 
     @cached_property
     def readings(self) -> Mapping[str, ToolReading]:
@@ -114,14 +112,6 @@ class Learned:
             return key
         first, *others = key.split("_")
         return first + "".join(word.capitalize() for word in others)
-
-    def output(self, tool: ToolSpec) -> ValueMaker | None:
-        """Makes what a tool with an output schema answers."""
-        if tool.output_schema is None:
-            return None
-        if tool.name not in self._outputs:
-            self._outputs[tool.name] = ValueMaker(tool.output_schema)
-        return self._outputs[tool.name]
 
     def noun(self, name: str) -> Noun:
         """What is known of a noun."""
@@ -224,3 +214,27 @@ def _address(readings: Sequence[ToolReading]) -> frozenset[str]:
 def _display(fields: list[Field]) -> str:
     names = {field.key: field.name for field in reversed(fields)}
     return next((names[key] for key in _DISPLAYS if key in names), fields[0].name)
+
+
+_HAN = re.compile("[\u4e00-\u9fff]")
+_LATIN = re.compile("[A-Za-z]+")
+_KANA = re.compile("[\u3040-\u30ff]")
+
+
+def spoken_in(document: EmulatedDocument) -> str | None:
+    """Find the language of a server's answers: that of most of its tools, where it shows, else of its texts.
+
+    Publishers describe a server in English whose tools and whose contents are Chinese.
+    """
+    chinese = sum(_is_chinese(tool.description) for tool in document.tools)
+    return "zh" if chinese * 2 > len(document.tools) else document.language
+
+
+def _is_chinese(text: str) -> bool:
+    """Tell whether a text is Chinese, and not an English one that names something in Chinese.
+
+    A word of Latin letters counts as one Han character. Kana make a text Japanese.
+    """
+    if _KANA.search(text):
+        return False
+    return len(_HAN.findall(text)) > len(_LATIN.findall(text))

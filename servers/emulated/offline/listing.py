@@ -1,10 +1,14 @@
-"""Lists and searches: which entities a call is shown, and which come to exist because it asks for them."""
+"""Lists and searches: which entities a call is shown, and which come to exist because it asks for them.
 
-from typing import Final
+What a call is told, before it takes the form of an output schema, is an :class:`Answer` for all verbs.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final, cast
 
 from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.dice import Dice
-from servers.emulated.offline.answer import Answer, listed
+from astra_mcp.values.vocabulary import LISTED
 from servers.emulated.offline.finding import Call, member_of
 from servers.emulated.offline.learning import Noun
 from servers.emulated.offline.selection import (
@@ -17,7 +21,38 @@ from servers.emulated.offline.selection import (
 )
 from servers.emulated.offline.store import Collection, Entity, Store
 
-__all__ = ["Listing"]
+__all__ = ["Answer", "Listing", "listed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, and what else is known of it."""
+
+    shown: JsonObject
+    """All of it, where no schema says otherwise."""
+    more: JsonObject = field(default_factory=dict[str, JsonValue])
+    """What an output schema may ask for by other names."""
+
+    @property
+    def known(self) -> JsonObject:
+        """Everything, for an output schema to choose from."""
+        return {**self.more, **self.shown}
+
+
+def listed(noun: Noun, rows: list[JsonObject], more: JsonObject | None = None) -> Answer:
+    """Entities, under what the server calls many of them.
+
+    Args:
+        noun: Theirs.
+        rows: They themselves.
+        more: What is told beside them.
+    """
+    entities = cast("list[JsonValue]", rows)
+    names = dict.fromkeys(
+        ("count", "total", "total_count", "total_results", "num_results"), len(rows)
+    )
+    return Answer({noun.shown: entities, **(more or {})}, {**names, LISTED: entities})
+
 
 _SCOPED: Final = (3, 8)
 _FOUND: Final = (2, 5)

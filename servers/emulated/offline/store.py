@@ -10,14 +10,12 @@ from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.alternatives import as_schema
-from astra_mcp.values.clock import DAY, VirtualClock, written
 from astra_mcp.values.dice import Dice
 from astra_mcp.values.making import Making, Spot
 from astra_mcp.values.scalars import UnmetError, make_id, takes
-from astra_mcp.values.wording import Wording
+from astra_mcp.values.wording import DAY, VirtualClock, Wording, written
 from servers.emulated.offline.fields import Field
-from servers.emulated.offline.language import spoken_in
-from servers.emulated.offline.learning import CREATED, UPDATED, Learned, Noun
+from servers.emulated.offline.learning import CREATED, UPDATED, Learned, Noun, spoken_in
 
 __all__ = ["MAX_ENTITIES", "Collection", "Entity", "Store"]
 

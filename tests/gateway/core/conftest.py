@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from astra_mcp.errors import UnknownNameError
 from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.reward import JobItem
+from astra_mcp.testing import InMemoryCatalog, Question
 from astra_mcp.types import (
     CallOutcome,
     JsonValue,
@@ -20,9 +20,8 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
 
-from tools_only import ToolsOnly, Unchanging
+from tools_only import ToolsOnly
 
 
 class MemorySession:
@@ -102,37 +101,17 @@ class MemoryServer(ToolsOnly):
         return self.sessions[-1]
 
 
-class MemoryCatalog(Unchanging):
+class MemoryCatalog(InMemoryCatalog):
     """One environment named ``coins`` and, where asked for, a second server."""
 
     def __init__(self, *servers: MemoryServer) -> None:
-        self.servers = {s.name: s for s in servers}
-
-    def environments(self) -> Sequence[EnvironmentInfo]:
-        return ()
-
-    def question(self, environment: str) -> str:
-        self.upstream(environment)
-        return "How many coins are there?"
+        asked = Question("How many coins are there?", "3 coins", gold=[("add", {})])
+        super().__init__(*servers, questions={server.name: asked for server in servers})
+        self.servers = {server.name: server for server in servers}
 
     def job(self, environment: str) -> tuple[JobItem, ...]:
-        self.upstream(environment)
-        return (
-            JobItem(id=1, answer="3 coins", tools=("add",)),
-            JobItem(id=2, answer="5 coins", tools=("read",)),
-        )
-
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
-        return ()
-
-    def upstreams(self) -> Sequence[Upstream]:
-        return tuple(self.servers.values())
-
-    def upstream(self, name: str) -> Upstream:
-        if name not in self.servers:
-            msg = f"no server is named {name}"
-            raise UnknownNameError(msg)
-        return self.servers[name]
+        first = super().job(environment)
+        return (*first, JobItem(id=2, answer="5 coins", tools=("read",)))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from mcp.server.lowlevel import Server
 
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import open_episodes
 from servers.deployed import DeployedServers, open_deployed

@@ -9,8 +9,10 @@ from typing import Any
 import anyio
 import pytest
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import EpisodeEndedError, NotAvailableError, RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
+from astra_mcp.testing import InMemoryCatalog
 from astra_mcp.types import (
     CallOutcome,
     JsonObject,
@@ -23,13 +25,11 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.api.protocol import EpisodeRequest, EpisodeStatus
+from gateway.api.wire import EpisodeRequest
 from gateway.edge.placement import owner_of
+from gateway.episodes.beginning import INTERACTIVE_LIMITS
 from gateway.episodes.live import Episodes, open_episodes
-from gateway.episodes.opening import INTERACTIVE_LIMITS
 from gateway.episodes.record import read_record, record_path
-
-from tools_only import Unchanging
 
 SECRET = b"0" * 32
 ASKS: JsonObject = {"inputRequests": {"a": {"method": "roots/list"}}, "requestState": "s"}
@@ -106,44 +106,19 @@ class Ferry:
         """Nothing is held."""
 
 
-class Harbour(Unchanging):
-    """Ferries and no environment."""
-
-    def __init__(self, *ferries: Ferry) -> None:
-        self.ferries = {f.name: f for f in ferries}
-
-    def environments(self) -> Any:
-        return ()
-
-    def question(self, environment: str) -> str:
-        raise NotImplementedError
-
-    def job(self, environment: str) -> Any:
-        raise NotImplementedError
-
-    def gold(self, environment: str) -> Any:
-        raise NotImplementedError
-
-    def upstreams(self) -> Any:
-        return tuple(self.ferries.values())
-
-    def upstream(self, name: str) -> Any:
-        return self.ferries[name]
-
-
 def a_request(*names: str) -> EpisodeRequest:
     source = {"kind": "servers", "names": names or ("ferry",)}
     return EpisodeRequest.model_validate({"source": source})
 
 
 async def test_an_episode_lists_the_tools_of_a_server_that_was_not_known(home: Path) -> None:
-    async with open_episodes(Harbour(Ferry()), home, secret=SECRET) as episodes:
+    async with open_episodes(InMemoryCatalog(Ferry()), home, secret=SECRET) as episodes:
         episode = await episodes.create(a_request())
         assert [t.name for t in episode.tools] == ["cross", "ask"]
 
 
 async def test_a_server_that_does_not_start_leaves_no_episode_behind(home: Path) -> None:
-    harbour = Harbour(Ferry(), Ferry("tug", fault="tug: no such program"))
+    harbour = InMemoryCatalog(Ferry(), Ferry("tug", fault="tug: no such program"))
     async with open_episodes(harbour, home, secret=SECRET) as episodes:
         with pytest.raises(UpstreamError, match="no such program"):
             await episodes.create(a_request("ferry", "tug"))
@@ -152,7 +127,7 @@ async def test_a_server_that_does_not_start_leaves_no_episode_behind(home: Path)
 
 
 async def test_a_failed_call_says_why_and_that_the_run_is_over(home: Path) -> None:
-    async with open_episodes(Harbour(Ferry()), home, secret=SECRET) as episodes:
+    async with open_episodes(InMemoryCatalog(Ferry()), home, secret=SECRET) as episodes:
         episode = await episodes.create(a_request())
         result = await episode.call("cross", {"do": "sink"})
         assert result.is_error
@@ -168,7 +143,7 @@ async def test_a_failed_call_says_why_and_that_the_run_is_over(home: Path) -> No
 
 
 async def test_a_failed_call_of_a_person_says_why_and_the_next_one_begins_anew(home: Path) -> None:
-    async with open_episodes(Harbour(Ferry()), home, secret=SECRET) as episodes:
+    async with open_episodes(InMemoryCatalog(Ferry()), home, secret=SECRET) as episodes:
         state = await episodes.interactive("ferry", "ann", ["ferry"])
         result = await state.call("cross", {"do": "sink"})
         assert result.text == "upstream ferry closed (exit status -9): bilge"
@@ -178,12 +153,12 @@ async def test_a_failed_call_of_a_person_says_why_and_the_next_one_begins_anew(h
 
 
 async def test_a_failure_without_words_is_never_an_empty_text(home: Path) -> None:
-    async with open_episodes(Harbour(Ferry()), home, secret=SECRET) as episodes:
+    async with open_episodes(InMemoryCatalog(Ferry()), home, secret=SECRET) as episodes:
         state = await episodes.interactive("ferry", "ann", ["ferry"])
         assert (await state.call("cross", {"do": "sink silently"})).text == "UpstreamError"
 
 
-async def lose_the_last_answer(harbour: Harbour, home: Path, endpoint: str | None) -> str:
+async def lose_the_last_answer(harbour: InMemoryCatalog, home: Path, endpoint: str | None) -> str:
     """Play one call and forget its last line, as if the gateway had died; answers the episode."""
     async with open_episodes(harbour, home, secret=SECRET) as first:
         if endpoint is None:
@@ -200,8 +175,8 @@ async def lose_the_last_answer(harbour: Harbour, home: Path, endpoint: str | Non
 
 async def test_a_call_that_was_sent_in_an_earlier_life_is_never_sent_again(home: Path) -> None:
     ferry = Ferry()
-    name = await lose_the_last_answer(Harbour(ferry), home, None)
-    async with open_episodes(Harbour(ferry), home, secret=SECRET) as second:
+    name = await lose_the_last_answer(InMemoryCatalog(ferry), home, None)
+    async with open_episodes(InMemoryCatalog(ferry), home, secret=SECRET) as second:
         restored = await second.get(name)
         for _ in range(2):
             result = await restored.call("cross", {}, call_id="a")
@@ -216,8 +191,8 @@ async def test_a_call_that_was_sent_in_an_earlier_life_is_never_sent_again(home:
 
 async def test_a_person_who_retries_such_a_call_is_not_served_by_the_next_state(home: Path) -> None:
     ferry = Ferry()
-    await lose_the_last_answer(Harbour(ferry), home, "ferry")
-    async with open_episodes(Harbour(ferry), home, secret=SECRET) as second:
+    await lose_the_last_answer(InMemoryCatalog(ferry), home, "ferry")
+    async with open_episodes(InMemoryCatalog(ferry), home, secret=SECRET) as second:
         for _ in range(2):
             state = await second.interactive("ferry", "ann", ["ferry"], call_id="a")
             result = await state.call("cross", {}, call_id="a")
@@ -228,7 +203,7 @@ async def test_a_person_who_retries_such_a_call_is_not_served_by_the_next_state(
 
 
 async def test_a_question_is_recorded_and_counts_once_it_is_answered(home: Path) -> None:
-    async with open_episodes(Harbour(Ferry()), home, secret=SECRET) as first:
+    async with open_episodes(InMemoryCatalog(Ferry()), home, secret=SECRET) as first:
         episode = await first.create(a_request())
         asked = await episode.call("ask", {}, call_id="a")
         assert (asked.asks, asked.meta) == (ASKS, {"dev.example/n": 1})
@@ -246,7 +221,7 @@ async def test_other_requests_reach_the_server_and_keep_the_episode_from_expirin
     time = [0.0]
     limits = {"limits": {"idle_seconds": 10}, "source": {"kind": "servers", "names": ["ferry"]}}
     async with open_episodes(
-        Harbour(Ferry()), home, secret=SECRET, now=lambda: time[0]
+        InMemoryCatalog(Ferry()), home, secret=SECRET, now=lambda: time[0]
     ) as episodes:
         episode = await episodes.create(EpisodeRequest.model_validate(limits))
         for time[0] in (8.0, 16.0, 24.0):
@@ -260,7 +235,7 @@ async def test_other_requests_reach_the_server_and_keep_the_episode_from_expirin
 
 
 async def test_a_server_that_dies_of_another_request_ends_a_persons_state(home: Path) -> None:
-    async with open_episodes(Harbour(Ferry()), home, secret=SECRET) as episodes:
+    async with open_episodes(InMemoryCatalog(Ferry()), home, secret=SECRET) as episodes:
         state = await episodes.interactive("ferry", "ann", ["ferry"])
         with pytest.raises(RelayedError, match="no such quay"):
             await state.relay("ferry", "resources/read", {"do": "refuse"}, SILENT)
@@ -272,7 +247,7 @@ async def test_a_server_that_dies_of_another_request_ends_a_persons_state(home: 
 
 async def test_a_server_with_tools_and_nothing_else_relays_nothing(home: Path) -> None:
     ferry = Ferry(relays=False)
-    async with open_episodes(Harbour(ferry), home, secret=SECRET) as episodes:
+    async with open_episodes(InMemoryCatalog(ferry), home, secret=SECRET) as episodes:
         episode = await episodes.create(a_request())
         with pytest.raises(NotAvailableError):
             await episode.relay("ferry", "resources/list", {}, SILENT)
@@ -282,7 +257,7 @@ async def test_a_server_with_tools_and_nothing_else_relays_nothing(home: Path) -
 
 
 async def test_one_server_that_does_not_start_keeps_no_other_from_being_shown(home: Path) -> None:
-    harbour = Harbour(Ferry(), Ferry("tug", fault="tug: no such program"))
+    harbour = InMemoryCatalog(Ferry(), Ferry("tug", fault="tug: no such program"))
     async with open_episodes(harbour, home, secret=SECRET) as episodes:
         assert [u.name for u in await episodes.shown(None)] == ["ferry"]
         state = await episodes.interactive("*", "ann", ["ferry", "tug"])
@@ -294,9 +269,9 @@ async def test_one_server_that_does_not_start_keeps_no_other_from_being_shown(ho
 async def test_a_server_that_starts_late_is_shown_once_it_is_known(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.episodes.preparation.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("gateway.episodes.warm_up.PATIENCE_SECONDS", 0.0)
     tug = Ferry("tug", may_start=anyio.Event())
-    async with open_episodes(Harbour(Ferry(), tug), home, secret=SECRET) as episodes:
+    async with open_episodes(InMemoryCatalog(Ferry(), tug), home, secret=SECRET) as episodes:
         await anyio.wait_all_tasks_blocked()
         await episodes.shown(None)
         await anyio.wait_all_tasks_blocked()
@@ -314,7 +289,7 @@ async def test_a_deployed_server_that_was_called_is_not_parked(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gateway.episodes.live._PARK_SECONDS", -1.0)
-    async with open_episodes(Harbour(Ferry()), home, secret=SECRET) as episodes:
+    async with open_episodes(InMemoryCatalog(Ferry()), home, secret=SECRET) as episodes:
         called, fresh = [await episodes.create(a_request()) for _ in range(2)]
         await called.call("cross", {})
         await episodes.sweep()
@@ -325,7 +300,7 @@ async def test_a_deployed_server_that_was_called_is_not_parked(
 async def test_a_worker_makes_and_finds_its_own_episodes_alone(home: Path) -> None:
     async def open_worker(worker: int) -> Episodes:
         return await stack.enter_async_context(
-            open_episodes(Harbour(Ferry()), home, secret=SECRET, worker=worker, workers=2)
+            open_episodes(InMemoryCatalog(Ferry()), home, secret=SECRET, worker=worker, workers=2)
         )
 
     async with AsyncExitStack() as stack:

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import (
     CallFaultError,
     EpisodeEndedError,
@@ -16,7 +17,7 @@ from astra_mcp.errors import (
     UnknownNameError,
 )
 from astra_mcp.types import Origin
-from gateway.api.protocol import EpisodeRequest, EpisodeStatus
+from gateway.api.wire import EpisodeRequest
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes, open_episodes
 from gateway.episodes.record import read_record, record_path

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from astra_mcp.call_record import EpisodeId, EpisodeStatus
 from astra_mcp.errors import (
     CapacityError,
     EpisodeEndedError,
@@ -16,7 +17,7 @@ from astra_mcp.errors import (
     UnknownNameError,
     UpstreamError,
 )
-from gateway.api.protocol import EpisodeId, EpisodeLimits, EpisodeRequest, EpisodeStatus
+from gateway.api.wire import EpisodeLimits, EpisodeRequest
 from gateway.episodes.archive import find_record, replay_record
 from gateway.episodes.live import open_episodes
 from gateway.episodes.record import RecordFile, read_record, record_path

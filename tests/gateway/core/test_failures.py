@@ -12,23 +12,25 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from astra_mcp.call_record import EpisodeStatus, FailureKind, encode_result
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.mcp.request_context import Cancellation
 from astra_mcp.types import CallOutcome, JsonValue, Origin, ServerKind
-from gateway.api.difficulty import NO_FAILURES, USUAL_KINDS, FailureKind, FailureLaw, FailureRequest
-from gateway.api.protocol import Distractor, EpisodeRequest, EpisodeStatus
+from gateway.api.seams import Distractor
+from gateway.api.settings import FailureScope
+from gateway.api.wire import NO_FAILURES, USUAL_KINDS, EpisodeRequest, FailureLaw, FailureRequest
+from gateway.episodes.calls import rejected
 from gateway.episodes.episode import Episode
-from gateway.episodes.failure_texts import SECONDS, TEXTS
 from gateway.episodes.failures import (
     DELAYS,
+    SECONDS,
+    TEXTS,
     FailureDefaults,
     FailurePlan,
-    FailureScope,
     InjectedFailure,
 )
 from gateway.episodes.live import Episodes, open_episodes
-from gateway.episodes.outcomes import rejected
-from gateway.episodes.record import Record, encode_result, read_record, record_path
+from gateway.episodes.record import Record, read_record, record_path
 
 from counted_servers import CountedCatalog, CountedServer, FakeDistractorIndex, tool
 

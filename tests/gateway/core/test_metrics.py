@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from astra_mcp.types import ServerKind
-from gateway.api.protocol import EpisodeId, ServerStatus
+from astra_mcp.call_record import EpisodeId
+from astra_mcp.types import ServerKind, ServerStatus
 from gateway.edge.metrics import Metrics, merge
 from gateway.edge.security import Plane
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import (
     ConfigError,
     ModelError,
@@ -16,8 +17,8 @@ from astra_mcp.errors import (
     UpstreamError,
 )
 from astra_mcp.types import EmulatorKind, Origin, ServerKind, tools_hash
-from gateway.api.difficulty import DistractorMix, LeftOutDistractor
-from gateway.api.protocol import Distractor, EpisodeRequest, EpisodeStatus, ScopedTool
+from gateway.api.seams import Distractor, ScopedTool
+from gateway.api.wire import DistractorMix, EpisodeRequest, LeftOutDistractor
 from gateway.episodes.archive import replay_record
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes, open_episodes
@@ -183,7 +184,7 @@ async def test_what_cannot_be_shown_is_left_out_and_written_down(tmp_path: Path)
                 "a tool of this name is shown already",
                 "its server does not list it any more",
                 "the birds have flown",
-                "no server is named 'stones'",
+                "no server is named 'stones'; see /v1/servers",
                 "its server is one of the episode's own",
             ),
             strict=True,

@@ -11,7 +11,7 @@ import pytest
 
 from astra_mcp.types import JsonObject
 from gateway.agents.endpoints import Endpoints
-from gateway.agents.news import News
+from gateway.agents.notifications import Notifications
 from gateway.agents.targets import InteractiveTarget
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes, open_episodes
@@ -30,7 +30,7 @@ class Shop:
 
     servers: DeployedServers
     episodes: Episodes
-    news: News
+    news: Notifications
     endpoints: Endpoints
     file: Path
 
@@ -38,7 +38,9 @@ class Shop:
         """Find Ann's state as a request of hers does."""
         view = await self.endpoints.prepared(target)
         assert view.upstreams
-        return await self.news.state(self.endpoints.view(target), "ann")
+        found = await self.news.state(self.endpoints.view(target), "ann")
+        assert isinstance(found, Episode)
+        return found
 
     def publish(self, entries: JsonObject) -> None:
         """Have these servers from now on."""
@@ -52,7 +54,7 @@ async def _shop(folder: Path, entries: JsonObject) -> AsyncGenerator[Shop]:
         catalog = DeployedCatalog(servers)
         async with open_episodes(catalog, folder, secret=b"s" * 32) as episodes:
             endpoints = Endpoints(catalog, episodes)
-            async with News.open(endpoints) as news:
+            async with Notifications.open(endpoints) as news:
                 shop = Shop(servers, episodes, news, endpoints, folder / "servers.json")
                 shop.publish(entries)
                 yield shop
@@ -74,7 +76,7 @@ async def test_a_server_that_is_down_breaks_no_call_to_another_one(tmp_path: Pat
 async def test_a_server_that_comes_up_joins_the_state_of_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.episodes.preparation.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("gateway.episodes.warm_up.RETRY_SECONDS", 0.0)
     monkeypatch.setattr("servers.deployed.server.FIRST_PAUSE", 0.0)
     async with _shop(tmp_path, {"late": _late(tmp_path), "raw": raw_entry()}) as shop:
         state = await shop.state(ALL)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import anyio
 import pytest
 
+from astra_mcp.call_record import EpisodeId
 from gateway.agents.sessions import CLOSED_SECONDS, OPENED_SECONDS, OVER_SECONDS, Session, Sessions
 from gateway.agents.targets import EpisodeTarget, InteractiveTarget, Target
-from gateway.api.protocol import EpisodeId
 
 HERE, THERE = InteractiveTarget(None), EpisodeTarget(EpisodeId("0" * 32))
 

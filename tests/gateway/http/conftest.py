@@ -17,11 +17,12 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from typer.testing import CliRunner
 
-from astra_mcp.errors import UnknownNameError
+from astra_mcp.cli.main import app
 from astra_mcp.mcp.request_context import SILENT, Exchange
-from astra_mcp.reward import JobItem
 from astra_mcp.serving.http.server import bind, listen, url_of
+from astra_mcp.testing import InMemoryCatalog, Question
 from astra_mcp.types import (
     CallOutcome,
     JsonValue,
@@ -32,15 +33,14 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import ServerDirectory
 from gateway.app import open_app
-from gateway.control.directory import ServerDirectory
 from gateway.edge.keys import derive_secret
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules
 from gateway.episodes.live import Episodes, open_episodes
 
-from tools_only import ToolsOnly, Unchanging
+from tools_only import ToolsOnly
 
 CONTROL_KEY = "a control key for tests"
 START_SECONDS = 60.0
@@ -114,50 +114,13 @@ def counter_server() -> type[CounterServer]:
     return CounterServer
 
 
-class CounterCatalog(Unchanging):
+class CounterCatalog(InMemoryCatalog):
     """Environments whose answer is ``total 3``, solved by ``add``."""
 
     def __init__(self, *servers: CounterServer) -> None:
-        self.servers = {s.name: s for s in servers}
-
-    def environments(self) -> Sequence[EnvironmentInfo]:
-        return tuple(
-            EnvironmentInfo(
-                name=s.name,
-                title=s.name,
-                description="Count coins",
-                version=s.version,
-                status="verified",
-                domain="finance",
-                language="en",
-                scenario_type="Single-Hop",
-                question="How many?",
-                sub_tasks=1,
-                tools=s.tools,
-            )
-            for s in self.servers.values()
-        )
-
-    def question(self, environment: str) -> str:
-        self.upstream(environment)
-        return "How many?"
-
-    def job(self, environment: str) -> tuple[JobItem, ...]:
-        self.upstream(environment)
-        return (JobItem(id=1, answer="total 3", tools=("add",)),)
-
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
-        self.upstream(environment)
-        return (GoldCall(tool="add", arguments={"amount": 3}, solves=(1,)),)
-
-    def upstreams(self) -> Sequence[Upstream]:
-        return tuple(self.servers.values())
-
-    def upstream(self, name: str) -> Upstream:
-        if name not in self.servers:
-            msg = f"no server is named {name!r}; did you mean {', '.join(self.servers)}?"
-            raise UnknownNameError(msg)
-        return self.servers[name]
+        self.servers = {server.name: server for server in servers}
+        asked = Question("How many?", "total 3", gold=[("add", {"amount": 3})])
+        super().__init__(*servers, questions=dict.fromkeys(self.servers, asked))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,19 +327,14 @@ RunServe = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run_serve(tmp_path: Path) -> RunServe:
-    """Runs ``astra-mcp serve`` to its end, for starts that must fail."""
+    """Runs ``serve`` to its end in this process, for starts that must fail."""
 
     def run(*options: str, home: Path | None = None, **variables: str) -> Any:
-        return subprocess.run(
-            command(*options),
-            env=environment_of(home or tmp_path / "home", **variables),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=START_SECONDS,
-            check=False,
-            cwd=tmp_path,
-        )
+        settings = {"ASTRA_MCP_HOME": str(home or tmp_path / "home"), **variables}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(tmp_path)
+            done = CliRunner().invoke(app, ["serve", *options], env=settings)
+        return subprocess.CompletedProcess(options, done.exit_code, done.stdout, done.stderr)
 
     return run
 

@@ -10,7 +10,7 @@ from mcp import MCPError
 
 from astra_mcp.errors import EpisodeEndedError
 from gateway.api.client import CallRefusedError, EpisodeClient, open_http
-from gateway.api.protocol import CALL_ID_KEY, SEQ_KEY
+from gateway.api.wire import CALL_ID_KEY, SEQ_KEY
 
 CALL_KEYS = {"name": "echo", "arguments": {"text": "x"}}
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from astra_mcp.call_record import EpisodeId, EpisodeStatus
 from astra_mcp.errors import TransportError
 from astra_mcp.types import Origin
 from gateway.api.client import (
@@ -14,7 +15,7 @@ from gateway.api.client import (
     RefusedError,
     open_http,
 )
-from gateway.api.protocol import EpisodeId, EpisodeRequest, EpisodeStatus
+from gateway.api.wire import EpisodeRequest
 
 COINS = {"kind": "environment", "name": "coins"}
 

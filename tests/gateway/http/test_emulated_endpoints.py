@@ -12,7 +12,7 @@ from mcp_types import CallToolResult, TextContent
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.mcp.made_up import EMULATOR_KEY
 from astra_mcp.types import EmulatorKind, ServerKind
-from gateway.api.protocol import EpisodeRequest, FailureRequest, SourceServers
+from gateway.api.wire import EpisodeRequest, FailureRequest, SourceServers
 
 from fake_emulation import FakeDocuments, FakeEmulator, document, open_emulating_gateway
 from in_memory_tools import spec

@@ -129,6 +129,7 @@ async def store(database: Database, *documents: ServerDocument) -> None:
     await import_documents(database, documents, prepare=prepare)
 
 
+@pytest.mark.system
 @ways
 async def test_what_another_process_imports_is_told_by_a_gateway_that_serves(
     start_serve: Any, tmp_path: Path, mode: str

@@ -13,6 +13,8 @@ from fault_bench import SERVERS, FaultBench, open_bench
 from fault_kills import kill_gateway, kill_upstream, vanish
 from fault_trials import IDLE_KILL, Tally, guarded, run_trials
 
+pytestmark = pytest.mark.system
+
 FAULTS = {
     "stdio": ("slow", "half-line", "exit", "kill-before", "kill", IDLE_KILL),
     "http": (

@@ -9,14 +9,12 @@ import pytest
 from mcp import Client, MCPError
 from prometheus_client.parser import text_string_to_metric_families
 
-from astra_mcp.serving.http.server import bind, listen, url_of
+from astra_mcp.call_record import FailureKind
+from astra_mcp.testing import open_test_gateway
 from astra_mcp.types import EmulatorKind, JsonValue, Origin, ServerKind
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import Distractor, EpisodeRequest, FailureKind
-from gateway.app import open_app
-from gateway.edge.metrics import Metrics
-from gateway.edge.security import access_rules
-from gateway.episodes.live import open_episodes
+from gateway.api.seams import Distractor
+from gateway.api.wire import EpisodeRequest
 
 from counted_servers import CountedCatalog, CountedServer, FakeDistractorIndex, tool
 
@@ -51,26 +49,9 @@ async def hard(tmp_path: Path) -> AsyncIterator[Hard]:
     lamps = TalkativeServer("lamps", (tool("shine"), tool("dim")))
     birds = CountedServer("birds", (tool("sing"),), kind=ServerKind.EMULATOR)
     catalog = CountedCatalog(ships, lamps, birds)
-    metrics = Metrics()
-    with bind("127.0.0.1", 0) as listener:
-        async with (
-            open_episodes(
-                catalog,
-                tmp_path,
-                secret=b"s",
-                sinks=(metrics,),
-                distractors=FakeDistractorIndex(CHOSEN, {"low": 2}),
-            ) as episodes,
-            open_app(
-                catalog,
-                episodes,
-                rules=access_rules(host="127.0.0.1", control_key=KEY),
-                metrics=metrics,
-            ) as app,
-            listen(app, listener),
-            GatewayClient(url_of(listener), KEY) as client,
-        ):
-            yield Hard(client, catalog.servers)
+    index = FakeDistractorIndex(CHOSEN, {"low": 2})
+    async with open_test_gateway(catalog, tmp_path, distractors=index) as opened:
+        yield Hard(opened.control, catalog.servers)
 
 
 def asking(**fields: Any) -> EpisodeRequest:
@@ -152,6 +133,7 @@ async def test_a_batch_may_ask_for_different_things(hard: Hard) -> None:
     assert (await hard.client.episode(first.id)).failures.rate == 1
 
 
+@pytest.mark.system
 async def test_the_options_of_serve_reach_every_worker(
     start_serve: Callable[..., Any], tmp_path: Path
 ) -> None:

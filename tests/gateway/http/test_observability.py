@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from astra_mcp.tracing import tracing_to
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.wire import EpisodeRequest
 
 from otlp_collector import attributes_of, open_collector
 from watched_upstream import (
@@ -337,6 +337,7 @@ def families(text: str) -> set[tuple[str, str]]:
     return {(family.name, family.type) for family in text_string_to_metric_families(text)}
 
 
+@pytest.mark.system
 async def test_the_first_of_several_workers_tells_the_numbers_of_all(
     start_serve: Any, counter_bundle: Path, tmp_path: Path
 ) -> None:
@@ -361,6 +362,7 @@ async def test_the_first_of_several_workers_tells_the_numbers_of_all(
 # --- the process --------------------------------------------------------------------------------
 
 
+@pytest.mark.system
 async def test_a_served_gateway_sends_its_spans_and_logs_json_lines(
     start_serve: Any, counter_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

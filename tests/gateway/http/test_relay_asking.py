@@ -13,11 +13,12 @@ import orjson
 import pytest
 from mcp import MCPError
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import RelayedError
 from astra_mcp.types import JsonObject
-from gateway.agents.listening import Place
 from gateway.agents.suspended import InputRequiredError, SuspendedCalls
-from gateway.api.protocol import EpisodeRequest, EpisodeStatus
+from gateway.agents.targets import Place
+from gateway.api.wire import EpisodeRequest
 
 from deployed_workshop import MemoryChannel
 from relayed_servers import LEGACY, MODERN, Desk, RelayGateway, open_relay_gateway

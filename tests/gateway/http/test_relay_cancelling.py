@@ -8,7 +8,7 @@ import mcp_types as types
 import orjson
 import pytest
 
-from gateway.api.protocol import CALL_ID_KEY, EpisodeRequest
+from gateway.api.wire import CALL_ID_KEY, EpisodeRequest
 
 from relayed_servers import LEGACY, MODERN, Desk, open_relay_gateway
 

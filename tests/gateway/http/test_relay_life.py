@@ -16,11 +16,12 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from starlette.types import Receive, Scope, Send
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.serving.http.server import bind, listen, url_of
 from gateway.agents.plane import AgentPlane
 from gateway.agents.sessions import CLOSED_SECONDS, Sessions
 from gateway.agents.targets import EpisodeTarget, target_at
-from gateway.api.protocol import EpisodeRequest, EpisodeStatus
+from gateway.api.wire import EpisodeRequest
 from gateway.episodes.live import Episodes, open_episodes
 from servers.deployed import open_deployed
 from servers.deployed.config import read_entries
@@ -28,6 +29,8 @@ from servers.deployed.config import read_entries
 from deployed_workshop import raw_entry, write_config
 from relayed_servers import LEGACY, MODERN, DeployedCatalog, Desk, open_relay_gateway
 
+SYSTEM = pytest.mark.system
+"""Each starts a gateway; one era of each is enough before a commit."""
 NOTES = '''
 from mcp.server import MCPServer
 
@@ -54,7 +57,9 @@ server.run()
 '''
 
 
-@pytest.mark.parametrize("mode", [LEGACY, MODERN], ids=["2025", "2026"])
+@pytest.mark.parametrize(
+    "mode", [pytest.param(LEGACY, marks=SYSTEM, id="2025"), pytest.param(MODERN, id="2026")]
+)
 async def test_a_client_on_standard_input_and_output_reaches_everything_of_a_server(
     tmp_path: Path, mode: Any
 ) -> None:
@@ -95,7 +100,9 @@ def _over_stdio(folder: Path, servers: dict[str, Any], *options: str) -> StdioSe
     )
 
 
-@pytest.mark.parametrize("mode", ["auto", LEGACY, MODERN])
+@pytest.mark.parametrize(
+    "mode", ["auto", *(pytest.param(m, marks=SYSTEM) for m in (LEGACY, MODERN))]
+)
 async def test_one_entry_that_is_wrong_breaks_no_other_server(tmp_path: Path, mode: Any) -> None:
     servers: dict[str, Any] = {
         "dead": {"command": "false"},
@@ -114,7 +121,7 @@ async def test_one_entry_that_is_wrong_breaks_no_other_server(tmp_path: Path, mo
             assert "nonsense" in str(asked.content)
 
 
-@pytest.mark.parametrize("mode", ["auto", MODERN])
+@pytest.mark.parametrize("mode", ["auto", pytest.param(MODERN, marks=SYSTEM)])
 async def test_a_client_that_begins_in_2026_is_told_why_a_server_cannot_be_started(
     tmp_path: Path, mode: Any
 ) -> None:

@@ -9,7 +9,7 @@ from mcp import MCPError
 
 from astra_mcp.types import JsonObject, JsonValue
 from gateway.agents.merged import MergedServers
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.wire import EpisodeRequest
 
 from relayed_servers import LEGACY, MODERN, Desk, open_relay_gateway
 

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.wire import EpisodeRequest
 from gateway.edge.presence import find_gateway
 
 MANY_EPISODES = 64
@@ -220,7 +220,7 @@ def test_a_control_key_that_others_can_read_stops_the_start(run_serve: Any, tmp_
     assert "k" * 43 not in done.stderr
 
 
-async def test_an_unknown_server_over_stdio_is_refused(run_serve: Any) -> None:
+def test_an_unknown_server_over_stdio_is_refused(run_serve: Any) -> None:
     done = run_serve("--stdio", "--server", "purze")
     assert done.returncode == 1
     assert "purze" in done.stderr

@@ -10,11 +10,14 @@ import httpx
 import psutil
 import pytest
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import TransportError
 from astra_mcp.types import ToolResult
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeCreated, EpisodeRequest, EpisodeStatus
+from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.episodes.record import Record, read_record, record_path
+
+pytestmark = pytest.mark.system
 
 NUM_EPISODES = 8
 ANSWERS_BEFORE_KILL = 120

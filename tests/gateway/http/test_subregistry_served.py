@@ -8,8 +8,10 @@ from typing import Any
 
 import anyio
 import httpx
+import pytest
 
 from astra_mcp.types import JsonObject
+from registry.published.names import read_names
 from registry.published.server_json import parse_server
 
 PATIENCE_SECONDS = 30
@@ -60,6 +62,9 @@ async def test_a_deployed_server_is_listed_without_how_it_is_started_or_reached(
     config.write_text(json.dumps({"mcpServers": servers}))
     gateway = start_serve(tmp_path / "home", "--mcp-config", str(config))
     found = await listed(gateway.url, search="deployed")
+    names = read_names(gateway.home)
+    assert names.deployed == ("far", "notes")
+    assert "loan-overpayment" in names.environments
     assert set(found) == {"dev.astra-mcp.deployed/far", "dev.astra-mcp.deployed/notes"}
     remotes: Any = found["dev.astra-mcp.deployed/notes"]["remotes"]
     assert remotes == [{"type": "streamable-http", "url": f"{gateway.url}/servers/notes/mcp"}]
@@ -68,6 +73,7 @@ async def test_a_deployed_server_is_listed_without_how_it_is_started_or_reached(
         assert secret not in shown
 
 
+@pytest.mark.system
 async def test_what_another_process_imports_is_listed_and_served_without_a_restart(
     start_serve: Any, sdk: Any, tmp_path: Path
 ) -> None:
@@ -97,6 +103,7 @@ async def test_what_another_process_imports_is_listed_and_served_without_a_resta
         assert len((await client.list_tools()).tools) == len(tools)
 
 
+@pytest.mark.system
 async def test_another_home_imports_the_whole_list(served: Any, tmp_path: Path) -> None:
     told = await import_into(tmp_path / "other", f"{served.url}/v0.1/servers")
     assert told["errors"] == []

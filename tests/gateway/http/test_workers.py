@@ -13,7 +13,7 @@ import pytest
 
 from astra_mcp.types import ToolResult
 from gateway.api.client import EpisodeClient, GatewayClient, RefusedError
-from gateway.api.protocol import EpisodeRequest, WorkerInfo
+from gateway.api.wire import EpisodeRequest, WorkerInfo
 from gateway.edge.placement import owner_of
 from gateway.edge.presence import find_gateway
 
@@ -150,6 +150,7 @@ async def test_metrics_of_the_first_worker_tell_of_both(fleet: Any) -> None:
     assert 'astra_mcp_worker_up{worker="1"} 1' in text
 
 
+@pytest.mark.system
 async def test_a_killed_worker_comes_back_at_its_port_with_its_episodes(fleet: Any) -> None:
     before = await workers_of(fleet)
     async with GatewayClient(fleet.url, fleet.key) as control:
@@ -171,6 +172,7 @@ async def test_a_killed_worker_comes_back_at_its_port_with_its_episodes(fleet: A
             assert (await control.close_episode(one.id)).calls == 2
 
 
+@pytest.mark.system
 async def test_readiness_names_the_worker_that_is_not_ready(
     start_serve: Any, counter_bundle: Path, tmp_path: Path
 ) -> None:
@@ -196,6 +198,7 @@ async def test_readiness_names_the_worker_that_is_not_ready(
     assert running.stop() == 0
 
 
+@pytest.mark.system
 async def test_the_workers_end_with_their_supervisor_and_the_home_is_free_again(
     start_serve: Any, counter_bundle: Path, tmp_path: Path
 ) -> None:
@@ -223,6 +226,7 @@ async def test_the_workers_end_with_their_supervisor_and_the_home_is_free_again(
     assert not (tmp_path / "home" / "gateway.json").exists()
 
 
+@pytest.mark.system
 def test_a_worker_that_cannot_start_ends_the_start_with_its_words(
     run_serve: Any, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from astra_mcp.errors import TransportError
 from astra_mcp.serving.http.server import bind, listen, url_of
 from gateway.api.client import EpisodeClient, GatewayClient, RefusedError
-from gateway.api.protocol import CALL_ID_KEY, EpisodeRequest
+from gateway.api.wire import CALL_ID_KEY, EpisodeRequest
 from gateway.edge.security import send_json
 
 SECRET = "a control key of this test"

@@ -15,11 +15,12 @@ import httpx
 import psutil
 import pytest
 
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.errors import TransportError
 from astra_mcp.serving.http.server import Listener, bind, listen, url_of
 from astra_mcp.types import ToolResult
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeCreated, EpisodeId, EpisodeRequest
+from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.edge.placement import owner_of
 from gateway.episodes.record import record_path
 
@@ -56,6 +57,7 @@ class Played:
             self.totals.append(total(result))
 
 
+@pytest.mark.system
 async def test_a_rolling_restart_under_load_answers_every_call_exactly_once(
     start_serve: Any, counter_bundle: Path, tmp_path: Path
 ) -> None:
@@ -92,6 +94,7 @@ async def test_a_rolling_restart_under_load_answers_every_call_exactly_once(
     assert running.stop() == 0
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("insist", [False, True], ids=["once", "twice"])
 async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
     start_serve: Any,
@@ -144,6 +147,7 @@ async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
         assert (state.status, state.calls, state.failure) == ("closed", 3, None)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("insist", [False, True], ids=["once", "twice"])
 async def test_workers_that_stop_refuse_requests_until_the_last_of_them_has_finished(
     start_serve: Any,

@@ -10,9 +10,10 @@ import httpx
 import pytest
 
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.protocol import EpisodeRequest
+from gateway.api.settings import public_base, public_url_fault
+from gateway.api.wire import EpisodeRequest
 from gateway.edge.presence import find_gateway
-from gateway.edge.workers import Seat, public_base, public_url_fault
+from gateway.edge.workers import Seat
 
 PUBLIC = "https://tools.example.org/astra"
 URLS = ("http://127.0.0.1:8420", "http://127.0.0.1:9001", "http://127.0.0.1:9002")
@@ -93,6 +94,7 @@ def proxied(
     return start_serve(home, *options)
 
 
+@pytest.mark.system
 async def test_every_address_that_is_answered_is_the_public_one(proxied: Any) -> None:
     request = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "purse"}})
     bases = (PUBLIC, f"{PUBLIC}/workers/1")
@@ -110,6 +112,7 @@ async def test_every_address_that_is_answered_is_the_public_one(proxied: Any) ->
     assert (found.url, found.public_url) == (proxied.url, PUBLIC)
 
 
+@pytest.mark.system
 async def test_the_public_host_is_accepted_and_others_are_not(proxied: Any) -> None:
     async with httpx.AsyncClient(trust_env=False) as http:
         for host, status in (("tools.example.org", 200), ("other.example.org", 421)):
@@ -120,6 +123,7 @@ async def test_the_public_host_is_accepted_and_others_are_not(proxied: Any) -> N
             assert answer.status_code == status
 
 
+@pytest.mark.system
 async def test_a_proxied_client_is_sent_to_the_owner_s_public_address(proxied: Any) -> None:
     inner = find_gateway(proxied.home)
     assert inner is not None
@@ -134,6 +138,7 @@ async def test_a_proxied_client_is_sent_to_the_owner_s_public_address(proxied: A
         assert [t.name for t in await agent.list_tools()] == ["add", "say"]
 
 
+@pytest.mark.system
 def test_connect_names_the_public_url_of_the_home_s_gateway(proxied: Any) -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "astra_mcp", "connect", "claude-code", "--json"],

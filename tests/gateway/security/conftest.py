@@ -12,7 +12,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from astra_mcp.types import (
     UpstreamReply,
     tools_hash,
 )
-from gateway.api.protocol import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret
 from gateway.edge.metrics import Metrics
@@ -56,6 +56,9 @@ ENVELOPE = {"io.modelcontextprotocol/protocolVersion": MODERN}
 def tool(name: str, description: str = "Says a text again.") -> ToolSpec:
     schema: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}}}
     return ToolSpec(name=name, description=description, input_schema=schema)
+
+
+TOOLS = (tool("echo"), tool("other"))
 
 
 @dataclass
@@ -95,7 +98,7 @@ class ProbeServer:
     name: str
     kind: ServerKind = ServerKind.ENVIRONMENT
     relays: bool = False
-    tools: tuple[ToolSpec, ...] = (tool("echo"), tool("other"))
+    tools: tuple[ToolSpec, ...] = TOOLS
     marks: tuple[str, ...] = ()
     fault: str | None = None
     """Every call and every preparation fails with it."""
@@ -194,6 +197,17 @@ class ProbeCatalog:
             setattr(self.servers[name], what, value)
         self.tell(name)
 
+    def restore(self) -> None:
+        """Make every server what it was at first, and forget what reached it."""
+        self.fault = None
+        for server in self.servers.values():
+            is_changed = server.tools != TOOLS or server.fault is not None
+            server.tools, server.fault, server.bug = TOOLS, None, None
+            for kept in (server.calls, server.requests, server.keys):
+                kept.clear()
+            if is_changed:
+                self.tell(server.name)
+
     def tell(self, name: str) -> None:
         for hear in list(self._hearing):
             hear(name)
@@ -227,6 +241,13 @@ class Guarded:
     key: str = CONTROL_KEY
     episode: dict[str, Any] = field(default_factory=dict[str, Any])
     sessions: dict[str, str] = field(default_factory=dict[str, str])
+    open_before: int = 0
+    """States that were open when the test began, its own episode among them."""
+
+    @property
+    def opened(self) -> int:
+        """How many episodes and states were opened since the test began."""
+        return self.episodes.count_open() - self.open_before
 
     @property
     def port(self) -> int:
@@ -371,43 +392,80 @@ class Guarded:
     async def is_alive(self) -> bool:
         return (await self.http.get("/healthz")).status_code == 200
 
+    async def begin(self) -> "Guarded":
+        """Give the next test servers as they were at first, one episode, and no session."""
+        for state in (await self.control("GET", "/v1/episodes")).json():
+            await self.control("DELETE", f"/v1/episodes/{state['id']}")
+        self.catalog.restore()
+        episode = await self.open_episode()
+        before = self.episodes.count_open()
+        return replace(self, episode=episode, sessions={}, open_before=before)
+
 
 OpenGuarded = Callable[..., AbstractAsyncContextManager[Guarded]]
 
 
+@asynccontextmanager
+async def open_gateway(home: Path, **rules: Any) -> AsyncGenerator[Guarded]:
+    """Open a gateway over ``coins`` and ``notes``, which are in process, and ``files``, which relays."""
+    relaying = ProbeServer("files", kind=ServerKind.DEPLOYED, relays=True)
+    catalog = ProbeCatalog([ProbeServer("coins"), ProbeServer("notes"), relaying])
+    metrics = Metrics()
+    checked = access_rules(host="127.0.0.1", control_key=CONTROL_KEY, **rules)
+    with bind("127.0.0.1", 0) as listener:
+        url = url_of(listener)
+        async with (
+            open_episodes(
+                catalog, home, secret=derive_secret(CONTROL_KEY), sinks=(metrics,)
+            ) as episodes,
+            open_app(catalog, episodes, rules=checked, metrics=metrics) as app,
+            listen(app, listener),
+            httpx.AsyncClient(base_url=url, trust_env=False, timeout=20) as http,
+        ):
+            yield Guarded(url=url, home=home, catalog=catalog, episodes=episodes, http=http)
+
+
 @pytest.fixture
 def open_guarded(tmp_path: Path) -> OpenGuarded:
-    """Opens a gateway over ``coins`` and ``notes``, which are in process, and ``files``, which relays."""
+    """Opens a gateway of the test's own, at one home."""
 
     @asynccontextmanager
-    async def open_it(**rules: Any) -> AsyncGenerator[Guarded]:
-        relaying = ProbeServer("files", kind=ServerKind.DEPLOYED, relays=True)
-        catalog = ProbeCatalog([ProbeServer("coins"), ProbeServer("notes"), relaying])
-        metrics = Metrics()
-        checked = access_rules(host="127.0.0.1", control_key=CONTROL_KEY, **rules)
-        home = tmp_path / "home"
-        with bind("127.0.0.1", 0) as listener:
-            url = url_of(listener)
-            async with (
-                open_episodes(
-                    catalog, home, secret=derive_secret(CONTROL_KEY), sinks=(metrics,)
-                ) as episodes,
-                open_app(catalog, episodes, rules=checked, metrics=metrics) as app,
-                listen(app, listener),
-                httpx.AsyncClient(base_url=url, trust_env=False, timeout=20) as http,
-            ):
-                guarded = Guarded(url=url, home=home, catalog=catalog, episodes=episodes, http=http)
-                guarded.episode = await guarded.open_episode()
-                yield guarded
+    async def open_it() -> AsyncGenerator[Guarded]:
+        async with open_gateway(tmp_path / "home") as opened:
+            yield await opened.begin()
 
     return open_it
 
 
-@pytest.fixture
-async def guarded(open_guarded: OpenGuarded) -> AsyncIterator[Guarded]:
-    """A gateway without API keys."""
-    async with open_guarded() as opened:
+@pytest.fixture(scope="module")
+async def gateway_without_keys(
+    tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+) -> AsyncIterator[Guarded]:
+    """One gateway for all tests of a module."""
+    async with open_gateway(tmp_path_factory.mktemp("guarded") / "home") as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+async def gateway_with_keys(
+    tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+) -> AsyncIterator[Guarded]:
+    """One gateway for all tests of a module, whose interactive endpoints ask for a key."""
+    home = tmp_path_factory.mktemp("keyed") / "home"
+    async with open_gateway(home, api_keys=[API_KEY]) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def guarded(gateway_without_keys: Guarded) -> Guarded:
+    """A gateway without API keys, with an episode of the test's own."""
+    return await gateway_without_keys.begin()
+
+
+@pytest.fixture
+async def keyed(gateway_with_keys: Guarded) -> Guarded:
+    """A gateway with an API key, with an episode of the test's own."""
+    return await gateway_with_keys.begin()
 
 
 @pytest.fixture(params=["handshake", "modern"])

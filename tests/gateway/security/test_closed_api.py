@@ -43,7 +43,7 @@ async def test_no_source_of_an_episode_names_a_command_or_a_url(guarded: Any, pa
         body = [wanted] if path.endswith("batch") else wanted
         answer = await guarded.control("POST", path, json=body)
         assert answer.status_code in (404, 422), source
-    assert guarded.episodes.count_open() == 1
+    assert guarded.opened == 0
 
 
 async def test_an_unknown_key_is_refused_wherever_it_stands(guarded: Any) -> None:
@@ -59,7 +59,7 @@ async def test_an_unknown_key_is_refused_wherever_it_stands(guarded: Any) -> Non
             answer = await guarded.control("POST", "/v1/episodes", json=body)
             assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid_request")
             assert key in answer.json()["error"]["message"]
-    assert guarded.episodes.count_open() == 1
+    assert guarded.opened == 0
 
 
 async def test_nothing_registers_starts_or_tests_a_server(guarded: Any) -> None:
@@ -123,4 +123,4 @@ async def test_a_name_is_looked_up_and_never_followed(guarded: Any) -> None:
             answer = await guarded.control("POST", "/v1/episodes", json={"source": source})
             assert answer.status_code == 404, name
             assert "x-injected" not in answer.headers
-    assert guarded.episodes.count_open() == 1
+    assert guarded.opened == 0

@@ -45,77 +45,73 @@ async def test_the_control_plane_opens_to_its_key_alone(guarded: Any, path: str)
             status, answer = await guarded.exactly(method, path, wrong(guarded.key))
             assert status in (400, 401), (what, method)
             assert "gold answer" not in answer
-    assert guarded.episodes.count_open() == 1
+    assert guarded.opened == 0
 
 
 @pytest.mark.parametrize("place", ["server", "relayed", "all"])
 async def test_the_interactive_endpoints_open_to_a_key_alone_where_keys_are_set(
-    *, open_guarded: Any, place: str, style: str
+    *, keyed: Any, place: str, style: str
 ) -> None:
-    async with open_guarded(api_keys=[API_KEY]) as guarded:
-        path, headers, body = await guarded.prepare(place, "modern", style=style)
-        fields = [(name.encode(), value.encode()) for name, value in headers.items()]
-        content = json.dumps(body).encode()
-        for what, wrong in WRONG.items():
-            status, _ = await guarded.exactly("POST", path, [*fields, *wrong(API_KEY)], content)
-            assert status in (400, 401), what
-        assert guarded.executed == 0
-        right = (b"Authorization", f"Bearer {API_KEY}".encode())
-        assert (await guarded.exactly("POST", path, [*fields, right], content))[0] == 200
-        assert guarded.executed == 1
+    path, headers, body = await keyed.prepare(place, "modern", style=style)
+    fields = [(name.encode(), value.encode()) for name, value in headers.items()]
+    content = json.dumps(body).encode()
+    for what, wrong in WRONG.items():
+        status, _ = await keyed.exactly("POST", path, [*fields, *wrong(API_KEY)], content)
+        assert status in (400, 401), what
+    assert keyed.executed == 0
+    right = (b"Authorization", f"Bearer {API_KEY}".encode())
+    assert (await keyed.exactly("POST", path, [*fields, right], content))[0] == 200
+    assert keyed.executed == 1
 
 
 @pytest.mark.parametrize("place", ["server", "relayed", "all"])
 async def test_a_session_opened_with_a_key_asks_for_it_at_every_request(
-    *, open_guarded: Any, place: str, style: str
+    *, keyed: Any, place: str, style: str
 ) -> None:
-    async with open_guarded(api_keys=[API_KEY]) as guarded:
-        await guarded.session(place, API_KEY)
-        answer = await guarded.send(place, "handshake", style=style)
-        assert answer.status_code == 401
-        assert guarded.executed == 0
-        allowed = {"Authorization": f"Bearer {API_KEY}"}
-        answer = await guarded.send(place, "handshake", style=style, headers=allowed)
-        assert answer.status_code == 200
-        assert guarded.executed == 1
+    await keyed.session(place, API_KEY)
+    answer = await keyed.send(place, "handshake", style=style)
+    assert answer.status_code == 401
+    assert keyed.executed == 0
+    allowed = {"Authorization": f"Bearer {API_KEY}"}
+    answer = await keyed.send(place, "handshake", style=style, headers=allowed)
+    assert answer.status_code == 200
+    assert keyed.executed == 1
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyError, RuntimeError, TypeError])
 async def test_a_check_that_breaks_refuses(
     *,
-    open_guarded: Any,
+    keyed: Any,
     monkeypatch: pytest.MonkeyPatch,
     failure: type[Exception],
     style: str,
 ) -> None:
-    async with open_guarded(api_keys=[API_KEY]) as guarded:
 
-        def broken(*_: object) -> bool:
-            raise failure("the check broke")
+    def broken(*_: object) -> bool:
+        raise failure("the check broke")
 
-        allowed = {"Authorization": f"Bearer {API_KEY}"}
-        monkeypatch.setattr(security, "is_known", broken)
-        answer = await guarded.send("server", "modern", style=style, headers=allowed)
-        assert answer.status_code == 500
-        assert (await guarded.control("GET", "/v1/environments/coins/gold")).status_code == 500
-        assert "broke" not in answer.text
-        assert guarded.executed == 0
-        monkeypatch.undo()
-        answer = await guarded.send("server", "modern", style=style, headers=allowed)
-        assert answer.status_code == 200
+    allowed = {"Authorization": f"Bearer {API_KEY}"}
+    monkeypatch.setattr(security, "is_known", broken)
+    answer = await keyed.send("server", "modern", style=style, headers=allowed)
+    assert answer.status_code == 500
+    assert (await keyed.control("GET", "/v1/environments/coins/gold")).status_code == 500
+    assert "broke" not in answer.text
+    assert keyed.executed == 0
+    monkeypatch.undo()
+    answer = await keyed.send("server", "modern", style=style, headers=allowed)
+    assert answer.status_code == 200
 
 
-async def test_an_api_key_reads_neither_gold_nor_rewards(open_guarded: Any) -> None:
-    async with open_guarded(api_keys=[API_KEY]) as guarded:
-        headers = {"Authorization": f"Bearer {API_KEY}"}
-        for path in (
-            "/v1/environments/coins/gold",
-            f"/v1/episodes/{guarded.episode['id']}",
-            f"/v1/episodes/{guarded.episode['id']}/record",
-        ):
-            answer = await guarded.http.get(path, headers=headers)
-            assert answer.status_code == 401
-            assert "the gold answer" not in answer.text
+async def test_an_api_key_reads_neither_gold_nor_rewards(keyed: Any) -> None:
+    headers = {"Authorization": f"Bearer {API_KEY}"}
+    for path in (
+        "/v1/environments/coins/gold",
+        f"/v1/episodes/{keyed.episode['id']}",
+        f"/v1/episodes/{keyed.episode['id']}/record",
+    ):
+        answer = await keyed.http.get(path, headers=headers)
+        assert answer.status_code == 401
+        assert "the gold answer" not in answer.text
 
 
 SPELLINGS = (

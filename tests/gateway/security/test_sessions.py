@@ -94,7 +94,7 @@ async def test_no_answer_lists_sessions_or_episodes(guarded: Any) -> None:
 
 
 async def test_callers_of_one_server_are_told_apart(*, guarded: Any, style: str) -> None:
-    for token in ("", "?caller=one", "?caller=two"):
+    for token in (f"?caller={style}-{n}" for n in "123"):
         path, headers, body = await guarded.prepare("server", "modern", style=style)
         assert (
             await guarded.http.post(path + token, headers=headers, json=body)

@@ -60,6 +60,28 @@ async def test_tools_are_listed_as_the_server_lists_them_over_all_pages(
         assert server.status[0] is ServerStatus.READY
 
 
+async def test_it_can_be_asked_how_each_server_is(tmp_path: Path) -> None:
+    lost = {"command": str(tmp_path / "nothing")}
+    silent = {"command": "sleep", "args": ["300"], "timeout_seconds": 0.5}
+    async with deployed(tmp_path, raw=raw_entry(), lost=lost, silent=silent) as servers:
+        assert {s.condition for s in servers.statuses()} == {"unused"}
+        async with anyio.create_task_group() as group:
+            group.start_soon(servers.check)
+            await until(lambda: "starting" in {s.condition for s in servers.statuses()})
+        found = {s.name: s for s in servers.statuses()}
+        assert (found["raw"].condition, found["raw"].tools, found["raw"].reason) == (
+            "ready",
+            12,
+            "",
+        )
+        assert found["lost"].condition == found["silent"].condition == "broken"
+        assert "upstream lost cannot be started" in found["lost"].reason
+        assert "within 0.5 s (raise timeout_seconds of its entry)" in found["silent"].reason
+    async with deployed(tmp_path, raw=raw_entry()) as servers:
+        assert servers.statuses()[0].condition == "unused"  # though its tools are known
+        assert [s.condition for s in await servers.check()] == ["ready"]
+
+
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("spoken", ["handshake", "modern"])
 async def test_a_server_of_one_era_serves_clients_of_both(
@@ -222,7 +244,7 @@ async def test_a_running_call_of_a_removed_server_ends_first(tmp_path: Path) -> 
         one = session(servers)
 
         async def sleep() -> None:
-            texts.append((await one.call("sleep", {"seconds": 2})).result.text)
+            texts.append((await one.call("sleep", {"seconds": 1})).result.text)
 
         async with anyio.create_task_group() as group:
             group.start_soon(sleep)
@@ -416,6 +438,7 @@ async def test_what_a_server_started_itself_ends_with_its_session(tmp_path: Path
         assert await anyio.to_thread.run_sync(wait_until_gone, [handle], 10) == 0
 
 
+@pytest.mark.system
 async def test_a_killed_gateway_leaves_no_process_behind(tmp_path: Path) -> None:
     program = tmp_path / "gateway.py"
     program.write_text(

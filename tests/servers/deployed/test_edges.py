@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import anyio
+import httpx2
 import pytest
 from starlette.types import Receive, Scope, Send
 
@@ -13,11 +14,12 @@ from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.mcp.request_context import Era, Exchange
 from astra_mcp.types import ServerStatus
 from servers.deployed.card import FORGET_SECONDS, Card, CardFile, EraFacts
-from servers.deployed.transports.events import EventParser
+from servers.deployed.transports.events import EventReader
 
 from deployed_workshop import (
     calls_of,
     deployed,
+    event_response,
     over_http,
     raw_entry,
     session,
@@ -159,7 +161,7 @@ def test_an_old_card_no_longer_says_that_an_era_is_not_spoken(tmp_path: Path) ->
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-def test_events_are_the_same_however_their_bytes_arrive(end: str, size: int) -> None:
+async def test_events_are_the_same_however_their_bytes_arrive(end: str, size: int) -> None:
     lines = [
         ": hello",
         "retry: 50",
@@ -177,19 +179,24 @@ def test_events_are_the_same_however_their_bytes_arrive(end: str, size: int) -> 
         "data: unfinished",
     ]  # fmt: skip
     text = end.join(lines).encode()
-    parser = EventParser()
-    events = [e for i in range(0, len(text), size) for e in parser.feed(text[i : i + size])]
-    assert [(e.kind, e.data, e.id, e.retry) for e in events] == [
-        ("message", "", "1", 50),
-        ("message", '{"a":\n"é"}', "2", 50),
-        ("endpoint", "/x", "2", 50),
+    reader = EventReader()
+    response = event_response(*(text[i : i + size] for i in range(0, len(text), size)))
+    events = [(e.event, e.data, e.id) async for e in reader.read(response)]
+    assert events == [
+        ("message", "", "1"),
+        ("message", '{"a":\n"é"}', "2"),
+        ("endpoint", "/x", "2"),
     ]
+    assert (reader.last_id, reader.retry_seconds) == ("2", 0.05)
+    assert [e.data async for e in reader.read(event_response(b"data: on\n\n"))] == ["on"]
+    assert reader.last_id == "2"  # though the next connection has not named one yet
 
 
-def test_an_event_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("line", [b"data: " + b"x" * 100 + b"\n", b"x" * 100])
+async def test_an_event_without_end_is_refused(
+    monkeypatch: pytest.MonkeyPatch, line: bytes
+) -> None:
     monkeypatch.setattr("servers.deployed.transports.events.MAX_MESSAGE_BYTES", 1000)
-    parser = EventParser()
-    for _ in range(8):
-        parser.feed(b"data: " + b"x" * 100 + b"\n")
-    with pytest.raises(UpstreamError, match="sent an event of more than"):
-        parser.feed(b"data: " + b"x" * 300)
+    assert [e async for e in EventReader().read(event_response(*[line] * 9))] == []
+    with pytest.raises(httpx2.TransportError, match="exceeded the 1000 byte limit"):
+        _ = [e async for e in EventReader().read(event_response(*[line] * 11))]

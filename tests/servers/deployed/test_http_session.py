@@ -231,7 +231,7 @@ async def test_a_call_waits_for_a_server_that_is_about_to_listen(tmp_path: Path)
 async def test_a_server_that_is_not_there_is_said_to_be_out_of_reach(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("servers.deployed.session.RETRY_SECONDS", (0.01,))
+    monkeypatch.setattr("servers.deployed.session.RETRIES", 1)
     async with deployed(tmp_path, raw={"url": "http://127.0.0.1:9/mcp"}) as servers:
         with pytest.raises(UpstreamError, match=r"upstream raw cannot be reached: .+"):
             await session(servers).call("count", {})
@@ -417,7 +417,7 @@ async def test_a_proxy_of_the_environment_is_used_unless_it_is_told_not_to(
                 await session(servers).call("count", {})
         assert asked
         monkeypatch.setenv("no_proxy", "server.invalid")
-        monkeypatch.setattr("servers.deployed.session.RETRY_SECONDS", ())
+        monkeypatch.setattr("servers.deployed.session.RETRIES", 0)
         async with deployed(tmp_path, raw=entry) as servers:
             with pytest.raises(UpstreamError, match="cannot be reached"):
                 await session(servers).call("count", {})

@@ -259,7 +259,8 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path, era: 
 # --- the queue -----------------------------------------------------------------------------------
 
 
-async def test_two_hundred_sessions_wait_for_a_few_processes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sessions", [24, pytest.param(200, marks=pytest.mark.volume)])
+async def test_many_sessions_wait_for_a_few_processes(tmp_path: Path, sessions: int) -> None:
     most = 0
 
     async def live(servers: DeployedServers, number: int) -> None:
@@ -271,7 +272,7 @@ async def test_two_hundred_sessions_wait_for_a_few_processes(tmp_path: Path) -> 
 
     entry = raw_entry("modern", max_processes=8, queue_seconds=100)
     async with deployed(tmp_path, raw=entry) as servers, anyio.create_task_group() as group:
-        for number in range(200):
+        for number in range(sessions):
             group.start_soon(live, servers, number)
     assert 1 <= most <= 8
 

@@ -25,8 +25,8 @@ from astra_mcp.types import (
     ServerStatus,
     ToolSpec,
 )
-from gateway.api.protocol import EmulatedUpstream
-from servers.emulated.document import EmulatedDocument
+from gateway.api.seams import EmulatedUpstream
+from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.server import EmulatedServer
 from servers.emulated.shelf import PackedDocument, Shelf
 

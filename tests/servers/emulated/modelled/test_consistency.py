@@ -356,7 +356,7 @@ def test_all_ids_of_a_deleted_thing_are_gone(other: str) -> None:
 
 def test_the_summary_names_the_latest_entities_within_its_bound() -> None:
     shop = Session(ORDERS)
-    for number in range(2000):
+    for number in range(500):
         shop.hear("create_order", {"id": f"order-{number}"}, customer_id="c")
     shop.hear("delete_order", {"ok": True}, order_id="order-0")
 
@@ -366,7 +366,7 @@ def test_the_summary_names_the_latest_entities_within_its_bound() -> None:
     first, second = summary.splitlines()
     assert first == "order, deleted: order-0"
     assert second.startswith("order, existing: ")
-    assert second.endswith("order-1998, order-1999")
+    assert second.endswith("order-498, order-499")
 
 
 def test_a_ledger_forgets_what_was_named_first() -> None:

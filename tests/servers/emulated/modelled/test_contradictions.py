@@ -8,8 +8,7 @@ from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.llm.model import Model
 from astra_mcp.types import JsonValue
 from servers.emulated.emulator import EmulatedAnswer
-from servers.emulated.modelled import ModelEmulator
-from servers.emulated.modelled.state import ModelState
+from servers.emulated.modelled.emulator import ModelEmulator, ModelState
 
 from asked_models import CacheInMemory
 from completions_server import Body, CompletionsServer, says

@@ -8,8 +8,7 @@ from astra_mcp.errors import AstraError, BudgetSpentError, ModelError, ModelFaul
 from astra_mcp.llm.usage import Budget
 from astra_mcp.types import JsonObject
 from servers.emulated.emulator import EmulatedAnswer
-from servers.emulated.modelled import ModelEmulator
-from servers.emulated.modelled.state import ModelState
+from servers.emulated.modelled.emulator import ModelEmulator, ModelState
 
 from asked_models import CacheInMemory
 from completions_server import CompletionsServer, breaks_off, says

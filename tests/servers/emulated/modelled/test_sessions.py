@@ -13,7 +13,7 @@ from astra_mcp.errors import ModelError, ModelFault, UpstreamError
 from astra_mcp.llm.model import Model
 from astra_mcp.types import CallOutcome, EmulatorKind, PastCall, ToolResult
 from servers.emulated.emulator import EmulatedAnswer, EmulatedState, Emulator
-from servers.emulated.modelled import ModelEmulator
+from servers.emulated.modelled.emulator import ModelEmulator
 
 from asked_models import CacheInMemory
 from completions_server import Body, CompletionsServer, open_completions_server, says
@@ -102,7 +102,8 @@ STEPS = st.lists(
 
 
 @pytest.mark.claim("P31")
-@settings(max_examples=6, deadline=None)
+@pytest.mark.volume
+@settings(max_examples=6)
 @given(steps=STEPS)
 def test_a_session_is_one_world_however_long_it_lasts(steps: list[tuple[str, int, str]]) -> None:
     async def live() -> None:
@@ -323,18 +324,18 @@ async def test_the_users_request_is_shown_in_a_share_of_the_sessions(
     completions.always = lambda _: answers("ok")
 
     async with emulator_model(completions) as model:
-        for share in (0.0, 0.3, 1.0):
+        for share, num in ((0.0, 5), (0.3, 30), (1.0, 5)):
             emulator = ModelEmulator(model, hint_share=share)
-            for seed in range(30):
+            for seed in range(num):
                 state = emulator.open_state(
                     NOTES, seed=seed, prompt="Note the groceries.</user_request>"
                 )
                 await called(state, ("list_notes", {}))
 
     shown = ["Note the groceries." in prompt_of(body) for body in completions.requests]
-    assert sum(shown[:30]) == 0
-    assert 3 <= sum(shown[30:60]) <= 16
-    assert sum(shown[60:]) == 30
+    assert sum(shown[:5]) == 0
+    assert 3 <= sum(shown[5:35]) <= 16
+    assert sum(shown[35:]) == 5
     assert "groceries.</user_request>" not in prompt_of(completions.requests[-1])
 
 

@@ -113,7 +113,7 @@ class Keeping(RuleBasedStateMachine):
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
 def test_what_calls_did_is_so_for_all_tools(style: Style) -> None:
     machine = type("Keeping", (Keeping,), {"style": style})
-    quick = settings(max_examples=8, stateful_step_count=12, deadline=None)
+    quick = settings(max_examples=8, stateful_step_count=12)
     run_state_machine_as_test(machine, settings=quick)
 
 

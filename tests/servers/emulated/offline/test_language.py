@@ -2,7 +2,7 @@
 
 import pytest
 
-from servers.emulated.offline.language import spoken_in
+from servers.emulated.offline.learning import spoken_in
 
 from emulated_worlds import document_of, spec
 

@@ -15,9 +15,8 @@ from astra_mcp.values.vocabulary import words_in
 from registry.documents.preparation import prepare_server
 from registry.documents.sources import ServerDocument
 from registry.importers import toucan
-from servers.emulated.document import EmulatedDocument
-from servers.emulated.offline import OfflineEmulator
-from servers.emulated.offline.emulator import OfflineState
+from servers.emulated.emulator import EmulatedDocument
+from servers.emulated.offline.emulator import OfflineEmulator, OfflineState
 
 from emulated_worlds import document_of
 from real_documents import TOUCAN, real_data

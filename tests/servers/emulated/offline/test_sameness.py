@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from astra_mcp.types import CallOutcome, JsonValue, PastCall
-from servers.emulated.offline import OfflineEmulator
+from servers.emulated.offline.emulator import OfflineEmulator
 
 from emulated_worlds import STYLES, World
 
@@ -49,7 +49,6 @@ def play(world: World, moves: list[int]) -> list[tuple[PastCall, Any]]:
 MOVES = st.lists(st.integers(0, 100), min_size=1, max_size=25)
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**63), moves=MOVES, cut=st.integers(0, 25))
 def test_a_restored_session_goes_on_as_if_it_had_never_ended(
     seed: int, moves: list[int], cut: int
@@ -65,7 +64,6 @@ def test_a_restored_session_goes_on_as_if_it_had_never_ended(
         assert (answer.value, answer.is_error) == (value, is_error)
 
 
-@settings(max_examples=20, deadline=None)
 @given(moves=MOVES)
 def test_sessions_know_nothing_of_each_other(moves: list[int]) -> None:
     emulator = OfflineEmulator()

@@ -1,0 +1,75 @@
+"""Recorded episodes, in the words of the command line, and by the registry's index of them."""
+
+from pathlib import Path
+
+from astra_mcp.compose.settings import Settings
+from astra_mcp.reward import Reward, score_episode
+from gateway.episodes.archive import records_folder, status_of
+from gateway.episodes.record import Record, read_record, record_path
+from registry.store.database import open_database
+from registry.store.records import (
+    EpisodeDigest,
+    EpisodeFilter,
+    RecordFault,
+    find_episodes,
+    index_records,
+)
+
+__all__ = ["EpisodeFilter", "RecordFault", "reward_of", "select_records", "source_of"]
+
+
+def reward_of(record: Record) -> Reward | None:
+    """The reward of an episode, or what it would be now; None without a job or after a failure."""
+    if record.ended is not None:
+        return record.ended.reward
+    return score_episode(record.opened.job, record.solved, record.agent_calls)
+
+
+def source_of(record: Record) -> str:
+    """Name what was run: an environment, servers, or an interactive endpoint."""
+    source = record.opened.source
+    names = source.get("names")
+    named = source.get("name") or (", ".join(map(str, names)) if isinstance(names, list) else "")
+    match record.opened.endpoint:
+        case None:
+            return str(named)
+        case "*":
+            return "all servers (interactive)"
+        case endpoint:
+            return f"{endpoint} (interactive)"
+
+
+async def select_records(
+    settings: Settings, wanted: EpisodeFilter, limit: int
+) -> tuple[list[Record], tuple[RecordFault, ...]]:
+    """Read the newest records that fit, and say which ones cannot be read.
+
+    Raises:
+        ConfigError: The registry's URL is wrong.
+        GatewayError: The home is no folder.
+        RegistryError: The index cannot be used.
+    """
+    folder = records_folder(settings.home)
+    if not folder.is_dir():
+        return [], ()
+    async with open_database(settings.registry_url) as database:
+        report = await index_records(database, folder, _digest)
+        ids = await database.read(
+            lambda session: find_episodes(session, report.present, wanted, limit)
+        )
+    return [read_record(record_path(folder, id_)) for id_ in ids], report.faults
+
+
+def _digest(path: Path) -> EpisodeDigest:
+    record = read_record(path)
+    reward = reward_of(record)
+    failure = record.ended.failure if record.ended else None
+    return EpisodeDigest(
+        opened_at=record.opened.at,
+        source=source_of(record),
+        endpoint=record.opened.endpoint,
+        status=status_of(record),
+        calls=record.agent_calls,
+        reward=reward.reward if reward else None,
+        failure=failure.message if failure else None,
+    )

@@ -1,0 +1,144 @@
+"""Models as the registry and the distractors ask them: vectors, whether a description is clear, domains.
+
+The client of models takes a second to load, and is where one is asked alone.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from astra_mcp.compose.registry import Spending, open_registry
+from astra_mcp.compose.settings import Settings
+from astra_mcp.embedding import Embedder
+from astra_mcp.embedding.lexical import LexicalEmbedder
+from astra_mcp.errors import ConfigError
+from astra_mcp.llm.config import Role
+from astra_mcp.llm.usage import Budget, Usage, metered
+from registry.documents.preparation import PreparedServer
+from registry.intake.domain_labellers import ModelLabeller, open_similarity_labeller
+from registry.intake.domains import DomainLabeller, LabelReport, label_servers
+from registry.intake.judging import judge_server
+from registry.intake.model_judge import ModelJudge
+from registry.settings import EmbedderKind
+from registry.store.completions import DatabaseCompletionCache
+from registry.store.database import Database
+
+if TYPE_CHECKING:
+    from astra_mcp.llm.model import Model
+
+__all__ = ["Labelled", "label_registry", "open_embedder", "open_judge"]
+
+
+@asynccontextmanager
+async def open_embedder(settings: Settings, kind: EmbedderKind | None) -> AsyncGenerator[Embedder]:
+    """Open an embedder.
+
+    Args:
+        settings: Say which model there is, and which kind is used by default.
+        kind: Which one; None for that of the settings.
+
+    Raises:
+        ConfigError: The settings name no model, or what runs it is not installed.
+    """
+    kind = kind or settings.registry.embedder
+    if kind is EmbedderKind.LEXICAL:
+        yield LexicalEmbedder()
+        return
+    config = settings.models.of_embedding()
+    if not config.model:
+        msg = f"the embedder {kind.value!r} needs a model: set models.embedding.model in astra.toml"
+        raise ConfigError(msg)
+    if kind is EmbedderKind.LOCAL:
+        from astra_mcp.embedding.local import open_local_embedder  # noqa: PLC0415 - an extra
+
+        async with open_local_embedder(config.model) as embedder:
+            yield embedder
+    else:
+        from astra_mcp.llm.embedder import open_embedder as open_at_endpoint  # noqa: PLC0415 - slow
+
+        async with open_at_endpoint(config) as embedder:
+            yield embedder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    """What became of the servers without a domain, and what it took."""
+
+    by: str
+    report: LabelReport
+    usage: Usage
+
+
+@asynccontextmanager
+async def open_judge(
+    settings: Settings, database: Database, spending: Spending
+) -> AsyncGenerator[Callable[[PreparedServer], Awaitable[PreparedServer]]]:
+    """Open the model of the role ``judge``; what it says is kept, and never paid for twice.
+
+    Raises:
+        ConfigError: No such model is configured.
+    """
+    async with _open_model(settings, database, spending) as model:
+        yield partial(judge_server, judge=ModelJudge(model))
+
+
+async def label_registry(
+    settings: Settings,
+    *,
+    by_model: bool,
+    embedder: EmbedderKind | None,
+    spending: Spending,
+    hear: Callable[[int], None],
+) -> Labelled:
+    """Give domains to the kept servers whose labels say none.
+
+    Args:
+        settings: Name the model of the role ``judge``, or the embedder.
+        by_model: True to ask that model, False to compare vectors.
+        embedder: Which one; None for that of the settings.
+        spending: On the model.
+        hear: Told after each batch how many servers were looked at.
+
+    Raises:
+        BudgetSpentError: The budget is spent; what was found before is kept.
+        ConfigError: No such model is configured.
+        RegistryError: The database failed; what was found before is kept.
+    """
+    with metered() as meter:
+        async with (
+            open_registry(settings) as database,
+            _open_labeller(settings, database, by_model, embedder, spending) as labeller,
+        ):
+            report = await label_servers(database, labeller, hear=hear)
+            return Labelled(by=labeller.by, report=report, usage=meter.usage)
+
+
+@asynccontextmanager
+async def _open_labeller(
+    settings: Settings,
+    database: Database,
+    by_model: bool,
+    embedder: EmbedderKind | None,
+    spending: Spending,
+) -> AsyncGenerator[DomainLabeller]:
+    if by_model:
+        async with _open_model(settings, database, spending) as model:
+            yield ModelLabeller(model)
+    else:
+        async with open_embedder(settings, embedder) as opened:
+            yield await open_similarity_labeller(opened)
+
+
+@asynccontextmanager
+async def _open_model(
+    settings: Settings, database: Database, spending: Spending
+) -> AsyncGenerator["Model"]:
+    from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to load
+
+    config = settings.models.of_role(Role.JUDGE)
+    budget = Budget(spending.max_calls, spending.max_cost)
+    cache = DatabaseCompletionCache(database)
+    async with open_model(Role.JUDGE, config, cache=cache, budget=budget) as model:
+        yield model

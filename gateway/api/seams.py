@@ -1,0 +1,417 @@
+"""What the gateway asks of its neighbours: servers, catalogs, directories, indexes and record sinks.
+
+The consumer declares: ``servers`` and ``registry`` satisfy these Protocols structurally and never import this
+package; the composition root wires them. Knows values alone; nothing of how the gateway works.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict
+
+from astra_mcp.call_record import EpisodeId
+from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
+from astra_mcp.reward import JobItem
+from astra_mcp.types import (
+    EmulatorKind,
+    JsonObject,
+    JsonValue,
+    PastCall,
+    ServerKind,
+    ServerStatus,
+    ToolSpec,
+    UpstreamReply,
+)
+
+__all__ = [
+    "Catalog",
+    "Distractor",
+    "DistractorIndex",
+    "DistractorSample",
+    "EmulatedUpstream",
+    "EnvironmentInfo",
+    "GoldCall",
+    "ListedServer",
+    "MeteredUpstream",
+    "RecordSink",
+    "RelaySession",
+    "ScopedTool",
+    "ServerDirectory",
+    "Upstream",
+    "UpstreamSession",
+    "emulated",
+    "shown_together",
+]
+
+
+# --- servers ------------------------------------------------------------------------------------
+
+
+class UpstreamSession(Protocol):
+    """One episode's own view of a server: its state lives here. Calls come one at a time."""
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
+    ) -> UpstreamReply:
+        """Call a tool by its own name; failures come as replies with their origin.
+
+        Raises:
+            UpstreamError | SandboxError: The server could not answer; nothing is known of its state.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the session holds; closing twice is allowed."""
+        ...
+
+
+@runtime_checkable
+class RelaySession(UpstreamSession, Protocol):
+    """A session with a server that speaks MCP itself: more than its tools can be reached."""
+
+    async def request(self, method: str, params: JsonObject, exchange: Exchange) -> JsonObject:
+        """Pass on a request other than ``tools/call``, and answer its result as the server gave it.
+
+        Args:
+            method: Such as ``resources/read``.
+            params: Without ``_meta``, which comes from the exchange.
+            exchange: Who asks.
+
+        Raises:
+            RelayedError: The server answered with a JSON-RPC error.
+            UpstreamError: The server could not answer.
+        """
+        ...
+
+    def watch(self, hear: Hear) -> None:
+        """Pass on the notifications that belong to no request (updated resources, log messages)."""
+        ...
+
+
+class Upstream(Protocol):
+    """A server as the gateway sees it."""
+
+    @property
+    def name(self) -> str:
+        """Unique in the catalog."""
+        ...
+
+    @property
+    def kind(self) -> ServerKind:
+        """Decides defaults such as the failure rate."""
+        ...
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """In the order in which agents see them; empty before the first :meth:`prepare`."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Content hash; recorded with every episode, and checked before a replay."""
+        ...
+
+    @property
+    def relays(self) -> bool:
+        """True where its sessions are :class:`RelaySession`; False where tools are all there is."""
+        ...
+
+    @property
+    def capabilities(self) -> Mapping[str, JsonValue]:
+        """What it can do in MCP's terms, such as ``{"tools": {}}``; known after :meth:`prepare`."""
+        ...
+
+    @property
+    def instructions(self) -> str | None:
+        """What it tells its clients about its use; known after :meth:`prepare`."""
+        ...
+
+    @property
+    def status(self) -> tuple[ServerStatus, str]:
+        """What is known of it, and in words why where it failed."""
+        ...
+
+    async def prepare(self) -> None:
+        """Get to know the tools where nobody knows them yet; cheap where they are known.
+
+        Raises:
+            UpstreamError: It could not be started or reached; says so in words.
+        """
+        ...
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What every record of this server must say, such as ``no landlock``."""
+        ...
+
+    def open_session(
+        self, *, key: str, seed: int, past: Sequence[PastCall] = ()
+    ) -> UpstreamSession:
+        """Make a session; cheap, since processes start at the first call.
+
+        Args:
+            key: Identifies the episode to the server without naming it.
+            seed: Decides every random choice of the session.
+            past: Calls of an earlier life, replayed before the first new call (those APPLIED) and
+                counted against the session's kills (those KILLED).
+        """
+        ...
+
+
+@runtime_checkable
+class MeteredUpstream(Protocol):
+    """A server that counts what it uses; the gateway's metrics ask it where it does."""
+
+    @property
+    def usage(self) -> Mapping[str, int]:
+        """Counts of its sessions.
+
+        So far ``opened``, ``failed`` to open, ``lost`` (ended by themselves) and ``closed``; ``open`` now,
+        and ``processes`` that run now where each session is one.
+        """
+        ...
+
+
+class EmulatedUpstream(Upstream, Protocol):
+    """A server whose answers are made up from its documents."""
+
+    @property
+    def emulator(self) -> EmulatorKind:
+        """Who makes them up at interactive endpoints and in episodes of this server."""
+        ...
+
+    @property
+    def num_tools(self) -> int:
+        """How many it has, known before :meth:`Upstream.prepare`."""
+        ...
+
+    def open_emulation(
+        self,
+        *,
+        emulator: EmulatorKind,
+        key: str,
+        seed: int,
+        past: Sequence[PastCall] = (),
+        prompt: str | None = None,
+    ) -> UpstreamSession:
+        """Make a session like :meth:`Upstream.open_session`, of a chosen emulator.
+
+        Args:
+            emulator: Who answers.
+            key: As there.
+            seed: As there.
+            past: As there; their results are part of the state.
+            prompt: What the user asked for, which an emulator may take a hint from.
+
+        Raises:
+            NotAvailableError: The settings do not have this emulator.
+        """
+        ...
+
+
+def emulated(upstream: Upstream) -> EmulatedUpstream | None:
+    """The server with what emulated ones have besides; None where its answers are real.
+
+    Told by its kind: to look whether it has the members would read them, and its documents with them.
+    """
+    return cast("EmulatedUpstream", upstream) if upstream.kind is ServerKind.EMULATOR else None
+
+
+def shown_together(upstreams: Iterable[Upstream]) -> tuple[Upstream, ...]:
+    """Leave out what the endpoint of all servers does not show; the order stays."""
+    return tuple(u for u in upstreams if u.kind is not ServerKind.EMULATOR)
+
+
+# --- distractors --------------------------------------------------------------------------------
+
+
+class ScopedTool(NamedTuple):
+    """A tool that an episode needs."""
+
+    server: str
+    tool: ToolSpec
+    """Under its own name."""
+
+
+class Distractor(NamedTuple):
+    """A task-irrelevant tool, chosen for an episode."""
+
+    server: str
+    tool: str
+    """Its own name."""
+    band: str | None
+    """``high``, ``medium`` or ``low``; None where it was chosen at random."""
+
+
+class DistractorSample(NamedTuple):
+    """The distractors of an episode."""
+
+    distractors: tuple[Distractor, ...]
+    """In the order of their choice."""
+    shortfall: Mapping[str, int]
+    """How many fewer than K each band had; only bands that had fewer."""
+
+
+class DistractorIndex(Protocol):
+    """Chooses task-irrelevant tools by their similarity to those of an episode (ASTRA Eq. 24-28)."""
+
+    async def sample(
+        self,
+        scope: Sequence[ScopedTool],
+        *,
+        mode: Literal["random", "banded"],
+        k: int,
+        seed: int,
+        taken: Collection[str],
+    ) -> DistractorSample:
+        """Choose.
+
+        Args:
+            scope: The tools of the episode's own servers.
+            mode: By bands of similarity, or from other domains at random.
+            k: From each band at most; not used at random, where it is 5 to 9 tools.
+            seed: Decides.
+            taken: Names that no distractor may have.
+
+        Raises:
+            ModelError: A tool could not be embedded.
+            RegistryError: The registry did not answer.
+        """
+        ...
+
+
+# --- what there is ------------------------------------------------------------------------------
+
+
+class EnvironmentInfo(BaseModel):
+    """An environment as the control plane lists it; holds no gold."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    title: str
+    description: str
+    version: str
+    status: Literal["verified", "unverified"]
+    domain: str
+    language: str
+    scenario_type: str | None
+    question: str
+    sub_tasks: int
+    """How many sub-tasks an episode is scored on."""
+    tools: tuple[ToolSpec, ...]
+
+
+class GoldCall(BaseModel):
+    """One gold call, as an oracle plays it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool: str
+    arguments: JsonObject
+    solves: tuple[int, ...]
+
+
+class Catalog(Protocol):
+    """What the gateway can open episodes of. Its contents may change while the gateway runs."""
+
+    def environments(self) -> Sequence[EnvironmentInfo]:
+        """All environments, by name."""
+        ...
+
+    def question(self, environment: str) -> str:
+        """The main question; ``UnknownNameError`` names the closest names."""
+        ...
+
+    def job(self, environment: str) -> tuple[JobItem, ...]:
+        """The sub-tasks that an episode is scored on; ``UnknownNameError`` where there is none."""
+        ...
+
+    def gold(self, environment: str) -> tuple[GoldCall, ...]:
+        """The gold calls; empty for unverified environments."""
+        ...
+
+    def upstreams(self) -> Sequence[Upstream]:
+        """All servers, by name; an environment is a server of the same name."""
+        ...
+
+    def upstream(self, name: str) -> Upstream:
+        """One server; ``UnknownNameError`` names the closest names."""
+        ...
+
+    def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
+        """Be told the name of every server that is added, removed or lists other tools than before.
+
+        Args:
+            hear: Must not raise and must not block.
+
+        Returns:
+            Ends it.
+        """
+        ...
+
+
+class ListedServer(Protocol):
+    """One version of a server, as a directory lists it."""
+
+    @property
+    def key(self) -> str:
+        """Finds its document in its directory."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Of its document: ``namespace/name``."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Of its document."""
+        ...
+
+    @property
+    def published_at(self) -> datetime:
+        """Since when the directory has it."""
+        ...
+
+    @property
+    def updated_at(self) -> datetime:
+        """When it became what it is."""
+        ...
+
+    @property
+    def is_crawled(self) -> bool:
+        """True where its tools were read off a page; such a server is listed on request alone."""
+        ...
+
+    @property
+    def served_as(self) -> str | None:
+        """Its name in the catalog, if it is what stands behind it there."""
+        ...
+
+
+class ServerDirectory(Protocol):
+    """Describes servers to clients that look for some. Its contents may change while the gateway runs."""
+
+    def listing(self) -> Sequence[ListedServer]:
+        """Everything that it describes, from memory; the same object as long as nothing changes."""
+        ...
+
+    async def documents(self, keys: Sequence[str]) -> Mapping[str, JsonObject]:
+        """Read documents in the official registry's format, by key; what is not there is left out.
+
+        None holds a secret, or how a server behind this gateway is started or reached.
+
+        Raises:
+            RegistryError: They cannot be read now.
+        """
+        ...
+
+
+class RecordSink(Protocol):
+    """Hears of every record event after it is on disk (an index, a live view)."""
+
+    def write(self, episode: EpisodeId, event: Mapping[str, Any]) -> None:
+        """Take one event; must not raise and must not block."""
+        ...

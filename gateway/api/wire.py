@@ -1,0 +1,341 @@
+"""The words of the control plane: what orchestrators ask for and are told, and what makes episodes harder.
+
+Shared by the control plane, its client and the record. Words alone; knows neither episodes nor servers.
+"""
+
+from collections import Counter
+from datetime import datetime
+from math import isfinite
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from astra_mcp.call_record import EpisodeId, EpisodeStatus, FailureKind
+from astra_mcp.reward import Reward
+from astra_mcp.types import (
+    EmulatorKind,
+    Failure,
+    JsonObject,
+    Origin,
+    ServerKind,
+    ServerStatus,
+    ToolResult,
+    ToolSpec,
+    json_fault,
+)
+
+__all__ = [
+    "ALL_SERVERS",
+    "CALL_ID_KEY",
+    "FAULT_KEY",
+    "NO_FAILURES",
+    "SEQ_KEY",
+    "USUAL_KINDS",
+    "CallState",
+    "DistractorMix",
+    "DistractorRequest",
+    "EpisodeCreated",
+    "EpisodeLimits",
+    "EpisodeRecord",
+    "EpisodeRequest",
+    "EpisodeState",
+    "FailureLaw",
+    "FailureRequest",
+    "LeftOutDistractor",
+    "ServerInfo",
+    "ShownTool",
+    "SourceEnvironment",
+    "SourceServers",
+    "SourceTask",
+    "WorkerInfo",
+]
+
+CALL_ID_KEY = "dev.astra-mcp/call-id"
+"""``_meta`` of a call: its id; a retried id returns the recorded result."""
+SEQ_KEY = "dev.astra-mcp/seq"
+"""``_meta`` of a call: its place in the episode, from 0 without gaps."""
+FAULT_KEY = "dev.astra-mcp/argument-fault"
+"""``_meta`` of a call: why the model's arguments were no JSON object; it is recorded and counts."""
+ALL_SERVERS = "*"
+"""Endpoint of the interactive states that show every server's tools."""
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# --- what makes an episode harder ---------------------------------------------------------------
+
+
+class DistractorRequest(_Wire):
+    """Which task-irrelevant tools to mix in."""
+
+    mode: Literal["none", "random", "banded"]
+    k: int = Field(default=3, ge=1)
+    """So many from each band of likeness at most; not used at random, where it is 5 to 9 tools in all."""
+
+
+class FailureRequest(_Wire):
+    """Which failures to inject."""
+
+    rate: float = Field(ge=0, le=1, allow_inf_nan=False)
+    """The share of calls that fail."""
+    kinds: dict[str, float] | None = None
+    """Weight of each kind, of whatever sum; a kind that is not named never happens. None: the usual ones."""
+    delay: bool = False
+    """Let the time pass that such a failure takes."""
+
+    @field_validator("kinds")
+    @classmethod
+    def _can_be_drawn(cls, kinds: dict[str, float] | None) -> dict[str, float] | None:
+        if kinds is None:
+            return None
+        known = ", ".join(FailureKind)
+        unknown = [kind for kind in kinds if kind not in list(FailureKind)]
+        if unknown:
+            msg = f"there is no kind {unknown[0][:40]!r}: the kinds are {known}"
+            raise ValueError(msg)
+        if any(weight < 0 for weight in kinds.values()) or not isfinite(sum(kinds.values())):
+            msg = "weights are finite numbers from 0"
+            raise ValueError(msg)
+        if sum(kinds.values()) <= 0:
+            msg = f"the weights come to nothing: give one of {known} more than 0"
+            raise ValueError(msg)
+        return kinds
+
+
+class FailureLaw(_Wire):
+    """By which law the calls of an episode fail: the same for all its tools."""
+
+    rate: float
+    """The share of calls that fail."""
+    kinds: dict[FailureKind, float]
+    """The share that each kind has in the failures; all kinds, 1 in sum."""
+    delay: bool
+    """True where a failure takes its time."""
+
+
+USUAL_KINDS = {
+    FailureKind.TIMEOUT: 0.4,
+    FailureKind.UNREACHABLE: 0.3,
+    FailureKind.RATE_LIMITED: 0.15,
+    FailureKind.SERVER_ERROR: 0.15,
+}
+"""The paper names the first two, so that they are the most frequent ones."""
+NO_FAILURES = FailureLaw(rate=0.0, kinds=USUAL_KINDS, delay=False)
+
+
+class LeftOutDistractor(_Wire):
+    """A distractor that was chosen and cannot be shown."""
+
+    server: str
+    tool: str
+    """Its own name."""
+    band: str | None
+    reason: str
+
+
+class DistractorMix(_Wire):
+    """How an episode came to its distractors."""
+
+    mode: Literal["random", "banded"]
+    k: int
+    """As asked for."""
+    shortfall: dict[str, int]
+    """How many fewer than wanted there are, by band (``random`` without bands); those left out included."""
+    left_out: tuple[LeftOutDistractor, ...]
+
+
+# --- asking for episodes ------------------------------------------------------------------------
+
+
+class SourceEnvironment(_Wire):
+    """Run one environment."""
+
+    kind: Literal["environment"]
+    name: str
+
+
+class SourceTask(_Wire):
+    """Run one synthesized task."""
+
+    kind: Literal["task"]
+    id: str
+
+
+class SourceServers(_Wire):
+    """Open named servers without a job."""
+
+    kind: Literal["servers"]
+    names: Annotated[tuple[str, ...], Field(min_length=1)]
+    prompt: str | None = None
+
+    @field_validator("names")
+    @classmethod
+    def _are_different(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+        if repeated:
+            raise ValueError(f"name each server once: {', '.join(repeated)} stands here repeatedly")
+        return names
+
+
+class EpisodeLimits(_Wire):
+    """Bounds of one episode."""
+
+    calls: int | None = Field(default=256, ge=1, le=100_000)
+    """Tool calls of the agent; the call after the last one ends the episode with its reward. None: no
+    limit."""
+    result_bytes: int = Field(default=1 << 20, ge=256, le=64 << 20)
+    """Size of one result's content as JSON; a larger one becomes an error that says so."""
+    call_seconds: float = Field(default=60.0, gt=0, le=3600)
+    """Wall time of one call at its server; a longer one is a failure of the server."""
+    idle_seconds: float = Field(default=1800.0, gt=0, le=7 * 86400)
+    """An episode without a call for this long expires."""
+    life_seconds: float = Field(default=86400.0, gt=0, le=30 * 86400)
+    """An episode expires this long after its creation."""
+
+
+class EpisodeRequest(_Wire):
+    """Body of ``POST /v1/episodes``."""
+
+    source: Annotated[SourceEnvironment | SourceTask | SourceServers, Field(discriminator="kind")]
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    distractors: DistractorRequest | None = None
+    failures: FailureRequest | None = None
+    limits: EpisodeLimits = EpisodeLimits()
+    labels: dict[str, str] = Field(default_factory=dict[str, str])
+    """Free words of the orchestrator; recorded, never shown to the agent."""
+
+    @model_validator(mode="after")
+    def _can_be_recorded(self) -> Self:
+        if json_fault([self.labels, self.source.model_dump()]) is not None:
+            msg = "send whole characters: a text holds a lone surrogate"
+            raise ValueError(msg)
+        return self
+
+
+class EpisodeCreated(_Wire):
+    """Answer to ``POST /v1/episodes``."""
+
+    id: EpisodeId
+    mcp_url: str
+    control_url: str
+    prompt: str | None
+    tools: tuple[ToolSpec, ...]
+    tools_hash: str
+    seed: int
+    expires_at: datetime
+
+
+# --- reading them -------------------------------------------------------------------------------
+
+
+class ShownTool(_Wire):
+    """One entry of an episode's tool list."""
+
+    server: str
+    tool: str
+    """Its own name at its server."""
+    shown: str
+    """The name that the agent sees."""
+    distractor: bool = False
+    band: str | None = None
+    """Of a distractor's likeness to the episode's own tools; None where it was chosen at random."""
+
+
+class EpisodeState(_Wire):
+    """Answer to ``GET`` and ``DELETE /v1/episodes/{id}``."""
+
+    id: EpisodeId
+    status: EpisodeStatus
+    source: JsonObject
+    seed: int
+    calls: int
+    """Tool calls of the agent so far."""
+    solved: tuple[int, ...]
+    """Ids of the solved sub-tasks, ascending."""
+    reward: Reward | None
+    """None while there is no job, or after a failure."""
+    failure: Failure | None
+    labels: dict[str, str]
+    marks: tuple[str, ...] = ()
+    """What weakens the record, such as ``no landlock``."""
+    failures: FailureLaw
+    """Which calls fail on purpose."""
+    created_at: datetime
+    expires_at: datetime
+
+
+class CallState(_Wire):
+    """One recorded call."""
+
+    n: int
+    """Place in the record, from 0."""
+    call_id: str
+    seq: int | None
+    server: str | None
+    """None for a tool that the episode does not list."""
+    tool: str | None
+    """The tool's own name at its server."""
+    shown: str
+    """The name that the agent used."""
+    arguments: JsonObject
+    is_distractor: bool
+    result: ToolResult | None
+    """None where the call has not finished; so are the origin and the latency."""
+    origin: Origin | None
+    solved: tuple[int, ...]
+    """Ids of the sub-tasks that this call solved."""
+    latency_ms: float | None
+    emulator: EmulatorKind | None = None
+    """Who makes up the answers of its server; None for one that answers itself."""
+    injected: FailureKind | None = None
+    """How it failed on purpose; None where it did not."""
+
+
+class EpisodeRecord(_Wire):
+    """Answer to ``GET /v1/episodes/{id}/record``."""
+
+    state: EpisodeState
+    prompt: str | None
+    tools_hash: str
+    servers: dict[str, str]
+    """Name to version (content hash) of every server of the episode."""
+    tools: tuple[ShownTool, ...]
+    """In the order in which the agent sees them."""
+    distractors: DistractorMix | None
+    """None where none were asked for."""
+    emulators: dict[str, EmulatorKind]
+    """Who makes up the answers of a server, for those of which there are documents only."""
+    calls: tuple[CallState, ...]
+
+
+class ServerInfo(_Wire):
+    """A server as the control plane lists it."""
+
+    name: str
+    kind: ServerKind
+    version: str
+    tools: int
+    """How many are known; of a deployed server 0 before its first use."""
+    mcp_url: str
+    status: ServerStatus
+    detail: str
+    """Why it failed; else empty."""
+    emulator: EmulatorKind | None = None
+    """Who makes up its answers; None where they are real."""
+
+
+class WorkerInfo(_Wire):
+    """One of the processes that share the episodes, as the control plane lists it."""
+
+    index: int
+    """From 0; the first one has the gateway's own address."""
+    url: str
+    """Its base URL."""
+    pid: int | None
+    """None where it does not answer; so is the number of episodes."""
+    open_episodes: int | None
+    """Episodes that take calls there; parked ones and interactive states are left out."""
+    missing: tuple[str, ...] = ()
+    """What keeps it from taking episodes; empty where it is ready."""

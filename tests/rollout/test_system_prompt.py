@@ -1,0 +1,64 @@
+"""``--system-prompt``: a text or a file, first in what the model is sent and in the trajectory."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from astra_mcp.cli.main import app
+from astra_mcp.cli.rollout.sources import read_system_prompt
+from astra_mcp.errors import ConfigError
+from astra_mcp.trajectory import SystemMessage, UserMessage
+from gateway.api.wire import SourceServers
+from training.rollout.episode import LiveEpisode
+from training.rollout.plan import plan_rollouts
+
+from in_memory_tools import InMemoryTools
+
+
+def test_the_instructions_stand_before_the_question() -> None:
+    episode = LiveEpisode(
+        environment=None,
+        seed=0,
+        prompt="Will it rain?",
+        tools=(),
+        caller=InMemoryTools(),
+        system_prompt="Be brief.",
+    )
+    assert episode.messages == (
+        SystemMessage(content="Be brief."),
+        UserMessage(content="Will it rain?"),
+    )
+
+
+def test_every_episode_of_a_run_has_them_and_the_seeds_stay() -> None:
+    source = SourceServers(kind="servers", names=("desk",), prompt="Go.")
+    plain = plan_rollouts([(source, None)], num_episodes=2, root_seed=0)
+    told = plan_rollouts([(source, None)], num_episodes=2, root_seed=0, system_prompt="Be brief.")
+    assert [rollout.system_prompt for rollout in told] == ["Be brief."] * 2
+    assert [r.request for r in told] == [r.request for r in plain]
+
+
+def test_a_text_is_taken_as_it_is_and_a_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "prompt.txt"
+    file.write_text("Sei kurz.\n\nUnd höflich.\n", encoding="utf-8")
+    assert read_system_prompt(None) is None
+    assert read_system_prompt(" Be brief.") == " Be brief."
+    assert read_system_prompt(f"@{file}") == "Sei kurz.\n\nUnd höflich.\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"), [(" ", "empty"), ("@none.txt", "none.txt cannot be read"), ("@/", "read")]
+)
+def test_what_says_nothing_is_refused(given: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        read_system_prompt(given)
+
+
+def test_agents_that_read_nothing_take_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path))
+    done = CliRunner().invoke(app, ["rollout", "--agent", "noop", "--system-prompt", "x"])
+    assert done.exit_code == 2
+    assert "is for a chat model" in done.stderr

@@ -1,0 +1,133 @@
+"""The command line in a home of its own: in this process, or as a program where the process is the point.
+
+A command that is run here costs no start, which is most of its time. Where signals, standard streams, an
+event loop of the caller or two commands at once matter, it has to be a program.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from typer.testing import CliRunner
+
+from astra_mcp.cli.main import app
+from gateway.api.client import GatewayClient
+
+from completions_server import CompletionsServer
+
+SECONDS = 100.0
+FOREIGN = ("OPENAI_", "ASTRA_MCP_")
+"""Variables of the shell that start with these would change what a command does."""
+
+
+class Run(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The one JSON object that it printed."""
+        assert self.stdout.count("\n") == 1, self
+        return json.loads(self.stdout)
+
+
+def command(*arguments: str) -> list[str]:
+    """The command line of a program."""
+    return [sys.executable, "-P", "-m", "astra_mcp", *arguments]
+
+
+def variables(home: Path, **more: str) -> dict[str, str]:
+    """The shell's variables, of which only these tell the product something."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
+    return {**kept, "ASTRA_MCP_HOME": str(home), "COLUMNS": "200", **more}
+
+
+@dataclass(frozen=True)
+class Cli:
+    """Runs commands in one home."""
+
+    home: Path
+    more: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables of every command."""
+
+    @property
+    def folder(self) -> Path:
+        """Where commands run: the closest folder above the home."""
+        return next(folder for folder in self.home.parents if folder.is_dir())
+
+    def run(self, *arguments: str, **more: str) -> Run:
+        """Run a command to its end in this process, which must be in its main thread.
+
+        An error that a user would see as a traceback is raised.
+        """
+        env: dict[str, str | None] = {k: None for k in os.environ if k.startswith(FOREIGN)}
+        env["HYPOTHESIS_STORAGE_DIRECTORY"] = None  # what the command sets ends with it
+        env |= {"ASTRA_MCP_HOME": str(self.home), "COLUMNS": "200", **self.more, **more}
+        with contextlib.chdir(self.folder):
+            runner = CliRunner()
+            done = runner.invoke(app, arguments, env=env, catch_exceptions=False)
+        return Run(done.exit_code, done.stdout, done.stderr)
+
+    def run_program(
+        self, *arguments: str, launcher: Sequence[str] = (), seconds: float = SECONDS, **more: str
+    ) -> Run:
+        """Run a command to its end as a program, which is started by another one where there is one."""
+        done = subprocess.run(
+            [*launcher, *command(*arguments)],
+            env=variables(self.home, **self.more, **more),
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+        return Run(done.returncode, done.stdout, done.stderr)
+
+    def play(self, *arguments: str) -> dict[str, Any]:
+        """Run ``astra-mcp rollout`` with ``--json`` and success."""
+        done = self.run("rollout", *arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return done.told
+
+    def play_model(self, server: CompletionsServer, *more: str) -> Run:
+        """Run ``astra-mcp rollout`` with a model behind an endpoint of another thread."""
+        options = ("--agent", "scripted", "--base-url", server.base_url, *more)
+        return self.run("rollout", *options, "--json")
+
+
+@contextmanager
+def served_home(home: Path, *options: str) -> Generator[Cli]:
+    """A home that ``astra-mcp serve`` serves, in another process."""
+    log = home.parent / "serve.log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            command("serve", "--port", "0", "--json", *options),
+            env=variables(home),
+            cwd=home.parent,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        assert process.stdout.readline(), log.read_text()
+        yield Cli(home)
+        process.terminate()
+
+
+def client_of(cli: Cli) -> GatewayClient:
+    """A client of the gateway that serves the home."""
+    url = json.loads((cli.home / "gateway.json").read_text(encoding="utf-8"))["url"]
+    return GatewayClient(url, (cli.home / "control.key").read_text(encoding="utf-8").strip())

@@ -1,0 +1,98 @@
+"""Which episodes a run plays, and the seed of each."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from astra_mcp.seeds import derive_seed
+from gateway.api.wire import (
+    DistractorRequest,
+    EpisodeRequest,
+    FailureRequest,
+    SourceEnvironment,
+    SourceServers,
+)
+
+__all__ = ["Rollout", "Source", "plan_rollouts"]
+
+Source = SourceEnvironment | SourceServers
+"""What episodes are opened of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """One episode to play."""
+
+    source: Source
+    version: str | None = None
+    """Version of the environment, for the record; None for another kind of source."""
+    root_seed: int
+    index: int
+    """Number of the episode among those of its source."""
+    distractors: DistractorRequest | None = None
+    """None, like the next: the gateway decides."""
+    failures: FailureRequest | None = None
+    system_prompt: str | None = None
+    """Standing instructions before the question; the gateway does not hear of them."""
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def environment(self) -> str | None:
+        """Name of the environment that is played, where it is one."""
+        return self.source.name if isinstance(self.source, SourceEnvironment) else None
+
+    @property
+    def seed(self) -> int:
+        """The episode's own seed, in [0, 2**63)."""
+        return derive_seed(self.root_seed, *_names_of(self.source), self.index) >> 1
+
+    @property
+    def request(self) -> EpisodeRequest:
+        """What the gateway is asked for."""
+        return EpisodeRequest(
+            source=self.source,
+            seed=self.seed,
+            distractors=self.distractors,
+            failures=self.failures,
+            labels=self.labels,
+        )
+
+
+def plan_rollouts(
+    sources: Iterable[tuple[Source, str | None]],
+    *,
+    num_episodes: int,
+    root_seed: int,
+    distractors: DistractorRequest | None = None,
+    failures: FailureRequest | None = None,
+    system_prompt: str | None = None,
+) -> list[Rollout]:
+    """Plan the episodes of several sources, those of one source together.
+
+    Args:
+        sources: Each with the version of its environment, where it is one.
+        num_episodes: Episodes of each source.
+        root_seed: Seed of the run; each episode has its own, derived by source and number.
+        distractors: Asked for with each episode, like the next.
+        failures: Asked for.
+        system_prompt: First message of each episode.
+    """
+    return [
+        Rollout(
+            source=source,
+            version=version,
+            root_seed=root_seed,
+            index=index,
+            distractors=distractors,
+            failures=failures,
+            system_prompt=system_prompt,
+        )
+        for source, version in sources
+        for index in range(num_episodes)
+    ]
+
+
+def _names_of(source: Source) -> tuple[str, ...]:
+    """Name a source for its seeds; two sources never have the same names."""
+    if isinstance(source, SourceEnvironment):
+        return (source.name,)
+    return ("servers", *source.names, source.prompt or "")
