@@ -1,19 +1,32 @@
 """Structured concurrency in few words: fan out over items, finish what was begun, be done by a deadline."""
 
 import asyncio
+import logging
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import anyio
+from anyio.abc import TaskGroup
 
 from astra_mcp.errors import BudgetSpentError
 
-__all__ = ["Alarm", "BackOff", "completed", "map_concurrently", "shielded", "within"]
+__all__ = [
+    "Alarm",
+    "BackOff",
+    "completed",
+    "map_concurrently",
+    "run_in_background",
+    "shielded",
+    "within",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_Params = ParamSpec("_Params")
+
+_log = logging.getLogger(__name__)
 
 
 async def map_concurrently(
@@ -49,6 +62,30 @@ async def map_concurrently(
     if failure or spent:
         raise (failure or spent)[0]
     return [results[i] for i in range(len(rows))]
+
+
+def run_in_background(
+    tasks: TaskGroup,
+    work: Callable[_Params, Awaitable[None]],
+    *args: _Params.args,
+    **kwargs: _Params.kwargs,
+) -> None:
+    """Start a task for which nobody waits: its exceptions are logged, and end nothing else.
+
+    Args:
+        tasks: Own the task.
+        work: Bounds its own time, or ends when the group is cancelled.
+        args: Of the work.
+        kwargs: Of the work.
+    """
+
+    async def run() -> None:
+        try:
+            await work(*args, **kwargs)
+        except Exception:  # noqa: BLE001 - the task group would end with it, and what owns the group
+            _log.exception("%s failed", getattr(work, "__qualname__", work))
+
+    tasks.start_soon(run)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ __all__ = [
     "ContentBlock",
     "EmulatorKind",
     "Failure",
+    "FrozenModel",
     "JsonObject",
     "JsonValue",
     "Origin",
@@ -32,6 +33,13 @@ __all__ = [
     "json_fault",
     "tools_hash",
 ]
+
+
+class FrozenModel(BaseModel):
+    """A value that never changes and has no members but its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
 
 JsonObject = dict[str, JsonValue]
 """A JSON object; the contents are whatever the tool or schema says."""
@@ -157,19 +165,15 @@ class CallOutcome(StrEnum):
     """Destroyed its sandbox; the state is rebuilt without it."""
 
 
-class Failure(BaseModel):
+class Failure(FrozenModel):
     """A failure as data: which boundary, and what happened there."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     boundary: Origin
     message: str
 
 
-class ToolSpec(BaseModel):
+class ToolSpec(FrozenModel):
     """A tool as an agent sees it; compatible with OpenAI function calling."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, max_length=128)
     description: str = ""
@@ -201,10 +205,8 @@ _Object = dict[str, SkipValidation[JsonValue]]
 """Of a result. To look at each value inside takes longer than a call; what is no JSON is not recorded."""
 
 
-class ToolResult(BaseModel):
+class ToolResult(FrozenModel):
     """What a tool call returned, in MCP's terms."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     content: tuple[_Object, ...]
     structured: SkipValidation[JsonValue] = None

@@ -75,11 +75,6 @@ class EnvironmentServer(ToolsOnly):
         """What weakens the sandbox on this machine."""
         return self._sandbox.report.warnings
 
-    @property
-    def bundle(self) -> Bundle:
-        """What the server publishes."""
-        return self._bundle
-
     def tool(self, name: str) -> ToolSpec | None:
         """One tool, or None where there is none of this name."""
         return self._tools.get(name)

@@ -37,11 +37,9 @@ __all__ = [
     "answered",
     "build_server",
     "request_of",
-    "result_from_mcp",
     "result_to_mcp",
     "result_to_wire",
     "session_caller",
-    "tool_from_mcp",
     "tool_to_mcp",
     "tool_to_wire",
 ]
@@ -76,19 +74,6 @@ def tool_to_wire(tool: ToolSpec) -> JsonObject:
 def tool_to_mcp(tool: ToolSpec) -> mcp_types.Tool:
     """Render a tool as the SDK's model."""
     return mcp_types.Tool.model_validate(tool_to_wire(tool), by_name=False)
-
-
-def tool_from_mcp(tool: mcp_types.Tool) -> ToolSpec:
-    """Read a listed tool; a missing description is empty."""
-    shown = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-    named = ("name", "description", "inputSchema", "outputSchema")
-    return ToolSpec(
-        name=tool.name,
-        description=tool.description or "",
-        input_schema=tool.input_schema,
-        output_schema=tool.output_schema,
-        extra={key: value for key, value in shown.items() if key not in named},
-    )
 
 
 def result_to_wire(result: ToolResult, version: str) -> JsonObject:
@@ -153,18 +138,6 @@ def result_to_mcp(result: ToolResult) -> mcp_types.CallToolResult:
         structured_content=result.structured,
         is_error=result.is_error,
         _meta=result.meta,
-    )
-
-
-def result_from_mcp(result: mcp_types.CallToolResult) -> ToolResult:
-    """Read a result of a server."""
-    return ToolResult(
-        content=tuple(
-            b.model_dump(mode="json", by_alias=True, exclude_none=True) for b in result.content
-        ),
-        structured=result.structured_content,
-        is_error=result.is_error,
-        meta=result.meta,
     )
 
 

@@ -6,7 +6,7 @@ Where they do not, as with two patterns, one of them is left out; who makes valu
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-__all__ = ["Schema", "merged"]
+__all__ = ["Schema", "merged", "same"]
 
 Schema = Mapping[str, Any]
 """A schema that is an object."""
@@ -57,10 +57,11 @@ def _types(first: str | list[str], second: str | list[str]) -> list[str]:
 
 
 def _members(first: list[Any], second: list[Any]) -> list[Any]:
-    return [member for member in first if any(_same(member, other) for other in second)]
+    return [member for member in first if any(same(member, other) for other in second)]
 
 
-def _same(first: Any, second: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
+    """Say whether two values are one in JSON, where true is not 1."""
     return first == second and isinstance(first, bool) == isinstance(second, bool)
 
 

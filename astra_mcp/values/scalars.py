@@ -12,7 +12,7 @@ import jsonschema_rs
 from astra_mcp.schemas import compile_validator
 from astra_mcp.types import JsonValue
 from astra_mcp.values.dice import Dice
-from astra_mcp.values.merging import Schema
+from astra_mcp.values.merging import Schema, same
 from astra_mcp.values.nouns import key_of
 from astra_mcp.values.patterns import PatternError, matching_text
 from astra_mcp.values.vocabulary import Meaning, Numbers, meaning_of, numbers_of
@@ -249,9 +249,9 @@ _FORMATS: Final[Mapping[str, Callable[[Wording, Dice], str]]] = {
 def takes(schema: Schema, value: JsonValue) -> bool:
     """Say whether the keywords of a flat schema take a text, a number, a flag or null."""
     members: Any = schema.get("enum")
-    if isinstance(members, list) and not any(_same(value, m) for m in cast("list[Any]", members)):
+    if isinstance(members, list) and not any(same(value, m) for m in cast("list[Any]", members)):
         return False
-    if "const" in schema and not _same(value, schema["const"]):
+    if "const" in schema and not same(value, schema["const"]):
         return False
     kinds: Any = schema.get("type")
     if kinds is not None and _kind(value).isdisjoint([kinds] if isinstance(kinds, str) else kinds):
@@ -259,10 +259,6 @@ def takes(schema: Schema, value: JsonValue) -> bool:
     if isinstance(value, str):
         return _takes_text(schema, value)
     return isinstance(value, bool | None) or _takes_number(schema, cast("float", value))
-
-
-def _same(first: Any, second: Any) -> bool:
-    return first == second and isinstance(first, bool) == isinstance(second, bool)
 
 
 _KINDS: Final[Mapping[type, frozenset[str]]] = {

@@ -1,7 +1,10 @@
 """Deployed servers: real MCP servers behind the gateway, as processes, at URLs, or mounted in this process.
 
 Their messages pass through as plain JSON, in the era of the client wherever the server speaks it. Satisfies
-the gateway's ``Upstream`` and ``RelaySession`` structurally; never imports ``gateway`` or ``registry``.
+the gateway's ``Upstream`` and ``RelaySession`` structurally; never imports ``gateway`` or ``registry``. To
+read in this order: :mod:`~servers.deployed.config`, :mod:`~servers.deployed.peer`,
+:mod:`~servers.deployed.connecting`, :mod:`~servers.deployed.session`, :mod:`~servers.deployed.server`,
+:mod:`~servers.deployed.collection`; how bytes travel is in :mod:`~servers.deployed.transports`.
 """
 
 from servers.deployed.collection import DeployedServers, open_deployed

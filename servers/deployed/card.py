@@ -15,10 +15,10 @@ from typing import Any, Self
 
 import orjson
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from astra_mcp.mcp.request_context import Era
-from astra_mcp.types import JsonObject
+from astra_mcp.types import FrozenModel, JsonObject
 
 __all__ = ["Card", "CardFile", "EraFacts"]
 
@@ -29,10 +29,8 @@ FORGET_SECONDS = 86400.0
 _log = logging.getLogger(__name__)
 
 
-class EraFacts(BaseModel):
+class EraFacts(FrozenModel):
     """What a server said of itself in one era."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: str
     """The protocol revision agreed on."""
@@ -67,9 +65,7 @@ class Card:
         return self.eras.get(Era.MODERN) or self.eras.get(Era.HANDSHAKE)
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Document(FrozenModel):
     card_version: int
     eras: dict[Era, EraFacts | None]
     tools: list[dict[str, Any]] | None

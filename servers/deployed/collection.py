@@ -13,17 +13,16 @@ import anyio
 from anyio.abc import TaskGroup
 from mcp.server.lowlevel import Server
 
-from astra_mcp.concurrency import map_concurrently
+from astra_mcp.concurrency import map_concurrently, run_in_background
 from astra_mcp.errors import ConfigError
 from astra_mcp.mcp.listeners import Hearers
-from servers.deployed.background import start
 from servers.deployed.card import CardFile
 from servers.deployed.config import Entry, Isolation, read_entries
 from servers.deployed.connecting import HttpRoute, MountedRoute, ProcessRoute, Route, Slots
 from servers.deployed.server import DeployedServer, DeployedStatus, Traits
 from servers.deployed.transports.in_process import ServerFactory
+from servers.deployed.transports.process import Watchdog
 from servers.deployed.transports.stdio import Command
-from servers.deployed.watchdog import Watchdog
 
 __all__ = ["DeployedServers", "open_deployed"]
 
@@ -152,7 +151,7 @@ class DeployedServers:
                 del self._servers[name]
             what = "was removed from" if entry is None else "was changed in"
             self._retiring.add(server)
-            start(self._tasks, self._retire, server, f"its entry {what} {source.name}")
+            run_in_background(self._tasks, self._retire, server, f"its entry {what} {source.name}")
             if entry is None:
                 self._tell(name)
         for name, entry in wanted.items():
@@ -242,7 +241,7 @@ async def open_deployed(
                 if file is not None:
                     seen = _stamp(file)  # before it is read, so that no change is missed
                     servers.publish(read_entries(file).values(), source=file)
-                    start(tasks, _follow, file, seen, servers)
+                    run_in_background(tasks, _follow, file, seen, servers)
                 yield servers
             except Exception as error:  # noqa: BLE001 - raised below, outside of the group
                 failure = error

@@ -20,9 +20,9 @@ from servers.deployed.transports.duplex import DuplexPeer
 from servers.deployed.transports.http_client import HttpLink
 from servers.deployed.transports.in_process import MemoryWire, ServerFactory
 from servers.deployed.transports.old_sse import SseWire
+from servers.deployed.transports.process import Watchdog
 from servers.deployed.transports.stdio import Command, StdioWire
 from servers.deployed.transports.streamable import StreamablePeer
-from servers.deployed.watchdog import Watchdog
 
 __all__ = [
     "Connection",
@@ -38,6 +38,8 @@ __all__ = [
 PROBE_SHARE: Final = 3
 """Of the time to start, a third for finding out whether a server of unknown age speaks the modern era, before
 it is asked in the other one too."""
+GRACE_SECONDS: Final = 1.0
+"""How much later than the refusal of the older question the answer to the first one may come."""
 _NO_STREAMABLE: Final = (400, 404, 405)
 """What a server answers that has the old transport only."""
 
@@ -96,11 +98,11 @@ class Route(Protocol):
 
     async def make_old(self, opening: Opening) -> Peer | None:
         """Make a peer of the transport of 2024-11-05; None where there is none to fall back to."""
-        ...
+        del opening
+        return None
 
     async def aclose(self) -> None:
-        """Release what all peers share."""
-        ...
+        """Release what all peers share, where they share anything."""
 
 
 class Slots:
@@ -141,7 +143,7 @@ class Slots:
         return give_back
 
 
-class ProcessRoute:
+class ProcessRoute(Route):
     """A process of this machine for each connection."""
 
     def __init__(
@@ -183,16 +185,8 @@ class ProcessRoute:
             on_end=give_back,
         )
 
-    async def make_old(self, opening: Opening) -> Peer | None:
-        """There is one transport over standard streams."""
-        del opening
-        return None
 
-    async def aclose(self) -> None:
-        """Processes are closed with their peers."""
-
-
-class MountedRoute:
+class MountedRoute(Route):
     """A server object of this process."""
 
     def __init__(self, factory: ServerFactory, tasks: TaskGroup, *, name: str) -> None:
@@ -209,16 +203,8 @@ class MountedRoute:
             wire, self._tasks, name=self._name, hear=opening.hear, is_shared=opening.is_shared
         )
 
-    async def make_old(self, opening: Opening) -> Peer | None:
-        """There is one way to talk to it."""
-        del opening
-        return None
 
-    async def aclose(self) -> None:
-        """Each run ends with its peer."""
-
-
-class HttpRoute:
+class HttpRoute(Route):
     """A server at a URL."""
 
     def __init__(
@@ -417,6 +403,9 @@ class Connector:
                 asking.cancel_scope.cancel()
             except UpstreamError as error:
                 refusals.append(error)
+                if era is Era.HANDSHAKE and len(refusals) == 1:
+                    await anyio.sleep(GRACE_SECONDS)
+                    asking.cancel_scope.cancel()
             is_settled.set()
 
         async with anyio.create_task_group() as asking:

@@ -10,11 +10,10 @@ from collections.abc import Iterable
 import anyio
 from anyio.abc import TaskGroup
 
-from astra_mcp.concurrency import BackOff
+from astra_mcp.concurrency import BackOff, run_in_background
 from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import SILENT, Era
 from astra_mcp.types import JsonObject, JsonValue
-from servers.deployed.background import start
 from servers.deployed.connecting import Connection
 from servers.deployed.transports.messages import as_object, with_meta
 
@@ -67,7 +66,7 @@ class Follower:
             connection.tells = anyio.Event()
             scope = anyio.CancelScope()
             self._running[key] = (asked, scope)
-            start(self._tasks, self._listen, connection, asked, scope)
+            run_in_background(self._tasks, self._listen, connection, asked, scope)
 
     def leave(self, connection: Connection) -> None:
         """A connection is about to be closed."""

@@ -13,7 +13,7 @@ from typing import Final, Literal
 import anyio
 from anyio.abc import TaskGroup
 
-from astra_mcp.concurrency import BackOff
+from astra_mcp.concurrency import BackOff, run_in_background
 from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.mcp.listeners import Hearers
 from astra_mcp.mcp.request_context import Era, Hear
@@ -26,7 +26,6 @@ from astra_mcp.types import (
     ToolSpec,
     canonical_json,
 )
-from servers.deployed.background import start
 from servers.deployed.card import Card, CardFile
 from servers.deployed.connecting import Connection, Connector, Opening, Route
 from servers.deployed.following import Follower
@@ -379,7 +378,7 @@ class DeployedServer:
         self._stale = connection
         if not self._is_refreshing:
             self._is_refreshing = True
-            start(self._tasks, self._refresh_on)
+            run_in_background(self._tasks, self._refresh_on)
 
     async def _refresh_on(self) -> None:
         try:

@@ -12,26 +12,26 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup
 
+from astra_mcp.concurrency import run_in_background
 from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
-from servers.deployed.background import start
 from servers.deployed.failures import DELIVERY_UNKNOWN, NotSentError
 from servers.deployed.transports.flights import (
     LISTEN,
     Flight,
     Flights,
+    answer_request,
     own_token,
     params_of,
-    respond,
+    result_of,
+    tell_cancelled,
 )
-from servers.deployed.transports.messages import error_of, notification, request_message
+from servers.deployed.transports.messages import notification, request_message
 
 __all__ = ["DuplexPeer", "Wire"]
 
 MAX_SERVER_REQUESTS = 64
-CANCEL_SECONDS = 1.0
-"""How long telling a server of a cancelled request may take."""
 CHECK_SECONDS = 10.0
 """A server of several clients that is silent for so long, after one gave a request up, is gone."""
 
@@ -140,14 +140,9 @@ class DuplexPeer:
         finally:
             self._flights.remove(number)
             if not is_over and method not in ("initialize", "ping"):
-                await self._cancel(number)
+                await tell_cancelled(self._name, number, self._wire.send)
                 self._check_soon()
-        if answer.get("error") is not None:
-            raise error_of(answer["error"])
-        result = answer.get("result")
-        if not isinstance(result, dict):
-            raise UpstreamError(f"upstream {self._name} answered {method} with no object")
-        return result
+        return result_of(answer, f"upstream {self._name} answered {method} with no object")
 
     async def notify(self, method: str, params: Mapping[str, JsonValue] | None = None) -> None:
         """Send a notification."""
@@ -189,19 +184,11 @@ class DuplexPeer:
     def _unknown(self, fault: str) -> UpstreamError:
         return UpstreamError(f"upstream {self._name} {fault}; {DELIVERY_UNKNOWN}")
 
-    async def _cancel(self, number: int) -> None:
-        with anyio.move_on_after(CANCEL_SECONDS, shield=True):
-            try:
-                message = notification("notifications/cancelled", {"requestId": number})
-                await self._wire.send(message)
-            except UpstreamError as error:
-                _log.debug("upstream %s was not told of a cancelled request: %s", self._name, error)
-
     def _check_soon(self) -> None:
         """Find out whether a server that serves all still answers, once somebody has given it up."""
         if self._is_shared and not self._is_checking and self._fault is None:
             self._is_checking = True
-            start(self._tasks, self._check)
+            run_in_background(self._tasks, self._check)
 
     async def _check(self) -> None:
         is_answered = False
@@ -270,20 +257,14 @@ class DuplexPeer:
             return
         flight = None if message["method"] == "ping" else self._flights.only()
         scope = self._answering[repr(message["id"])] = anyio.CancelScope()
-        if flight is not None:
+        if flight is not None:  # at once: it may end before the task begins
             flight.scopes.add(scope)
-        start(self._tasks, self._answer, message, flight, scope)
+        run_in_background(self._tasks, self._answer, message, flight, scope)
 
     async def _answer(
         self, message: JsonObject, flight: Flight | None, scope: anyio.CancelScope
     ) -> None:
         try:
-            with scope:
-                channel = flight.channel if flight is not None else None
-                await self._wire.send(await respond(self._name, message, channel))
-        except UpstreamError as error:
-            _log.debug("upstream %s did not get an answer: %s", self._name, error)
+            await answer_request(self._name, message, flight, scope, self._wire.send)
         finally:
             self._answering.pop(repr(message["id"]), None)
-            if flight is not None:
-                flight.scopes.discard(scope)

@@ -2,23 +2,36 @@
 
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import anyio
 
-from astra_mcp.errors import RelayedError
+from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import Channel
 from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed.transports.messages import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     error_message,
+    error_of,
+    notification,
     result_message,
 )
 
-__all__ = ["LISTEN", "Flight", "Flights", "own_token", "params_of", "respond"]
+__all__ = [
+    "LISTEN",
+    "Flight",
+    "Flights",
+    "answer_request",
+    "own_token",
+    "params_of",
+    "result_of",
+    "tell_cancelled",
+]
 
 LISTEN: Final = "subscriptions/listen"
+CANCEL_SECONDS: Final = 1.0
 ABANDONED_SECONDS: Final = 600.0
 """How long a request that nobody waits for any more may still run at the server, for all that we know."""
 MAX_NUMBER_DIGITS: Final = 18
@@ -157,14 +170,35 @@ class Flights:
             del self._abandoned[number]
 
 
-async def respond(name: str, message: JsonObject, channel: Channel | None) -> JsonObject:
-    """Answer a request of a server by its client.
+Send = Callable[[JsonObject], Awaitable[None]]
+"""Sends a message to the server; raises ``UpstreamError``."""
+
+
+async def answer_request(
+    name: str, message: JsonObject, flight: Flight | None, scope: anyio.CancelScope, send: Send
+) -> None:
+    """Answer a request of a server by the client of the request that it belongs to, until that one ends.
 
     Args:
         name: Of the server, for the log.
         message: The request.
-        channel: The way to the client; None refuses, ``ping`` aside.
+        flight: What it belongs to; None refuses, ``ping`` aside.
+        scope: Cancelled where nobody needs the answer any more.
+        send: Takes the answer.
     """
+    if flight is not None:
+        flight.scopes.add(scope)
+    try:
+        with scope:
+            await send(await _answer(name, message, flight.channel if flight is not None else None))
+    except UpstreamError as error:
+        _log.debug("upstream %s did not get an answer: %s", name, error)
+    finally:
+        if flight is not None:
+            flight.scopes.discard(scope)
+
+
+async def _answer(name: str, message: JsonObject, channel: Channel | None) -> JsonObject:
     number, method = message["id"], str(message["method"])
     if method == "ping":
         return result_message(number, {})
@@ -178,6 +212,34 @@ async def respond(name: str, message: JsonObject, channel: Channel | None) -> Js
     except Exception:  # noqa: BLE001 - a fault of the gateway is the answer to one request
         _log.exception("a request of upstream %s could not be passed on", name)
         return error_message(number, RelayedError(INTERNAL_ERROR, f"{method} was not passed on"))
+
+
+async def tell_cancelled(name: str, number: int, send: Send) -> None:
+    """Tell a server that nobody waits for a request any more; for a second, whatever cancelled it."""
+    with anyio.move_on_after(CANCEL_SECONDS, shield=True):
+        try:
+            await send(notification("notifications/cancelled", {"requestId": number}))
+        except UpstreamError as error:
+            _log.debug("upstream %s was not told of a cancelled request: %s", name, error)
+
+
+def result_of(answer: JsonObject, what: str) -> JsonObject:
+    """Read the result of an answer.
+
+    Args:
+        answer: To a request.
+        what: Is said where it holds none.
+
+    Raises:
+        RelayedError: The server answered an error.
+        UpstreamError: It answered neither.
+    """
+    if answer.get("error") is not None:
+        raise error_of(answer["error"])
+    result = answer.get("result")
+    if not isinstance(result, dict):
+        raise UpstreamError(what)
+    return result
 
 
 def _number_of(number: JsonValue) -> int | None:

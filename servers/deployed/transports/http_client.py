@@ -47,11 +47,6 @@ class HttpLink:
         self._pool: httpx2.AsyncBaseTransport | None = None
         self._opening = anyio.Lock()
 
-    @property
-    def url(self) -> httpx2.URL:
-        """Where the server is, as configured."""
-        return self._url
-
     async def send(
         self,
         method: str,

@@ -13,7 +13,6 @@ from mcp_types import (
     LOG_LEVEL_META_KEY,
     PROTOCOL_VERSION_META_KEY,
 )
-from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from astra_mcp import __version__
 from astra_mcp.errors import RelayedError
@@ -22,9 +21,7 @@ from astra_mcp.types import JsonObject, JsonValue
 
 __all__ = [
     "CLIENT_INFO",
-    "EPISODE_KEY",
     "INTERNAL_ERROR",
-    "LATEST",
     "MAX_MESSAGE_BYTES",
     "METHOD_NOT_FOUND",
     "as_object",
@@ -37,9 +34,8 @@ __all__ = [
     "with_meta",
 ]
 
-LATEST: Final = {Era.HANDSHAKE: LATEST_HANDSHAKE_VERSION, Era.MODERN: LATEST_MODERN_VERSION}
 CLIENT_INFO: Final[JsonObject] = {"name": "astra-mcp", "version": __version__}
-EPISODE_KEY: Final = "dev.astra-mcp/episode-key"
+_EPISODE_KEY: Final = "dev.astra-mcp/episode-key"
 """``_meta`` of a request to a server that serves one episode at a time: names it without telling its id."""
 METHOD_NOT_FOUND: Final = -32601
 INTERNAL_ERROR: Final = -32603
@@ -127,7 +123,7 @@ def with_meta(
     """
     meta: JsonObject = dict(exchange.meta)
     if key is not None:
-        meta[EPISODE_KEY] = key
+        meta[_EPISODE_KEY] = key
     if era is Era.MODERN:
         channel = exchange.channel
         meta[PROTOCOL_VERSION_META_KEY] = version

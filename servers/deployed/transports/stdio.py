@@ -26,8 +26,7 @@ from astra_mcp.errors import UpstreamError
 from astra_mcp.types import JsonObject
 from servers.deployed.failures import StartError
 from servers.deployed.transports.messages import MAX_MESSAGE_BYTES, parse_message
-from servers.deployed.transports.process import Process
-from servers.deployed.watchdog import Watchdog
+from servers.deployed.transports.process import Process, Watchdog
 
 __all__ = ["SESSION_DIR", "Command", "StdioWire"]
 
@@ -166,11 +165,6 @@ class StdioWire:
         wire = cls(process, watchdog, name=name, redact=redact, folder=folder)
         tasks.start_soon(wire._read_stderr)
         return wire
-
-    @property
-    def pid(self) -> int:
-        """Of the process, and of its group."""
-        return self._process.pid
 
     async def send(self, message: JsonObject) -> None:
         """Write one line."""

@@ -18,11 +18,10 @@ from anyio.abc import TaskGroup
 from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from astra_mcp.concurrency import BackOff
+from astra_mcp.concurrency import BackOff, run_in_background
 from astra_mcp.errors import UpstreamError
 from astra_mcp.mcp.request_context import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
-from servers.deployed.background import start
 from servers.deployed.failures import (
     DELIVERY_UNKNOWN,
     NotSentError,
@@ -34,9 +33,11 @@ from servers.deployed.transports.flights import (
     LISTEN,
     Flight,
     Flights,
+    answer_request,
     own_token,
     params_of,
-    respond,
+    result_of,
+    tell_cancelled,
 )
 from servers.deployed.transports.http_client import HttpLink
 from servers.deployed.transports.messages import (
@@ -49,7 +50,6 @@ from servers.deployed.transports.messages import (
 
 __all__ = ["StreamablePeer"]
 
-CANCEL_SECONDS = 1.0
 CLOSE_SECONDS = 2.0
 STAND_SECONDS = 0.5
 """How long requests wait for the standing stream; some servers begin it with their first message."""
@@ -125,7 +125,7 @@ class StreamablePeer:
         self._headers = self._make_headers()
         if expects_messages and self._session is not None:
             self._stands = anyio.Event()
-            start(self._tasks, self._listen)
+            run_in_background(self._tasks, self._listen)
 
     async def request(
         self,
@@ -162,16 +162,11 @@ class StreamablePeer:
                 and self._version not in MODERN_PROTOCOL_VERSIONS
                 and method != "initialize"
             ):
-                await self._cancel(number)
+                await tell_cancelled(self._name, number, self._post_message)
         if scope.cancelled_caught:
             raise UpstreamError(f"upstream {self._name} {self._fault}; {DELIVERY_UNKNOWN}")
-        if answer.get("error") is not None:
-            raise error_of(answer["error"])
-        result = answer.get("result")
-        if not isinstance(result, dict):
-            msg = f"upstream {self._name} answered {method} with no object; {DELIVERY_UNKNOWN}"
-            raise UpstreamError(msg)
-        return result
+        what = f"upstream {self._name} answered {method} with no object; {DELIVERY_UNKNOWN}"
+        return result_of(answer, what)
 
     async def notify(self, method: str, params: Mapping[str, JsonValue] | None = None) -> None:
         """Send a notification; dropped in the modern era, which has none from clients over HTTP."""
@@ -401,25 +396,14 @@ class StreamablePeer:
         method, params = str(message["method"]), params_of(message)
         if "id" in message:
             owner = flight or self._flights.only()
-            start(asking, self._answer, message, owner)
+            scope = anyio.CancelScope()
+            run_in_background(
+                asking, answer_request, self._name, message, owner, scope, self._post_message
+            )
         elif method == "notifications/message" and flight is not None:
             flight.note(method, params)
         elif not self._flights.take_notification(method, params):
             self._hear(method, params)
-
-    async def _answer(self, message: JsonObject, flight: Flight | None) -> None:
-        scope = anyio.CancelScope()
-        if flight is not None:
-            flight.scopes.add(scope)
-        try:
-            with scope:
-                channel = flight.channel if flight is not None else None
-                await self._post_message(await respond(self._name, message, channel))
-        except UpstreamError as error:
-            _log.debug("upstream %s did not get an answer: %s", self._name, error)
-        finally:
-            if flight is not None:
-                flight.scopes.discard(scope)
 
     async def _post_message(self, message: JsonObject) -> None:
         """Send what has no answer."""
@@ -430,15 +414,6 @@ class StreamablePeer:
             if response.status_code >= 300:
                 msg = f"upstream {self._name} answered HTTP {response.status_code}"
                 raise StatusError(msg, response.status_code)
-
-    async def _cancel(self, number: int) -> None:
-        with anyio.move_on_after(CANCEL_SECONDS, shield=True):
-            try:
-                await self._post_message(
-                    notification("notifications/cancelled", {"requestId": number})
-                )
-            except UpstreamError as error:
-                _log.debug("upstream %s was not told of a cancelled request: %s", self._name, error)
 
     async def _listen(self) -> None:
         """Read the standing stream of the session until the peer is closed."""

@@ -2,7 +2,7 @@
 
 Knows the model layer, tool documents and one session's past; knows neither MCP nor who calls. What a
 session has given out stands in a ledger, so that no model can contradict itself unnoticed. Only
-:mod:`astra_mcp.cli` imports it, where a model is configured.
+:mod:`astra_mcp.compose` imports it, where a model is configured.
 """
 
 __all__: list[str] = []

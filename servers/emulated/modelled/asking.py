@@ -4,12 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
-
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.llm.model import Model
 from astra_mcp.llm.prompt import load_prompt
-from astra_mcp.types import JsonValue, ToolSpec
+from astra_mcp.types import FrozenModel, JsonValue, ToolSpec
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.modelled.excerpts import (
     answer_text,
@@ -31,19 +29,15 @@ _MAX_REJECTED: Final = 2000
 _MAX_FAULTS: Final = 2000
 
 
-class EmulatedReply(BaseModel):
+class EmulatedReply(FrozenModel):
     """What a tool returns."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     result: JsonValue
     is_error: bool
 
 
-class _Folded(BaseModel):
+class _Folded(FrozenModel):
     """What is kept of older calls."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     state: str
 

@@ -14,9 +14,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from servers.deployed.transports.process import Process
+from servers.deployed.transports.process import Process, Watchdog
 from servers.deployed.transports.stdio import Command, StdioWire
-from servers.deployed.watchdog import Watchdog
 
 from deployed_workshop import until
 from processes import table

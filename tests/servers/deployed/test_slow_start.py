@@ -23,9 +23,11 @@ class _SlowPeer:
     fault: str | None = None
     keeps_state = True
 
-    def __init__(self, era: Era | None) -> None:
+    def __init__(self, era: Era | None, *, refuses: bool = False) -> None:
         self._era = era
-        """None for one that answers neither."""
+        """None for one that speaks neither."""
+        self._refuses = refuses
+        """It says so when it is asked to initialize."""
         self._is_up = anyio.Event()
         self.asked: list[str] = []
         self.is_closed = False
@@ -46,7 +48,7 @@ class _SlowPeer:
             return {"supportedVersions": ["2026-07-28"], "capabilities": {}}
         if self._era is Era.HANDSHAKE and method == "initialize":
             return {"protocolVersion": "2025-06-18", "capabilities": {}}
-        if self._era is Era.MODERN:
+        if self._era is Era.MODERN or (self._refuses and method == "initialize"):
             raise RelayedError(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version")
         await anyio.sleep_forever()  # as old servers do with what they do not know
         raise AssertionError
@@ -93,6 +95,14 @@ async def test_a_slow_server_is_spoken_to_in_the_era_of_the_first_question_that_
     assert not peer.is_closed
     missing = {e for e, facts in learned[-1].eras.items() if facts is None}
     assert missing == ({Era.MODERN} if era is Era.HANDSHAKE else set())
+
+
+async def test_a_refusal_is_not_lost_in_waiting_for_an_answer_that_never_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("servers.deployed.connecting.GRACE_SECONDS", 0.01)
+    with pytest.raises(UpstreamError, match="refuses to initialize: unsupported protocol version"):
+        await _connector(_SlowPeer(None, refuses=True), []).open(OPENING, Card())
 
 
 async def test_a_server_that_never_answers_is_given_up_with_the_setting_that_says_when() -> None:
