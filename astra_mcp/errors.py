@@ -1,33 +1,33 @@
 """The error tree. Every failure is attributed to the boundary that it crossed.
 
 AstraError
-    ConfigError          the caller's options, files or environment variables are wrong
-    BundleError          an environment bundle does not load: file, field and fault of each problem
-    BudgetSpentError     a call of a model would go beyond what the caller allows to be spent
-    ModelError           a model endpoint failed or answered what cannot be used
-    SandboxError         the sandbox itself failed
-        SandboxUnavailableError   this machine lacks a required layer
-        ToolCodeError             tool code does not compile or its module does not load
-        SandboxDiedError          tool code ended its own process, or was stopped for what it did
-        SandboxLostError          a process ended for no fault of its tool code
-    UpstreamError        a server behind the gateway failed
-        BusyError                 as many processes of a server as allowed run, and none ended in time
-        RelayedError              the other side answered a request with a JSON-RPC error
-    GatewayError         the gateway could not do what it was asked to
-        UnknownNameError          no such environment, server, episode or tool
-        CallFaultError            a call's id, seq or other _meta contradicts the record
-        RecordError               a record cannot be written or read
-        EpisodeEndedError         the episode is closed, expired, at its limit or failed
-        NotAvailableError         a request asks for what this version does not do
-        CapacityError             as many episodes as allowed are open
-        PortInUseError            the address is taken
-    TransportError       a client could not reach or understand the gateway
-        RefusedError              the control plane answered with an error (gateway.api.client)
-        CallRefusedError          the agent plane answered with an error (gateway.api.client)
-    PipelineError        a pipeline cannot go on: one id stands for two items, or its store is silent
-    SourceError          a source of documents cannot be reached or does not answer as its format says
-    RegistryError        the registry's database cannot be opened, read or written
-    AgentError           an agent cannot play an episode (training.rollout.agent)
+    ConfigError
+    BundleError
+    BudgetSpentError
+    ModelError
+    SandboxError
+        SandboxUnavailableError
+        ToolCodeError
+        SandboxDiedError
+        SandboxLostError
+    UpstreamError
+        BusyError
+        RelayedError
+    GatewayError
+        UnknownNameError
+        CallFaultError
+        RecordError
+        EpisodeEndedError
+        NotAvailableError
+        CapacityError
+        WorkerError
+        PortInUseError
+    PipelineError
+    RegistryError
+    TransportError
+        RefusedError    in gateway.api.client
+        CallRefusedError    in gateway.api.client
+    SourceError
 
 Errors that never leave their package are not listed; each of them is a kind of its boundary's error.
 

@@ -6,10 +6,8 @@ an episode runs, the trainers when they read records.
 
 from collections.abc import Collection, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from astra_mcp.answers import contains_answer
-from astra_mcp.types import Origin, ToolResult
+from astra_mcp.types import FrozenModel, Origin, ToolResult
 
 __all__ = ["EPSILON", "JobItem", "Reward", "score_episode", "solved_by"]
 
@@ -17,10 +15,8 @@ EPSILON = 1e-6
 """Keeps the precision of an episode without calls defined; the paper names it without a value."""
 
 
-class JobItem(BaseModel):
+class JobItem(FrozenModel):
     """One sub-task that an episode is scored on. Source: ASTRA sec. 3.2.2, eq. (29)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: int
     answer: str
@@ -28,10 +24,8 @@ class JobItem(BaseModel):
     """Names of the gold tools: a matching result of any of them solves the sub-task."""
 
 
-class Reward(BaseModel):
+class Reward(FrozenModel):
     """The reward and its parts, each in [0, 1]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reward: float
     """F1 of recall and precision, the paper's default."""

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable
 from enum import StrEnum
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from astra_mcp.seeds import derive_seed
+from astra_mcp.types import FrozenModel
 
 __all__ = ["OF_MESSAGES", "WITHOUT_ANSWER", "FaultKind", "FaultPlan"]
 
@@ -57,10 +58,8 @@ OF_MESSAGES = frozenset({FaultKind.CUT_ANSWER, FaultKind.NOT_JSON_CONTENT})
 _DRAWS = 2**64
 
 
-class FaultPlan(BaseModel):
+class FaultPlan(FrozenModel):
     """What share of the requests fails in which way."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = 0
     shares: dict[FaultKind, float]

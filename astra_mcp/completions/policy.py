@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from astra_mcp.types import JsonObject, JsonValue, canonical_json
+from astra_mcp.types import FrozenModel, JsonObject, JsonValue, canonical_json
 
 __all__ = [
     "Answer",
@@ -127,10 +127,8 @@ def _schema_of(body: JsonObject) -> JsonObject | None:
     return schema if isinstance(schema, dict) else {}
 
 
-class AnswerCall(BaseModel):
+class AnswerCall(FrozenModel):
     """One function call that the model asks for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     arguments: JsonObject | str
@@ -139,10 +137,8 @@ class AnswerCall(BaseModel):
     """None: made of the request and the call's place."""
 
 
-class Answer(BaseModel):
+class Answer(FrozenModel):
     """One message of the model."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     content: str | JsonObject | list[JsonValue] | None = None
     """A text; objects and lists are sent as JSON text."""

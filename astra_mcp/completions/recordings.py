@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from astra_mcp.completions.policy import (
     Answer,
@@ -22,15 +22,13 @@ from astra_mcp.completions.policy import (
     excerpt,
 )
 from astra_mcp.errors import ConfigError, fault_words
-from astra_mcp.types import JsonObject
+from astra_mcp.types import FrozenModel, JsonObject
 
 __all__ = ["Match", "Recording", "Recordings", "load_recordings"]
 
 
-class Match(BaseModel):
+class Match(FrozenModel):
     """Which requests a recording answers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     hash: str | None = Field(default=None, pattern="^[0-9a-f]{16}$")
     """As the server names it when it has no recording."""
@@ -53,10 +51,8 @@ class Match(BaseModel):
         return self.hash or content_id(self.messages, self.json_schema)
 
 
-class Recording(BaseModel):
+class Recording(FrozenModel):
     """One line of a file of recordings."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     match: Match | None
     response: Answer

@@ -10,11 +10,11 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from astra_mcp.domains import Domain
 from astra_mcp.reward import JobItem
-from astra_mcp.types import JsonObject, ToolSpec, canonical_json
+from astra_mcp.types import FrozenModel, JsonObject, ToolSpec, canonical_json
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -33,8 +33,8 @@ NAME_PATTERN = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 DEFAULT_CLOCK = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class _Model(FrozenModel):
+    pass
 
 
 class ScenarioType(StrEnum):

@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 from typing import Annotated, Protocol
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from astra_mcp.errors import fault_words
-from astra_mcp.types import JsonObject
+from astra_mcp.types import FrozenModel, JsonObject
 
 __all__ = ["Chat", "ChatReply", "MalformedCompletionError", "RequestedCall", "read_completion"]
 
 
-class RequestedCall(BaseModel):
+class RequestedCall(FrozenModel):
     """One function call that the model asks for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     """As the endpoint named it; may be empty or repeated."""
@@ -23,10 +21,8 @@ class RequestedCall(BaseModel):
     """JSON text, or whatever the model produced in its place."""
 
 
-class ChatReply(BaseModel):
+class ChatReply(FrozenModel):
     """One assistant message."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     content: str | None
     reasoning_content: str | None = None

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from astra_mcp.errors import ConfigError
-from astra_mcp.types import JsonObject
+from astra_mcp.types import FrozenModel, JsonObject
 
 __all__ = [
     "EmbeddingConfig",
@@ -190,10 +190,8 @@ class EmbeddingConfig(EndpointConfig):
         return self
 
 
-class ModelsSettings(BaseModel):
+class ModelsSettings(FrozenModel):
     """The models, by what they are asked for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     generator: ModelConfig = ModelConfig()
     judge: ModelConfig = ModelConfig()

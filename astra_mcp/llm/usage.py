@@ -4,10 +4,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from pydantic import BaseModel, ConfigDict
-
 from astra_mcp.errors import BudgetSpentError
-from astra_mcp.types import JsonObject
+from astra_mcp.types import FrozenModel, JsonObject
 
 __all__ = ["COST_DIGITS", "Budget", "Meter", "Usage", "metered", "note_usage"]
 
@@ -64,10 +62,8 @@ class Budget:
             self.cost += cost
 
 
-class Usage(BaseModel):
+class Usage(FrozenModel):
     """The cost of any number of calls."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     calls: int = 0
     """Begun, whether answered, failed or cancelled; a retried call is one."""

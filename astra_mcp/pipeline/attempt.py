@@ -8,12 +8,12 @@ from hashlib import sha256
 from typing import Protocol, Self, cast
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from astra_mcp.errors import AstraError, BudgetSpentError, ConfigError, ModelError, PipelineError
 from astra_mcp.llm.usage import Usage
 from astra_mcp.pipeline.item import Item, ItemStatus, Outcome
-from astra_mcp.types import canonical_json
+from astra_mcp.types import FrozenModel, canonical_json
 
 __all__ = [
     "BUDGET",
@@ -97,10 +97,8 @@ class Stage(Protocol):
         ...
 
 
-class StageLimits(BaseModel):
+class StageLimits(FrozenModel):
     """How much a stage may do at once, and how long one item may take in it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     concurrency: int = Field(default=8, ge=1, le=4096)
     """Items in work at once."""

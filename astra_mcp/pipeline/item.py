@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from astra_mcp.llm.usage import Usage
-from astra_mcp.types import JsonObject
+from astra_mcp.types import FrozenModel, JsonObject
 
 __all__ = [
     "Begun",
@@ -33,20 +33,16 @@ class ItemStatus(StrEnum):
     """A model, a sandbox or the machine failed, or the budget was spent; the next run tries again."""
 
 
-class Item(BaseModel):
+class Item(FrozenModel):
     """What goes through the stages."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(min_length=1)
     """Unique in its run and stage, and the same in every run: outcomes are found again by it."""
     value: JsonObject
 
 
-class Outcome(BaseModel):
+class Outcome(FrozenModel):
     """What became of one item in one stage."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     item: str
     input_hash: str

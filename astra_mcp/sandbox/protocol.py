@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NewType, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from astra_mcp.types import JsonValue
+from astra_mcp.types import FrozenModel, JsonValue
 
 __all__ = [
     "ModuleId",
@@ -28,10 +28,8 @@ ModuleId = NewType("ModuleId", str)
 """Hash of a module's source text and load seed; the same source is compiled once."""
 
 
-class SandboxLimits(BaseModel):
+class SandboxLimits(FrozenModel):
     """Bounds of one session's process. The host enforces the hard ones."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     memory_bytes: int = Field(default=512 << 20, ge=64 << 20)
     """Address space of the process (RLIMIT_AS), which is its total: it has no children."""
@@ -51,10 +49,8 @@ class SandboxLimits(BaseModel):
     """How much printed text is kept per call; the rest is dropped."""
 
 
-class SandboxReport(BaseModel):
+class SandboxReport(FrozenModel):
     """What isolates tool code on this machine."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     backend: str
     """``zygote`` or ``unsandboxed``."""

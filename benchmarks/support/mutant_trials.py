@@ -13,19 +13,21 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from mutants import Mutant
-from source_graph import SourceGraph, read_sources
+from source_graph import PACKAGES, SourceGraph, read_sources
 
 __all__ = ["Copy", "Fate", "Trials", "copied", "tests_about"]
 
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.M)
 _MAX_FALSE_ALARMS = 5
 _END_SECONDS = 20.0
+_FIRST = 4
+"""So many files are tried in one process before the others."""
 
 
 class Fate(NamedTuple):
@@ -145,42 +147,55 @@ def _write(path: Path, text: str) -> None:
 # --- which tests ----------------------------------------------------------------------------------
 
 
-def tests_about(graph: SourceGraph, root: Path, module: str) -> tuple[list[str], list[str]]:
-    """Which test files concern a module: those that import it or its folder, and those of its folder's tests.
+def tests_about(graph: SourceGraph, root: Path, module: str) -> list[str]:
+    """Which test files concern a module: those that import it, and then those of its folder's tests.
+
+    Files whose names share a word with the module come first, then those that import the lowest modules: they
+    are quick, and near to what they test.
 
     Args:
         graph: Of the product.
         root: Of the checkout.
         module: By its dotted name.
-
-    Returns:
-        The files that import it, and further files, the nearest first.
     """
     readers = read_sources(root, ["tests"]).sources
     package = module.rpartition(".")[0]
     passed_on = package if module in graph.imports.get(package, ()) else module
-    importing = {
-        name
+    direct = {
+        name: {one for pair in reader.imported for one in _names(*pair)}
         for name, reader in readers.items()
-        if any(
-            one in (module, passed_on) or f"{one}.{inner}" == module
-            for one, inner in reader.imported()
-        )
     }
-    helpers = {name.rpartition(".")[2] for name in importing if ".test_" not in name}
-    importing |= {
-        name
-        for name, reader in readers.items()
-        if any(one in helpers or one.rpartition(".")[2] in helpers for one, _ in reader.imported())
+    helpers = {
+        name.rpartition(".")[2]: names for name, names in direct.items() if ".test_" not in name
     }
+    imported = {
+        name: names.union(*(helpers.get(one.rpartition(".")[2], ()) for one in names))
+        for name, names in direct.items()
+    }
+    levels = graph.levels()
+
+    words = {word for word in re.split(r"[._]", module) if word not in PACKAGES}
+
+    def distance(name: str) -> tuple[bool, int, str]:
+        is_named_alike = not words.isdisjoint(name.rpartition(".")[2].split("_"))
+        height = max((levels.get(one, 0) for one in imported[name]), default=0)
+        return not is_named_alike, height or len(levels), name
+
+    importing = [name for name, names in imported.items() if {module, passed_on} & names]
     near = [
         name
         for folder in _test_folders(root, module)
-        for name in sorted(readers)
+        for name in sorted(readers, key=distance)
         if name.startswith(f"{folder}.")
     ]
-    first = _files(root, readers, sorted(importing))
-    return first, [file for file in _files(root, readers, near) if file not in first]
+    paths = [
+        Path(*name.split(".")).with_suffix(".py") for name in sorted(importing, key=distance) + near
+    ]
+    return list(dict.fromkeys(str(path) for path in paths if path.name.startswith("test_")))
+
+
+def _names(module: str, name: str | None) -> list[str]:
+    return [module] if name is None else [module, f"{module}.{name}"]
 
 
 def _test_folders(root: Path, module: str) -> list[str]:
@@ -194,11 +209,6 @@ def _test_folders(root: Path, module: str) -> list[str]:
     ]
 
 
-def _files(root: Path, readers: Iterable[str], names: Iterable[str]) -> list[str]:
-    paths = [Path(*name.split(".")).with_suffix(".py") for name in names if name in readers]
-    return list(dict.fromkeys(str(path) for path in paths if path.name.startswith("test_")))
-
-
 # --- trials ---------------------------------------------------------------------------------------
 
 
@@ -209,7 +219,7 @@ class Trials:
     copy: Copy
     graph: SourceGraph
     seconds: float
-    """For the tests that concern a mutant."""
+    """For each round of the tests that concern a mutant."""
     whole_seconds: float = 0.0
     """For all tests, where those pass; 0 leaves them out."""
     processes: int = 2
@@ -219,22 +229,15 @@ class Trials:
     def try_mutant(self, mutant: Mutant) -> Fate:
         """Run tests until one fails because of the mutant, all have passed or the time is over."""
         begun = time.monotonic()
-        source = self.graph.sources[mutant.module]
-        place = source.path.relative_to(
-            source.path.parents[len(mutant.module.split(".")) - (not source.is_package)]
-        )
-        importing, near = tests_about(self.graph, self.copy.root, mutant.module)
-        rounds = [(importing, self.seconds), (near, self.seconds)]
+        path = self.graph.sources[mutant.module].path.relative_to(self.graph.root)
+        files = tests_about(self.graph, self.copy.root, mutant.module)
+        rounds = [(files[:_FIRST], self.seconds), (files[_FIRST:], self.seconds)]
         if self.whole_seconds:
             rounds.append((["tests"], self.whole_seconds))
-        fate, by, spent = "survived", "", 0.0
-        for files, seconds in rounds:
-            if not files:
-                continue
-            left = seconds if files == ["tests"] else seconds - spent
-            at = time.monotonic()
-            fate, by = self._try(place, mutant.text, files, left)
-            spent += time.monotonic() - at
+        fate, by = "survived", "no test concerns it"
+        for chosen, seconds in rounds:
+            if chosen:
+                fate, by = self._try(path, mutant.text, chosen, seconds)
             if fate == "killed":
                 break
         change = f"{mutant.before} -> {mutant.after}"
@@ -260,11 +263,9 @@ class Trials:
         return "undecided", f"tests fail without it: {', '.join(self._shaky)}"
 
     def _tests(self, files: Sequence[str], seconds: float) -> tuple[int | None, str]:
-        many = (
-            ["-n", str(self.processes), "--dist", "worksteal"]
-            if len(files) > 2 or files == ["tests"]
-            else []
-        )
+        many = ["-n", str(self.processes), "--dist", "worksteal"]
+        if len(files) <= _FIRST and files != ["tests"]:
+            many = []
         skipped = [f"--deselect={test}" for test in self._shaky]
         options = ["-x", "-q", "-rfE", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
         return self.copy.run(["pytest", *options, *many, *skipped, *files], seconds)

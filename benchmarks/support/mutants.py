@@ -59,9 +59,9 @@ NAMED = (
     Anchor(
         "restore",
         "gateway",
-        "past_calls",
-        "c.started.server == server",
-        "c.started.server != server",
+        "_is_answered_by_another",
+        "server.emulator is not recorded",
+        "server.emulator is recorded",
     ),
     Anchor(
         "matcher",

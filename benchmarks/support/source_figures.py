@@ -163,8 +163,8 @@ def _offered(graph: SourceGraph, root: Path) -> dict[str, Any]:
         (name, offer) for name, source in graph.sources.items() for offer in offered_names(source)
     }
     readers = read_sources(root, [one for one in _READERS if (root / one).is_dir()])
-    product = {one for source in graph.sources.values() for one in source.imported()}
-    anywhere = {one for source in readers.sources.values() for one in source.imported()}
+    product = {one for source in graph.sources.values() for one in source.imported}
+    anywhere = {one for source in readers.sources.values() for one in source.imported}
     return {
         "public_names": len(offered),
         "public_names_the_product_does_not_import": len(offered - product),

@@ -34,8 +34,12 @@ class Source:
         """As ``wc -l`` counts them."""
         return self.text.count("\n")
 
-    def imported(self) -> Iterator[tuple[str, str | None]]:
-        """What every import statement names: a module, and a name of it where one is given."""
+    @cached_property
+    def imported(self) -> frozenset[tuple[str, str | None]]:
+        """What all import statements name: modules, and names of them where such are given."""
+        return frozenset(self._imported())
+
+    def _imported(self) -> Iterator[tuple[str, str | None]]:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 yield from ((alias.name, None) for alias in node.names)
@@ -55,6 +59,7 @@ class Source:
 class SourceGraph:
     """Modules and the modules that each of them imports."""
 
+    root: Path
     sources: Mapping[str, Source]
 
     @cached_property
@@ -96,7 +101,7 @@ class SourceGraph:
 
     def _known(self, source: Source) -> frozenset[str]:
         found: set[str] = set()
-        for module, name in source.imported():
+        for module, name in source.imported:
             inner = f"{module}.{name}"
             found.add(inner if inner in self.sources else self._nearest(module))
         return frozenset(found - {source.name, ""})
@@ -117,7 +122,7 @@ def read_sources(root: Path, packages: Iterable[str] = PACKAGES) -> SourceGraph:
         for name in [_name_of(path.relative_to(root))]
         for text in [path.read_text(encoding="utf-8")]
     }
-    return SourceGraph(found)
+    return SourceGraph(root, found)
 
 
 def offered_names(source: Source) -> tuple[str, ...]:

@@ -81,11 +81,16 @@ def test_every_named_mutation_finds_its_place() -> None:
 def test_the_tests_of_a_module_are_those_that_import_it_and_then_those_of_its_folder(
     tmp_path: Path, graph: SourceGraph
 ) -> None:
-    write(tmp_path, "tests/other/test_first.py", "from gateway import one")
+    write(tmp_path, "gateway/three.py", "import gateway.two")
+    graph = read_sources(tmp_path, ["gateway"])
+    first = "from gateway import one\nimport gateway.three"
+    write(tmp_path, "tests/other/test_first.py", first)
     write(tmp_path, "tests/support/workbench.py", "from gateway.one import grant")
     write(tmp_path, "tests/other/test_second.py", "from workbench import something")
     write(tmp_path, "tests/gateway/test_near.py", "import os")
     write(tmp_path, "tests/other/test_far.py", "import os")
-    first, near = files_about(graph, tmp_path, "gateway.one")
-    assert first == ["tests/other/test_first.py", "tests/other/test_second.py"]
-    assert near == ["tests/gateway/test_near.py"]
+    assert files_about(graph, tmp_path, "gateway.one") == [
+        "tests/other/test_second.py",
+        "tests/other/test_first.py",
+        "tests/gateway/test_near.py",
+    ]
