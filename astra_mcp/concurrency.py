@@ -13,8 +13,8 @@ from anyio.abc import TaskGroup
 from astra_mcp.errors import BudgetSpentError
 
 __all__ = [
-    "Alarm",
     "BackOff",
+    "Timer",
     "completed",
     "map_concurrently",
     "run_in_background",
@@ -162,7 +162,7 @@ class BackOff:
         self._next = self._first
 
 
-class Alarm:
+class Timer:
     """Rings at a time that is set anew far more often than it is reached.
 
     The event loop's timer is left where it stands when the time is moved or cleared, and looks at it when it

@@ -38,7 +38,7 @@ import anyio  # noqa: E402 - after the search path is right
 import numpy as np  # noqa: E402
 import numpy.typing as npt  # noqa: E402
 
-from astra_mcp.compose.distractor_sources import HeldPool, index_pool, read_pool  # noqa: E402
+from astra_mcp.compose.distractor_sources import CachedPool, index_pool, read_pool  # noqa: E402
 from astra_mcp.distractors.index import BandIndex, InScopeTool  # noqa: E402
 from astra_mcp.distractors.settings import PoolKind  # noqa: E402
 from astra_mcp.distractors.similarity import Floats, Membership  # noqa: E402
@@ -151,7 +151,7 @@ async def _run_stage(stage: str, url: str, size: Size) -> dict[str, Any]:
         catalog = GeneratedCatalog(size.servers)
         reading = await read_pool(PoolKind.REGISTRY, catalog, database)
         figures[f"{stage}_read_seconds"] = _since(started)
-        held = HeldPool(reading.pool, await index_pool(reading, embedder, database, None))
+        held = CachedPool(reading.pool, await index_pool(reading, embedder, database, None))
         del reading
         figures |= {
             f"{stage}_seconds": _since(started),
@@ -164,7 +164,7 @@ async def _run_stage(stage: str, url: str, size: Size) -> dict[str, Any]:
 
 
 async def _choices(
-    held: HeldPool, catalog: GeneratedCatalog, scopes: Sequence[Sequence[ScopedTool]]
+    held: CachedPool, catalog: GeneratedCatalog, scopes: Sequence[Sequence[ScopedTool]]
 ) -> dict[str, Any]:
     async def times_of(
         name: str,
@@ -194,7 +194,7 @@ async def _choices(
     return {**figures, "stored_bands": digest.hexdigest()}
 
 
-def _index_of(held: HeldPool) -> BandIndex:
+def _index_of(held: CachedPool) -> BandIndex:
     if held.index is None:
         raise ValueError("the pool has no index")
     return held.index

@@ -12,7 +12,7 @@ from mcp import Client
 from astra_mcp.compose.settings import home_folder
 from gateway.api.client import GatewayClient
 from gateway.api.wire import EpisodeRequest
-from gateway.edge.presence import find_gateway
+from gateway.edge.discovery import find_gateway
 
 
 async def main(environment: str) -> None:

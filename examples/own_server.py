@@ -13,7 +13,7 @@ from astra_mcp.testing import (
     open_test_gateway,
 )
 from gateway.api.wire import SourceEnvironment
-from training.rollout.agents.model import ModelAgent
+from training.rollout.agents.model_agent import ModelAgent
 from training.rollout.plan import Rollout
 from training.rollout.run import run_rollout
 

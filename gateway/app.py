@@ -13,7 +13,7 @@ from gateway.control.plane import build_control_plane
 from gateway.control.subregistry import Subregistry
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import AccessRules, Gate
-from gateway.edge.workers import ALONE, Seat, send_on
+from gateway.edge.workers import ALONE, OwnWorkerInfo, send_on
 from gateway.episodes.live import Episodes
 
 __all__ = ["open_app"]
@@ -28,7 +28,7 @@ async def open_app(
     metrics: Metrics,
     directories: Sequence[ServerDirectory] = (),
     readiness: Callable[[], Sequence[str]] = tuple,
-    seat: Seat = ALONE,
+    worker_info: OwnWorkerInfo = ALONE,
 ) -> AsyncGenerator[ASGIApp]:
     """Compose the planes; the application answers while the context is open.
 
@@ -41,15 +41,15 @@ async def open_app(
         metrics: Rendered at ``/metrics``.
         directories: Listed at ``/v0.1/servers``.
         readiness: Names what keeps the gateway from taking episodes; empty where it is ready.
-        seat: Which of the workers this process is.
+        worker_info: Which of the workers this process is.
     """
     metrics.watch_open(episodes.count_open)
     metrics.watch_servers(catalog)
     plane = AgentPlane(catalog, episodes)
-    subregistry = Subregistry(catalog, directories, seat, needs_key=bool(rules.api_keys))
+    subregistry = Subregistry(catalog, directories, worker_info, needs_key=bool(rules.api_keys))
     metrics.watch_plane(ways=lambda: (plane.num_hot, plane.num_sdk), sessions=plane.count_sessions)
     async with (
-        open_fleet(seat, rules.control_key) as fleet,
+        open_fleet(worker_info, rules.control_key) as fleet,
         plane.open(max_body_bytes=rules.max_body_bytes),
     ):
         control = build_control_plane(
@@ -68,4 +68,4 @@ async def open_app(
             else:
                 await plane.answer(target, scope, receive, send)
 
-        yield Gate(send_on(planes, seat), rules, metrics.observe_request)
+        yield Gate(send_on(planes, worker_info), rules, metrics.observe_request)

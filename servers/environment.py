@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import anyio
 
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.environments.results import render_answer, render_refusal
+from astra_mcp.environments.rendering import render_answer, render_refusal
 from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
 from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.sandbox.protocol import Raised, Returned, Sandbox, SandboxSession
@@ -71,7 +71,7 @@ class EnvironmentServer(ToolsOnly):
         return self._version
 
     @property
-    def marks(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """What weakens the sandbox on this machine."""
         return self._sandbox.report.warnings
 

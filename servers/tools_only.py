@@ -34,7 +34,7 @@ class ToolsOnly:
         return ServerStatus.READY, ""
 
     @property
-    def marks(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """None."""
         return ()
 

@@ -29,9 +29,9 @@ from astra_mcp.tracing import open_tracing
 from gateway.agents.plane import AgentPlane
 from gateway.agents.targets import InteractiveTarget
 from gateway.api.seams import Catalog
+from gateway.edge.discovery import claim_home, find_gateway, remember_ports
 from gateway.edge.keys import derive_secret, ensure_control_key
-from gateway.edge.presence import claim_home, find_gateway, remember_ports
-from gateway.edge.workers import Seat
+from gateway.edge.workers import OwnWorkerInfo
 from gateway.episodes.live import open_episodes
 
 __all__ = ["serve"]
@@ -107,15 +107,22 @@ async def _serve_http(
     with _telling_own_gateway(settings):
         listener = bind(settings.serve.host, settings.serve.port)
     with listener, claim_home(settings.home):
-        seat = Seat(inner_urls=(url_of(listener),), public_url=settings.serve.public_url)
+        worker_info = OwnWorkerInfo(
+            inner_urls=(url_of(listener),), public_url=settings.serve.public_url
+        )
 
         @contextmanager
         def on_ready(catalog: Catalog) -> Generator[None]:
-            with announcement.made(ready_of(catalog), seat):
+            with announcement.made(ready_of(catalog), worker_info):
                 yield
 
         stop = await serve_gateway(
-            settings, listener, control_key=key, seat=seat, trusted=trusted, on_ready=on_ready
+            settings,
+            listener,
+            control_key=key,
+            worker_info=worker_info,
+            trusted=trusted,
+            on_ready=on_ready,
         )
     return stop.by
 
@@ -148,7 +155,7 @@ async def _serve_workers(
         ]
         rules_of(settings, key, listeners[0])  # its faults are told once
         urls = tuple(url_of(listener) for listener in listeners)
-        seat = Seat(inner_urls=urls, public_url=settings.serve.public_url)
+        worker_info = OwnWorkerInfo(inner_urls=urls, public_url=settings.serve.public_url)
         plans = [
             WorkerPlan(
                 index=index,
@@ -165,7 +172,7 @@ async def _serve_workers(
             hear_signals(stop),
             open_supervisor(plans, drain_seconds=settings.serve.drain_seconds) as supervisor,
         ):
-            await supervisor.run(stop, lambda ready: announcement.made(ready, seat))
+            await supervisor.run(stop, lambda ready: announcement.made(ready, worker_info))
     return stop.by
 
 

@@ -6,7 +6,7 @@ a socket like any other endpoint, nor what the answers are for. Tests, benchmark
 may import it; ``python -m astra_mcp.completions`` starts it as a process.
 """
 
-from astra_mcp.completions.faults import FaultKind, FaultPlan
+from astra_mcp.completions.planned_faults import FaultKind, FaultPlan
 from astra_mcp.completions.policy import (
     Answer,
     AnswerCall,

@@ -17,7 +17,7 @@ import anyio
 from pydantic import ValidationError
 
 from astra_mcp.addresses import run_until_stopped
-from astra_mcp.completions.faults import FaultKind, FaultPlan
+from astra_mcp.completions.planned_faults import FaultKind, FaultPlan
 from astra_mcp.completions.policy import Policy
 from astra_mcp.completions.recordings import load_recordings
 from astra_mcp.completions.server import open_completions

@@ -11,7 +11,7 @@ import orjson
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
-from astra_mcp.completions.faults import FaultKind, FaultPlan
+from astra_mcp.completions.planned_faults import FaultKind, FaultPlan
 from astra_mcp.completions.policy import Answer, AnswerCall, CompletionRequest, Refusal
 from astra_mcp.completions.sending import CutOff, InPieces, Silence, Trickle
 from astra_mcp.types import JsonObject, canonical_json
@@ -200,7 +200,7 @@ def failure(kind: FaultKind, plan: FaultPlan, key: str) -> ASGIApp:
     """Fail without any answer.
 
     Args:
-        kind: One of those :data:`~astra_mcp.completions.faults.WITHOUT_ANSWER`.
+        kind: One of those :data:`~astra_mcp.completions.planned_faults.WITHOUT_ANSWER`.
         plan: Says how long to wait.
         key: What the client sent as its key.
     """

@@ -9,10 +9,10 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from astra_mcp.addresses import BACKLOG, bind, url_of
-from astra_mcp.completions.endpoint import Endpoint
-from astra_mcp.completions.faults import FaultPlan
-from astra_mcp.completions.ledger import Ledger
+from astra_mcp.completions.application import Endpoint
+from astra_mcp.completions.planned_faults import FaultPlan
 from astra_mcp.completions.policy import Policy
+from astra_mcp.completions.request_log import RequestLog
 from astra_mcp.completions.sending import HANG_UP
 
 __all__ = ["CompletionsServer", "open_completions"]
@@ -24,7 +24,7 @@ _NO_FAULTS = FaultPlan(shares={})
 class CompletionsServer:
     """A server that runs; made by :func:`open_completions`."""
 
-    def __init__(self, url: str, ledger: Ledger) -> None:
+    def __init__(self, url: str, ledger: RequestLog) -> None:
         self.url = url
         """Without a path; ``/stats`` stands under it."""
         self.ledger = ledger

@@ -20,7 +20,7 @@ from gateway.app import open_app
 from gateway.edge.keys import derive_secret
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import AccessRules
-from gateway.edge.workers import ALONE, Seat
+from gateway.edge.workers import ALONE, OwnWorkerInfo
 from gateway.episodes.failures import FailureDefaults
 from gateway.episodes.live import open_episodes
 from registry.published.catalog import FolderCatalog
@@ -166,7 +166,7 @@ async def open_gateway(
     rules: AccessRules,
     *,
     trusted: bool = False,
-    seat: Seat = ALONE,
+    worker_info: OwnWorkerInfo = ALONE,
     readiness: Callable[[], Sequence[str]] = tuple,
 ) -> AsyncGenerator[tuple[PublishedCatalog, ASGIApp]]:
     """Compose the gateway over everything that is published; yields the catalog and the application.
@@ -175,7 +175,7 @@ async def open_gateway(
         settings: Folders, limits and the home.
         rules: Who may speak to it; its control key also derives the keys of episodes.
         trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
-        seat: Which of the workers this process is.
+        worker_info: Which of the workers this process is.
         readiness: Names what else keeps this process from taking episodes.
     """
     metrics = Metrics()
@@ -191,8 +191,8 @@ async def open_gateway(
             settings.home,
             secret=derive_secret(rules.control_key),
             max_open=settings.serve.max_episodes,
-            worker=seat.index,
-            workers=seat.count,
+            worker=worker_info.index,
+            workers=worker_info.count,
             sinks=(metrics,),
             failures=FailureDefaults(
                 rate=settings.serve.failure_rate, scope=settings.serve.failure_scope
@@ -207,7 +207,7 @@ async def open_gateway(
             metrics=metrics,
             directories=directories,
             readiness=lambda: [*readiness(), *_missing_room(settings.home)],
-            seat=seat,
+            worker_info=worker_info,
         ) as app,
     ):
         yield catalog, app

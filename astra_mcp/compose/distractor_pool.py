@@ -19,7 +19,7 @@ from astra_mcp.errors import AstraError, ConfigError, ModelError, ModelFault, Re
 from gateway.api.seams import DistractorSample, ScopedTool
 
 if TYPE_CHECKING:  # NumPy and what talks to databases are loaded when they are needed
-    from astra_mcp.compose.distractor_sources import HeldPool, PoolCatalog
+    from astra_mcp.compose.distractor_sources import CachedPool, PoolCatalog
     from astra_mcp.embedding import Embedder
     from registry.store.database import Database
 
@@ -52,7 +52,7 @@ class GatewayDistractors:
         self._settings = settings
         self._catalog = catalog
         self._database = database
-        self._held: HeldPool | None = None
+        self._held: CachedPool | None = None
         self._embedder: Embedder | None = None
         self._needs_bands = False
         self._news = 0
@@ -105,7 +105,7 @@ class GatewayDistractors:
             is_stale=self._news != self._known,
         )
 
-    async def _ready(self, *, needs_bands: bool) -> "HeldPool":
+    async def _ready(self, *, needs_bands: bool) -> "CachedPool":
         while True:
             held = self._held
             if held is not None and (held.index is not None or not needs_bands):
@@ -152,7 +152,7 @@ class GatewayDistractors:
         # A second to load with NumPy; the event loop goes on.
         await anyio.to_thread.run_sync(import_module, _SOURCES)
         from astra_mcp.compose.distractor_sources import (  # noqa: PLC0415 - loaded just above
-            HeldPool,
+            CachedPool,
             index_pool,
             read_pool,
         )
@@ -161,14 +161,14 @@ class GatewayDistractors:
         kind = self._settings.distractors.pool
         reading = await read_pool(kind, self._catalog, self._database)
         if held is None or held.pool.hash != reading.pool.hash:
-            held = HeldPool(reading.pool, None)
+            held = CachedPool(reading.pool, None)
         previous = None if self._held is None else self._held.index
         if previous is None:
             self._held, self._known = held, news
         if self._needs_bands and held.index is None:
             embedder = await self._opened_embedder(stack)
             index = await index_pool(reading, embedder, self._database, previous)
-            held = HeldPool(reading.pool, index)
+            held = CachedPool(reading.pool, index)
         self._held, self._known = held, news
 
     async def _opened_embedder(self, stack: AsyncExitStack) -> "Embedder":

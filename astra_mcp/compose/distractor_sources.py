@@ -23,7 +23,7 @@ from registry.search.vectors import LiveTool, check_length, live_tools, read_vec
 from registry.store.database import Database
 from registry.store.statements import batches
 
-__all__ = ["HeldPool", "PoolCatalog", "PoolReading", "PoolServer", "index_pool", "read_pool"]
+__all__ = ["CachedPool", "PoolCatalog", "PoolReading", "PoolServer", "index_pool", "read_pool"]
 
 _EMBEDDED_AT_ONCE = 256
 _DOMAINS = {domain.value: domain for domain in Domain}
@@ -80,7 +80,7 @@ class PoolReading:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldPool:
+class CachedPool:
     """A pool that distractors are chosen from."""
 
     pool: Pool

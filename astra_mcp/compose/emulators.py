@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint
 from astra_mcp.compose.settings import Settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import Role
-from astra_mcp.mcp.listeners import Hearers
+from astra_mcp.mcp.listeners import Listeners
 from astra_mcp.types import EmulatorKind
 from registry.published.publication import Publication, find_publication, load_published_server
 from registry.store.completions import DatabaseCompletionCache
@@ -41,7 +41,7 @@ class RegistryDocuments:
         self._publication = publication
         self._versions = _versions_of(publication)
         self._crawled = crawled
-        self._hearers = Hearers[[str]]()
+        self._listeners = Listeners[[str]]()
 
     def versions(self) -> Mapping[str, str]:
         """Name to version of every published server."""
@@ -75,7 +75,7 @@ class RegistryDocuments:
 
     def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
         """Be told the name of every server that comes, goes or has another version than before."""
-        return self._hearers.add(hear)
+        return self._listeners.add(hear)
 
     async def follow(self) -> None:
         """Read names and versions anew whenever the catalog changes, until cancelled."""
@@ -93,7 +93,7 @@ class RegistryDocuments:
         self._publication, self._versions = publication, _versions_of(publication)
         names = sorted(before.keys() | now.keys())
         for name in (n for n in names if before.get(n) != now.get(n)):
-            self._hearers.tell(name)
+            self._listeners.tell(name)
             await checkpoint()
 
 

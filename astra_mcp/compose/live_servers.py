@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from astra_mcp.errors import UpstreamError
-from registry.importers.live import LiveServer, LiveTarget
+from registry.importers.running_server import LiveServer, LiveTarget
 from servers.deployed.card import CardFile
 from servers.deployed.collection import open_deployed
 from servers.deployed.config import Entry, ServerEntry

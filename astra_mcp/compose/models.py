@@ -16,7 +16,7 @@ from astra_mcp.llm.config import Role
 from astra_mcp.llm.usage import Budget, Usage, metered
 from registry.documents.prepared import PreparedServer
 from registry.intake.domain_labellers import ModelLabeller, open_similarity_labeller
-from registry.intake.domains import DomainLabeller, LabelReport, label_servers
+from registry.intake.domain_labels import DomainLabeller, LabelReport, label_servers
 from registry.intake.judging import ModelJudge, judge_server
 from registry.settings import EmbedderKind
 from registry.store.completions import DatabaseCompletionCache

@@ -10,12 +10,12 @@ import anyio
 from astra_mcp.errors import AstraError
 from astra_mcp.types import JsonObject, canonical_json
 
-__all__ = ["CompletionCache", "Flights", "completion_key"]
+__all__ = ["CompletionCache", "SingleFlight", "completion_key"]
 
 Result = TypeVar("Result")
 
 
-class _Flight(Generic[Result]):
+class _SharedWork(Generic[Result]):
     """Work under way, and those who wait for it."""
 
     def __init__(self) -> None:
@@ -25,11 +25,11 @@ class _Flight(Generic[Result]):
         self.error: AstraError | None = None
 
 
-class Flights(Generic[Result]):
+class SingleFlight(Generic[Result]):
     """Work under way, by what it is about."""
 
     def __init__(self) -> None:
-        self._flights: dict[Hashable, _Flight[Result]] = {}
+        self._flights: dict[Hashable, _SharedWork[Result]] = {}
 
     async def share(
         self, key: Hashable, work: Callable[[], Awaitable[Result]]
@@ -47,7 +47,7 @@ class Flights(Generic[Result]):
                 raise copy.copy(flight.error)
             if flight.results:
                 return flight.results[0], True
-        flight = self._flights[key] = _Flight()
+        flight = self._flights[key] = _SharedWork()
         try:
             flight.results.append(await work())
         except AstraError as error:

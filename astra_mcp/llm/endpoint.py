@@ -20,8 +20,8 @@ import orjson
 from pydantic import BaseModel, Field, ValidationError
 
 from astra_mcp.errors import ConfigError, ModelError, ModelFault
+from astra_mcp.llm.clients import Connections, open_connections
 from astra_mcp.llm.config import EndpointConfig, Prices, Role
-from astra_mcp.llm.connections import Connections, open_connections
 from astra_mcp.llm.usage import Budget, Usage, note_usage
 from astra_mcp.types import JsonObject
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from astra_mcp.concurrency import completed
 from astra_mcp.errors import ModelError, ModelFault, PipelineError
-from astra_mcp.llm.cache import CompletionCache, Flights, completion_key
+from astra_mcp.llm.cache import CompletionCache, SingleFlight, completion_key
 from astra_mcp.llm.chat import ChatReply, MalformedCompletionError, read_completion
 from astra_mcp.llm.config import ModelConfig, Role, StructuredOutput
 from astra_mcp.llm.endpoint import Endpoint, open_endpoint
@@ -52,7 +52,7 @@ class Model:
         self._config = config
         self._endpoint = endpoint
         self._cache = cache
-        self._flights = Flights[Any]()
+        self._flights = SingleFlight[Any]()
         self._refused_forms: set[type[BaseModel]] = set()
 
     async def ask(self, prompt: Prompt, answer: type[AnswerT], *, sample: int = 0) -> AnswerT:

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from astra_mcp.mcp.lines import MAX_BODY_BYTES, REPEATED, RefusedError, encode, id_of
+from astra_mcp.mcp.lines import MAX_BODY_BYTES, REPEATED, MessageRefusedError, encode, id_of
 
 __all__ = ["MAX_SESSIONS", "SESSION_IDLE_SECONDS", "open_http"]
 
@@ -98,7 +98,7 @@ class _DistinctIds:
             return
         key = (session, coerce_request_id(found))
         if key in self._under_way:
-            refused = RefusedError(mcp_types.INVALID_REQUEST, REPEATED, found)
+            refused = MessageRefusedError(mcp_types.INVALID_REQUEST, REPEATED, found)
             content = encode(refused.answer)
             answer = Response(content, status_code=400, media_type="application/json")
             await answer(scope, receive, send)

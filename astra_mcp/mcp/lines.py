@@ -28,7 +28,7 @@ __all__ = [
     "MAX_BODY_BYTES",
     "REPEATED",
     "LineWire",
-    "RefusedError",
+    "MessageRefusedError",
     "claim_stdio",
     "encode",
     "id_of",
@@ -124,7 +124,7 @@ FINISH_SECONDS = 30.0
 REPEATED = "another request with this id is under way"
 
 
-class RefusedError(Exception):
+class MessageRefusedError(Exception):
     """A message that the SDK does not get to see, as the answer that says why."""
 
     def __init__(self, code: int, message: str, request: mcp_types.RequestId | None = None) -> None:
@@ -188,7 +188,7 @@ class _LineSession:
                 try:
                     message = _message_of(line)
                     await asking.send(self._admit(message))
-                except RefusedError as refused:
+                except MessageRefusedError as refused:
                     await self._send(refused.answer)
             with anyio.move_on_after(self._finish_seconds):
                 while self._owed:
@@ -199,7 +199,7 @@ class _LineSession:
         if not isinstance(message, mcp_types.JSONRPCRequest):
             return SessionMessage(message)
         if coerce_request_id(message.id) in self._owed:
-            raise RefusedError(mcp_types.INVALID_REQUEST, REPEATED, message.id)
+            raise MessageRefusedError(mcp_types.INVALID_REQUEST, REPEATED, message.id)
         self._owed.add(coerce_request_id(message.id))
 
         async def settle() -> None:
@@ -235,20 +235,20 @@ class _LineSession:
 def _message_of(line: bytes | None) -> mcp_types.JSONRPCMessage:
     if line is None:
         msg = f"a message has at most {MAX_BODY_BYTES} bytes"
-        raise RefusedError(mcp_types.INVALID_REQUEST, msg)
+        raise MessageRefusedError(mcp_types.INVALID_REQUEST, msg)
     try:
         value = from_json(line)
     except ValueError as error:
-        raise RefusedError(mcp_types.PARSE_ERROR, f"no JSON: {error}") from None
+        raise MessageRefusedError(mcp_types.PARSE_ERROR, f"no JSON: {error}") from None
     try:
         message = mcp_types.jsonrpc_message_adapter.validate_python(value, by_name=False)
     except ValidationError:
         msg = "no JSON-RPC message"
-        raise RefusedError(mcp_types.INVALID_REQUEST, msg, id_of(value)) from None
+        raise MessageRefusedError(mcp_types.INVALID_REQUEST, msg, id_of(value)) from None
     if isinstance(message, mcp_types.JSONRPCNotification) and "id" in value:
         # The SDK takes a request whose id it cannot read for a notification.
         msg = "the id of a request is a string or a whole number"
-        raise RefusedError(mcp_types.INVALID_REQUEST, msg)
+        raise MessageRefusedError(mcp_types.INVALID_REQUEST, msg)
     return message
 
 

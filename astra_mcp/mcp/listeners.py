@@ -6,12 +6,12 @@ Knows nothing of what is told.
 from collections.abc import Callable
 from typing import Generic, ParamSpec
 
-__all__ = ["Hearers"]
+__all__ = ["Listeners"]
 
 _Told = ParamSpec("_Told")
 
 
-class Hearers(Generic[_Told]):
+class Listeners(Generic[_Told]):
     """All who listen to one thing; false where there are none."""
 
     def __init__(self) -> None:

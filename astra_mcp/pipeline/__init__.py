@@ -17,7 +17,7 @@ from astra_mcp.pipeline.item import (
     Progress,
     Settled,
 )
-from astra_mcp.pipeline.run import run_pipeline
+from astra_mcp.pipeline.runner import run_pipeline
 from astra_mcp.pipeline.yield_table import StageYield, Tally, YieldTable
 
 __all__ = [

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import anyio
 
 from astra_mcp.errors import SandboxError
-from astra_mcp.sandbox.zygote.wire import PREFIX, encode, join
+from astra_mcp.sandbox.zygote.frames import PREFIX, encode, join
 
 __all__ = [
     "Ancillary",

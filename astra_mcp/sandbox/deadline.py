@@ -16,7 +16,7 @@ import anyio
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.channel import Channel
 
-__all__ = ["Patience", "StarvedError", "exchange_within"]
+__all__ = ["ExtensibleDeadline", "StarvedError", "exchange_within"]
 
 Answer = TypeVar("Answer")
 
@@ -72,7 +72,7 @@ async def exchange_within(
 
 async def _time_over(seconds: float, channel: Channel, pid: int) -> Exception:
     """Wait until the time is over; answers what that means."""
-    patience = Patience(seconds, channel, pid)
+    patience = ExtensibleDeadline(seconds, channel, pid)
     while True:
         await anyio.sleep_until(patience.deadline)
         over = patience.extend()
@@ -80,7 +80,7 @@ async def _time_over(seconds: float, channel: Channel, pid: int) -> Exception:
             return over
 
 
-class Patience:
+class ExtensibleDeadline:
     """How long a process may still take."""
 
     def __init__(self, seconds: float, channel: Channel, pid: int) -> None:

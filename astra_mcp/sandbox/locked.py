@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.forkserver import ForkServer
-from astra_mcp.sandbox.loading import ModuleSource
+from astra_mcp.sandbox.handshake import ModuleSource
 from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits, SandboxReport
 from astra_mcp.sandbox.runtime import Runtime, settings_for
 from astra_mcp.sandbox.session import ProcessSession

@@ -8,7 +8,7 @@ import orjson
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.channel import Message
 from astra_mcp.sandbox.protocol import Raised, Returned
-from astra_mcp.sandbox.zygote.wire import RETURNED
+from astra_mcp.sandbox.zygote.frames import RETURNED
 from astra_mcp.types import JsonValue
 
 __all__ = ["MalformedReplyError", "head_limit", "parse_call", "parse_head"]

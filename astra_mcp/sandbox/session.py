@@ -12,7 +12,7 @@ from typing import Protocol, cast
 import anyio
 import orjson
 
-from astra_mcp.concurrency import Alarm, shielded
+from astra_mcp.concurrency import Timer, shielded
 from astra_mcp.errors import SandboxDiedError, SandboxLostError
 from astra_mcp.sandbox.channel import (
     Channel,
@@ -20,7 +20,7 @@ from astra_mcp.sandbox.channel import (
     InterruptedWaitError,
     OversizedMessageError,
 )
-from astra_mcp.sandbox.deadline import Patience, StarvedError
+from astra_mcp.sandbox.deadline import ExtensibleDeadline, StarvedError
 from astra_mcp.sandbox.protocol import Raised, Returned, SandboxLimits
 from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_call
 from astra_mcp.types import JsonValue
@@ -84,7 +84,7 @@ class ProcessSession:
         self._head_limit = head_limit(limits.output_bytes)
         self._on_closed = on_closed
         self._turn = anyio.Lock(fast_acquire=True)
-        self._deadline = Alarm(channel.interrupt)
+        self._deadline = Timer(channel.interrupt)
         self._is_lost = is_lost
         self._death: SandboxDiedError | SandboxLostError | None = None
         self._released = False
@@ -102,7 +102,9 @@ class ProcessSession:
             outcome: Returned | Raised | str = _ABANDONED
             # Not to be guessed: a reply that was written before its call was asked fits none.
             call = _numbers.draw()
-            patience = Patience(self._limits.hard_seconds, self._channel, self._process.pid)
+            patience = ExtensibleDeadline(
+                self._limits.hard_seconds, self._channel, self._process.pid
+            )
             try:
                 self._channel.post(_call_of(function) % (call.encode(), _encode(arguments)))
                 outcome = await self._attempt(call, patience)
@@ -115,7 +117,7 @@ class ProcessSession:
                 raise self._death
             return cast("Returned | Raised", outcome)
 
-    async def _attempt(self, call: str, patience: Patience) -> Returned | Raised | str:
+    async def _attempt(self, call: str, patience: ExtensibleDeadline) -> Returned | Raised | str:
         """Wait for a posted call; answers the reason why the process must die where it failed."""
         try:
             while self._death is None:

@@ -16,7 +16,7 @@ from astra_mcp.errors import SandboxError, ToolCodeError
 from astra_mcp.sandbox.channel import Channel, channel_pair
 from astra_mcp.sandbox.forkserver import ForkServer
 from astra_mcp.sandbox.gate import ForkGate
-from astra_mcp.sandbox.loading import (
+from astra_mcp.sandbox.handshake import (
     BranchRefusedError,
     ModuleSource,
     begin_session,

@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import Process
 
 from astra_mcp.sandbox.channel import channel_pair
-from astra_mcp.sandbox.loading import ModuleSource, begin_session, load_module, wait_until_up
+from astra_mcp.sandbox.handshake import ModuleSource, begin_session, load_module, wait_until_up
 from astra_mcp.sandbox.processes import has_ended
 from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits, SandboxReport
 from astra_mcp.sandbox.runtime import Runtime, settings_for

@@ -12,7 +12,7 @@ from astra_mcp.testing.gateway import (
     RunningGateway,
     open_test_gateway,
 )
-from astra_mcp.testing.model import ScriptedModel
+from astra_mcp.testing.scripted_model import ScriptedModel
 from astra_mcp.testing.server import InMemoryServer
 
 __all__ = [

@@ -98,7 +98,7 @@ class InMemoryServer:
         self._functions = functions
         self.tools = tuple(tool.spec for tool in self.make_tools(0).values())
         self.version = tools_hash(self.tools)
-        self.marks: tuple[str, ...] = ()
+        self.warnings: tuple[str, ...] = ()
         self.relays = False
         self.capabilities: Mapping[str, JsonValue] = {"tools": {}}
         self.instructions: str | None = None

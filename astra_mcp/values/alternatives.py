@@ -3,8 +3,8 @@
 from typing import Any, Final, cast
 
 from astra_mcp.types import JsonValue
-from astra_mcp.values.dice import Dice
 from astra_mcp.values.merging import Schema, merged
+from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import UnmetError, takes
 
 __all__ = ["NOTHING", "Alternatives", "as_schema"]
@@ -29,12 +29,12 @@ class Alternatives:
         self._root = root
         self._attempt = attempt
 
-    def flat(self, schema: object, dice: Dice, told: object, depth: int) -> Schema:
+    def flat(self, schema: object, rng: RandomStream, told: object, depth: int) -> Schema:
         """Follow references, and choose between alternatives, until plain keywords are left.
 
         Args:
             schema: Any.
-            dice: Decide the choices.
+            rng: Decide the choices.
             told: What is known of the value; alternatives of its kind are preferred.
             depth: How deep the value lies.
 
@@ -48,9 +48,9 @@ class Alternatives:
             elif "allOf" in flat:
                 flat = _all_of(flat)
             elif "anyOf" in flat:
-                flat = self._branch(flat, "anyOf", dice.at("anyOf", step), told, depth)
+                flat = self._branch(flat, "anyOf", rng.at("anyOf", step), told, depth)
             elif "oneOf" in flat:
-                flat = self._branch(flat, "oneOf", dice.at("oneOf", step), told, depth)
+                flat = self._branch(flat, "oneOf", rng.at("oneOf", step), told, depth)
             elif "if" in flat:
                 flat = self._condition(flat)
             else:
@@ -83,7 +83,9 @@ class Alternatives:
                 raise UnmetError(f"the reference {reference!r} leads nowhere")
         return found
 
-    def _branch(self, schema: Schema, keyword: str, dice: Dice, told: object, depth: int) -> Schema:
+    def _branch(
+        self, schema: Schema, keyword: str, rng: RandomStream, told: object, depth: int
+    ) -> Schema:
         """Choose one alternative; another one at another attempt."""
         rest = {name: value for name, value in schema.items() if name != keyword}
         branches = [branch for branch in schema[keyword] if branch is not False]
@@ -92,7 +94,7 @@ class Alternatives:
             fitting = sorted(fitting, key=_weight)[:1]
         if not fitting:
             raise UnmetError(f"no alternative of {keyword} is allowed")
-        chosen = fitting[(dice.below(len(fitting)) + self._attempt) % len(fitting)]
+        chosen = fitting[(rng.below(len(fitting)) + self._attempt) % len(fitting)]
         return merged(rest, as_schema(chosen))
 
     def _may_be(self, branch: Any, told: object) -> bool:

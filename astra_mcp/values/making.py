@@ -10,14 +10,14 @@ from typing import Any, Final, cast
 
 from astra_mcp.types import JsonValue
 from astra_mcp.values.alternatives import NOTHING, Alternatives
-from astra_mcp.values.dice import Dice
 from astra_mcp.values.merging import Schema
 from astra_mcp.values.nouns import is_plural, key_of, singular
+from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import TooLargeError, UnmetError, make_number, make_text, takes
 from astra_mcp.values.vocabulary import LISTED, WRAPPINGS, Meaning, meaning_of
 from astra_mcp.values.wording import Wording
 
-__all__ = ["Making", "Spot", "Told"]
+__all__ = ["Making", "Told", "ValueContext"]
 
 _DEPTH_OF_OPTIONS: Final = 3
 """Below it only what is required is made."""
@@ -52,10 +52,10 @@ Told = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
+class ValueContext:
     """Where a value is to stand, and what is known of it."""
 
-    dice: Dice
+    rng: RandomStream
     """Decide it."""
     key: str = ""
     """The name of the member that it is for, in normal form."""
@@ -66,10 +66,10 @@ class Spot:
     depth: int = 0
     """How deep it lies."""
 
-    def member(self, name: str | int, key: str, told: object) -> "Spot":
+    def member(self, name: str | int, key: str, told: object) -> "ValueContext":
         """The place of a member or an item."""
-        return Spot(
-            dice=self.dice.at(name), key=key, noun=self.noun, told=told, depth=self.depth + 1
+        return ValueContext(
+            rng=self.rng.at(name), key=key, noun=self.noun, told=told, depth=self.depth + 1
         )
 
 
@@ -92,7 +92,7 @@ class Making:
         self._attempt = attempt
         self._share = share
         self._left = _MAX_VALUES
-        self._by_kind: Mapping[str, Callable[[Schema, Spot], JsonValue]] = {
+        self._by_kind: Mapping[str, Callable[[Schema, ValueContext], JsonValue]] = {
             "object": self._object,
             "array": self._array,
             "string": self._text,
@@ -102,7 +102,7 @@ class Making:
             "null": self._null,
         }
 
-    def value(self, schema: object, spot: Spot) -> JsonValue:
+    def value(self, schema: object, spot: ValueContext) -> JsonValue:
         """Make one value.
 
         Raises:
@@ -113,24 +113,24 @@ class Making:
             raise TooLargeError(f"more than {_MAX_VALUES} values")
         if spot.depth > _MAX_DEPTH:
             raise UnmetError("nested too deeply")
-        flat = self._alternatives.flat(schema, spot.dice, spot.told, spot.depth)
+        flat = self._alternatives.flat(schema, spot.rng, spot.told, spot.depth)
         for kept in _kept(flat, spot):
             return kept
         if "const" in flat:
             return cast("JsonValue", flat["const"])
         members: Any = flat.get("enum")
         if isinstance(members, list):
-            return self._member(flat, cast("list[JsonValue]", members), spot.dice)
+            return self._member(flat, cast("list[JsonValue]", members), spot.rng)
         return self._by_kind.get(self._kind(flat, spot), self._text)(flat, spot)
 
-    def _member(self, schema: Schema, members: list[JsonValue], dice: Dice) -> JsonValue:
+    def _member(self, schema: Schema, members: list[JsonValue], rng: RandomStream) -> JsonValue:
         fitting = [m for m in members if isinstance(m, dict | list) or takes(schema, m)]
         valued = [m for m in fitting if m is not None] or fitting
         if not valued:
             raise UnmetError("no member of the enumeration is allowed")
-        return valued[(dice.below(len(valued)) + self._attempt) % len(valued)]
+        return valued[(rng.below(len(valued)) + self._attempt) % len(valued)]
 
-    def _kind(self, schema: Schema, spot: Spot) -> str:
+    def _kind(self, schema: Schema, spot: ValueContext) -> str:
         """Which type to make."""
         kinds: Any = schema.get("type")
         if isinstance(kinds, str):
@@ -147,7 +147,7 @@ class Making:
         described = (kind for kind, words in _KEYWORDS.items() if not words.isdisjoint(schema))
         return next(described, _KIND_OF_MEANING.get(meaning_of(spot.key)[0], "string"))
 
-    def _kind_among(self, kinds: list[str], schema: Schema, spot: Spot) -> str:
+    def _kind_among(self, kinds: list[str], schema: Schema, spot: ValueContext) -> str:
         wanted = [kind for kind in kinds if kind != "null"] or kinds
         if not wanted:
             raise UnmetError("no type is allowed")
@@ -157,25 +157,25 @@ class Making:
         for kind in ("object", "array"):
             if kind in wanted and not _KEYWORDS[kind].isdisjoint(schema) and not self._attempt:
                 return kind
-        return wanted[(spot.dice.at("type").below(len(wanted)) + self._attempt) % len(wanted)]
+        return wanted[(spot.rng.at("type").below(len(wanted)) + self._attempt) % len(wanted)]
 
-    def _text(self, schema: Schema, spot: Spot) -> str:
-        return make_text(schema, spot.dice, self._wording, key=spot.key, noun=spot.noun)
+    def _text(self, schema: Schema, spot: ValueContext) -> str:
+        return make_text(schema, spot.rng, self._wording, key=spot.key, noun=spot.noun)
 
-    def _integer(self, schema: Schema, spot: Spot) -> int | float:
-        return make_number(schema, spot.dice, key=spot.key, is_integer=True)
+    def _integer(self, schema: Schema, spot: ValueContext) -> int | float:
+        return make_number(schema, spot.rng, key=spot.key, is_integer=True)
 
-    def _number(self, schema: Schema, spot: Spot) -> int | float:
-        return make_number(schema, spot.dice, key=spot.key, is_integer=False)
+    def _number(self, schema: Schema, spot: ValueContext) -> int | float:
+        return make_number(schema, spot.rng, key=spot.key, is_integer=False)
 
-    def _flag(self, _: Schema, spot: Spot) -> bool:
+    def _flag(self, _: Schema, spot: ValueContext) -> bool:
         meaning, usual = meaning_of(spot.key)
-        return usual == "true" if meaning is Meaning.FLAG else spot.dice.below(2) == 1
+        return usual == "true" if meaning is Meaning.FLAG else spot.rng.below(2) == 1
 
-    def _null(self, _: Schema, __: Spot) -> None:
+    def _null(self, _: Schema, __: ValueContext) -> None:
         return None
 
-    def _object(self, schema: Schema, spot: Spot) -> dict[str, JsonValue]:
+    def _object(self, schema: Schema, spot: ValueContext) -> dict[str, JsonValue]:
         known = _known(spot.told)
         declared: Mapping[str, Any] = schema.get("properties") or {}
         alone = _only_list(declared, known)
@@ -195,7 +195,7 @@ class Making:
         return made
 
     def _names(
-        self, schema: Schema, declared: Mapping[str, Any], known: Told, spot: Spot
+        self, schema: Schema, declared: Mapping[str, Any], known: Told, spot: ValueContext
     ) -> list[str]:
         """Which members to make, in the order of the schema."""
         required: list[str] = [*schema.get("required", ())]
@@ -203,7 +203,7 @@ class Making:
         unknown = (n for n in declared if n not in wanted and key_of(n) not in known)
         optional = [n for n in unknown if declared[n] is not False]
         if spot.depth < _DEPTH_OF_OPTIONS:
-            wanted |= {n for n in optional if spot.dice.at("?", n).fraction() < self._share}
+            wanted |= {n for n in optional if spot.rng.at("?", n).fraction() < self._share}
         self._add_dependent(schema, wanted)
         names = [n for n in declared if n in wanted]
         told = _free_names(schema, declared, spot.told)
@@ -212,7 +212,7 @@ class Making:
         ]
         least, most = schema.get("minProperties", 0), schema.get("maxProperties")
         if len(names) < least or self._is_map(schema, declared, names):
-            names += self._further(schema, names, optional, max(least - len(names), 1), spot.dice)
+            names += self._further(schema, names, optional, max(least - len(names), 1), spot.rng)
         if most is not None and len(names) > most:
             kept = {
                 *required,
@@ -236,7 +236,7 @@ class Making:
                     pending.append(name)
 
     def _further(
-        self, schema: Schema, names: list[str], optional: list[str], number: int, dice: Dice
+        self, schema: Schema, names: list[str], optional: list[str], number: int, rng: RandomStream
     ) -> list[str]:
         """More members than are asked for by name."""
         if number > _MAX_ITEMS:
@@ -246,16 +246,18 @@ class Making:
         for at in range(_DRAWS * number):
             if len(more) >= number:
                 break
-            place = dice.at("name", at)
+            place = rng.at("name", at)
             if patterns and at % 2:
-                name = self._text({"pattern": place.choose(patterns)}, Spot(dice=place))
+                name = self._text({"pattern": place.choose(patterns)}, ValueContext(rng=place))
             else:
-                name = str(self.value(schema.get("propertyNames", {}), Spot(dice=place, key="tag")))
+                name = str(
+                    self.value(schema.get("propertyNames", {}), ValueContext(rng=place, key="tag"))
+                )
             if name not in {*names, *more} and _member_schema(schema, {}, name) is not False:
                 more.append(name)
         return more
 
-    def _array(self, schema: Schema, spot: Spot) -> list[JsonValue]:
+    def _array(self, schema: Schema, spot: ValueContext) -> list[JsonValue]:
         prefix: list[Any] = schema.get("prefixItems") or []
         items = schema.get("items", schema.get("unevaluatedItems", True))
         contains = schema.get("contains")
@@ -271,17 +273,17 @@ class Making:
             made.append(self._item(member, spot.member(at, singular(spot.key), told), taken))
         return made
 
-    def _item(self, member: Any, spot: Spot, taken: Sequence[JsonValue]) -> JsonValue:
+    def _item(self, member: Any, spot: ValueContext, taken: Sequence[JsonValue]) -> JsonValue:
         """Make an item that is none of those before."""
         item = self.value(member, spot)
         for draw in range(_DRAWS):
             if item not in taken:
                 break
-            item = self.value(member, replace(spot, dice=spot.dice.at("again", draw), told=NOTHING))
+            item = self.value(member, replace(spot, rng=spot.rng.at("again", draw), told=NOTHING))
         return item
 
 
-def _kept(flat: Schema, spot: Spot) -> Iterator[JsonValue]:
+def _kept(flat: Schema, spot: ValueContext) -> Iterator[JsonValue]:
     """What is told, where the schema takes it as it is; a number may become a text."""
     told = spot.told
     if told is NOTHING:
@@ -312,7 +314,9 @@ def _structure(told: object) -> str | None:
     return "array" if isinstance(told, list) else None
 
 
-def _length(schema: Schema, items: object, listed: list[JsonValue] | None, spot: Spot) -> int:
+def _length(
+    schema: Schema, items: object, listed: list[JsonValue] | None, spot: ValueContext
+) -> int:
     """How many items to make."""
     fixed = len(schema.get("prefixItems") or ())
     wanted = schema.get("minContains", 1) if "contains" in schema else 0
@@ -324,7 +328,7 @@ def _length(schema: Schema, items: object, listed: list[JsonValue] | None, spot:
         return min(max(len(listed), least), most)
     if spot.depth > _DEPTH_OF_OPTIONS:
         return least
-    return min(max(fixed or spot.dice.at("length").between(1, 3), least), most)
+    return min(max(fixed or spot.rng.at("length").between(1, 3), least), most)
 
 
 def _known(told: object) -> Told:

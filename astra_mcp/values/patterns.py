@@ -8,7 +8,7 @@ draw from generators of their own.
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from astra_mcp.values.dice import Dice
+from astra_mcp.values.random_stream import RandomStream
 
 __all__ = ["PatternError", "matching_text"]
 
@@ -47,7 +47,7 @@ class _Drawing:
             raise PatternError(f"it asks for more than {_LONGEST} characters")
 
 
-_Part = Callable[[Dice, _Drawing], str]
+_Part = Callable[[RandomStream, _Drawing], str]
 """Draws a text for a part of an expression."""
 
 
@@ -55,18 +55,18 @@ class PatternError(ValueError):
     """An expression is beyond what is read here, or none at all."""
 
 
-def matching_text(pattern: str, dice: Dice, *, times: int | None = None) -> str:
+def matching_text(pattern: str, rng: RandomStream, *, times: int | None = None) -> str:
     """Draw a text that matches.
 
     Args:
         pattern: The expression.
-        dice: Decide it.
+        rng: Decide it.
         times: How often each part is repeated, as far as it may be; thrown where it is None.
 
     Raises:
         PatternError: The expression cannot be followed.
     """
-    return _compiled(pattern)(dice, _Drawing(times))
+    return _compiled(pattern)(rng, _Drawing(times))
 
 
 @lru_cache(_DISTINCT)
@@ -108,7 +108,7 @@ class _Reader:
             options.append(self._sequence())
         if len(options) == 1:
             return options[0]
-        return lambda dice, drawing: dice.choose(options)(dice.at("|"), drawing)
+        return lambda rng, drawing: rng.choose(options)(rng.at("|"), drawing)
 
     def _sequence(self) -> _Part:
         parts: list[_Part] = []
@@ -118,8 +118,8 @@ class _Reader:
                 parts.append(self._repeated(atom))
         if len(parts) == 1:
             return parts[0]
-        return lambda dice, drawing: "".join(
-            part(dice.at(at), drawing) for at, part in enumerate(parts)
+        return lambda rng, drawing: "".join(
+            part(rng.at(at), drawing) for at, part in enumerate(parts)
         )
 
     def _atom(self) -> _Part | None:
@@ -220,11 +220,11 @@ class _Reader:
         if top < least:
             raise PatternError("a repetition ends before it begins")
 
-        def draw(dice: Dice, drawing: _Drawing) -> str:
-            number = dice.at("n").between(least, min(top, least + _FEW))
+        def draw(rng: RandomStream, drawing: _Drawing) -> str:
+            number = rng.at("n").between(least, min(top, least + _FEW))
             if drawing.times is not None:
                 number = min(max(drawing.times, least), top)
-            return "".join(part(dice.at(i), drawing) for i in range(number))
+            return "".join(part(rng.at(i), drawing) for i in range(number))
 
         return draw
 
@@ -244,8 +244,8 @@ class _Reader:
 
 
 def _one_of(characters: str) -> _Part:
-    def draw(dice: Dice, drawing: _Drawing) -> str:
+    def draw(rng: RandomStream, drawing: _Drawing) -> str:
         drawing.spend()
-        return dice.choose(characters)
+        return rng.choose(characters)
 
     return draw

@@ -11,10 +11,10 @@ import jsonschema_rs
 
 from astra_mcp.schemas import compile_validator
 from astra_mcp.types import JsonValue
-from astra_mcp.values.dice import Dice
 from astra_mcp.values.merging import Schema, same
 from astra_mcp.values.nouns import key_of
 from astra_mcp.values.patterns import PatternError, matching_text
+from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.vocabulary import Meaning, Numbers, meaning_of, numbers_of
 from astra_mcp.values.wording import Wording
 
@@ -49,12 +49,12 @@ class TooLargeError(UnmetError):
     """Values of a schema have more parts than are made; so it is at each attempt."""
 
 
-def make_text(schema: Schema, dice: Dice, wording: Wording, *, key: str, noun: str) -> str:
+def make_text(schema: Schema, rng: RandomStream, wording: Wording, *, key: str, noun: str) -> str:
     """Write a text that a schema takes.
 
     Args:
         schema: Of type string, without references and alternatives.
-        dice: Decide it.
+        rng: Decide it.
         wording: Has the words.
         key: The field's name in normal form.
         noun: What the field belongs to.
@@ -64,26 +64,26 @@ def make_text(schema: Schema, dice: Dice, wording: Wording, *, key: str, noun: s
     """
     pattern = schema.get("pattern")
     if isinstance(pattern, str):
-        return _matching(pattern, schema, dice)
+        return _matching(pattern, schema, rng)
     form = schema.get("format")
     if isinstance(form, str) and form in _FORMATS:
-        return _FORMATS[form](wording, dice)
-    return _sized(_suggested(key, noun, dice, wording), schema, dice, wording)
+        return _FORMATS[form](wording, rng)
+    return _sized(_suggested(key, noun, rng, wording), schema, rng, wording)
 
 
-def _suggested(key: str, noun: str, dice: Dice, wording: Wording) -> str:
+def _suggested(key: str, noun: str, rng: RandomStream, wording: Wording) -> str:
     meaning, name = meaning_of(key)
     match meaning:
         case Meaning.TEXT:
-            return wording.text(name, dice, noun)
+            return wording.text(name, rng, noun)
         case Meaning.NUMBER:
-            return str(_of_size(numbers_of(name), dice))
+            return str(_of_size(numbers_of(name), rng))
         case Meaning.FLAG:
             return name
         case Meaning.ID:
-            return make_id(_owner(key) or noun, dice)
+            return make_id(_owner(key) or noun, rng)
         case Meaning.UNKNOWN:
-            return wording.phrase(dice)
+            return wording.phrase(rng)
 
 
 def _owner(key: str) -> str:
@@ -92,27 +92,27 @@ def _owner(key: str) -> str:
     return "_".join(words[:-1]) if words[-1] in _ENDINGS else ""
 
 
-def make_id(noun: str, dice: Dice) -> str:
+def make_id(noun: str, rng: RandomStream) -> str:
     """An identifier in the style that is always that of the noun."""
     head = noun.rpartition("_")[2]
-    match Dice.of_seed(0).at("style of ids", noun).below(5):
+    match RandomStream.of_seed(0).at("style of ids", noun).below(5):
         case 0:
-            return str(UUID(int=dice.number << 64 | dice.at(1).number, version=4))
+            return str(UUID(int=rng.number << 64 | rng.at(1).number, version=4))
         case 1:
-            return dice.digits(24)
+            return rng.digits(24)
         case _ if head.isascii() and 1 < len(head) <= 12:
-            return f"{head}_{dice.digits(8)}"
+            return f"{head}_{rng.digits(8)}"
         case _:
-            return dice.digits(12)
+            return rng.digits(12)
 
 
-def _matching(pattern: str, schema: Schema, dice: Dice) -> str:
+def _matching(pattern: str, schema: Schema, rng: RandomStream) -> str:
     least, most = int(schema.get("minLength", 0)), schema.get("maxLength", math.inf)
     freely = [None] * _DRAWS
     by_length = range(min(least, _MAX_TIMES), max(least - _MAX_TIMES, -1), -1)
     try:
         for draw, times in enumerate((*freely, *by_length)):
-            text = matching_text(pattern, dice.at("pattern", draw), times=times)
+            text = matching_text(pattern, rng.at("pattern", draw), times=times)
             if least <= len(text) <= most:
                 return text
     except PatternError as error:
@@ -120,13 +120,13 @@ def _matching(pattern: str, schema: Schema, dice: Dice) -> str:
     raise UnmetError(f"pattern {pattern!r} with {least} to {most} characters")
 
 
-def _sized(text: str, schema: Schema, dice: Dice, wording: Wording) -> str:
+def _sized(text: str, schema: Schema, rng: RandomStream, wording: Wording) -> str:
     least, most = int(schema.get("minLength", 0)), schema.get("maxLength")
     at = 0
     if least > _MAX_LENGTH:
         raise UnmetError(f"a text of at least {least} characters")
     while len(text) < least:
-        text += f" {wording.sentence(dice.at('more', at))}"
+        text += f" {wording.sentence(rng.at('more', at))}"
         at += 1
     if most is not None and len(text) > most:
         text = text[: int(most)]
@@ -134,19 +134,19 @@ def _sized(text: str, schema: Schema, dice: Dice, wording: Wording) -> str:
     return text
 
 
-def make_number(schema: Schema, dice: Dice, *, key: str, is_integer: bool) -> int | float:
+def make_number(schema: Schema, rng: RandomStream, *, key: str, is_integer: bool) -> int | float:
     """Choose a number that a schema takes; of the size that the field's name suggests where it may be.
 
     Raises:
         UnmetError: There is none between its bounds.
     """
     try:
-        return _number(schema, dice, key=key, is_integer=is_integer)
+        return _number(schema, rng, key=key, is_integer=is_integer)
     except OverflowError:
         raise UnmetError("its bounds or its step are beyond what is counted with") from None
 
 
-def _number(schema: Schema, dice: Dice, *, key: str, is_integer: bool) -> int | float:
+def _number(schema: Schema, rng: RandomStream, *, key: str, is_integer: bool) -> int | float:
     size = _size(key)
     low, high = _bounds(schema)
     low, high = _span(low, high, size)
@@ -154,8 +154,8 @@ def _number(schema: Schema, dice: Dice, *, key: str, is_integer: bool) -> int | 
     if is_integer and step is not None and float(step) != int(step):
         step = _whole_step(float(step))
     if step is not None:
-        return _stepped(low, high, step, dice)
-    return _between(schema, low, high, size, dice)
+        return _stepped(low, high, step, rng)
+    return _between(schema, low, high, size, rng)
 
 
 def _size(key: str) -> Numbers:
@@ -189,11 +189,11 @@ def _span(low: float, high: float, size: Numbers) -> tuple[float, float]:
     return low, min(high, max(low + room, low))
 
 
-def _stepped(low: float, high: float, step: float, dice: Dice) -> int | float:
+def _stepped(low: float, high: float, step: float, rng: RandomStream) -> int | float:
     first, last = math.ceil(low / step), math.floor(high / step)
     if first > last:
         raise UnmetError(f"no multiple of {step} between {low} and {high}")
-    number = dice.between(first, last) * step
+    number = rng.between(first, last) * step
     return int(number) if float(step).is_integer() else round(number, 10)
 
 
@@ -205,8 +205,10 @@ def _whole_step(step: float) -> int:
     raise UnmetError(f"no whole multiple of {step}")
 
 
-def _between(schema: Schema, low: float, high: float, size: Numbers, dice: Dice) -> int | float:
-    exact = low + dice.fraction() * (high - low)
+def _between(
+    schema: Schema, low: float, high: float, size: Numbers, rng: RandomStream
+) -> int | float:
+    exact = low + rng.fraction() * (high - low)
     for decimals in range(size.decimals, 16):
         number = round(exact, decimals) if decimals else round(exact)
         if low <= number <= high:
@@ -214,35 +216,33 @@ def _between(schema: Schema, low: float, high: float, size: Numbers, dice: Dice)
     return exact if takes(schema, exact) else low
 
 
-def _of_size(size: Numbers, dice: Dice) -> int | float:
-    exact = size.low + dice.fraction() * (size.high - size.low)
+def _of_size(size: Numbers, rng: RandomStream) -> int | float:
+    exact = size.low + rng.fraction() * (size.high - size.low)
     return round(exact, size.decimals) if size.decimals else round(exact)
 
 
-_FORMATS: Final[Mapping[str, Callable[[Wording, Dice], str]]] = {
-    "date": lambda w, dice: w.text("date", dice),
-    "date-time": lambda w, dice: w.text("datetime", dice),
-    "time": lambda w, dice: w.text("datetime", dice)[11:],
-    "duration": lambda _, dice: f"PT{dice.between(5, 90)}M",
-    "email": lambda w, dice: w.text("email", dice),
-    "idn-email": lambda w, dice: w.text("email", dice),
-    "hostname": lambda w, dice: w.text("domain", dice),
-    "idn-hostname": lambda w, dice: w.text("domain", dice),
-    "ipv4": lambda w, dice: w.text("ip", dice),
-    "ipv6": lambda _, dice: (
-        f"fd{dice.digits(2)}:" + ":".join(dice.at(i).digits(4) for i in range(7))
-    ),
-    "uri": lambda w, dice: w.text("url", dice),
-    "uri-reference": lambda w, dice: w.text("url", dice),
-    "iri": lambda w, dice: w.text("url", dice),
-    "iri-reference": lambda w, dice: w.text("url", dice),
-    "uri-template": lambda w, dice: w.text("url", dice) + "/{id}",
-    "url": lambda w, dice: w.text("url", dice),
-    "uuid": lambda _, dice: str(UUID(int=dice.number << 64 | dice.at(1).number, version=4)),
-    "json-pointer": lambda w, dice: f"/{w.text('tag', dice)}/{dice.below(9)}",
-    "relative-json-pointer": lambda w, dice: f"{dice.below(3)}/{key_of(w.text('tag', dice))}",
-    "regex": lambda w, dice: f"^{w.text('slug', dice)}$",
-    "byte": lambda w, dice: b64encode(w.phrase(dice).encode()).decode(),
+_FORMATS: Final[Mapping[str, Callable[[Wording, RandomStream], str]]] = {
+    "date": lambda w, rng: w.text("date", rng),
+    "date-time": lambda w, rng: w.text("datetime", rng),
+    "time": lambda w, rng: w.text("datetime", rng)[11:],
+    "duration": lambda _, rng: f"PT{rng.between(5, 90)}M",
+    "email": lambda w, rng: w.text("email", rng),
+    "idn-email": lambda w, rng: w.text("email", rng),
+    "hostname": lambda w, rng: w.text("domain", rng),
+    "idn-hostname": lambda w, rng: w.text("domain", rng),
+    "ipv4": lambda w, rng: w.text("ip", rng),
+    "ipv6": lambda _, rng: f"fd{rng.digits(2)}:" + ":".join(rng.at(i).digits(4) for i in range(7)),
+    "uri": lambda w, rng: w.text("url", rng),
+    "uri-reference": lambda w, rng: w.text("url", rng),
+    "iri": lambda w, rng: w.text("url", rng),
+    "iri-reference": lambda w, rng: w.text("url", rng),
+    "uri-template": lambda w, rng: w.text("url", rng) + "/{id}",
+    "url": lambda w, rng: w.text("url", rng),
+    "uuid": lambda _, rng: str(UUID(int=rng.number << 64 | rng.at(1).number, version=4)),
+    "json-pointer": lambda w, rng: f"/{w.text('tag', rng)}/{rng.below(9)}",
+    "relative-json-pointer": lambda w, rng: f"{rng.below(3)}/{key_of(w.text('tag', rng))}",
+    "regex": lambda w, rng: f"^{w.text('slug', rng)}$",
+    "byte": lambda w, rng: b64encode(w.phrase(rng).encode()).decode(),
 }
 
 

@@ -10,8 +10,8 @@ from astra_mcp.schemas import compile_validator
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import JsonValue
 from astra_mcp.values.alternatives import NOTHING
-from astra_mcp.values.dice import Dice
-from astra_mcp.values.making import Making, Spot, Told
+from astra_mcp.values.making import Making, Told, ValueContext
+from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError, TooLargeError, UnmetError
 from astra_mcp.values.wording import VirtualClock, Wording
 
@@ -51,13 +51,13 @@ class ValueMaker:
             NoValueError: None was found.
             SchemaError: The schema is not valid.
         """
-        dice = Dice.of_seed(derive_seed(seed, "value"))
-        wording = Wording(language, VirtualClock(dice).start)
-        return self.fill(dice, wording, share=share)
+        rng = RandomStream.of_seed(derive_seed(seed, "value"))
+        wording = Wording(language, VirtualClock(rng).start)
+        return self.fill(rng, wording, share=share)
 
     def fill(
         self,
-        dice: Dice,
+        rng: RandomStream,
         wording: Wording,
         *,
         told: Told | None = None,
@@ -67,7 +67,7 @@ class ValueMaker:
         """Make a valid value around what is known.
 
         Args:
-            dice: Decide what is not known.
+            rng: Decide what is not known.
             wording: Has the words.
             told: Members that are known; taken where their names and kinds fit.
             noun: What the value is about.
@@ -81,7 +81,7 @@ class ValueMaker:
         for attempt in range(_ATTEMPTS):
             making = Making(self._schema, wording, attempt=attempt, share=share)
             known = dict(told) if told and attempt < told_attempts else NOTHING
-            spot = Spot(dice=dice.at(attempt) if attempt else dice, noun=noun, told=known)
+            spot = ValueContext(rng=rng.at(attempt) if attempt else rng, noun=noun, told=known)
             try:
                 value = making.value(self._schema, spot)
                 if self._validator.is_valid(value):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from astra_mcp.values.dice import Dice
+from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.vocabulary import Words, words_in
 
 __all__ = ["DAY", "VirtualClock", "Wording", "written"]
@@ -21,9 +21,9 @@ DAY: Final = 86_400
 class VirtualClock:
     """The time of one session; no other clock is read."""
 
-    def __init__(self, dice: Dice) -> None:
+    def __init__(self, rng: RandomStream) -> None:
         """Begin on a day and in a working hour that are thrown."""
-        place = dice.at("clock")
+        place = rng.at("clock")
         self.start = _FIRST + place.at("day").below(_DAYS) * DAY + place.below(10 * 3600)
 
     def after(self, calls: int) -> int:
@@ -88,130 +88,128 @@ class Wording:
         self._now = now
         self._is_english = bool(self._words["separator"])
 
-    def text(self, meaning: str, dice: Dice, noun: str = "") -> str:
+    def text(self, meaning: str, rng: RandomStream, noun: str = "") -> str:
         """Write a text.
 
         Args:
             meaning: One of those that :func:`astra_mcp.values.vocabulary.meaning_of` gives.
-            dice: Decide it.
+            rng: Decide it.
             noun: What the text belongs to, which says what its name is a name of.
         """
-        return _WRITERS[meaning](self, dice, noun)
+        return _WRITERS[meaning](self, rng, noun)
 
-    def about(self, query: str, dice: Dice) -> str:
+    def about(self, query: str, rng: RandomStream) -> str:
         """A title that holds the words of a query."""
-        return dice.choose(self._words["found"]).format(query=query)
+        return rng.choose(self._words["found"]).format(query=query)
 
     def done(self, what: str) -> str:
         """That something was done."""
         return self._words["done"].format(what=what.capitalize())
 
-    def one_of(self, name: str, dice: Dice) -> str:
+    def one_of(self, name: str, rng: RandomStream) -> str:
         """One of a list of words; the logins are those of the names."""
-        return dice.at(name.replace("logins", "names")).choose(self._words[name])
+        return rng.at(name.replace("logins", "names")).choose(self._words[name])
 
-    def phrase(self, dice: Dice) -> str:
+    def phrase(self, rng: RandomStream) -> str:
         """Two or three words with a sense."""
         return self._words["separator"].join(
-            (self.one_of("adjectives", dice), self.one_of("subjects", dice))
+            (self.one_of("adjectives", rng), self.one_of("subjects", rng))
         )
 
-    def sentence(self, dice: Dice) -> str:
+    def sentence(self, rng: RandomStream) -> str:
         """One sentence."""
-        parts = (self.one_of("openings", dice), self.one_of("actions", dice))
+        parts = (self.one_of("openings", rng), self.one_of("actions", rng))
         return self._words["separator"].join(parts) + ("." if self._is_english else "。")
 
-    def paragraph(self, dice: Dice) -> str:
+    def paragraph(self, rng: RandomStream) -> str:
         """Two or three sentences."""
-        parts = [self.sentence(dice.at(i)) for i in range(dice.between(1, 2))]
-        return self._words["separator"].join((*parts, self.one_of("closings", dice)))
+        parts = [self.sentence(rng.at(i)) for i in range(rng.between(1, 2))]
+        return self._words["separator"].join((*parts, self.one_of("closings", rng)))
 
-    def person(self, dice: Dice) -> str:
+    def person(self, rng: RandomStream) -> str:
         """A full name."""
-        first, last = self.one_of("first_names", dice), self.one_of("last_names", dice)
+        first, last = self.one_of("first_names", rng), self.one_of("last_names", rng)
         return f"{first} {last}" if self._is_english else f"{last}{first}"
 
-    def company(self, dice: Dice) -> str:
+    def company(self, rng: RandomStream) -> str:
         """The name of a company that there is not."""
-        parts = (self.one_of("company_starts", dice), self.one_of("company_ends", dice))
+        parts = (self.one_of("company_starts", rng), self.one_of("company_ends", rng))
         return self._words["separator"].join(parts)
 
-    def login(self, dice: Dice) -> str:
+    def login(self, rng: RandomStream) -> str:
         """A name that people log in with: that of the person whom the same dice name."""
         kind = "names" if self._is_english else "logins"
-        return f"{self.one_of(f'first_{kind}', dice)}.{self.one_of(f'last_{kind}', dice)}".lower()
+        return f"{self.one_of(f'first_{kind}', rng)}.{self.one_of(f'last_{kind}', rng)}".lower()
 
-    def domain(self, dice: Dice) -> str:
+    def domain(self, rng: RandomStream) -> str:
         """A host name."""
         if "domain_names" in self._words:
-            name = self.one_of("domain_names", dice)
+            name = self.one_of("domain_names", rng)
         else:
             ends = self._words["company_ends"]
-            name = self.one_of("company_starts", dice) + dice.at("domain").choose(ends)
-        return f"{name.lower()}.{self.one_of('domain_ends', dice)}"
+            name = self.one_of("company_starts", rng) + rng.at("domain").choose(ends)
+        return f"{name.lower()}.{self.one_of('domain_ends', rng)}"
 
     @staticmethod
     def is_of_person(noun: str, key: str) -> bool:
         """Say whether a field of a noun says who somebody is, as others of its fields do."""
         return noun.rpartition("_")[2] in _PEOPLE and key in _WHO
 
-    def slug(self, dice: Dice) -> str:
+    def slug(self, rng: RandomStream) -> str:
         """A name as it stands in addresses."""
         words = words_in("en")
-        name = (
-            f"{dice.at('a').choose(words['adjectives'])}-{dice.at('s').choose(words['subjects'])}"
-        )
+        name = f"{rng.at('a').choose(words['adjectives'])}-{rng.at('s').choose(words['subjects'])}"
         return name.lower().replace(" ", "-")
 
-    def url(self, dice: Dice) -> str:
+    def url(self, rng: RandomStream) -> str:
         """An address of the web."""
-        return f"https://www.{self.domain(dice)}/{self.slug(dice)}"
+        return f"https://www.{self.domain(rng)}/{self.slug(rng)}"
 
-    def moment(self, dice: Dice) -> int:
+    def moment(self, rng: RandomStream) -> int:
         """Seconds since 1970, within some weeks of now."""
-        return self._now + dice.between(-60 * DAY, 45 * DAY) // 300 * 300
+        return self._now + rng.between(-60 * DAY, 45 * DAY) // 300 * 300
 
-    def date(self, dice: Dice) -> str:
+    def date(self, rng: RandomStream) -> str:
         """A day, ``2025-03-01``."""
-        return written(self.moment(dice))[:10]
+        return written(self.moment(rng))[:10]
 
-    def name(self, dice: Dice, noun: str) -> str:
+    def name(self, rng: RandomStream, noun: str) -> str:
         """A name that an entity of the noun may have."""
         head = noun.rpartition("_")[2]
         for nouns, meaning in _NAMES:
             if head in nouns:
-                return self.text(meaning, dice)
+                return self.text(meaning, rng)
         if not self._is_english or not noun.isascii() or head in _WRITTEN or not head:
-            return self.phrase(dice)
-        return f"{self.one_of('adjectives', dice)} {noun.replace('_', ' ').title()}"
+            return self.phrase(rng)
+        return f"{self.one_of('adjectives', rng)} {noun.replace('_', ' ').title()}"
 
-    def path(self, dice: Dice) -> str:
+    def path(self, rng: RandomStream) -> str:
         """Where a file lies."""
-        return f"/{self.one_of('folders', dice)}/{self.filename(dice)}"
+        return f"/{self.one_of('folders', rng)}/{self.filename(rng)}"
 
-    def filename(self, dice: Dice) -> str:
+    def filename(self, rng: RandomStream) -> str:
         """What a file is called."""
-        return f"{self.slug(dice)}.{self.one_of('extensions', dice)}"
+        return f"{self.slug(rng)}.{self.one_of('extensions', rng)}"
 
-    def address(self, dice: Dice) -> str:
+    def address(self, rng: RandomStream) -> str:
         """Street, number and city."""
-        number, street = dice.at("number").between(2, 148), self.one_of("streets", dice)
-        city = self.one_of("cities", dice)
+        number, street = rng.at("number").between(2, 148), self.one_of("streets", rng)
+        city = self.one_of("cities", rng)
         return f"{number} {street}, {city}" if self._is_english else f"{city}市{street}{number}号"
 
-    def phone(self, dice: Dice) -> str:
+    def phone(self, rng: RandomStream) -> str:
         """A number of a phone, in the writing of its country."""
-        digits = dice.digits(9, "0123456789")
+        digits = rng.digits(9, "0123456789")
         if self._is_english:
-            return f"+1 {200 + dice.below(700)}-555-01{digits[:2]}"
+            return f"+1 {200 + rng.below(700)}-555-01{digits[:2]}"
         return f"13{digits}"
 
 
-_Writer = Callable[[Wording, Dice, str], str]
+_Writer = Callable[[Wording, RandomStream, str], str]
 
 
 def _listed(name: str) -> _Writer:
-    return lambda wording, dice, _: wording.one_of(name, dice)
+    return lambda wording, rng, _: wording.one_of(name, rng)
 
 
 _NAMES: Final = (
@@ -223,36 +221,36 @@ _NAMES: Final = (
     (_TAGS, "tag"),
 )
 _WRITERS: Final[Mapping[str, _Writer]] = {
-    "name": lambda w, dice, noun: w.name(dice, noun),
-    "person": lambda w, dice, _: w.person(dice),
+    "name": lambda w, rng, noun: w.name(rng, noun),
+    "person": lambda w, rng, _: w.person(rng),
     "first_name": _listed("first_names"),
     "last_name": _listed("last_names"),
-    "username": lambda w, dice, _: w.login(dice),
-    "email": lambda w, dice, _: f"{w.login(dice)}@{w.domain(dice)}",
-    "phone": lambda w, dice, _: w.phone(dice),
-    "company": lambda w, dice, _: w.company(dice),
+    "username": lambda w, rng, _: w.login(rng),
+    "email": lambda w, rng, _: f"{w.login(rng)}@{w.domain(rng)}",
+    "phone": lambda w, rng, _: w.phone(rng),
+    "company": lambda w, rng, _: w.company(rng),
     "job": _listed("jobs"),
     "city": _listed("cities"),
     "country": _listed("countries"),
     "region": _listed("regions"),
-    "address": lambda w, dice, _: w.address(dice),
-    "postal_code": lambda w, dice, _: str(dice.between(10115, 98660)),
+    "address": lambda w, rng, _: w.address(rng),
+    "postal_code": lambda w, rng, _: str(rng.between(10115, 98660)),
     "timezone": _listed("timezones"),
     "language": _listed("languages"),
     "currency": _listed("currencies"),
-    "title": lambda w, dice, _: w.phrase(dice),
-    "sentence": lambda w, dice, _: w.sentence(dice),
-    "paragraph": lambda w, dice, _: w.paragraph(dice),
-    "url": lambda w, dice, _: w.url(dice),
-    "slug": lambda w, dice, _: w.slug(dice),
-    "path": lambda w, dice, _: w.path(dice),
-    "filename": lambda w, dice, _: w.filename(dice),
-    "domain": lambda w, dice, _: w.domain(dice),
-    "ip": lambda w, dice, _: (
-        f"10.{dice.at(1).below(256)}.{dice.at(2).below(256)}.{dice.between(2, 254)}"
+    "title": lambda w, rng, _: w.phrase(rng),
+    "sentence": lambda w, rng, _: w.sentence(rng),
+    "paragraph": lambda w, rng, _: w.paragraph(rng),
+    "url": lambda w, rng, _: w.url(rng),
+    "slug": lambda w, rng, _: w.slug(rng),
+    "path": lambda w, rng, _: w.path(rng),
+    "filename": lambda w, rng, _: w.filename(rng),
+    "domain": lambda w, rng, _: w.domain(rng),
+    "ip": lambda w, rng, _: (
+        f"10.{rng.at(1).below(256)}.{rng.at(2).below(256)}.{rng.between(2, 254)}"
     ),
-    "date": lambda w, dice, _: w.date(dice),
-    "datetime": lambda w, dice, _: written(w.moment(dice)),
+    "date": lambda w, rng, _: w.date(rng),
+    "datetime": lambda w, rng, _: written(w.moment(rng)),
     "status": _listed("statuses"),
     "priority": _listed("priorities"),
     "action": _listed("past_actions"),
@@ -261,20 +259,18 @@ _WRITERS: Final[Mapping[str, _Writer]] = {
     "color": _listed("colors"),
     "gender": _listed("genders"),
     "unit": _listed("units"),
-    "version": lambda w, dice, _: (
-        f"{dice.between(1, 6)}.{dice.at(1).below(15)}.{dice.at(2).below(10)}"
-    ),
-    "hash": lambda w, dice, _: dice.digits(40),
+    "version": lambda w, rng, _: f"{rng.between(1, 6)}.{rng.at(1).below(15)}.{rng.at(2).below(10)}",
+    "hash": lambda w, rng, _: rng.digits(40),
     "symbol": _listed("symbols"),
-    "code": lambda w, dice, _: (
-        dice.digits(3, _ASCII_LETTERS.upper()) + dice.at(1).digits(5, "0123456789")
+    "code": lambda w, rng, _: (
+        rng.digits(3, _ASCII_LETTERS.upper()) + rng.at(1).digits(5, "0123456789")
     ),
-    "key": lambda w, dice, _: f"{dice.digits(3, _ASCII_LETTERS.upper())}-{dice.between(100, 9999)}",
-    "token": lambda w, dice, _: dice.digits(24, _TOKEN),
+    "key": lambda w, rng, _: f"{rng.digits(3, _ASCII_LETTERS.upper())}-{rng.between(100, 9999)}",
+    "token": lambda w, rng, _: rng.digits(24, _TOKEN),
     "mime": _listed("mimes"),
     "extension": _listed("extensions"),
     "weather": _listed("weathers"),
     "direction": _listed("directions"),
-    "branch": lambda w, dice, _: f"feature/{w.slug(dice)}",
-    "query": lambda w, dice, _: w.phrase(dice),
+    "branch": lambda w, rng, _: f"feature/{w.slug(rng)}",
+    "query": lambda w, rng, _: w.phrase(rng),
 }

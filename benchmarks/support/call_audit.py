@@ -9,7 +9,7 @@ from astra_mcp.pipeline import ItemStatus, Outcome
 
 from square_model import name_asked
 
-__all__ = ["Account", "Accounts", "asked_again", "audit", "by_item"]
+__all__ = ["Accounts", "RequestCounts", "asked_again", "audit", "by_item"]
 
 _SENT_AGAIN = (
     FaultKind.RATE_LIMITED,
@@ -29,7 +29,7 @@ _GAVE_UP = (
 """Reasons of a call that has sent its request as often as it may."""
 
 
-class Account(NamedTuple):
+class RequestCounts(NamedTuple):
     """What the server did for one item."""
 
     requests: int
@@ -42,13 +42,15 @@ class Account(NamedTuple):
         return self.requests - sum(self.faults[kind] for kind in _SENT_AGAIN)
 
 
-Accounts = Mapping[str, Account]
+Accounts = Mapping[str, RequestCounts]
 
 
 def by_item(stats: Mapping[str, Any]) -> Accounts:
     """Read a server's accounts by the names of the items."""
     return {
-        name_asked(row["asked"]): Account(row["requests"], row["answers"], Counter(row["faults"]))
+        name_asked(row["asked"]): RequestCounts(
+            row["requests"], row["answers"], Counter(row["faults"])
+        )
         for row in stats["accounts"].values()
     }
 
@@ -79,7 +81,7 @@ def asked_again(before: Accounts, after: Accounts) -> set[str]:
     return {name for name, account in after.items() if account != before.get(name)}
 
 
-def _disagreements(account: Account, outcome: Outcome) -> Iterator[str]:
+def _disagreements(account: RequestCounts, outcome: Outcome) -> Iterator[str]:
     spoiled = account.faults.total() - account.faults[FaultKind.SLOW]
     if account.requests != account.answers + spoiled:
         yield f"has requests that nothing came of: {account}"

@@ -62,7 +62,7 @@ class EchoServer:
     version = "1"
     relays = False
     instructions = None
-    marks = ()
+    warnings = ()
 
     @property
     def capabilities(self) -> Mapping[str, JsonValue]:

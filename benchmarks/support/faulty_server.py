@@ -69,7 +69,7 @@ COUNT: dict[str, Any] = {
 NAME = {"name": "faulty", "version": "1"}
 
 
-class Ledger:
+class RequestLog:
     """What was executed, in a file that several processes append to."""
 
     def __init__(self, path: Path) -> None:
@@ -80,7 +80,7 @@ class Ledger:
         os.write(self._file, nonce.encode() + b"\n")
 
 
-def answer_plainly(message: dict[str, Any], ledger: Ledger) -> dict[str, Any] | None:
+def answer_plainly(message: dict[str, Any], ledger: RequestLog) -> dict[str, Any] | None:
     """Answer a message as a good server does; None where it wants no answer."""
     if "id" not in message or "method" not in message:
         return None
@@ -95,7 +95,7 @@ def answer_plainly(message: dict[str, Any], ledger: Ledger) -> dict[str, Any] | 
     return reply | {"result": result}
 
 
-def _result(method: str, params: dict[str, Any], ledger: Ledger) -> dict[str, Any] | None:
+def _result(method: str, params: dict[str, Any], ledger: RequestLog) -> dict[str, Any] | None:
     match method:
         case "initialize":
             asked = params.get("protocolVersion")
@@ -135,7 +135,7 @@ def _fault(message: dict[str, Any]) -> str:
 # --- stdio --------------------------------------------------------------------------------------
 
 
-def serve_stdio(ledger: Ledger) -> None:
+def serve_stdio(ledger: RequestLog) -> None:
     """Answer line by line until the input ends."""
     for line in sys.stdin.buffer:
         if not line.strip():
@@ -183,7 +183,7 @@ def _write_faultily(fault: str, reply: dict[str, Any]) -> None:
 class HttpServer:
     """Streamable HTTP with JSON answers, by hand."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: RequestLog) -> None:
         self._ledger = ledger
         self._sessions: set[str] = set()
         self._lost: set[str] = set()
@@ -293,7 +293,7 @@ def _chunked(kind: str, part: bytes) -> bytes:
     return head.encode() + f"{len(part):x}\r\n".encode() + part + b"\r\n"
 
 
-async def serve_http(ledger: Ledger, port: int) -> None:
+async def serve_http(ledger: RequestLog, port: int) -> None:
     """Serve until the process is killed; tells its address as one JSON line."""
     connected: Callable[..., Awaitable[None]] = HttpServer(ledger).connected
     server = await asyncio.start_server(connected, "127.0.0.1", port, limit=1 << 22)
@@ -309,7 +309,7 @@ def main() -> None:
     parser.add_argument("--ledger", type=Path, required=True, help="where executions are noted")
     parser.add_argument("--http", type=int, metavar="PORT", help="over HTTP; 0 takes a free port")
     options = parser.parse_args()
-    ledger = Ledger(options.ledger)
+    ledger = RequestLog(options.ledger)
     if options.http is None:
         serve_stdio(ledger)
     else:

@@ -29,7 +29,7 @@ from gateway.agents.targets import (
     Target,
 )
 from gateway.api.seams import Catalog, Upstream, emulated, shown_together
-from gateway.episodes.shown import routes_of
+from gateway.episodes.shown_tools import routes_of
 
 _MAX_MARKED = 1024
 _OF_RETRIES = ("inputResponses", "requestState")
@@ -225,7 +225,7 @@ class Endpoints:
 
 
 @dataclass(frozen=True)
-class Visit:
+class EndpointRequest:
     """A request, where it leads and whose state it uses."""
 
     ctx: ServerRequestContext[Any, Any]

@@ -17,7 +17,7 @@ from mcp.shared.uri_template import UriTemplate
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import RelayedError, UnknownNameError, UpstreamError
 from astra_mcp.types import JsonObject, JsonValue
-from gateway.episodes.shown import qualified_name
+from gateway.episodes.shown_tools import qualified_name
 
 PAGE = 100
 """A merged page holds at least so many entries, unless it is the last."""

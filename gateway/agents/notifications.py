@@ -25,11 +25,11 @@ from mcp.shared.subscriptions import event_from_wire
 from mcp_types.methods import SERVER_NOTIFICATIONS
 
 from astra_mcp.errors import AstraError
-from astra_mcp.mcp.listeners import Hearers
+from astra_mcp.mcp.listeners import Listeners
 from astra_mcp.mcp.request_context import Exchange, Hear
 from astra_mcp.types import JsonObject
 from gateway.agents.client_channel import QuietChannel, capabilities_of, log_level_allows
-from gateway.agents.endpoints import Endpoints, EndpointView, Visit
+from gateway.agents.endpoints import EndpointRequest, Endpoints, EndpointView
 from gateway.agents.targets import (
     AgentEpisode,
     EpisodeTarget,
@@ -54,18 +54,18 @@ _log = logging.getLogger("astra_mcp.gateway")
 # --- who listens --------------------------------------------------------------------------------
 
 
-class Listeners:
+class ClientListeners:
     """Who listens where."""
 
     def __init__(self, group: TaskGroup) -> None:
         self._group = group
-        self._ears: dict[str, dict[str, Hearers[[str, JsonObject]]]] = {}
+        self._ears: dict[str, dict[str, Listeners[[str, JsonObject]]]] = {}
 
     def tell(self, place: Place, method: str, params: JsonObject) -> None:
         """Tell those who listen to one caller's state."""
-        hearers = self._ears.get(place.endpoint, {}).get(place.caller)
-        if hearers is not None:
-            hearers.tell(method, params)
+        listeners = self._ears.get(place.endpoint, {}).get(place.caller)
+        if listeners is not None:
+            listeners.tell(method, params)
 
     def tell_all(self, endpoint: str, method: str, params: JsonObject) -> None:
         """Tell all who listen at an endpoint."""
@@ -74,8 +74,8 @@ class Listeners:
 
     def add(self, place: Place, hear: Hear) -> Callable[[], None]:
         """Listen; the answer ends it, and may be called twice."""
-        hearers = self._ears.setdefault(place.endpoint, {}).setdefault(place.caller, Hearers())
-        end = hearers.add(hear)
+        listeners = self._ears.setdefault(place.endpoint, {}).setdefault(place.caller, Listeners())
+        end = listeners.add(hear)
 
         def remove() -> None:
             end()
@@ -97,7 +97,7 @@ class Listeners:
             session: As the SDK hands it to a handler; outlives the request.
             allows: Whether the client wants to hear one.
         """
-        ear = _SessionEar(session, self._group)
+        ear = _SessionListener(session, self._group)
 
         def hear(method: str, params: JsonObject) -> None:
             if allows(method, params):
@@ -118,7 +118,7 @@ class Listeners:
 class _Bus:
     """One place, as the SDK's listen handler subscribes to it."""
 
-    def __init__(self, listeners: Listeners, place: Place) -> None:
+    def __init__(self, listeners: ClientListeners, place: Place) -> None:
         self._listeners = listeners
         self._place = place
 
@@ -135,7 +135,7 @@ class _Bus:
         return self._listeners.add(self._place, hear)
 
 
-class _SessionEar:
+class _SessionListener:
     """A session of the handshake era; news wait in a bounded queue while it does not take them."""
 
     def __init__(self, session: ServerSession, group: TaskGroup) -> None:
@@ -190,7 +190,7 @@ class Notifications:
 
     def __init__(self, endpoints: Endpoints, group: TaskGroup) -> None:
         self._endpoints = endpoints
-        self._listeners = Listeners(group)
+        self._listeners = ClientListeners(group)
         self._group = group
         self._levels: dict[Place, str] = {}
         self._sessions: OrderedDict[Place, Callable[[], None]] = OrderedDict()
@@ -301,7 +301,9 @@ class Notifications:
 
     # --- resources -------------------------------------------------------------------------------
 
-    def note_subscription(self, visit: Visit, server: str, uri: str, subscribes: bool) -> None:
+    def note_subscription(
+        self, visit: EndpointRequest, server: str, uri: str, subscribes: bool
+    ) -> None:
         """Remember what a session has subscribed to, for the state that may take the place of its own."""
         place = _place_of_state(visit.view.target, visit.caller)
         if subscribes:
@@ -319,7 +321,7 @@ class Notifications:
 
     async def listen(
         self,
-        visit: Visit,
+        visit: EndpointRequest,
         params: mcp_types.SubscriptionsListenRequestParams,
         servers: Mapping[str, str],
     ) -> mcp_types.SubscriptionsListenResult:
@@ -357,7 +359,7 @@ class Notifications:
         except (AstraError, TimeoutError) as error:
             _log.warning("%s tells no news: %s", server, error or type(error).__name__)
 
-    async def _enter(self, visit: Visit, place: Place, server: str, uri: str) -> None:
+    async def _enter(self, visit: EndpointRequest, place: Place, server: str, uri: str) -> None:
         wanted = self._wanted_at(place).setdefault((server, uri), _Wanted(_quiet(visit)))
         wanted.count += 1
         if wanted.count == 1:
@@ -397,7 +399,7 @@ class Notifications:
             _log.warning("%s does not take %s: %s", server, method, error or type(error).__name__)
 
 
-def _quiet(visit: Visit) -> Exchange:
+def _quiet(visit: EndpointRequest) -> Exchange:
     return Exchange(era=visit.era, channel=QuietChannel(capabilities_of(visit.ctx)))
 
 

@@ -33,12 +33,12 @@ from astra_mcp.mcp.lines import serve_stdio
 from gateway.agents.endpoints import Endpoints
 from gateway.agents.hot_path import HotPath
 from gateway.agents.notifications import Notifications
-from gateway.agents.relay import TARGET, Introduction, Relay
+from gateway.agents.relay import TARGET, InitializedClient, Relay
 from gateway.agents.sessions import Session, Sessions
 from gateway.agents.suspended import SuspendedCalls
 from gateway.agents.targets import AgentEpisodes, EpisodeTarget, InteractiveTarget, Place, Target
 from gateway.api.seams import Catalog, emulated, shown_together
-from gateway.edge.security import HeldBody, send_json
+from gateway.edge.security import BufferedBody, send_json
 
 __all__ = ["AgentPlane"]
 
@@ -58,7 +58,7 @@ class _Arrival:
     """Its episode takes no more requests."""
     session_id: str | None = None
     """The session that it opens."""
-    introduction: Introduction | None = None
+    introduction: InitializedClient | None = None
     """What its client said when it opened the session."""
 
 
@@ -311,7 +311,7 @@ class AgentPlane:
                 self._apps[session_id] = self._app_for(arrival.target, scope)
                 self._open_session(arrival)
 
-    def _introduced(self, request: McpRequest, introduction: Introduction) -> None:
+    def _introduced(self, request: McpRequest, introduction: InitializedClient) -> None:
         if request.http is not None:
             arrival = cast("_Arrival", request.http.scope[_ARRIVAL_KEY])
             arrival.introduction = introduction
@@ -427,16 +427,16 @@ def _mark_ended(request: McpRequest) -> None:
         cast("_Arrival", request.http.scope[_ARRIVAL_KEY]).has_ended = True
 
 
-async def _take_body(receive: Receive) -> HeldBody:
+async def _take_body(receive: Receive) -> BufferedBody:
     """Take the body in, where the gate has not done so."""
-    if isinstance(receive, HeldBody):
+    if isinstance(receive, BufferedBody):
         return receive
     body, goes_on = b"", True
     while goes_on:
         message = await receive()
         body += message.get("body", b"")
         goes_on = message.get("more_body", False)
-    return HeldBody(body, receive)
+    return BufferedBody(body, receive)
 
 
 async def _send_error(

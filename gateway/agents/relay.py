@@ -30,7 +30,7 @@ from astra_mcp.mcp.request_context import Cancellation, Channel, Era, Exchange
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec
 from gateway.agents.call_meta import CallMeta, meta_for_server
 from gateway.agents.client_channel import StreamChannel, era_of
-from gateway.agents.endpoints import Endpoints, Visit
+from gateway.agents.endpoints import EndpointRequest, Endpoints
 from gateway.agents.merged import MergedServers, WrongCursorError
 from gateway.agents.notifications import Notifications
 from gateway.agents.search import (
@@ -68,11 +68,11 @@ _log = logging.getLogger("astra_mcp.gateway")
 
 Context = ServerRequestContext[Any, Any]
 Result = TypeVar("Result")
-Handler = Callable[["Visit"], Awaitable[JsonObject]]
+Handler = Callable[["EndpointRequest"], Awaitable[JsonObject]]
 
 
 @dataclass(frozen=True, slots=True)
-class Introduction:
+class InitializedClient:
     """What a client and the gateway agreed on when they opened a session of the handshake era."""
 
     version: str
@@ -91,7 +91,7 @@ class Relay:
         *,
         locate: Callable[[McpRequest], tuple[Target, str]],
         on_ended: Callable[[McpRequest], None],
-        on_introduced: Callable[[McpRequest, Introduction], None],
+        on_introduced: Callable[[McpRequest, InitializedClient], None],
         on_cancelled: Callable[[McpRequest, object], None],
     ) -> None:
         """Make the server; see :attr:`server`.
@@ -177,14 +177,14 @@ class Relay:
             self._on_ended(visit.request)
             raise
 
-    def _visit(self, ctx: Context) -> Visit:
+    def _visit(self, ctx: Context) -> EndpointRequest:
         request = request_of(ctx)
         target, caller = self._locate(request)
-        return Visit(ctx, request, self._endpoints.view(target), caller)
+        return EndpointRequest(ctx, request, self._endpoints.view(target), caller)
 
-    async def _prepared(self, visit: Visit) -> Visit:
+    async def _prepared(self, visit: EndpointRequest) -> EndpointRequest:
         view = await self._endpoints.prepared(visit.view.target)
-        return Visit(visit.ctx, visit.request, view, visit.caller)
+        return EndpointRequest(visit.ctx, visit.request, view, visit.caller)
 
     # --- introductions ---------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ class Relay:
         version = str(result["protocolVersion"])
         declared = visit.params.get("capabilities")
         capabilities: JsonObject = declared if isinstance(declared, dict) else {}
-        self._on_introduced(visit.request, Introduction(version, capabilities))
+        self._on_introduced(visit.request, InitializedClient(version, capabilities))
         shown: JsonObject = {
             **result,
             "capabilities": visit.view.capabilities,
@@ -225,7 +225,7 @@ class Relay:
         target, caller = self._locate(request)
         self._notifications.add_session(target, caller, ctx.session)
 
-    async def _discover(self, visit: Visit) -> JsonObject:
+    async def _discover(self, visit: EndpointRequest) -> JsonObject:
         view = visit.view
         capabilities: JsonObject = view.capabilities
         try:
@@ -249,18 +249,18 @@ class Relay:
 
     # --- tools -----------------------------------------------------------------------------------
 
-    async def _list_tools(self, visit: Visit) -> JsonObject:
+    async def _list_tools(self, visit: EndpointRequest) -> JsonObject:
         if isinstance(visit.view.target, InteractiveTarget):
             visit = await self._prepared(visit)
         if visit.params.get("cursor") is not None:
             raise MCPError(mcp_types.INVALID_PARAMS, "this list has one page: leave out the cursor")
         return {"tools": [tool_to_wire(tool) for tool in self._listed(visit)]}
 
-    def _listed(self, visit: Visit) -> tuple[ToolSpec, ...]:
+    def _listed(self, visit: EndpointRequest) -> tuple[ToolSpec, ...]:
         target = visit.view.target
         return listed(self._endpoints.tools(target), of_all=target.place == ALL_SERVERS)
 
-    async def _call_tool(self, visit: Visit) -> JsonObject:
+    async def _call_tool(self, visit: EndpointRequest) -> JsonObject:
         name, given = str(visit.params["name"]), visit.params.get("arguments")
         arguments: JsonObject = given if isinstance(given, dict) else {}
         if name in (SEARCH_TOOLS.name, CALL_TOOL.name) and SEARCH_TOOLS in self._listed(visit):
@@ -269,7 +269,9 @@ class Relay:
             )
         return result_to_wire(await self._call(visit, name, arguments), visit.ctx.protocol_version)
 
-    async def _search_or_call(self, visit: Visit, name: str, arguments: JsonObject) -> ToolResult:
+    async def _search_or_call(
+        self, visit: EndpointRequest, name: str, arguments: JsonObject
+    ) -> ToolResult:
         if name == SEARCH_TOOLS.name:
             return answer_search(self._endpoints.tools(visit.view.target), arguments)
         called = read_call(arguments)
@@ -281,7 +283,7 @@ class Relay:
             text = f"There is no tool {called.name[:128]!r}: find its name with search_tools."
             return ToolResult.from_text(text, is_error=True)
 
-    async def _call(self, visit: Visit, name: str, arguments: JsonObject) -> ToolResult:
+    async def _call(self, visit: EndpointRequest, name: str, arguments: JsonObject) -> ToolResult:
         told = CallMeta.of(visit.request.meta)
 
         async def call(channel: Channel | None) -> ToolResult:
@@ -310,7 +312,7 @@ class Relay:
     # --- everything else -------------------------------------------------------------------------
 
     async def _relay(
-        self, visit: Visit, server: str, method: str, params: JsonObject
+        self, visit: EndpointRequest, server: str, method: str, params: JsonObject
     ) -> JsonObject:
         """Ask one server of the endpoint in the caller's state."""
 
@@ -320,7 +322,7 @@ class Relay:
 
         return await self._with_channel(visit, ask)
 
-    def _merged(self, visit: Visit) -> MergedServers:
+    def _merged(self, visit: EndpointRequest) -> MergedServers:
         front = StreamChannel(visit.ctx, self._log_level(visit))
         exchange = Exchange(
             era=visit.era,
@@ -339,7 +341,7 @@ class Relay:
         }
         return MergedServers(names, ask)
 
-    async def _list_merged(self, visit: Visit) -> JsonObject:
+    async def _list_merged(self, visit: EndpointRequest) -> JsonObject:
         if isinstance(visit.view.target, InteractiveTarget):
             visit = await self._prepared(visit)
         method, sole = visit.ctx.method, visit.view.sole
@@ -348,11 +350,11 @@ class Relay:
         cursor = visit.params.get("cursor")
         return await self._merged(visit).page(method, str(cursor) if cursor is not None else None)
 
-    async def _read_resource(self, visit: Visit) -> JsonObject:
+    async def _read_resource(self, visit: EndpointRequest) -> JsonObject:
         server = await self._server_of(visit, str(visit.params["uri"]))
         return await self._relay(visit, server, visit.ctx.method, visit.own_params)
 
-    async def _of_resource(self, visit: Visit) -> JsonObject:
+    async def _of_resource(self, visit: EndpointRequest) -> JsonObject:
         """Subscribe or unsubscribe: the news come on the session's own stream."""
         uri = str(visit.params["uri"])
         server = await self._server_of(visit, uri)
@@ -361,7 +363,7 @@ class Relay:
         self._notifications.note_subscription(visit, server, uri, subscribes)
         return answer
 
-    async def _server_of(self, visit: Visit, uri: str) -> str:
+    async def _server_of(self, visit: EndpointRequest, uri: str) -> str:
         if visit.view.sole is not None:
             return visit.view.sole.name
         server = await self._merged(visit).resource(uri)
@@ -370,16 +372,16 @@ class Relay:
         code = -32002 if visit.era is Era.HANDSHAKE else mcp_types.INVALID_PARAMS
         raise MCPError(code, "Resource not found", data={"uri": uri})
 
-    async def _get_prompt(self, visit: Visit) -> JsonObject:
+    async def _get_prompt(self, visit: EndpointRequest) -> JsonObject:
         server, own = await self._prompt_of(visit, str(visit.params["name"]))
         return await self._relay(visit, server, "prompts/get", {**visit.own_params, "name": own})
 
-    async def _prompt_of(self, visit: Visit, shown: str) -> tuple[str, str]:
+    async def _prompt_of(self, visit: EndpointRequest, shown: str) -> tuple[str, str]:
         if visit.view.sole is not None:
             return visit.view.sole.name, shown
         return await self._merged(visit).prompt(shown)
 
-    async def _complete(self, visit: Visit) -> JsonObject:
+    async def _complete(self, visit: EndpointRequest) -> JsonObject:
         ref = cast("JsonObject", visit.params["ref"])
         if ref.get("type") == "ref/prompt":
             server, own = await self._prompt_of(visit, str(ref.get("name")))
@@ -394,7 +396,7 @@ class Relay:
         params: JsonObject = {**visit.own_params, "ref": ref}
         return await self._relay(visit, server, "completion/complete", params)
 
-    async def _set_level(self, visit: Visit) -> JsonObject:
+    async def _set_level(self, visit: EndpointRequest) -> JsonObject:
         """Keep the level of a session; where one server relays, it is told as well.
 
         Of several servers none is started for it: each message is compared with the level here.
@@ -436,7 +438,7 @@ class Relay:
 
     # --- the way back ----------------------------------------------------------------------------
 
-    def _exchange(self, visit: Visit, channel: Channel | None) -> Exchange:
+    def _exchange(self, visit: EndpointRequest, channel: Channel | None) -> Exchange:
         params = {
             k: visit.params[k] for k in ("inputResponses", "requestState") if k in visit.params
         }
@@ -450,14 +452,14 @@ class Relay:
             channel=channel,
         )
 
-    def _log_level(self, visit: Visit) -> str | None:
+    def _log_level(self, visit: EndpointRequest) -> str | None:
         if visit.era is Era.MODERN:
             level = visit.request.meta.get(mcp_types.LOG_LEVEL_META_KEY)
             return level if isinstance(level, str) else None
         return self._notifications.level(visit.view.target, visit.caller)
 
     async def _with_channel(
-        self, visit: Visit, work: Callable[[Channel | None], Awaitable[Result]]
+        self, visit: EndpointRequest, work: Callable[[Channel | None], Awaitable[Result]]
     ) -> Result:
         """Do what was asked, with a way back to the client where a server could use one.
 

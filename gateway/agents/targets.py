@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from astra_mcp.call_record import Encoded, EpisodeId
-from astra_mcp.mcp.listeners import Hearers
+from astra_mcp.mcp.listeners import Listeners
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
 from gateway.api.seams import Upstream
@@ -172,12 +172,12 @@ class AgentEpisodes(Protocol):
     """The episodes of one gateway; see :class:`gateway.episodes.live.Episodes` for each."""
 
     @property
-    def closings(self) -> Hearers[[str]]:
+    def closings(self) -> Listeners[[str]]:
         """Who is told of each episode that somebody closes."""
         ...
 
     @property
-    def replacements(self) -> Hearers[[str, str]]:
+    def replacements(self) -> Listeners[[str, str]]:
         """Who is told the endpoint and the caller of each state that another one takes the place of."""
         ...
 

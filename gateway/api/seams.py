@@ -144,7 +144,7 @@ class Upstream(Protocol):
         ...
 
     @property
-    def marks(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """What every record of this server must say, such as ``no landlock``."""
         ...
 

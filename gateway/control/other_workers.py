@@ -18,7 +18,7 @@ from astra_mcp.errors import CapacityError, TransportError, WorkerError
 from gateway.api.client import GatewayClient, RefusedError
 from gateway.api.settings import FIRST
 from gateway.api.wire import EpisodeCreated, EpisodeRequest, EpisodeState, WorkerInfo
-from gateway.edge.workers import Seat
+from gateway.edge.workers import OwnWorkerInfo
 
 ASK_SECONDS = 10.0
 """Deadline of a question that every worker is asked."""
@@ -51,8 +51,8 @@ class _Sibling:
 class Fleet:
     """The workers that this process may ask; made by :func:`open_fleet`."""
 
-    def __init__(self, seat: Seat, clients: Mapping[int, GatewayClient]) -> None:
-        self.seat = seat
+    def __init__(self, worker_info: OwnWorkerInfo, clients: Mapping[int, GatewayClient]) -> None:
+        self.worker_info = worker_info
         self._siblings = {worker: _Sibling(client) for worker, client in clients.items()}
         self._next = 0
 
@@ -60,10 +60,10 @@ class Fleet:
 
     async def turn(self) -> list[int]:
         """Name the workers that answer, the one whose turn it is first."""
-        workers = sorted([self.seat.index, *self._siblings])
+        workers = sorted([self.worker_info.index, *self._siblings])
         start, self._next = self._next, (self._next + 1) % len(workers)
         ordered = workers[start:] + workers[:start]
-        return [w for w in ordered if w == self.seat.index or await self._is_answering(w)]
+        return [w for w in ordered if w == self.worker_info.index or await self._is_answering(w)]
 
     async def _is_answering(self, worker: int) -> bool:
         sibling = self._siblings[worker]
@@ -167,7 +167,7 @@ class Fleet:
         except (WorkerError, RefusedError) as error:
             return WorkerInfo(
                 index=worker,
-                url=self.seat.inner_urls[worker],
+                url=self.worker_info.inner_urls[worker],
                 pid=None,
                 open_episodes=None,
                 missing=(str(error),),
@@ -189,19 +189,19 @@ class Fleet:
 
 
 @asynccontextmanager
-async def open_fleet(seat: Seat, control_key: str) -> AsyncGenerator[Fleet]:
+async def open_fleet(worker_info: OwnWorkerInfo, control_key: str) -> AsyncGenerator[Fleet]:
     """Reach the other workers while the context is open.
 
     Args:
-        seat: Only the first worker asks the others.
+        worker_info: Only the first worker asks the others.
         control_key: Of the home, which all of them share.
     """
-    asked = seat.others if seat.index == FIRST else ()
+    asked = worker_info.others if worker_info.index == FIRST else ()
     async with AsyncExitStack() as stack:
         clients = {
             worker: await stack.enter_async_context(
-                GatewayClient(seat.inner_urls[worker], control_key)
+                GatewayClient(worker_info.inner_urls[worker], control_key)
             )
             for worker in asked
         }
-        yield Fleet(seat, clients)
+        yield Fleet(worker_info, clients)

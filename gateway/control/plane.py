@@ -121,7 +121,7 @@ class ControlPlane:
         self._catalog = catalog
         self._episodes = episodes
         self._fleet = fleet
-        self._seat = fleet.seat
+        self._worker_info = fleet.worker_info
         self._readiness = readiness
 
     def routes(self) -> APIRouter:
@@ -145,7 +145,7 @@ class ControlPlane:
         refusal: GatewayError | None = None
         for worker in await self._fleet.turn():
             try:
-                if worker == self._seat.index:
+                if worker == self._worker_info.index:
                     return self._created(await self._episodes.create(body), request)
                 return self._moved(await self._fleet.create(worker, body), worker, request)
             except (CapacityError, WorkerError) as error:
@@ -191,7 +191,7 @@ class ControlPlane:
             raise faults[min(faults)]
 
     async def _create_part(self, part: Slice, request: Request, first: int) -> list[EpisodeCreated]:
-        if part.worker != self._seat.index:
+        if part.worker != self._worker_info.index:
             made = await self._fleet.create_slice(part)
             return [self._moved(created, part.worker, request) for created in made]
         opened: list[Episode] = []
@@ -218,7 +218,7 @@ class ControlPlane:
         """Close what was opened of a batch that failed."""
         for part in parts:
             ids = [created.id for created in opened.get(part.first, ())]
-            if part.worker == self._seat.index:
+            if part.worker == self._worker_info.index:
                 for id in ids:
                     await self._episodes.close(id)
                 continue
@@ -230,7 +230,7 @@ class ControlPlane:
     def _created(self, episode: Episode, request: Request) -> EpisodeCreated:
         return EpisodeCreated(
             id=episode.id,
-            **self._addresses(episode.id, self._seat.index, request),
+            **self._addresses(episode.id, self._worker_info.index, request),
             prompt=episode.prompt,
             tools=episode.tools,
             tools_hash=episode.tools_hash,
@@ -244,7 +244,7 @@ class ControlPlane:
         return created.model_copy(update=self._addresses(created.id, worker, request))
 
     def _addresses(self, id: EpisodeId, worker: int, request: Request) -> dict[str, str]:
-        base = self._seat.base_url(request.scope, worker)
+        base = self._worker_info.base_url(request.scope, worker)
         return {"mcp_url": f"{base}/episodes/{id}/mcp", "control_url": f"{base}/v1/episodes/{id}"}
 
     async def list_open(self) -> list[EpisodeState]:
@@ -278,13 +278,13 @@ class ControlPlane:
 
     async def servers(self, request: Request) -> list[ServerInfo]:
         """List all servers, by name."""
-        base = self._seat.base_url(request.scope, FIRST)
+        base = self._worker_info.base_url(request.scope, FIRST)
         return [_described(upstream, base) for upstream in self._catalog.upstreams()]
 
     async def workers(self, request: Request) -> list[WorkerInfo]:
         """List the processes that share the episodes; at the first one all, else the asked one."""
         here = WorkerInfo(
-            index=self._seat.index,
+            index=self._worker_info.index,
             url="",
             pid=os.getpid(),
             open_episodes=len(self._episodes.open_states()),
@@ -292,14 +292,14 @@ class ControlPlane:
         )
         found = [here, *await self._fleet.describe_others()]
         return [
-            info.model_copy(update={"url": self._seat.base_url(request.scope, info.index)})
+            info.model_copy(update={"url": self._worker_info.base_url(request.scope, info.index)})
             for info in sorted(found, key=lambda info: info.index)
         ]
 
     @property
     def public_url(self) -> str | None:
         """This worker's base URL where it is fixed; else clients know it by how they reached it."""
-        return self._seat.fixed_url(self._seat.index)
+        return self._worker_info.fixed_url(self._worker_info.index)
 
     async def missing(self) -> tuple[str, ...]:
         """Name what keeps this worker, or else at the first one any worker, from taking episodes."""
@@ -373,7 +373,7 @@ def build_control_plane(
         text = metrics.render()
         others = await fleet.metrics_of_others() if fleet else {}
         if fleet and others:
-            text = merge({fleet.seat.index: text, **others})
+            text = merge({fleet.worker_info.index: text, **others})
         return Response(text, media_type=METRICS_CONTENT_TYPE)
 
     app.add_api_route("/healthz", healthz, methods=["GET"], tags=["health"])

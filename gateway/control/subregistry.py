@@ -22,7 +22,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 from astra_mcp.types import JsonObject
 from gateway.api.seams import Catalog, ListedServer, ServerDirectory
 from gateway.api.settings import FIRST
-from gateway.edge.workers import Seat
+from gateway.edge.workers import OwnWorkerInfo
 
 LISTING_PATH = "/v0.1/servers"
 MAX_PAGE = 100
@@ -139,7 +139,7 @@ class Subregistry:
         self,
         catalog: Catalog,
         directories: Sequence[ServerDirectory],
-        seat: Seat,
+        worker_info: OwnWorkerInfo,
         *,
         needs_key: bool,
     ) -> None:
@@ -148,12 +148,12 @@ class Subregistry:
         Args:
             catalog: What is served now.
             directories: What is described; where two list one version of a server, the first counts.
-            seat: Which of the workers this process is.
+            worker_info: Which of the workers this process is.
             needs_key: True where the interactive endpoints ask for an API key.
         """
         self._catalog = catalog
         self._directories = tuple(directories)
-        self._seat = seat
+        self._worker_info = worker_info
         self._needs_key = needs_key
         self._listings: list[Sequence[ListedServer]] = []
         self._joined = _join(())
@@ -250,7 +250,7 @@ class Subregistry:
                 found = await directory.documents(keys)
                 documents |= {(index, key): document for key, document in found.items()}
         serving = {upstream.name for upstream in self._catalog.upstreams()}
-        base = self._seat.base_url(request.scope, FIRST)
+        base = self._worker_info.base_url(request.scope, FIRST)
         entries: list[JsonObject] = []
         for found in shown:
             place = (self._directories.index(found.directory), found.listed.key)

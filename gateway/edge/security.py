@@ -26,8 +26,8 @@ from gateway.edge.keys import MIN_KEY_LENGTH, is_known
 
 __all__ = [
     "AccessRules",
+    "BufferedBody",
     "Gate",
-    "HeldBody",
     "Plane",
     "Refusal",
     "access_rules",
@@ -301,10 +301,10 @@ class Gate:
         except TimeoutError:
             msg = f"the request did not arrive within {BODY_SECONDS:g} s"
             raise Refusal(408, "too_slow", msg) from None
-        return None if body is None else HeldBody(body, receive)
+        return None if body is None else BufferedBody(body, receive)
 
 
-class HeldBody:
+class BufferedBody:
     """What a request is received by once its whole body is in memory."""
 
     __slots__ = ("_is_given", "_receive", "body")

@@ -14,11 +14,11 @@ from gateway.api.settings import FIRST, public_base
 from gateway.edge.placement import owner_of
 from gateway.edge.security import send_json
 
-__all__ = ["ALONE", "Seat", "send_on"]
+__all__ = ["ALONE", "OwnWorkerInfo", "send_on"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
+class OwnWorkerInfo:
     """Which of the workers this process is."""
 
     index: int = FIRST
@@ -76,23 +76,23 @@ class Seat:
                 return self.index
 
 
-ALONE = Seat()
+ALONE = OwnWorkerInfo()
 """A gateway without workers."""
 
 
-def send_on(app: ASGIApp, seat: Seat) -> ASGIApp:
+def send_on(app: ASGIApp, worker_info: OwnWorkerInfo) -> ASGIApp:
     """Answer what belongs to another worker with a redirect to it, and all else by the application."""
-    if seat.count == 1:
+    if worker_info.count == 1:
         return app
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        worker = seat.answering(scope["path"])
-        if worker == seat.index:
+        worker = worker_info.answering(scope["path"])
+        if worker == worker_info.index:
             await app(scope, receive, send)
             return
         path = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
         query = scope["query_string"].decode("latin-1")
-        location = f"{seat.base_url(scope, worker)}{path}{'?' if query else ''}{query}"
+        location = f"{worker_info.base_url(scope, worker)}{path}{'?' if query else ''}{query}"
         message = f"worker {worker} answers this: follow Location, and use its address from now on"
         body = {"error": {"code": "other_worker", "message": message}}
         await send_json(send, 307, body, {"Location": location})

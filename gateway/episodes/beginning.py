@@ -27,7 +27,7 @@ from gateway.api.wire import (
 )
 from gateway.episodes.mixing import ToolList
 from gateway.episodes.record import EpisodeOpened, Record
-from gateway.episodes.shown import Route
+from gateway.episodes.shown_tools import Route
 from gateway.episodes.turns import Turn
 
 INTERACTIVE_LIMITS = EpisodeLimits(
@@ -117,7 +117,7 @@ def describe(
         ),
         tools_hash=tools_hash([route.shown for route in listed.routes.values()]),
         servers={u.name: u.version for u in listed.upstreams},
-        marks=tuple(sorted({mark for u in listed.upstreams for mark in u.marks})),
+        marks=tuple(sorted({mark for u in listed.upstreams for mark in u.warnings})),
         failures=law,
         distractors=listed.mix,
         emulators=emulators,

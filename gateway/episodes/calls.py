@@ -30,7 +30,7 @@ from gateway.api.seams import abilities
 from gateway.api.wire import EpisodeLimits
 from gateway.episodes.failures import FailurePlan, InjectedFailure
 from gateway.episodes.record import CallLines, EpisodeEnded
-from gateway.episodes.shown import Shown
+from gateway.episodes.shown_tools import Shown
 from gateway.episodes.turns import Turn, ask_server
 
 NO_ARGUMENTS: Mapping[str, JsonValue] = {}

@@ -57,7 +57,7 @@ from gateway.episodes.record import (
     read_call,
     read_result,
 )
-from gateway.episodes.shown import Route, Shown
+from gateway.episodes.shown_tools import Route, Shown
 from gateway.episodes.turns import CallOrder, Relaying, Turn, close_sessions, failure_of
 
 _MAX_NAME = 256

@@ -27,7 +27,7 @@ from astra_mcp.errors import (
     UnknownNameError,
     UpstreamError,
 )
-from astra_mcp.mcp.listeners import Hearers
+from astra_mcp.mcp.listeners import Listeners
 from astra_mcp.types import EmulatorKind, Failure, Origin
 from gateway.api.seams import (
     Catalog,
@@ -52,7 +52,7 @@ from gateway.episodes.episode import Episode
 from gateway.episodes.failures import FailureDefaults
 from gateway.episodes.mixing import Mixing, ToolList
 from gateway.episodes.record import EpisodeOpened, Record, RecordFile, read_record, record_path
-from gateway.episodes.shown import Route, routes_of
+from gateway.episodes.shown_tools import Route, routes_of
 from gateway.episodes.turns import Turn
 from gateway.episodes.warm_up import Preparation, is_held, prepare_all
 
@@ -89,7 +89,7 @@ class Episodes:
         emulator: EmulatorKind,
         sinks: Sequence[RecordSink] = (),
         now: Callable[[], float] = time.time,
-        seat: tuple[int, int] = (0, 1),
+        worker_info: tuple[int, int] = (0, 1),
     ) -> None:
         self._catalog = catalog
         self._folder = folder
@@ -100,7 +100,7 @@ class Episodes:
         self._mixing = mixing
         self._failures = failures
         self._emulator = emulator
-        self._worker, self._workers = seat
+        self._worker, self._workers = worker_info
         self._sinks = tuple(sinks)
         self._now = now
         self._live: dict[str, Episode] = {}
@@ -110,9 +110,9 @@ class Episodes:
         """Set once an episode is held; nothing is swept before."""
         self._last_asked: dict[str, float] = {}
         self._ended: OrderedDict[str, Episode] = OrderedDict()
-        self.closings = Hearers[[str]]()
+        self.closings = Listeners[[str]]()
         """Who is told of each episode that somebody closes."""
-        self.replacements = Hearers[[str, str]]()
+        self.replacements = Listeners[[str, str]]()
         """Who is told the endpoint and the caller of each state that another one takes the place of."""
 
     # --- episodes proper -------------------------------------------------------------------------
@@ -579,7 +579,7 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
             emulator=emulator,
             sinks=sinks,
             now=now,
-            seat=(worker, workers),
+            worker_info=(worker, workers),
         )
 
         group.start_soon(episodes.sweep_on)

@@ -31,7 +31,7 @@ from gateway.api.seams import (
     Upstream,
 )
 from gateway.api.wire import DistractorMix, DistractorRequest, LeftOutDistractor
-from gateway.episodes.shown import Route, routes_of
+from gateway.episodes.shown_tools import Route, routes_of
 
 PREPARE_SECONDS = 10.0
 """A distractor's server that takes longer to start is left out."""

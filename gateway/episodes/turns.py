@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from astra_mcp.concurrency import Alarm, shielded
+from astra_mcp.concurrency import Timer, shielded
 from astra_mcp.errors import (
     AstraError,
     CallFaultError,
@@ -51,12 +51,12 @@ class Turn:
     emulator: EmulatorKind | None = None
     """Who makes up its answers; None for a server that answers itself."""
     lock: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
-    deadline: Alarm = field(init=False)
+    deadline: Timer = field(init=False)
     """Of the call that holds the lock; it cancels its scope."""
     scope: anyio.CancelScope | None = None
 
     def __post_init__(self) -> None:
-        self.deadline = Alarm(self._cancel)
+        self.deadline = Timer(self._cancel)
 
     def _cancel(self) -> None:
         if self.scope is not None:

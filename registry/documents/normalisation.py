@@ -6,7 +6,7 @@ from hashlib import sha256
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec, canonical_json, json_fault
 from registry.documents.sources import Rejection, ToolDocument, ToolReason
 from registry.documents.texts import clean_text, safe_name
-from registry.schemas.arguments import normalise_arguments, normalise_result
+from registry.schemas.argument_schemas import normalise_arguments, normalise_result
 from registry.schemas.faults import NotConvertibleError
 
 __all__ = ["NormalTool", "normalise_tool", "tool_hash"]

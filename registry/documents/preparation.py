@@ -15,6 +15,7 @@ from registry.documents.labels import domain_of
 from registry.documents.language import language_of
 from registry.documents.normalisation import normalise_tool, tool_hash
 from registry.documents.prepared import PreparedServer, PreparedTool, with_verdicts
+from registry.documents.search_words import search_words
 from registry.documents.sources import Rejection, ServerDocument, ToolDocument, ToolReason
 from registry.documents.texts import (
     clean_text,
@@ -23,7 +24,6 @@ from registry.documents.texts import (
     safe_name,
     storable_text,
 )
-from registry.documents.words import search_words
 
 __all__ = ["prepare_server"]
 

@@ -2,7 +2,7 @@
 
 Knows documents and the store; only the composition and the commands may import it. To read in this order:
 :mod:`~registry.intake.importing`, :mod:`~registry.intake.storing`, :mod:`~registry.intake.stored_rows`,
-:mod:`~registry.intake.judging`, :mod:`~registry.intake.domains`, then the rest.
+:mod:`~registry.intake.judging`, :mod:`~registry.intake.domain_labels`, then the rest.
 """
 
 __all__: list[str] = []

@@ -14,7 +14,7 @@ from astra_mcp.domains import Domain
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.llm.model import Model
 from astra_mcp.llm.prompt import load_prompt
-from registry.intake.domains import DescribedServer
+from registry.intake.domain_labels import DescribedServer
 
 __all__ = [
     "DomainText",

@@ -16,7 +16,7 @@ from sqlmodel import col
 
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.types import ToolSpec
-from registry.documents.words import query_words
+from registry.documents.search_words import query_words
 from registry.search.full_text import rank_by_words
 from registry.search.scope import LIVE_TOOLS, Hit, Scope, SearchAnswer, SearchBy, tools_in
 from registry.search.vectors import (

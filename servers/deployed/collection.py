@@ -15,7 +15,7 @@ from mcp.server.lowlevel import Server
 
 from astra_mcp.concurrency import map_concurrently, run_in_background
 from astra_mcp.errors import ConfigError
-from astra_mcp.mcp.listeners import Hearers
+from astra_mcp.mcp.listeners import Listeners
 from servers.deployed.card import CardFile
 from servers.deployed.config import Entry, Isolation, read_entries
 from servers.deployed.connecting import HttpRoute, MountedRoute, ProcessRoute, Route, Slots
@@ -48,7 +48,7 @@ class DeployedServers:
         self._servers: dict[str, DeployedServer] = {}
         self._retiring: set[DeployedServer] = set()
         self._mounted: set[str] = set()
-        self._hearers = Hearers[[str]]()
+        self._listeners = Listeners[[str]]()
 
     def upstreams(self) -> tuple[DeployedServer, ...]:
         """All servers, by name."""
@@ -84,7 +84,7 @@ class DeployedServers:
         Returns:
             Ends it.
         """
-        return self._hearers.add(hear)
+        return self._listeners.add(hear)
 
     def mount(
         self, name: str, server: Server[Any] | ServerFactory, *, isolation: Isolation = "episode"
@@ -174,7 +174,7 @@ class DeployedServers:
             self._retiring.discard(server)
 
     def _tell(self, name: str) -> None:
-        self._hearers.tell(name)
+        self._listeners.tell(name)
 
     def _make(self, entry: Entry) -> DeployedServer:
         server = entry.server

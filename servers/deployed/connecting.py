@@ -14,7 +14,7 @@ from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.mcp.request_context import Era, Hear
 from astra_mcp.types import JsonValue
 from servers.deployed.card import Card, EraFacts
-from servers.deployed.failures import DELIVERY_UNKNOWN, NotSentError, StatusError
+from servers.deployed.errors import DELIVERY_UNKNOWN, NotSentError, StatusError
 from servers.deployed.peer import OtherEraError, Peer, begin
 from servers.deployed.transports.duplex import DuplexPeer
 from servers.deployed.transports.http_client import HttpLink

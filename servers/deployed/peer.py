@@ -24,7 +24,7 @@ from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import Channel, Era, Hear
 from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed.card import EraFacts
-from servers.deployed.failures import StatusError
+from servers.deployed.errors import StatusError
 from servers.deployed.transports.messages import CLIENT_INFO, as_object
 
 __all__ = ["OtherEraError", "Peer", "begin", "ignore"]

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 from astra_mcp.call_record import EndStatus
 from astra_mcp.concurrency import BackOff, run_in_background
 from astra_mcp.errors import BusyError, UpstreamError
-from astra_mcp.mcp.listeners import Hearers
+from astra_mcp.mcp.listeners import Listeners
 from astra_mcp.mcp.request_context import Era, Hear
 from astra_mcp.types import (
     JsonObject,
@@ -137,7 +137,7 @@ class DeployedServer:
         self._sessions: set[DeployedSession] = set()
         self._connections: dict[int, Connection] = {}
         self._counts = {"opened": 0, "failed": 0, "lost": 0, "closed": 0}
-        self._listeners = Hearers[[str, JsonObject]]()
+        self._listeners = Listeners[[str, JsonObject]]()
         self._follower = Follower(name, tasks)
         self._is_refreshing = False
         self._stale: Connection | None = None
@@ -213,7 +213,7 @@ class DeployedServer:
         return {**self._counts, **now}
 
     @property
-    def marks(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """None: what a deployed server does is its own affair."""
         return ()
 
@@ -303,7 +303,7 @@ class DeployedServer:
 
     async def open_connection(self, opening: Opening) -> Connection:
         """Open a connection, and look through it whether the tools are still the same."""
-        ear = _Ear(opening.hear, self._refresh)
+        ear = _SessionListener(opening.hear, self._refresh)
         self._being_opened += 1
         try:
             connection = await self._connector.open(replace(opening, hear=ear.hear), self._card)
@@ -474,7 +474,7 @@ class DeployedServer:
             await self._end_link.aclose()
 
 
-class _Ear:
+class _SessionListener:
     """What a connection hears unasked: its tool list is the server's matter, the rest goes on."""
 
     def __init__(self, go_on: Hear, refresh: Callable[[Connection], None]) -> None:

@@ -16,7 +16,7 @@ from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import LOG_LEVELS, SILENT, Era, Exchange, Hear
 from astra_mcp.types import CallOutcome, JsonObject, JsonValue, PastCall, UpstreamReply
 from servers.deployed.connecting import Connection, Opening
-from servers.deployed.failures import NotSentError, SessionLostError, in_words
+from servers.deployed.errors import NotSentError, SessionLostError, in_words
 from servers.deployed.results import (
     InputError,
     answer_asks,
@@ -115,7 +115,7 @@ class DeployedSession:
         self._end = end
         self._running = 0
         self._idle = anyio.Event()
-        self._hearers: list[Hear] = []
+        self._listeners: list[Hear] = []
         self._unlisten: list[Callable[[], None]] = []
         self._subscribed: dict[str, None] = {}
         self._log_level: str | None = None
@@ -164,7 +164,7 @@ class DeployedSession:
 
         Changes of the tool list are left out: the server notices them for everybody.
         """
-        self._hearers.append(hear)
+        self._listeners.append(hear)
         if self._host.is_shared:
             self._unlisten.append(self._host.add_listener(hear))
         if self._connection is not None:
@@ -370,7 +370,7 @@ class DeployedSession:
         return connection
 
     def _hear(self, method: str, params: JsonObject) -> None:
-        for hear in self._hearers:
+        for hear in self._listeners:
             hear(method, params)
 
     def _follow(self, connection: Connection) -> None:
@@ -378,7 +378,7 @@ class DeployedSession:
         if connection.era is not Era.MODERN:
             return
         wanted: JsonObject = {}
-        if self._hearers:
+        if self._listeners:
             wanted = {"promptsListChanged": True, "resourcesListChanged": True}
         if self._subscribed:
             wanted["resourceSubscriptions"] = list(self._subscribed)

@@ -8,11 +8,11 @@ import logging
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from astra_mcp.mcp.listeners import Hearers
+from astra_mcp.mcp.listeners import Listeners
 from astra_mcp.types import EmulatorKind
+from servers.emulated.document_cache import DocumentCache
 from servers.emulated.emulator import DocumentSource, EmulatedDocument, Emulator, Outline
 from servers.emulated.server import EmulatedServer
-from servers.emulated.shelf import Shelf
 
 __all__ = ["EmulatedServers", "NoDocuments"]
 
@@ -51,7 +51,7 @@ class EmulatedServers:
         *,
         kind: EmulatorKind = EmulatorKind.OFFLINE,
         is_taken: Callable[[str], bool] = lambda _: False,
-        shelf: Shelf | None = None,
+        cache: DocumentCache | None = None,
     ) -> None:
         """Publish what the source has.
 
@@ -60,16 +60,16 @@ class EmulatedServers:
             emulators: Who may answer.
             kind: Who does unless another one is asked for.
             is_taken: Tells the names that real servers have now; an emulated one is hidden then.
-            shelf: Holds the documents that are in use.
+            cache: Holds the documents that are in use.
         """
         self._source = source
         self._emulators = emulators
         self._kind = kind
         self._is_taken = is_taken
-        self._shelf = Shelf() if shelf is None else shelf
+        self._cache = DocumentCache() if cache is None else cache
         self._servers = {name: self._make(name) for name in source.versions()}
         self._told_hidden: set[str] = set()
-        self._hearers = Hearers[[str]]()
+        self._listeners = Listeners[[str]]()
         self._end = source.watch(self._hear)
 
     def upstreams(self) -> tuple[EmulatedServer, ...]:
@@ -93,7 +93,7 @@ class EmulatedServers:
         Returns:
             Ends it.
         """
-        return self._hearers.add(hear)
+        return self._listeners.add(hear)
 
     def close(self) -> None:
         """Follow the source no longer."""
@@ -105,7 +105,7 @@ class EmulatedServers:
             source=self._source,
             emulators=self._emulators,
             emulator=self._kind,
-            shelf=self._shelf,
+            cache=self._cache,
         )
 
     def _hear(self, name: str) -> None:
@@ -117,7 +117,7 @@ class EmulatedServers:
         elif known is None or known.version != version:
             self._servers[name] = self._make(name)
         if not self._is_hidden(name):
-            self._hearers.tell(name)
+            self._listeners.tell(name)
 
     def _is_hidden(self, name: str) -> bool:
         if not self._is_taken(name):

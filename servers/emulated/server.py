@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import anyio
 
-from astra_mcp.environments.results import render_refusal
+from astra_mcp.environments.rendering import render_refusal
 from astra_mcp.errors import (
     BudgetSpentError,
     ModelError,
@@ -32,6 +32,7 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
+from servers.emulated.document_cache import DocumentCache, PackedDocument
 from servers.emulated.emulator import (
     DocumentSource,
     EmulatedAnswer,
@@ -40,7 +41,6 @@ from servers.emulated.emulator import (
     Emulator,
     Outline,
 )
-from servers.emulated.shelf import PackedDocument, Shelf
 from servers.tools_only import ToolsOnly
 
 __all__ = ["EmulatedServer", "EmulatedSession"]
@@ -165,7 +165,7 @@ class EmulatedServer(ToolsOnly):
         source: DocumentSource,
         emulators: Mapping[EmulatorKind, Emulator],
         emulator: EmulatorKind,
-        shelf: Shelf,
+        cache: DocumentCache,
     ) -> None:
         """Read nothing yet.
 
@@ -174,14 +174,14 @@ class EmulatedServer(ToolsOnly):
             source: Has its documents.
             emulators: Who may answer.
             emulator: Who does unless another one is asked for; one of them.
-            shelf: Holds the documents that are in use.
+            cache: Holds the documents that are in use.
         """
         self._name = name
         self._outline = source.outline(name)
         self._source = source
         self._emulators = emulators
         self._emulator = emulator
-        self._shelf = shelf
+        self._cache = cache
         self._packed: PackedDocument | None = None
         self._loading = anyio.Lock(fast_acquire=True)
 
@@ -218,7 +218,7 @@ class EmulatedServer(ToolsOnly):
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
         """In the order of the documents; empty before the first :meth:`prepare`."""
-        return () if self._packed is None else self._shelf.document(self._packed).tools
+        return () if self._packed is None else self._cache.document(self._packed).tools
 
     async def prepare(self) -> None:
         """Read the documents where nobody has yet.
@@ -256,12 +256,12 @@ class EmulatedServer(ToolsOnly):
         """
         await self.prepare()
         assert self._packed is not None  # noqa: S101 - it was prepared
-        return self._shelf.document(self._packed)
+        return self._cache.document(self._packed)
 
     def check(self, tool: str) -> ArgumentCheck:
         """The argument check of a tool that exists, of a server that is prepared."""
         assert self._packed is not None  # noqa: S101 - the caller has its documents
-        return self._shelf.check(self._packed, tool)
+        return self._cache.check(self._packed, tool)
 
     def open_session(
         self, *, key: str, seed: int, past: Sequence[PastCall] = ()

@@ -11,7 +11,7 @@ from astra_mcp.compose.settings import Settings, load_serving
 from astra_mcp.serving.process.announcement import Announcement
 from astra_mcp.serving.process.deployed_look import look_at_deployed
 from astra_mcp.serving.process.lifecycle import WorkerReady, ready_of
-from gateway.edge.workers import Seat
+from gateway.edge.workers import OwnWorkerInfo
 
 from deployed_workshop import raw_entry, write_config
 
@@ -36,8 +36,10 @@ def announced(settings: Settings, *deployed: str, emulated: int = 0, as_json: bo
         deployed=deployed,
         emulated=emulated,
     )
-    seat = Seat(inner_urls=("http://127.0.0.1:8420",), public_url=settings.serve.public_url)
-    with Announcement(settings, as_json=as_json).made(ready, seat):
+    worker_info = OwnWorkerInfo(
+        inner_urls=("http://127.0.0.1:8420",), public_url=settings.serve.public_url
+    )
+    with Announcement(settings, as_json=as_json).made(ready, worker_info):
         pass
 
 

@@ -51,7 +51,7 @@ class FakeCatalog:
     emulated: set[str] = field(default_factory=set[str])
     domains: dict[str, str] = field(default_factory=dict[str, str])
     readings: int = 0
-    hearers: list[Callable[[str], None]] = field(default_factory=list[Callable[[str], None]])
+    listeners: list[Callable[[str], None]] = field(default_factory=list[Callable[[str], None]])
 
     def environments(self) -> Sequence[EnvironmentInfo]:
         self.readings += 1
@@ -65,13 +65,13 @@ class FakeCatalog:
         return self.domains.get(server)
 
     def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
-        self.hearers.append(hear)
-        return lambda: self.hearers.remove(hear)
+        self.listeners.append(hear)
+        return lambda: self.listeners.remove(hear)
 
     def change(self, name: str, *, is_published: bool) -> None:
         """Let an emulated server come or go."""
         (self.emulated.add if is_published else self.emulated.discard)(name)
-        for hear in self.hearers:
+        for hear in self.listeners:
             hear(name)
 
 
@@ -314,7 +314,7 @@ async def test_the_pool_follows_the_registry_and_what_is_gone_is_chosen_no_more(
         await until(index, scope, {("arks", "find_arks"), ("zoos", "find_zoos")})
         catalog.change("arks", is_published=False)
         assert names(await banded(index, scope)) == {("zoos", "find_zoos")}
-    assert catalog.hearers == []
+    assert catalog.listeners == []
 
 
 class Gate:

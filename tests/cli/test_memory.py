@@ -12,7 +12,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from astra_mcp.serving.http import memory
-from astra_mcp.serving.http.drain import Door, is_listening
+from astra_mcp.serving.http.drain import Drain, is_listening
 from astra_mcp.serving.http.memory import give_back, keeping_house
 
 MIB = 1 << 20
@@ -137,7 +137,7 @@ async def test_the_door_tells_whether_anybody_wants_anything_and_when_that_ends(
     async def send(message: Message) -> None:
         del message
 
-    door = Door(app, is_listening)
+    door = Drain(app, is_listening)
     ends: list[int | None] = []
     door.hear_end = lambda: ends.append(door.activity())
     scope: Scope = {"type": "http", "method": "POST", "path": "/x", "headers": []}

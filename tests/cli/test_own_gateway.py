@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from astra_mcp.addresses import bind, url_of
 from astra_mcp.cli.main import app
-from gateway.edge.presence import RunningGateway, announce, claim_home
+from gateway.edge.discovery import RunningGateway, announce, claim_home
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 from astra_mcp.cli.main import app
 from astra_mcp.cli.rollout.command import KEY_RULE, model_config
 from astra_mcp.cli.rollout.difficulty import ask_difficulty, naming_options
-from astra_mcp.cli.rollout.sources import ask_sources
+from astra_mcp.cli.rollout.episode_sources import ask_sources
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError
 from gateway.api.client import RefusedError

@@ -16,7 +16,7 @@ from astra_mcp.cli.connect import command as connect_command
 from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, Entry, Syntax
 from astra_mcp.cli.connect.config_texts import insert_entry, parse_text, render_document
 from astra_mcp.cli.main import app
-from gateway.edge.presence import RunningGateway, announce, claim_home
+from gateway.edge.discovery import RunningGateway, announce, claim_home
 
 Connect = Callable[..., Result]
 

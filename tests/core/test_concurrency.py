@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from astra_mcp.concurrency import Alarm, BackOff, map_concurrently
+from astra_mcp.concurrency import BackOff, Timer, map_concurrently
 from astra_mcp.errors import BudgetSpentError
 
 
@@ -29,7 +29,7 @@ async def test_an_alarm_rings_once_and_not_before_the_time_that_was_set_last() -
         rung.append(anyio.current_time())
         heard.set()
 
-    alarm = Alarm(ring)
+    alarm = Timer(ring)
     alarm.set(anyio.current_time() + 0.01)
     last = anyio.current_time() + 0.05
     alarm.set(last)
@@ -42,7 +42,7 @@ async def test_an_alarm_rings_once_and_not_before_the_time_that_was_set_last() -
 
 async def test_an_alarm_can_be_set_to_an_earlier_time() -> None:
     heard = anyio.Event()
-    alarm = Alarm(heard.set)
+    alarm = Timer(heard.set)
     alarm.set(anyio.current_time() + 3600)
     alarm.set(anyio.current_time() + 0.01)
     with anyio.fail_after(30):
@@ -51,14 +51,14 @@ async def test_an_alarm_can_be_set_to_an_earlier_time() -> None:
 
 async def test_an_alarm_that_was_cleared_or_closed_does_not_ring() -> None:
     rung: list[str] = []
-    cleared, closed = Alarm(lambda: rung.append("cleared")), Alarm(lambda: rung.append("closed"))
+    cleared, closed = Timer(lambda: rung.append("cleared")), Timer(lambda: rung.append("closed"))
     later = anyio.Event()
     cleared.set(anyio.current_time() + 0.01)
     closed.set(anyio.current_time() + 0.01)
     assert cleared.is_set
     cleared.clear()
     closed.close()
-    Alarm(later.set).set(anyio.current_time() + 0.05)
+    Timer(later.set).set(anyio.current_time() + 0.05)
     with anyio.fail_after(30):
         await later.wait()
     assert rung == []
@@ -75,7 +75,7 @@ async def test_an_alarm_rings_whatever_part_of_a_millisecond_its_time_has() -> N
         if len(rung) == 50:
             heard.set()
 
-    alarms = [Alarm(partial(ring, number)) for number in range(50)]
+    alarms = [Timer(partial(ring, number)) for number in range(50)]
     for number, alarm in enumerate(alarms):
         alarm.set(anyio.current_time() + 0.001)
         alarm.set(anyio.current_time() + 0.002 + number * 0.00013)

@@ -27,7 +27,7 @@ from astra_mcp.pipeline import (
     Tally,
     run_pipeline,
 )
-from astra_mcp.pipeline import run as run_module
+from astra_mcp.pipeline import runner as run_module
 
 from pipeline_fakes import FakeItemStore, ScriptedStage, item, items
 

@@ -9,9 +9,9 @@ from sqlmodel import col, select
 from astra_mcp.domains import Domain
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault
-from registry.intake import domains
+from registry.intake import domain_labels as domains
 from registry.intake.domain_labellers import ModelLabeller, domain_texts, open_similarity_labeller
-from registry.intake.domains import DescribedServer, label_servers
+from registry.intake.domain_labels import DescribedServer, label_servers
 from registry.store.database import Database
 from registry.store.tables import ServerRow
 from registry.store.version import catalog_version

@@ -12,7 +12,7 @@ from mcp.server.lowlevel import Server
 from astra_mcp.compose.live_servers import list_live_tools
 from astra_mcp.errors import ConfigError, SourceError
 from registry.documents.sources import Provenance
-from registry.importers.live import LiveServer, LiveTarget, fetch_live
+from registry.importers.running_server import LiveServer, LiveTarget, fetch_live
 
 from deployed_workshop import RAW_SERVER, over_http
 from talkative_server import Talkative

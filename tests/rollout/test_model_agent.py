@@ -11,7 +11,7 @@ from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import open_model
 from astra_mcp.trajectory import AssistantMessage, StopReason, ToolMessage
 from astra_mcp.types import JsonValue, ToolResult
-from training.rollout.agents.model import ModelAgent
+from training.rollout.agents.model_agent import ModelAgent
 
 from completions_server import (
     CompletionsServer,

@@ -27,7 +27,7 @@ from astra_mcp.types import Origin
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
 from gateway.api.wire import DistractorRequest, FailureRequest, SourceEnvironment, SourceServers
 from training.rollout.agent import CallRequest, EpisodeView
-from training.rollout.agents.model import ModelAgent
+from training.rollout.agents.model_agent import ModelAgent
 from training.rollout.agents.scripted import NoopAgent, OracleAgent
 from training.rollout.episode import LiveEpisode
 from training.rollout.plan import Rollout, plan_rollouts

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from astra_mcp.cli.main import app
-from astra_mcp.cli.rollout.sources import read_system_prompt
+from astra_mcp.cli.rollout.episode_sources import read_system_prompt
 from astra_mcp.errors import ConfigError
 from astra_mcp.trajectory import SystemMessage, UserMessage
 from gateway.api.wire import SourceServers

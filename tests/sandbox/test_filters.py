@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.sandbox.zygote.filters import (
+from astra_mcp.sandbox.zygote.seccomp import (
     FORK_FLAGS,
     Action,
     denied_with,

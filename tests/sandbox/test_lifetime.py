@@ -419,7 +419,7 @@ async def test_a_template_that_does_not_branch_honestly_is_killed(
 
 THIEF = """
 import json, os, select, socket
-from astra_mcp.sandbox.zygote import wire
+from astra_mcp.sandbox.zygote import frames as wire
 template, leader, channels, began = loop._channel, os.getpid(), [], []
 
 def wait(milliseconds=None):

@@ -17,7 +17,7 @@ from astra_mcp.sandbox.channel import (
     channel_pair,
 )
 from astra_mcp.sandbox.replies import MalformedReplyError, parse_call
-from astra_mcp.sandbox.zygote import wire
+from astra_mcp.sandbox.zygote import frames as wire
 
 json_values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(max_size=20),

@@ -51,7 +51,7 @@ class CountedServer(ToolsOnly):
     tools: tuple[ToolSpec, ...] = (tool("look"),)
     version: str = "v1"
     kind: ServerKind = ServerKind.ENVIRONMENT
-    marks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     emulator: EmulatorKind = EmulatorKind.OFFLINE
     fault: str = ""
     """Why it cannot be prepared."""

@@ -52,7 +52,7 @@ class FakeDocuments:
         """Names that were asked for, in their order."""
         self.fault: AstraError | None = None
         """Raised where documents are to be read."""
-        self._hearers: list[Callable[[str], None]] = []
+        self._listeners: list[Callable[[str], None]] = []
 
     def versions(self) -> Mapping[str, str]:
         """From memory."""
@@ -72,13 +72,13 @@ class FakeDocuments:
 
     def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
         """Tell of :meth:`publish` and :meth:`withdraw`."""
-        self._hearers.append(hear)
-        return lambda: self._hearers.remove(hear)
+        self._listeners.append(hear)
+        return lambda: self._listeners.remove(hear)
 
     @property
     def num_watching(self) -> int:
         """How many hear of changes."""
-        return len(self._hearers)
+        return len(self._listeners)
 
     def publish(self, held: EmulatedDocument) -> None:
         """Add or replace one."""
@@ -91,7 +91,7 @@ class FakeDocuments:
         self._tell(name)
 
     def _tell(self, name: str) -> None:
-        for hear in tuple(self._hearers):
+        for hear in tuple(self._listeners):
             hear(name)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from astra_mcp.types import ToolSpec, canonical_json, tools_hash
-from registry.documents.words import search_words
+from registry.documents.search_words import search_words
 from registry.store.tables import ServerRow, ServerToolRow, ToolRow
 from registry.store.version import next_version
 

@@ -10,8 +10,8 @@ from sqlmodel import SQLModel
 
 from astra_mcp.domains import Domain
 from astra_mcp.types import ToolSpec, canonical_json
+from registry.documents.search_words import search_words
 from registry.documents.sources import Provenance
-from registry.documents.words import search_words
 from registry.store.database import Database
 from registry.store.statements import insert_missing
 from registry.store.tables import ServerRow, ServerToolRow

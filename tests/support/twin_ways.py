@@ -78,7 +78,7 @@ class Palette(ToolsOnly):
     name: str = "palette"
     kind: ServerKind = ServerKind.ENVIRONMENT
     version: str = "v1"
-    marks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     tools: tuple[ToolSpec, ...] = tuple(
         ToolSpec(
             name=name,

@@ -27,8 +27,8 @@ from astra_mcp.errors import AstraError, ConfigError
 from astra_mcp.report.console import out, print_json, report_errors, run_async, say
 from astra_mcp.types import JsonObject
 from gateway.api.settings import FIRST, public_base
+from gateway.edge.discovery import find_gateway
 from gateway.edge.keys import read_control_key
-from gateway.edge.presence import find_gateway
 from gateway.edge.security import is_loopback
 from servers.bundled import bundled_folder
 

@@ -33,7 +33,7 @@ from astra_mcp.sandbox import (
     open_sandbox,
 )
 from astra_mcp.serving.http.server import bind
-from gateway.edge.presence import find_gateway
+from gateway.edge.discovery import find_gateway
 
 __all__ = ["doctor", "examine"]
 

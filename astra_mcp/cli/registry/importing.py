@@ -35,7 +35,7 @@ from registry.documents.sources import (
 from registry.documents.texts import public_url
 from registry.importers.detection import FORMATS, detect, format_named
 from registry.importers.listing import fetch_listing
-from registry.importers.live import LiveTarget, fetch_live
+from registry.importers.running_server import LiveTarget, fetch_live
 from registry.intake.importing import ImportProgress, ImportReport, import_documents
 from registry.published.directory import publish_names
 from registry.store.database import Database

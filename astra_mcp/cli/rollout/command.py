@@ -15,13 +15,13 @@ import typer
 from astra_mcp.addresses import run_until_stopped
 from astra_mcp.cli.rollout import options as rollout_options
 from astra_mcp.cli.rollout.difficulty import Difficulty, ask_difficulty, naming_options
-from astra_mcp.cli.rollout.report import RolloutReport
-from astra_mcp.cli.rollout.sources import (
+from astra_mcp.cli.rollout.episode_sources import (
     AskedSources,
     ask_sources,
     find_sources,
     read_system_prompt,
 )
+from astra_mcp.cli.rollout.report import RolloutReport
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import ModelConfig, Role, at_base_url
@@ -32,7 +32,7 @@ from astra_mcp.tracing import open_tracing
 from astra_mcp.trajectory import TrajectoryWriter
 from gateway.api.client import GatewayClient
 from training.rollout.agent import Agent
-from training.rollout.agents.model import ModelAgent
+from training.rollout.agents.model_agent import ModelAgent
 from training.rollout.agents.scripted import NoopAgent, OracleAgent, ProbeAgent
 from training.rollout.plan import Rollout, plan_rollouts
 from training.rollout.run import run_rollouts

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Self
 
 from astra_mcp.environments.bundle import Bundle, GoldCall
-from astra_mcp.environments.results import render_answer, render_refusal
+from astra_mcp.environments.rendering import render_answer, render_refusal
 from astra_mcp.errors import AstraError, SandboxDiedError
 from astra_mcp.sandbox.protocol import ModuleId, Raised, Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema

@@ -14,7 +14,7 @@ from astra_mcp.environments.acceptance.gold import (
 )
 from astra_mcp.environments.acceptance.guessing import guessing_failures
 from astra_mcp.environments.acceptance.isolation import isolation_failures
-from astra_mcp.environments.acceptance.parameters import parameter_failures
+from astra_mcp.environments.acceptance.live_parameters import parameter_failures
 from astra_mcp.environments.acceptance.perturbation import perturbation_failures
 from astra_mcp.environments.acceptance.playing import (
     Conditions,

@@ -2,7 +2,7 @@
 
 Standard library only, and started by path (see :mod:`astra_mcp.sandbox.zygote.launch`) without
 importing the packages above it, so that a locked process holds no more code than it needs. The host
-imports :mod:`~astra_mcp.sandbox.zygote.wire` and :mod:`~astra_mcp.sandbox.zygote.settings` from here,
+imports :mod:`~astra_mcp.sandbox.zygote.frames` and :mod:`~astra_mcp.sandbox.zygote.settings` from here,
 because both sides must agree on them, and nothing else.
 """
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
-from astra_mcp.sandbox.zygote.filters import server_filter, tool_filter
 from astra_mcp.sandbox.zygote.kernel import Kernel
+from astra_mcp.sandbox.zygote.seccomp import server_filter, tool_filter
 from astra_mcp.sandbox.zygote.settings import Settings
 from astra_mcp.sandbox.zygote.syscalls import native
 

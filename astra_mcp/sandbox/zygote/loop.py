@@ -15,7 +15,8 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, Self
 
-from astra_mcp.sandbox.zygote import determinism, wire
+from astra_mcp.sandbox.zygote import determinism
+from astra_mcp.sandbox.zygote import frames as wire
 from astra_mcp.sandbox.zygote.imports import TOOL_MODULE, install_guard
 from astra_mcp.sandbox.zygote.settings import Settings
 from astra_mcp.sandbox.zygote.values import (

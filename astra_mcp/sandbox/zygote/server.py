@@ -14,10 +14,10 @@ import signal
 import socket
 from typing import NoReturn
 
+from astra_mcp.sandbox.zygote.frames import encode
 from astra_mcp.sandbox.zygote.lockdown import Lockdown
 from astra_mcp.sandbox.zygote.loop import ToolProcess
 from astra_mcp.sandbox.zygote.settings import Settings
-from astra_mcp.sandbox.zygote.wire import encode
 
 __all__ = ["ForkServer"]
 

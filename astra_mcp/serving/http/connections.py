@@ -15,7 +15,7 @@ import uvicorn
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from astra_mcp.concurrency import Alarm
+from astra_mcp.concurrency import Timer
 from astra_mcp.serving.http.drain import IsStream
 
 __all__ = ["HEAD_SECONDS", "MAX_HEAD_BYTES", "Connection", "Server"]
@@ -99,8 +99,8 @@ class Connection(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._unanswered: deque[RequestResponseCycle] = deque()
-        self._head_alarm = Alarm(self._head_is_late)
-        self._idle_alarm = Alarm(self.timeout_keep_alive_handler)
+        self._head_alarm = Timer(self._head_is_late)
+        self._idle_alarm = Timer(self.timeout_keep_alive_handler)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect the first head."""

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.api.client import STOPPING
 from gateway.edge.security import send_json
 
-__all__ = ["Door", "IsStream", "is_listening"]
+__all__ = ["Drain", "IsStream", "is_listening"]
 
 HEALTH_PATHS = ("/healthz", "/readyz")
 RETRY_AFTER_SECONDS = 1
@@ -28,7 +28,7 @@ def is_listening(scope: Scope) -> bool:
     return methods == [b"subscriptions/listen"]
 
 
-class Door:
+class Drain:
     """ASGI middleware that counts the requests under way, and can be closed."""
 
     def __init__(self, app: ASGIApp, is_stream: IsStream) -> None:

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 from astra_mcp.addresses import BACKLOG, bind, run_until_stopped, url_of
 from astra_mcp.serving.http.connections import HEAD_SECONDS, MAX_HEAD_BYTES, Connection, Server
-from astra_mcp.serving.http.drain import Door, IsStream, is_listening
+from astra_mcp.serving.http.drain import Drain, IsStream, is_listening
 from astra_mcp.serving.http.memory import keeping_house
 
 __all__ = [
@@ -35,7 +35,7 @@ GRACE_SECONDS = 3
 class Listener:
     """A socket that is answered; made by :func:`listen`."""
 
-    def __init__(self, server: Server, door: Door) -> None:
+    def __init__(self, server: Server, door: Drain) -> None:
         self._server = server
         self._door = door
 
@@ -95,7 +95,7 @@ async def listen(
     class BoundedConnection(Connection):
         head_deadline = head_seconds
 
-    door = Door(app, is_stream)
+    door = Drain(app, is_stream)
     server = Server(
         uvicorn.Config(
             door,

@@ -10,9 +10,9 @@ from astra_mcp.compose.settings import Settings
 from astra_mcp.report.console import out, print_json, say
 from astra_mcp.report.shown import styled
 from astra_mcp.serving.process.lifecycle import WorkerReady
+from gateway.edge.discovery import RunningGateway, announce
 from gateway.edge.keys import control_key_path
-from gateway.edge.presence import RunningGateway, announce
-from gateway.edge.workers import Seat
+from gateway.edge.workers import OwnWorkerInfo
 
 __all__ = ["Announcement"]
 
@@ -33,28 +33,30 @@ class Announcement:
         self._as_json = as_json
 
     @contextmanager
-    def made(self, ready: WorkerReady, seat: Seat) -> Generator[None]:
+    def made(self, ready: WorkerReady, worker_info: OwnWorkerInfo) -> Generator[None]:
         """Let other commands find the gateway while the block runs, and print where it is.
 
         Args:
             ready: What is published.
-            seat: The first worker's.
+            worker_info: The first worker's.
         """
         running = RunningGateway(
-            url=seat.inner_urls[0],
+            url=worker_info.inner_urls[0],
             pid=os.getpid(),
             version=__version__,
-            public_url=seat.fixed_url(0),
-            workers=seat.inner_urls if seat.count > 1 else (),
+            public_url=worker_info.fixed_url(0),
+            workers=worker_info.inner_urls if worker_info.count > 1 else (),
         )
         with announce(self._settings.home, running):
             if self._as_json:
-                self._print_json(ready, running, seat)
+                self._print_json(ready, running, worker_info)
             else:
-                self._print(ready, running, seat)
+                self._print(ready, running, worker_info)
             yield
 
-    def _print_json(self, ready: WorkerReady, running: RunningGateway, seat: Seat) -> None:
+    def _print_json(
+        self, ready: WorkerReady, running: RunningGateway, worker_info: OwnWorkerInfo
+    ) -> None:
         print_json(
             {
                 "url": running.url,
@@ -62,8 +64,8 @@ class Announcement:
                 "public_url": running.public_url,
                 "pid": running.pid,
                 "workers": [
-                    {"url": url, "public_url": seat.fixed_url(index)}
-                    for index, url in enumerate(seat.inner_urls)
+                    {"url": url, "public_url": worker_info.fixed_url(index)}
+                    for index, url in enumerate(worker_info.inner_urls)
                 ],
                 "environments": ready.environments,
                 "servers": ready.servers,
@@ -80,9 +82,11 @@ class Announcement:
             }
         )
 
-    def _print(self, ready: WorkerReady, running: RunningGateway, seat: Seat) -> None:
+    def _print(
+        self, ready: WorkerReady, running: RunningGateway, worker_info: OwnWorkerInfo
+    ) -> None:
         shown = running.public_url or running.url
-        by = f" by {seat.count} workers" if seat.count > 1 else ""
+        by = f" by {worker_info.count} workers" if worker_info.count > 1 else ""
         out.print(
             styled(
                 (f"astra-mcp {__version__}", "bold"),

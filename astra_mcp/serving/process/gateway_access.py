@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from astra_mcp.addresses import bind, url_of
 from astra_mcp.compose.settings import Settings
+from gateway.edge.discovery import find_gateway
 from gateway.edge.keys import ensure_control_key, read_control_key
-from gateway.edge.presence import find_gateway
 
 __all__ = ["CONTROL_KEY_VARIABLE", "GatewayAccess", "open_gateway_access"]
 

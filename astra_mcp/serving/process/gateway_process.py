@@ -22,7 +22,7 @@ from astra_mcp.tracing import open_tracing
 from gateway.api.seams import Catalog
 from gateway.api.settings import FIRST, public_base
 from gateway.edge.security import AccessRules, access_rules
-from gateway.edge.workers import Seat
+from gateway.edge.workers import OwnWorkerInfo
 
 __all__ = ["OnReady", "rules_of", "serve_gateway"]
 
@@ -55,7 +55,7 @@ async def serve_gateway(
     listener: socket.socket,
     *,
     control_key: str,
-    seat: Seat,
+    worker_info: OwnWorkerInfo,
     trusted: bool,
     on_ready: OnReady,
     watch: Callable[[Stop], Coroutine[None, None, None]] | None = None,
@@ -69,7 +69,7 @@ async def serve_gateway(
         settings: What to publish, and how.
         listener: Closed at the end.
         control_key: Of the home.
-        seat: Which of the workers this process is.
+        worker_info: Which of the workers this process is.
         trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
         on_ready: Tells others that it serves.
         watch: Runs meanwhile; may also ask for the stop.
@@ -82,12 +82,12 @@ async def serve_gateway(
     stop = Stop()
     async with (
         hear_signals(stop),  # to the very end: one that nobody hears would break the release off
-        _tracing(seat),
+        _tracing(worker_info),
         open_gateway(
             settings,
             rules,
             trusted=trusted,
-            seat=seat,
+            worker_info=worker_info,
             readiness=lambda: ["it is stopping"] if stop.asked.is_set() else [],
         ) as (catalog, app),
         listen(app, listener) as listening,
@@ -95,7 +95,9 @@ async def serve_gateway(
     ):
         if watch is not None:
             group.start_soon(watch, stop)
-        if seat.index == 0:  # the workers open servers of their own, but they are broken alike
+        if (
+            worker_info.index == 0
+        ):  # the workers open servers of their own, but they are broken alike
             group.start_soon(look_at_deployed, catalog, partial(_tell, settings))
         with on_ready(catalog):
             await stop.asked.wait()
@@ -113,8 +115,8 @@ def _tell(settings: Settings, line: str) -> None:
 
 
 @asynccontextmanager
-async def _tracing(seat: Seat) -> AsyncGenerator[None]:
-    with open_tracing(worker=seat.index if seat.count > 1 else None):
+async def _tracing(worker_info: OwnWorkerInfo) -> AsyncGenerator[None]:
+    with open_tracing(worker=worker_info.index if worker_info.count > 1 else None):
         yield
 
 

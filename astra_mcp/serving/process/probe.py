@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
 from astra_mcp.compose.settings import home_folder
-from gateway.edge.presence import find_gateway
+from gateway.edge.discovery import find_gateway
 
 __all__ = ["main", "probe"]
 

@@ -24,7 +24,7 @@ from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import ConfigError, PortInUseError, WorkerError
 from astra_mcp.serving.process.lifecycle import STOP_ALL, Stop, WorkerPlan, WorkerReady
 from gateway.api.settings import ServeSettings
-from gateway.edge.presence import remembered_ports
+from gateway.edge.discovery import remembered_ports
 
 __all__ = ["Supervisor", "bind_workers", "open_supervisor"]
 

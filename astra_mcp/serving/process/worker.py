@@ -22,7 +22,7 @@ from astra_mcp.serving.process.lifecycle import DRAINED, STOP_ALL, Stop, WorkerP
 from astra_mcp.serving.process.logs import log_to_stderr
 from gateway.api.seams import Catalog
 from gateway.edge.keys import read_control_key
-from gateway.edge.workers import Seat
+from gateway.edge.workers import OwnWorkerInfo
 
 __all__ = ["main", "watch_supervisor"]
 
@@ -50,12 +50,14 @@ async def _serve(plan: WorkerPlan) -> None:
         worker=plan.index,
         secrets=[key, *(k.get_secret_value() for k in settings.serve.api_keys)],
     )
-    seat = Seat(index=plan.index, inner_urls=plan.inner_urls, public_url=settings.serve.public_url)
+    worker_info = OwnWorkerInfo(
+        index=plan.index, inner_urls=plan.inner_urls, public_url=settings.serve.public_url
+    )
     await serve_gateway(
         settings,
         socket.socket(fileno=plan.listener),
         control_key=key,
-        seat=seat,
+        worker_info=worker_info,
         trusted=options.trusted,
         on_ready=_tell_ready,
         watch=watch_supervisor,

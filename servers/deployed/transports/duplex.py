@@ -16,18 +16,18 @@ from astra_mcp.concurrency import run_in_background
 from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
-from servers.deployed.failures import DELIVERY_UNKNOWN, NotSentError
-from servers.deployed.transports.flights import (
+from servers.deployed.errors import DELIVERY_UNKNOWN, NotSentError
+from servers.deployed.transports.messages import notification, request_message
+from servers.deployed.transports.pending import (
     LISTEN,
-    Flight,
-    Flights,
+    PendingRequest,
+    PendingRequests,
     answer_request,
     own_token,
     params_of,
     result_of,
     tell_cancelled,
 )
-from servers.deployed.transports.messages import notification, request_message
 
 __all__ = ["DuplexPeer", "Wire"]
 
@@ -97,7 +97,7 @@ class DuplexPeer:
         self._numbers = count(1)
         self._is_shared = is_shared
         self._is_checking = False
-        self._flights = Flights(is_shared=is_shared)
+        self._flights = PendingRequests(is_shared=is_shared)
         self._answering: dict[str, anyio.CancelScope] = {}
         self._reading = anyio.CancelScope()
         self._fault: str | None = None
@@ -127,7 +127,7 @@ class DuplexPeer:
         await self._require_no_fault()
         number = next(self._numbers)
         params, token = own_token(params, number)
-        flight = Flight(channel, token, is_listening=method == LISTEN)
+        flight = PendingRequest(channel, token, is_listening=method == LISTEN)
         self._flights.add(number, flight)
         is_over = False
         try:
@@ -170,7 +170,7 @@ class DuplexPeer:
         except UpstreamError as error:
             raise self._unknown(str(error)) from None
 
-    async def _wait(self, flight: Flight) -> JsonObject:
+    async def _wait(self, flight: PendingRequest) -> JsonObject:
         while True:
             await flight.wake.wait()
             await flight.deliver()
@@ -262,7 +262,7 @@ class DuplexPeer:
         run_in_background(self._tasks, self._answer, message, flight, scope)
 
     async def _answer(
-        self, message: JsonObject, flight: Flight | None, scope: anyio.CancelScope
+        self, message: JsonObject, flight: PendingRequest | None, scope: anyio.CancelScope
     ) -> None:
         try:
             await answer_request(self._name, message, flight, scope, self._wire.send)

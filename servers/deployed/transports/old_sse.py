@@ -13,7 +13,7 @@ from httpx2 import ServerSentEvent
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.types import JsonObject
-from servers.deployed.failures import NotSentError, StatusError
+from servers.deployed.errors import NotSentError, StatusError
 from servers.deployed.transports.events import EventReader
 from servers.deployed.transports.http_client import HttpLink
 from servers.deployed.transports.messages import parse_message

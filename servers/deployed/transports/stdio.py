@@ -24,7 +24,7 @@ from anyio.abc import TaskGroup
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.types import JsonObject
-from servers.deployed.failures import StartError
+from servers.deployed.errors import StartError
 from servers.deployed.transports.messages import MAX_MESSAGE_BYTES, parse_message
 from servers.deployed.transports.process import Process, Watchdog
 

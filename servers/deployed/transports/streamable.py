@@ -22,23 +22,13 @@ from astra_mcp.concurrency import BackOff, run_in_background
 from astra_mcp.errors import UpstreamError
 from astra_mcp.mcp.request_context import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
-from servers.deployed.failures import (
+from servers.deployed.errors import (
     DELIVERY_UNKNOWN,
     NotSentError,
     SessionLostError,
     StatusError,
 )
 from servers.deployed.transports.events import EventReader
-from servers.deployed.transports.flights import (
-    LISTEN,
-    Flight,
-    Flights,
-    answer_request,
-    own_token,
-    params_of,
-    result_of,
-    tell_cancelled,
-)
 from servers.deployed.transports.http_client import HttpLink
 from servers.deployed.transports.messages import (
     MAX_MESSAGE_BYTES,
@@ -46,6 +36,16 @@ from servers.deployed.transports.messages import (
     notification,
     parse_message,
     request_message,
+)
+from servers.deployed.transports.pending import (
+    LISTEN,
+    PendingRequest,
+    PendingRequests,
+    answer_request,
+    own_token,
+    params_of,
+    result_of,
+    tell_cancelled,
 )
 
 __all__ = ["StreamablePeer"]
@@ -100,7 +100,7 @@ class StreamablePeer:
         self._name = name
         self._hear = hear
         self._numbers = count(1)
-        self._flights = Flights(is_shared=is_shared)
+        self._flights = PendingRequests(is_shared=is_shared)
         self._own_headers = dict(headers)
         self._version = ""
         self._session: str | None = None
@@ -142,7 +142,7 @@ class StreamablePeer:
         answer: JsonObject = {}
         scope = anyio.CancelScope()
         params, token = own_token(params, number)
-        flight = Flight(channel, token, is_listening=method == LISTEN)
+        flight = PendingRequest(channel, token, is_listening=method == LISTEN)
         flight.scopes.add(scope)
         self._flights.add(number, flight)
         is_over = False
@@ -223,7 +223,7 @@ class StreamablePeer:
         return headers
 
     async def _exchange(
-        self, number: int, flight: Flight, body: bytes, headers: dict[str, str]
+        self, number: int, flight: PendingRequest, body: bytes, headers: dict[str, str]
     ) -> JsonObject:
         async with self._sent("POST", headers, body) as response:
             if response.status_code >= 300:
@@ -312,7 +312,7 @@ class StreamablePeer:
         return f"; {DELIVERY_UNKNOWN}" if self._version else ""
 
     async def _read_stream(
-        self, number: int, flight: Flight, response: httpx2.Response
+        self, number: int, flight: PendingRequest, response: httpx2.Response
     ) -> JsonObject:
         """Read an answer stream to the answer; one that ends before it is resumed where it can be."""
         events = EventReader()
@@ -338,7 +338,7 @@ class StreamablePeer:
     async def _read_events(
         self,
         number: int,
-        flight: Flight,
+        flight: PendingRequest,
         response: httpx2.Response,
         events: EventReader,
         asking: TaskGroup,
@@ -363,7 +363,7 @@ class StreamablePeer:
         return answer
 
     async def _resume(
-        self, number: int, flight: Flight, events: EventReader, asking: TaskGroup
+        self, number: int, flight: PendingRequest, events: EventReader, asking: TaskGroup
     ) -> JsonObject | None:
         """Ask for the rest of an answer stream, by the id of its last event; executes nothing again."""
         attempts = 0
@@ -391,7 +391,7 @@ class StreamablePeer:
                 attempts = 0
         return None
 
-    def _take(self, message: JsonObject, flight: Flight | None, asking: TaskGroup) -> None:
+    def _take(self, message: JsonObject, flight: PendingRequest | None, asking: TaskGroup) -> None:
         """Take a notification or a request that came on a request's own stream, or on the standing one."""
         method, params = str(message["method"]), params_of(message)
         if "id" in message:

@@ -14,16 +14,16 @@ from jsonschema_rs import ValidationError
 from astra_mcp.schemas import compile_validator
 from astra_mcp.types import JsonValue, ToolSpec, json_fault
 from astra_mcp.values.nouns import key_of, singular, words_of
-from servers.emulated.modelled.excerpts import answer_text, cut
-from servers.emulated.modelled.ledger import Ledger, Standing
-from servers.emulated.modelled.mentions import Mentions
-from servers.emulated.modelled.vocabulary import (
+from servers.emulated.modelled.document_entities import (
     Entity,
     ReadCall,
     Vocabulary,
     id_text,
     noun_of_field,
 )
+from servers.emulated.modelled.excerpts import answer_text, cut
+from servers.emulated.modelled.ledger import Ledger, Standing
+from servers.emulated.modelled.mentions import Mentions
 from servers.emulated.verbs import Verb
 
 __all__ = ["Fault", "Rule", "Said", "contradictions", "denies", "form_faults"]

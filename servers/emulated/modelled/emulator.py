@@ -11,11 +11,11 @@ from astra_mcp.types import CallOutcome, EmulatorKind, JsonValue, PastCall, Tool
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
 from servers.emulated.modelled.asking import EmulatedReply, Question, Rejected, Writer
 from servers.emulated.modelled.consistency import Fault, Said, contradictions, form_faults
+from servers.emulated.modelled.document_entities import ReadCall, Vocabulary, read_vocabulary
 from servers.emulated.modelled.excerpts import answer_text
 from servers.emulated.modelled.history import History, told_call
 from servers.emulated.modelled.ledger import Ledger
 from servers.emulated.modelled.mentions import read_mentions
-from servers.emulated.modelled.vocabulary import ReadCall, Vocabulary, read_vocabulary
 
 __all__ = ["ModelEmulator", "ModelState"]
 

@@ -11,14 +11,14 @@ from typing import Final
 
 from astra_mcp.types import JsonValue
 from astra_mcp.values.nouns import key_of
-from servers.emulated.modelled.mentions import Mentioned, Mentions
-from servers.emulated.modelled.vocabulary import (
+from servers.emulated.modelled.document_entities import (
     Entity,
     ReadCall,
     are_alike,
     id_text,
     is_id_field,
 )
+from servers.emulated.modelled.mentions import Mentioned, Mentions
 from servers.emulated.verbs import Verb
 
 __all__ = ["MAX_SUMMARY", "Ledger", "Standing"]

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, cast
 
 from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.nouns import key_of, singular
-from servers.emulated.modelled.vocabulary import (
+from servers.emulated.modelled.document_entities import (
     Entity,
     ReadCall,
     Vocabulary,

@@ -15,8 +15,8 @@ from astra_mcp.errors import UpstreamError
 from astra_mcp.schemas import SchemaError
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import CallOutcome, EmulatorKind, JsonObject, JsonValue, PastCall, ToolSpec
-from astra_mcp.values.dice import Dice
 from astra_mcp.values.nouns import key_of
+from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError, UnmetError
 from astra_mcp.values.schema_values import ValueMaker
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
@@ -28,8 +28,8 @@ from servers.emulated.offline.finding import (
     named_entities,
 )
 from servers.emulated.offline.learning import Learned, Noun
-from servers.emulated.offline.listing import Answer, Listing, listed
-from servers.emulated.offline.selection import RefusedError
+from servers.emulated.offline.result_lists import Answer, Listing, listed
+from servers.emulated.offline.selection import EntityRefusedError
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.verbs import Verb
 
@@ -42,16 +42,16 @@ _SETTING: Final = frozenset(("set", "save", "store", "write", "put", "upsert"))
 class _Answering:
     """Answers the calls of one session."""
 
-    def __init__(self, store: Store, dice: Dice) -> None:
+    def __init__(self, store: Store, rng: RandomStream) -> None:
         """Prepare.
 
         Args:
             store: What exists; calls change it.
-            dice: Decide what is made up beside entities.
+            rng: Decide what is made up beside entities.
         """
         self._store = store
-        self._dice = dice
-        self._facts = Facts(store, dice)
+        self._rng = rng
+        self._facts = Facts(store, rng)
         self._listing = Listing(store)
 
     def told(self, call: Call) -> Answer:
@@ -83,8 +83,8 @@ class _Answering:
             return Answer(
                 self._facts.told(call, self._store.collection(call.reading.noun or "item"))
             )
-        dice = self._dice.at("outcome", call.tool.name, written_arguments(call.arguments))
-        told = outcome(call.tool, call.reading, call.arguments, self._store.wording, dice)
+        rng = self._rng.at("outcome", call.tool.name, written_arguments(call.arguments))
+        told = outcome(call.tool, call.reading, call.arguments, self._store.wording, rng)
         return Answer(told)
 
     def _create(self, call: Call, collection: Collection) -> Answer:
@@ -100,7 +100,7 @@ class _Answering:
 
     def _made(self, call: Call, collection: Collection, given: JsonObject, at: int) -> JsonObject:
         if self._store.is_full:
-            raise RefusedError("Quota exceeded: no more entries can be stored")
+            raise EntityRefusedError("Quota exceeded: no more entries can be stored")
         noun = collection.noun
         own = call.own
         identity = call.arguments[own.name] if own is not None else None
@@ -108,12 +108,12 @@ class _Answering:
             identity = given.get(noun.identity.name)
         identity = None if isinstance(identity, dict | list) else identity
         if identity is not None and str(identity) in collection.entities:
-            raise RefusedError(
+            raise EntityRefusedError(
                 f"{noun.name.replace('_', ' ').capitalize()} already exists: {identity}"
             )
         given = {name: value for name, value in given.items() if name != noun.identity.name}
-        dice = self._dice.at("made", noun.name, self._store.calls, at)
-        entity = self._store.add(collection, dice, given, identity=identity)
+        rng = self._rng.at("made", noun.name, self._store.calls, at)
+        entity = self._store.add(collection, rng, given, identity=identity)
         return self._store.shown(collection, entity)
 
     def _items(self, call: Call, noun: Noun) -> list[JsonObject] | None:
@@ -161,7 +161,7 @@ class _Answering:
             changes.setdefault(state_of(collection.noun), call.reading.state)
         try:
             found = named_entities(self._store, collection, _addressed(call, collection.noun))
-        except RefusedError:
+        except EntityRefusedError:
             own = call.own
             if call.reading.word not in _SETTING or own is None or not own.is_scalar:
                 raise
@@ -271,9 +271,9 @@ class OfflineState:
             seed: Decides everything that is made up.
         """
         self._learned = learned
-        self._dice = Dice.of_seed(derive_seed(seed, "offline", learned.document.version))
-        self._store = Store(learned, self._dice)
-        self._answering = _Answering(self._store, self._dice)
+        self._rng = RandomStream.of_seed(derive_seed(seed, "offline", learned.document.version))
+        self._store = Store(learned, self._rng)
+        self._answering = _Answering(self._store, self._rng)
 
     async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
         """Answer a call, and keep what it did.
@@ -287,7 +287,7 @@ class OfflineState:
         """
         try:
             value = self._value(tool, arguments)
-        except RefusedError as refusal:
+        except EntityRefusedError as refusal:
             self._store.rollback()
             self._store.calls += 1
             return EmulatedAnswer(value=str(refusal), is_error=True)
@@ -314,5 +314,5 @@ class OfflineState:
         maker = self._learned.output(tool)
         if maker is None:
             return answer.shown
-        dice = self._dice.at("output", tool.name, written_arguments(arguments))
-        return maker.fill(dice, self._store.wording, told=answer.known, noun=reading.noun or "")
+        rng = self._rng.at("output", tool.name, written_arguments(arguments))
+        return maker.fill(rng, self._store.wording, told=answer.known, noun=reading.noun or "")

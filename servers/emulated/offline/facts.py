@@ -9,14 +9,14 @@ from itertools import pairwise
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec, canonical_json, json_fault
-from astra_mcp.values.dice import Dice
-from astra_mcp.values.making import Making, Spot
+from astra_mcp.values.making import Making, ValueContext
 from astra_mcp.values.nouns import words_of
+from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.vocabulary import Meaning, meaning_of
 from astra_mcp.values.wording import Wording
 from servers.emulated.offline.finding import Call, not_found
 from servers.emulated.offline.learning import CREATED, Noun
-from servers.emulated.offline.selection import RefusedError
+from servers.emulated.offline.selection import EntityRefusedError
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import ToolReading, Verb
@@ -93,18 +93,18 @@ def echo(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject
     }
 
 
-def named_values(tool: ToolSpec, noun: str, wording: Wording, dice: Dice) -> JsonObject:
+def named_values(tool: ToolSpec, noun: str, wording: Wording, rng: RandomStream) -> JsonObject:
     """The values that the name and the description of a tool speak of.
 
     Args:
         tool: Tells of something.
         noun: What it tells of.
         wording: Has the words.
-        dice: Decide the values.
+        rng: Decide the values.
     """
     making = Making({}, wording)
     return {
-        key: making.value({}, Spot(dice=dice.at(key), key=key, noun=noun, depth=1))
+        key: making.value({}, ValueContext(rng=rng.at(key), key=key, noun=noun, depth=1))
         for key in dict.fromkeys((*_own_value(noun), *_told(tool)))
     }
 
@@ -134,7 +134,7 @@ def outcome(
     reading: ToolReading,
     arguments: Mapping[str, JsonValue],
     wording: Wording,
-    dice: Dice,
+    rng: RandomStream,
 ) -> JsonObject:
     """What a tool says that did something.
 
@@ -146,7 +146,7 @@ def outcome(
     record = echo(reading, arguments)
     making = Making({}, wording)
     for name, key in _EXTRAS[kind]:
-        spot = Spot(dice=dice.at(name), key=key, noun=reading.noun or "", depth=1)
+        spot = ValueContext(rng=rng.at(name), key=key, noun=reading.noun or "", depth=1)
         said = making.value({}, spot) if key else reading.state or _STATUS[kind]
         record.setdefault(name, said)
     if kind == "done":
@@ -154,7 +154,7 @@ def outcome(
     if kind == "number":
         record["result"] = _sum(verb, arguments, record["result"])
     for key in _told(tool) if kind not in ("sent", "done") else ():
-        record.setdefault(key, making.value({}, Spot(dice=dice.at(key), key=key, depth=1)))
+        record.setdefault(key, making.value({}, ValueContext(rng=rng.at(key), key=key, depth=1)))
     return record
 
 
@@ -168,11 +168,11 @@ def _sum(verb: str, arguments: Mapping[str, JsonValue], otherwise: JsonValue) ->
     try:
         result = _SUMS[verb](numbers[0], numbers[1])
     except ZeroDivisionError:
-        raise RefusedError("Division by zero") from None
+        raise EntityRefusedError("Division by zero") from None
     except OverflowError:
         result = math.inf
     if json_fault(result) is not None:
-        raise RefusedError("The result is out of range")
+        raise EntityRefusedError("The result is out of range")
     return result
 
 
@@ -183,15 +183,15 @@ _STATES: Final = ("status", "state", "stage")
 class Facts:
     """Gets, sets and takes away the facts of one session."""
 
-    def __init__(self, store: Store, dice: Dice) -> None:
+    def __init__(self, store: Store, rng: RandomStream) -> None:
         """Prepare.
 
         Args:
             store: Keeps what was set.
-            dice: Decide the rest.
+            rng: Decide the rest.
         """
         self._store = store
-        self._dice = dice
+        self._rng = rng
 
     def told(self, call: Call, collection: Collection) -> JsonObject:
         """What a call is told that gets, sets or takes away a fact.
@@ -215,14 +215,14 @@ class Facts:
         if address in collection.gone:
             raise not_found(noun.name, next(iter(asked.values()), noun.name))
         entity = collection.entities.get(address) or self._store.glimpse(collection, {}, address)
-        dice = self._dice.at("fact", noun.name, written_arguments(asked))
-        drawn = Entity(identity=address, dice=dice, born=entity.born, given=entity.given)
+        rng = self._rng.at("fact", noun.name, written_arguments(asked))
+        drawn = Entity(identity=address, rng=rng, born=entity.born, given=entity.given)
         told: JsonObject = {}
         for each in noun.fields:
             if each.root or each.key not in CREATED:
                 members = self._store.member(collection, drawn, each)
                 told.update((each.name, member) for member in members)
-        more = named_values(call.tool, noun.name, self._store.wording, dice)
+        more = named_values(call.tool, noun.name, self._store.wording, rng)
         return {**asked, **more, **told, **asked, **entity.given}  # what was asked stands first
 
     def _set(self, call: Call, collection: Collection) -> JsonObject:
@@ -233,7 +233,7 @@ class Facts:
         address = _address(call, collection.noun)
         entity = collection.entities.get(address)
         if entity is None and self._store.is_full:
-            raise RefusedError("Quota exceeded: no more entries can be stored")
+            raise EntityRefusedError("Quota exceeded: no more entries can be stored")
         entity = entity or self._store.glimpse(collection, {}, address)
         self._store.change(collection, entity, changes)
         return {**asked, **changes, "updated": True}

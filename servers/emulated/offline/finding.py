@@ -7,7 +7,7 @@ from typing import cast
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
 from astra_mcp.values.nouns import key_of
 from servers.emulated.offline.fields import attribute_of, is_documented
-from servers.emulated.offline.selection import RefusedError
+from servers.emulated.offline.selection import EntityRefusedError
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Parameter, Role
 from servers.emulated.verbs import ToolReading
@@ -48,9 +48,9 @@ def _values_of(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else [value]
 
 
-def not_found(noun: str, value: JsonValue) -> RefusedError:
+def not_found(noun: str, value: JsonValue) -> EntityRefusedError:
     """What a real API says of an entity that there is not."""
-    return RefusedError(f"{noun.replace('_', ' ').capitalize()} not found: {value}")
+    return EntityRefusedError(f"{noun.replace('_', ' ').capitalize()} not found: {value}")
 
 
 def check_references(store: Store, call: Call) -> list[Entity]:

@@ -14,9 +14,9 @@ from servers.emulated.parameters import Role
 from servers.emulated.verbs import ToolReading, Verb
 
 __all__ = [
+    "EntityRefusedError",
     "Filter",
     "Page",
-    "RefusedError",
     "filters_of",
     "page_of",
     "query_of",
@@ -41,7 +41,7 @@ _WORDY: Final = frozenset(("name", "title", "sentence", "paragraph", "query", "t
 """Arguments of these meanings hold words to search for, where a search has no better one."""
 
 
-class RefusedError(Exception):
+class EntityRefusedError(Exception):
     """A real API would refuse the call; the message is what it would say."""
 
 
@@ -228,11 +228,11 @@ def _number(
     try:
         number = int(float(str(value)))
     except (ValueError, OverflowError):
-        raise RefusedError(
+        raise EntityRefusedError(
             f"Invalid value for {parameter.name}: {value!r} is not a number"
         ) from None
     if abs(number) > _MAX_PLACE:
-        raise RefusedError(f"Invalid value for {parameter.name}: {value!r} is out of range")
+        raise EntityRefusedError(f"Invalid value for {parameter.name}: {value!r} is out of range")
     return number
 
 
@@ -245,7 +245,7 @@ def _read_cursor(name: str, cursor: str) -> int:
         text = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
         return int(text.removeprefix(_CURSOR))
     except ValueError:
-        raise RefusedError(f"Invalid {name}: {cursor!r}") from None
+        raise EntityRefusedError(f"Invalid {name}: {cursor!r}") from None
 
 
 class Sort(NamedTuple):

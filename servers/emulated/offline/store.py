@@ -10,8 +10,8 @@ from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.alternatives import as_schema
-from astra_mcp.values.dice import Dice
-from astra_mcp.values.making import Making, Spot
+from astra_mcp.values.making import Making, ValueContext
+from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import UnmetError, make_id, takes
 from astra_mcp.values.wording import DAY, VirtualClock, Wording, written
 from servers.emulated.offline.fields import Field
@@ -33,7 +33,7 @@ class Entity:
     """One thing that a server knows of."""
 
     identity: JsonValue
-    dice: Dice
+    rng: RandomStream
     """Decide all that is not given."""
     born: int
     """Seconds since 1970."""
@@ -71,11 +71,11 @@ class Collection:
 class Store:
     """The world of one session; all tools of the server share it."""
 
-    def __init__(self, learned: Learned, dice: Dice) -> None:
+    def __init__(self, learned: Learned, rng: RandomStream) -> None:
         """Begin with nothing made up yet."""
         self._learned = learned
-        self._dice = dice
-        self.clock = VirtualClock(dice)
+        self._rng = rng
+        self.clock = VirtualClock(rng)
         self.wording = Wording(spoken_in(learned.document), self.clock.start)
         self.calls = 0
         self._collections: dict[str, Collection] = {}
@@ -112,7 +112,7 @@ class Store:
             found = self._collections[noun] = Collection(self._learned.noun(noun))
             self._undo.append(lambda: self._collections.pop(noun))
             if found.noun.is_given_out:
-                place = self._dice.at("first", noun)
+                place = self._rng.at("first", noun)
                 number = place.at("number").between(*_FIRST)
                 self._add_some(found, place, number, lambda _: {})
                 found.first = tuple(entity.identity for entity in found.entities.values())
@@ -123,7 +123,7 @@ class Store:
         collection: Collection,
         place: JsonObject,
         number: tuple[int, int],
-        given: Callable[[Dice], JsonObject],
+        given: Callable[[RandomStream], JsonObject],
     ) -> None:
         """Make up entities for a place, once.
 
@@ -138,21 +138,25 @@ class Store:
             return
         collection.places.add(key)
         self._undo.append(lambda: collection.places.discard(key))
-        dice = self._dice.at("place", collection.noun.name, key.decode())
-        self._add_some(collection, dice, dice.at("number").between(*number), given)
+        rng = self._rng.at("place", collection.noun.name, key.decode())
+        self._add_some(collection, rng, rng.at("number").between(*number), given)
 
     def _add_some(
-        self, collection: Collection, dice: Dice, number: int, given: Callable[[Dice], JsonObject]
+        self,
+        collection: Collection,
+        rng: RandomStream,
+        number: int,
+        given: Callable[[RandomStream], JsonObject],
     ) -> None:
         for at in range(number):
-            place = dice.at(at)
+            place = rng.at(at)
             born = self.clock.start - place.at("age").between(0, 60 * DAY)
             self.add(collection, place, given(place), born=born)
 
     def add(
         self,
         collection: Collection,
-        dice: Dice,
+        rng: RandomStream,
         given: JsonObject,
         *,
         born: int | None = None,
@@ -162,14 +166,14 @@ class Store:
 
         Args:
             collection: Where.
-            dice: Decide what is not given.
+            rng: Decide what is not given.
             given: Members that are known.
             born: Seconds since 1970; None where a call makes it now.
             identity: As it is named; drawn where it is None.
         """
         entity = Entity(
-            identity=self._identity(collection, dice) if identity is None else identity,
-            dice=dice,
+            identity=self._identity(collection, rng) if identity is None else identity,
+            rng=rng,
             born=self.now if born is None else born,
             given=given,
             is_made=born is None,
@@ -188,11 +192,11 @@ class Store:
             identity: As it is named; drawn where it is None.
         """
         known = canonical_json([identity, given]).decode()
-        dice = self._dice.at("named", collection.noun.name, known)
+        rng = self._rng.at("named", collection.noun.name, known)
         return Entity(
-            identity=self._identity(collection, dice) if identity is None else identity,
-            dice=dice,
-            born=self.clock.start - dice.at("age").between(0, 60 * DAY),
+            identity=self._identity(collection, rng) if identity is None else identity,
+            rng=rng,
+            born=self.clock.start - rng.at("age").between(0, 60 * DAY),
             given=given,
             is_known=False,
         )
@@ -255,19 +259,19 @@ class Store:
 
         self._undo.append(undo)
 
-    def _identity(self, collection: Collection, dice: Dice) -> JsonValue:
+    def _identity(self, collection: Collection, rng: RandomStream) -> JsonValue:
         """Draw an identity that nothing has had before."""
         noun = collection.noun
         value: JsonValue = None
         for draw in range(_DRAWS):
-            place = dice.at("identity", draw)
+            place = rng.at("identity", draw)
             try:
                 value = self._drawn(noun, noun.identity, place)
             except UnmetError:
                 value = make_id(noun.name, place)
             if str(value) not in collection.entities and str(value) not in collection.gone:
                 return value
-        return value + dice.below(_FAR) if isinstance(value, int) else f"{value}-{dice.digits(6)}"
+        return value + rng.below(_FAR) if isinstance(value, int) else f"{value}-{rng.digits(6)}"
 
     def shown(self, collection: Collection, entity: Entity) -> JsonObject:
         """All members of an entity."""
@@ -290,7 +294,7 @@ class Store:
         elif each.reference is None or not entity.is_made:
             try:
                 is_who = self.wording.is_of_person(collection.noun.name, each.key)
-                place = entity.dice.at("who" if is_who else each.name)
+                place = entity.rng.at("who" if is_who else each.name)
                 yield self._drawn(collection.noun, each, place)
             except UnmetError:
                 return
@@ -303,11 +307,13 @@ class Store:
                 yield value
                 return
 
-    def _drawn(self, noun: Noun, each: Field, dice: Dice) -> JsonValue:
+    def _drawn(self, noun: Noun, each: Field, rng: RandomStream) -> JsonValue:
         """Draw a member; one that names another entity names one that there is."""
         if each.reference is not None and each.reference != noun.name:
             others = self.collection(each.reference).first
             if others:
-                return dice.choose(others)
+                return rng.choose(others)
         making = Making(each.root, self.wording)
-        return making.value(each.schema, Spot(dice=dice, key=each.key, noun=noun.name, depth=1))
+        return making.value(
+            each.schema, ValueContext(rng=rng, key=each.key, noun=noun.name, depth=1)
+        )

@@ -88,7 +88,7 @@ class MemoryServer(ToolsOnly):
     waiting: anyio.Event = field(default_factory=anyio.Event)
     release: anyio.Event = field(default_factory=anyio.Event)
     kind: ServerKind = ServerKind.ENVIRONMENT
-    marks: tuple[str, ...] = ("in memory",)
+    warnings: tuple[str, ...] = ("in memory",)
     tools: tuple[ToolSpec, ...] = (
         ToolSpec(name="add", description="Add", input_schema={"type": "object"}),
         ToolSpec(name="read", description="Read", input_schema={"type": "object"}),

@@ -42,7 +42,7 @@ class Ferry:
     name: str = "ferry"
     kind: ServerKind = ServerKind.DEPLOYED
     version: str = "v1"
-    marks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     relays: bool = True
     capabilities: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     instructions: str | None = None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astra_mcp.types import ToolSpec
-from gateway.episodes.shown import qualified_name, routes_of
+from gateway.episodes.shown_tools import qualified_name, routes_of
 
 
 def test_a_plain_name_is_joined_as_it_is() -> None:

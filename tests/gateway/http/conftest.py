@@ -98,7 +98,7 @@ class CounterServer(ToolsOnly):
     tools: tuple[ToolSpec, ...] = TOOLS
     version: str = "v1"
     kind: ServerKind = ServerKind.ENVIRONMENT
-    marks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     executed: int = 0
     keys: list[str] = field(default_factory=list[str])
     waiting: anyio.Event = field(default_factory=anyio.Event)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.errors import GatewayError
-from gateway.edge.presence import RunningGateway, announce, claim_home, find_gateway
+from gateway.edge.discovery import RunningGateway, announce, claim_home, find_gateway
 
 HERE = RunningGateway(url="http://127.0.0.1:1", pid=os.getpid(), version="1")
 

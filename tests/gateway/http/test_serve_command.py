@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters
 
 from gateway.api.client import EpisodeClient, GatewayClient
 from gateway.api.wire import EpisodeRequest
-from gateway.edge.presence import find_gateway
+from gateway.edge.discovery import find_gateway
 
 MANY_EPISODES = 64
 

@@ -14,8 +14,8 @@ import pytest
 from astra_mcp.types import ToolResult
 from gateway.api.client import EpisodeClient, GatewayClient, RefusedError
 from gateway.api.wire import EpisodeRequest, WorkerInfo
+from gateway.edge.discovery import find_gateway
 from gateway.edge.placement import owner_of
-from gateway.edge.presence import find_gateway
 
 NUM_WORKERS = 2
 WAIT_SECONDS = 60.0

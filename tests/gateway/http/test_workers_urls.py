@@ -12,8 +12,8 @@ import pytest
 from gateway.api.client import EpisodeClient, GatewayClient
 from gateway.api.settings import public_base, public_url_fault
 from gateway.api.wire import EpisodeRequest
-from gateway.edge.presence import find_gateway
-from gateway.edge.workers import Seat
+from gateway.edge.discovery import find_gateway
+from gateway.edge.workers import OwnWorkerInfo
 
 PUBLIC = "https://tools.example.org/astra"
 URLS = ("http://127.0.0.1:8420", "http://127.0.0.1:9001", "http://127.0.0.1:9002")
@@ -63,25 +63,25 @@ def test_a_port_needs_to_be_right_for_the_workers_that_there_are() -> None:
 
 
 def test_without_a_public_url_a_worker_is_named_as_its_caller_reached_it() -> None:
-    seat = Seat(index=0, inner_urls=URLS)
-    assert seat.base_url(scope("gate.local:80")) == "http://gate.local:80"
-    assert seat.base_url(scope("gate.local"), 1) == "http://gate.local:9001"
-    assert seat.base_url(scope("[::1]:8420", scheme="https"), 2) == "https://[::1]:9002"
-    assert Seat().base_url(scope("localhost:1")) == "http://localhost:1"
+    worker_info = OwnWorkerInfo(index=0, inner_urls=URLS)
+    assert worker_info.base_url(scope("gate.local:80")) == "http://gate.local:80"
+    assert worker_info.base_url(scope("gate.local"), 1) == "http://gate.local:9001"
+    assert worker_info.base_url(scope("[::1]:8420", scheme="https"), 2) == "https://[::1]:9002"
+    assert OwnWorkerInfo().base_url(scope("localhost:1")) == "http://localhost:1"
 
 
 @pytest.mark.parametrize("worker", [0, 1, 2])
 def test_interactive_paths_are_the_first_worker_s_and_lists_are_everybody_s(worker: int) -> None:
-    seat = Seat(index=worker, inner_urls=URLS)
+    worker_info = OwnWorkerInfo(index=worker, inner_urls=URLS)
     for path in ("/mcp", "/servers/a/mcp"):
-        assert seat.answering(path) == 0
+        assert worker_info.answering(path) == 0
     for path in ("/v1/episodes", "/v1/episodes:batch", "/v1/servers", "/healthz", "/metrics", "/"):
-        assert seat.answering(path) == worker
-    owners = {seat.answering(f"/episodes/{n:032x}/mcp") for n in range(64)}
+        assert worker_info.answering(path) == worker
+    owners = {worker_info.answering(f"/episodes/{n:032x}/mcp") for n in range(64)}
     assert owners == {0, 1, 2}
     for n in range(64):
-        owner = seat.answering(f"/episodes/{n:032x}/mcp")
-        assert seat.answering(f"/v1/episodes/{n:032x}/record") == owner
+        owner = worker_info.answering(f"/episodes/{n:032x}/mcp")
+        assert worker_info.answering(f"/v1/episodes/{n:032x}/record") == owner
 
 
 @pytest.fixture(scope="module")

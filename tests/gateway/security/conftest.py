@@ -99,7 +99,7 @@ class ProbeServer:
     kind: ServerKind = ServerKind.ENVIRONMENT
     relays: bool = False
     tools: tuple[ToolSpec, ...] = TOOLS
-    marks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     fault: str | None = None
     """Every call and every preparation fails with it."""
     bug: Exception | None = None

@@ -7,7 +7,7 @@ import pytest
 
 from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.mcp.request_context import Era, Exchange
-from servers.deployed.failures import in_words
+from servers.deployed.errors import in_words
 
 from deployed_workshop import deployed, raw_entry, session
 

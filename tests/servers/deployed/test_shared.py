@@ -15,8 +15,9 @@ from astra_mcp.mcp.request_context import Exchange
 from astra_mcp.types import JsonObject
 from servers.deployed import DeployedServers
 from servers.deployed import session as sessions
-from servers.deployed.failures import NotSentError
-from servers.deployed.transports import duplex, flights
+from servers.deployed.errors import NotSentError
+from servers.deployed.transports import duplex
+from servers.deployed.transports import pending as flights
 
 from deployed_workshop import (
     MemoryChannel,

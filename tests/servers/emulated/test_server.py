@@ -26,9 +26,9 @@ from astra_mcp.types import (
     ToolSpec,
 )
 from gateway.api.seams import EmulatedUpstream
+from servers.emulated.document_cache import DocumentCache, PackedDocument
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.server import EmulatedServer
-from servers.emulated.shelf import PackedDocument, Shelf
 
 from fake_emulation import REMEMBER, FakeDocuments, FakeEmulator, document
 from in_memory_tools import spec
@@ -42,7 +42,7 @@ FAILURES = [
 
 
 def serve(
-    held: EmulatedDocument, emulator: FakeEmulator | None = None, shelf: Shelf | None = None
+    held: EmulatedDocument, emulator: FakeEmulator | None = None, cache: DocumentCache | None = None
 ) -> tuple[EmulatedServer, FakeDocuments]:
     documents = FakeDocuments(held)
     answering = emulator or FakeEmulator()
@@ -51,7 +51,7 @@ def serve(
         source=documents,
         emulators={answering.kind: answering},
         emulator=answering.kind,
-        shelf=shelf or Shelf(),
+        cache=cache or DocumentCache(),
     )
     return server, documents
 
@@ -229,7 +229,7 @@ async def test_an_emulator_is_chosen_for_a_session_and_may_be_told_the_task() ->
         source=documents,
         emulators={e.kind: e for e in (offline, model)},
         emulator=EmulatorKind.OFFLINE,
-        shelf=Shelf(),
+        cache=DocumentCache(),
     )
     chosen = server.open_emulation(
         emulator=EmulatorKind.MODEL, key="k", seed=3, prompt="Tidy the desk"
@@ -284,16 +284,16 @@ def test_a_packed_document_is_the_same_when_it_is_unpacked(held: EmulatedDocumen
 
 
 async def test_few_documents_and_checks_stay_unpacked_besides_those_in_use() -> None:
-    shelf = Shelf(max_documents=2, max_checks=2)
+    cache = DocumentCache(max_documents=2, max_checks=2)
     packed = [PackedDocument(document(f"d{n}")) for n in range(4)]
-    first = shelf.document(packed[0])
+    first = cache.document(packed[0])
     for other in packed[1:]:
-        shelf.document(other)
-    assert shelf.document(packed[0]) is first  # somebody holds it
-    kept = [id(shelf.document(p)) for p in packed[2:]]
-    assert [id(shelf.document(p)) for p in packed[2:]] == kept
-    check = shelf.check(packed[0], "remember")
-    assert shelf.check(packed[0], "remember") is check
+        cache.document(other)
+    assert cache.document(packed[0]) is first  # somebody holds it
+    kept = [id(cache.document(p)) for p in packed[2:]]
+    assert [id(cache.document(p)) for p in packed[2:]] == kept
+    check = cache.check(packed[0], "remember")
+    assert cache.check(packed[0], "remember") is check
     for other in packed[1:]:
-        shelf.check(other, "remember")
-    assert shelf.check(packed[0], "remember") is not check
+        cache.check(other, "remember")
+    assert cache.check(packed[0], "remember") is not check

@@ -7,10 +7,10 @@ import pytest
 
 from astra_mcp.types import JsonValue, ToolSpec
 from servers.emulated.modelled.consistency import Rule, Said, contradictions
+from servers.emulated.modelled.document_entities import read_vocabulary
 from servers.emulated.modelled.excerpts import answer_text
 from servers.emulated.modelled.ledger import MAX_SUMMARY, Ledger
 from servers.emulated.modelled.mentions import read_mentions
-from servers.emulated.modelled.vocabulary import read_vocabulary
 
 from notes_world import tool
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from astra_mcp.schemas import SchemaError, compile_validator
 from astra_mcp.values import schema_values as values
-from astra_mcp.values.dice import Dice
 from astra_mcp.values.making import Making
 from astra_mcp.values.patterns import PatternError, matching_text
+from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError
 from astra_mcp.values.schema_values import ValueMaker
 
@@ -181,7 +181,7 @@ PATTERNS = (
 @pytest.mark.parametrize("pattern", PATTERNS)
 @given(seed=st.integers(0, 2**64 - 1))
 def test_a_text_matches_its_pattern(pattern: str, seed: int) -> None:
-    found = matching_text(pattern, Dice.of_seed(seed))
+    found = matching_text(pattern, RandomStream.of_seed(seed))
 
     assert re.search(pattern.replace("(?<", "(?P<"), found)
 
@@ -192,7 +192,7 @@ def test_a_text_matches_its_pattern(pattern: str, seed: int) -> None:
 )
 def test_a_pattern_beyond_reach_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError):
-        matching_text(pattern, Dice.of_seed(1))
+        matching_text(pattern, RandomStream.of_seed(1))
 
 
 def test_names_decide_what_is_written() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from astra_mcp.types import JsonObject, JsonValue
-from astra_mcp.values.dice import Dice
+from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.vocabulary import LISTED
 from servers.emulated.offline.finding import Call, member_of
 from servers.emulated.offline.learning import Noun
@@ -131,10 +131,10 @@ class Listing:
     def _find_some(self, collection: Collection, query: str, scope: JsonObject) -> None:
         """Let entities exist that a search is for."""
 
-        def given(dice: Dice) -> JsonObject:
+        def given(rng: RandomStream) -> JsonObject:
             return {
                 **scope,
-                collection.noun.display: self._store.wording.about(query, dice.at("about")),
+                collection.noun.display: self._store.wording.about(query, rng.at("about")),
             }
 
         place: JsonObject = {"query": query.casefold(), **scope}

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TypeVar
 
-__all__ = ["Dice"]
+__all__ = ["RandomStream"]
 
 T = TypeVar("T")
 
 _BYTES = 16
 
 
-class Dice:
+class RandomStream:
     """One throw, and the way to others."""
 
     __slots__ = ("_key",)
@@ -29,15 +29,15 @@ class Dice:
         self._key = key
 
     @classmethod
-    def of_seed(cls, seed: int) -> "Dice":
+    def of_seed(cls, seed: int) -> "RandomStream":
         """Begin at a derived seed."""
         return cls(seed.to_bytes(8, "big"))
 
-    def at(self, *names: str | int) -> "Dice":
+    def at(self, *names: str | int) -> "RandomStream":
         """Go on to the place of a name under this one."""
         path = "\0".join(map(str, names))
         text = path.encode("utf-8", "surrogatepass")
-        return Dice(blake2b(text, key=self._key, digest_size=_BYTES).digest())
+        return RandomStream(blake2b(text, key=self._key, digest_size=_BYTES).digest())
 
     @property
     def number(self) -> int:

@@ -10,8 +10,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from astra_mcp.completions.embeddings import embedding_document, parse_embedding_request
-from astra_mcp.completions.faults import OF_MESSAGES, WITHOUT_ANSWER, FaultKind, FaultPlan
-from astra_mcp.completions.ledger import Account, Ledger
+from astra_mcp.completions.planned_faults import OF_MESSAGES, WITHOUT_ANSWER, FaultKind, FaultPlan
 from astra_mcp.completions.policy import (
     Answer,
     CompletionRequest,
@@ -24,6 +23,7 @@ from astra_mcp.completions.policy import (
     last_text,
     parse_request,
 )
+from astra_mcp.completions.request_log import RequestCounts, RequestLog
 from astra_mcp.completions.responses import (
     answer_response,
     document_response,
@@ -52,7 +52,7 @@ class Endpoint:
             models: What ``/v1/models`` lists; requests may name others.
             takes_schemas: Else requests for structured output are refused with 400.
         """
-        self.ledger = Ledger()
+        self.ledger = RequestLog()
         self._policy = policy
         self._faults = faults
         self._models = tuple(models)
@@ -131,7 +131,7 @@ class Endpoint:
         request: CompletionRequest,
         reply: Reply | None,
         fault: FaultKind | None,
-        account: Account,
+        account: RequestCounts,
     ) -> ASGIApp:
         match reply:
             case None:
@@ -185,7 +185,7 @@ class Endpoint:
         return refusal_response(Refusal(400, str(error) if known else "the body is not JSON"))
 
     @staticmethod
-    def _account_for(account: Account, fault: FaultKind | None) -> None:
+    def _account_for(account: RequestCounts, fault: FaultKind | None) -> None:
         if fault is not None:
             account.faults[fault] += 1
         if fault is None or fault is FaultKind.SLOW:

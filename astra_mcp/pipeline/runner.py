@@ -52,7 +52,7 @@ STORE_SECONDS = 30.0
 """Deadline of one look into the store, and of one save, for which a cancelled run waits."""
 
 
-class _Belt:
+class _StageQueue:
     """Hands items over; holds none, so who gives waits until each is taken."""
 
     def __init__(self, leads_to: str) -> None:
@@ -139,12 +139,12 @@ async def run_pipeline(
     run = _Run(name, names, store, hear)
     targets = [*(f"the stage {stage!r}" for stage in names), "the end of the pipeline"]
     with ExitStack() as closing:
-        belts = [closing.enter_context(_Belt(target).closing()) for target in targets]
+        belts = [closing.enter_context(_StageQueue(target).closing()) for target in targets]
         closing.enter_context(run.scope)
         async with anyio.create_task_group() as group:
             group.start_soon(run.guard, run.feed, items, belts[0])
             for stage, (before, behind) in zip(stages, pairwise(belts), strict=True):
-                station = _Station(stage, own.get(stage.name, shared), before, behind)
+                station = _StageWorkers(stage, own.get(stage.name, shared), before, behind)
                 group.start_soon(run.operate, station)
             group.start_soon(_empty, belts[-1])
     if run.mistake is not None:
@@ -153,13 +153,13 @@ async def run_pipeline(
 
 
 @dataclass(frozen=True, slots=True)
-class _Station:
+class _StageWorkers:
     """A stage at its place."""
 
     stage: Stage
     limits: StageLimits
-    before: _Belt
-    behind: _Belt
+    before: _StageQueue
+    behind: _StageQueue
 
 
 class _Run:
@@ -188,7 +188,7 @@ class _Run:
             self.mistake = self.mistake or error
             self.scope.cancel()
 
-    async def feed(self, items: AsyncIterable[Item] | Iterable[Item], belt: _Belt) -> None:
+    async def feed(self, items: AsyncIterable[Item] | Iterable[Item], belt: _StageQueue) -> None:
         """Give the source's items to the first stage."""
         async with aclosing(_each(items)) as each:
             async for item in each:
@@ -197,18 +197,18 @@ class _Run:
                 await belt.give([item])
         belt.end()
 
-    async def operate(self, station: _Station) -> None:
+    async def operate(self, station: _StageWorkers) -> None:
         """Do the work of a stage until nothing comes any more."""
         async with anyio.create_task_group() as workers:
             for _ in range(station.limits.concurrency):
                 workers.start_soon(self.guard, self._work, station)
         station.behind.end()
 
-    async def _work(self, station: _Station) -> None:
+    async def _work(self, station: _StageWorkers) -> None:
         async for item in station.before:
             await station.behind.give(await self._settle(station, item))
 
-    async def _settle(self, station: _Station, item: Item) -> tuple[Item, ...]:
+    async def _settle(self, station: _StageWorkers, item: Item) -> tuple[Item, ...]:
         """Find out what becomes of an item: from the store, else by work, where work may still begin.
 
         Returns:
@@ -230,7 +230,7 @@ class _Run:
         return await self._begin(station, item, digest, before)
 
     async def _begin(
-        self, station: _Station, item: Item, digest: str, before: Usage
+        self, station: _StageWorkers, item: Item, digest: str, before: Usage
     ) -> tuple[Item, ...]:
         """Work on an item and save what became of it; nothing can come between the two."""
         stage = station.stage
@@ -292,7 +292,7 @@ async def _each(items: AsyncIterable[Item] | Iterable[Item]) -> AsyncGenerator[I
             yield item
 
 
-async def _empty(belt: _Belt) -> None:
+async def _empty(belt: _StageQueue) -> None:
     """Take what came out of the last stage off the belt: it is saved, and counted."""
     async for _ in belt:
         pass

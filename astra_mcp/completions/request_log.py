@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from astra_mcp.completions.faults import FaultKind
+from astra_mcp.completions.planned_faults import FaultKind
 from astra_mcp.types import JsonObject
 
-__all__ = ["Account", "Ledger"]
+__all__ = ["RequestCounts", "RequestLog"]
 
 
 @dataclass(slots=True)
-class Account:
+class RequestCounts:
     """What happened to the requests with one content.
 
     When none is under way, ``requests`` is the sum of ``answers``, ``refusals``, ``given_up`` and the
@@ -44,11 +44,11 @@ class Account:
         }
 
 
-class Ledger:
+class RequestLog:
     """All accounts of a server."""
 
     def __init__(self) -> None:
-        self._accounts: dict[str, Account] = {}
+        self._accounts: dict[str, RequestCounts] = {}
         self.malformed = 0
         """Requests that were none of the API's; they have no account."""
         self.in_flight = 0
@@ -56,15 +56,15 @@ class Ledger:
         self._awaited: dict[int, anyio.Event] = {}
 
     @property
-    def accounts(self) -> Mapping[str, Account]:
+    def accounts(self) -> Mapping[str, RequestCounts]:
         """By the name of the content."""
         return self._accounts
 
-    def open(self, request_id: str, asked: str) -> Account:
+    def open(self, request_id: str, asked: str) -> RequestCounts:
         """Find the account of a content, or begin it."""
         account = self._accounts.get(request_id)
         if account is None:
-            account = self._accounts[request_id] = Account(asked)
+            account = self._accounts[request_id] = RequestCounts(asked)
         return account
 
     @contextmanager
@@ -85,9 +85,9 @@ class Ledger:
             await self._awaited.setdefault(num, anyio.Event()).wait()
 
     @property
-    def total(self) -> Account:
+    def total(self) -> RequestCounts:
         """The sum of all accounts."""
-        total = Account("")
+        total = RequestCounts("")
         for account in self._accounts.values():
             total.requests += account.requests
             total.answers += account.answers

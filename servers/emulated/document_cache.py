@@ -14,7 +14,7 @@ from astra_mcp.schemas import ArgumentCheck, compile_schema
 from astra_mcp.types import ToolSpec
 from servers.emulated.emulator import EmulatedDocument
 
-__all__ = ["PackedDocument", "Shelf"]
+__all__ = ["DocumentCache", "PackedDocument"]
 
 MAX_DOCUMENTS = 256
 """Unpacked at once, besides those that sessions hold; some 50 kB each."""
@@ -51,7 +51,7 @@ class PackedDocument:
         return document
 
 
-class Shelf:
+class DocumentCache:
     """The documents and checks in use, of any number of servers."""
 
     def __init__(self, *, max_documents: int = MAX_DOCUMENTS, max_checks: int = MAX_CHECKS) -> None:

@@ -21,8 +21,8 @@ from servers.deployed.transports.messages import (
 
 __all__ = [
     "LISTEN",
-    "Flight",
-    "Flights",
+    "PendingRequest",
+    "PendingRequests",
     "answer_request",
     "own_token",
     "params_of",
@@ -41,7 +41,7 @@ MAX_WAITING_NOTES = 1024
 _log = logging.getLogger(__name__)
 
 
-class Flight:
+class PendingRequest:
     """A request under way."""
 
     __slots__ = ("answer", "channel", "is_listening", "is_over", "notes", "scopes", "token", "wake")
@@ -79,7 +79,7 @@ class Flight:
                 await self.channel.notify(*note)
 
 
-class Flights:
+class PendingRequests:
     """The requests under way on one connection, by number."""
 
     def __init__(self, *, is_shared: bool) -> None:
@@ -90,11 +90,11 @@ class Flights:
                 belongs is nobody's.
         """
         self._is_shared = is_shared
-        self._flights: dict[int, Flight] = {}
+        self._flights: dict[int, PendingRequest] = {}
         self._abandoned: dict[int, float] = {}
         """Until when those may still run that were given up before their answer; the oldest first."""
 
-    def add(self, number: int, flight: Flight) -> None:
+    def add(self, number: int, flight: PendingRequest) -> None:
         """A request is about to be sent."""
         self._flights[number] = flight
 
@@ -125,7 +125,7 @@ class Flights:
         for flight in self._flights.values():
             flight.wake.set()
 
-    def find(self, number: JsonValue) -> Flight | None:
+    def find(self, number: JsonValue) -> PendingRequest | None:
         """The request that an answer is for; some servers turn the number into a text."""
         read = _number_of(number)
         return self._flights.get(read) if read is not None else None
@@ -149,7 +149,7 @@ class Flights:
         flight.note(method, params)
         return True
 
-    def only(self) -> Flight | None:
+    def only(self) -> PendingRequest | None:
         """The request that a message belongs to which does not say; None where that is not certain."""
         flights = [f for f in self._flights.values() if f.channel is not None]
         if not flights:
@@ -175,7 +175,11 @@ Send = Callable[[JsonObject], Awaitable[None]]
 
 
 async def answer_request(
-    name: str, message: JsonObject, flight: Flight | None, scope: anyio.CancelScope, send: Send
+    name: str,
+    message: JsonObject,
+    flight: PendingRequest | None,
+    scope: anyio.CancelScope,
+    send: Send,
 ) -> None:
     """Answer a request of a server by the client of the request that it belongs to, until that one ends.
 
