@@ -18,7 +18,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -29,7 +28,7 @@ from pydantic import (
 from astra_mcp.call_record import CallFacts, EndStatus, EpisodeStatus, Step, upgraded
 from astra_mcp.errors import ConfigError
 from astra_mcp.reward import Reward
-from astra_mcp.types import FailureOrigin, JsonObject
+from astra_mcp.types import FailureOrigin, FrozenModel, JsonObject
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -55,8 +54,8 @@ __all__ = [
 SCHEMA_VERSION = 2
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class _Model(FrozenModel):
+    pass
 
 
 # --- messages -----------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, SecretStr
+from pydantic import SecretStr
+
+from astra_mcp.types import FrozenModel
 
 __all__ = ["EmbedderKind", "RegistrySettings"]
 
@@ -18,10 +20,8 @@ class EmbedderKind(StrEnum):
     """The endpoint of ``models.embedding``."""
 
 
-class RegistrySettings(BaseModel):
+class RegistrySettings(FrozenModel):
     """Where tool documents, vectors and the index of episodes are kept."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: SecretStr | None = None
     """Of a database, such as ``postgresql://user:password@host/name``; by default a file in the home."""

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
+from astra_mcp.types import FrozenModel
 
 __all__ = ["DistractorSettings", "PoolKind"]
 
@@ -18,9 +18,7 @@ class PoolKind(StrEnum):
     """Both."""
 
 
-class DistractorSettings(BaseModel):
+class DistractorSettings(FrozenModel):
     """Task-irrelevant tools."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pool: PoolKind = PoolKind.ENVIRONMENTS

@@ -8,13 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict
-
 from astra_mcp.call_record import EndStatus, EpisodeId
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
 from astra_mcp.reward import JobItem
 from astra_mcp.types import (
     EmulatorKind,
+    FrozenModel,
     JsonObject,
     JsonValue,
     PastCall,
@@ -328,10 +327,8 @@ class DistractorIndex(Protocol):
 # --- what there is ------------------------------------------------------------------------------
 
 
-class EnvironmentInfo(BaseModel):
+class EnvironmentInfo(FrozenModel):
     """An environment as the control plane lists it; holds no gold."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     title: str
@@ -347,10 +344,8 @@ class EnvironmentInfo(BaseModel):
     tools: tuple[ToolSpec, ...]
 
 
-class GoldCall(BaseModel):
+class GoldCall(FrozenModel):
     """One gold call, as an oracle plays it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tool: str
     arguments: JsonObject

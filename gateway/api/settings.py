@@ -9,14 +9,14 @@ from typing import Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationInfo,
     field_validator,
     model_validator,
 )
+
+from astra_mcp.types import FrozenModel
 
 __all__ = [
     "DEFAULT_PORT",
@@ -104,10 +104,8 @@ def _port_fault(given: SplitResult, filled: SplitResult, last: int) -> str | Non
     )
 
 
-class ServeSettings(BaseModel):
+class ServeSettings(FrozenModel):
     """Where and how the gateway listens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     host: str = "127.0.0.1"
     port: int = Field(default=DEFAULT_PORT, ge=0, le=_MAX_PORT)

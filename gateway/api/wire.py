@@ -9,13 +9,14 @@ from datetime import datetime
 from math import isfinite
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from astra_mcp.call_record import CallRecord, EpisodeId, EpisodeStatus, FailureKind
 from astra_mcp.reward import Reward
 from astra_mcp.types import (
     EmulatorKind,
     Failure,
+    FrozenModel,
     JsonObject,
     ServerKind,
     ServerStatus,
@@ -58,8 +59,8 @@ ALL_SERVERS = "*"
 """Endpoint of the interactive states that show every server's tools."""
 
 
-class _Wire(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class _Wire(FrozenModel):
+    pass
 
 
 # --- what makes an episode harder ---------------------------------------------------------------

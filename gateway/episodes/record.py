@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 import orjson
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
+from pydantic import TypeAdapter, ValidationError, model_validator
 
 from astra_mcp.call_record import (
     CallRecord,
@@ -33,6 +33,7 @@ from astra_mcp.reward import JobItem, Reward
 from astra_mcp.types import (
     EmulatorKind,
     Failure,
+    FrozenModel,
     JsonObject,
     PastCall,
     ToolResult,
@@ -63,9 +64,7 @@ _STEPS: Mapping[int, Step] = {1: _from_first}
 """From each older version to the next."""
 
 
-class _Event(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Event(FrozenModel):
     at: datetime
     """When it was written, in UTC."""
 

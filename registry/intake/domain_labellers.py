@@ -14,6 +14,7 @@ from astra_mcp.domains import Domain
 from astra_mcp.embedding import Embedder, Vectors
 from astra_mcp.llm.model import Model
 from astra_mcp.llm.prompt import load_prompt
+from astra_mcp.types import FrozenModel
 from registry.intake.domain_labels import DescribedServer
 
 __all__ = [
@@ -33,10 +34,8 @@ all domains: it does not depend on how the likenesses of an embedder are spread.
 often it is right."""
 
 
-class DomainText(BaseModel):
+class DomainText(FrozenModel):
     """How a domain is described, in words of English and Chinese."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     summary: str
     """What belongs to it, in one line."""

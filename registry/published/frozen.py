@@ -10,10 +10,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from astra_mcp.errors import RegistryError
-from astra_mcp.types import JsonObject
+from astra_mcp.types import FrozenModel, JsonObject
 from registry.published.export_files import ExportFormat, TableKind, json_line, read_table
 
 __all__ = [
@@ -35,8 +35,8 @@ __all__ = [
 MANIFEST = "manifest.json"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class _Part(FrozenModel):
+    pass
 
 
 class ToolPlace(_Part):

@@ -1,14 +1,14 @@
 """The section ``rollout`` of the settings."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from astra_mcp.types import FrozenModel
 
 __all__ = ["RolloutSettings"]
 
 
-class RolloutSettings(BaseModel):
+class RolloutSettings(FrozenModel):
     """How agents play."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_turns: int = Field(default=32, ge=1, le=32)
     """Messages of a model in one episode."""

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from astra_mcp.errors import ConfigError, UnknownNameError, fault_words
-from astra_mcp.types import json_fault
+from astra_mcp.types import FrozenModel, json_fault
 from gateway.api.client import GatewayClient
 from gateway.api.wire import SourceEnvironment, SourceServers
 from training.rollout.plan import Source
@@ -116,10 +116,8 @@ def _require(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
             raise UnknownNameError.among(kind, name, there, f"there are: {shown}")
 
 
-class _PromptLine(BaseModel):
+class _PromptLine(FrozenModel):
     """One line of a ``.jsonl`` file of prompts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     prompt: str = Field(pattern=r"\S")
 

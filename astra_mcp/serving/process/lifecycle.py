@@ -7,9 +7,8 @@ from pathlib import Path
 
 import anyio
 from anyio.abc import TaskStatus
-from pydantic import BaseModel, ConfigDict
 
-from astra_mcp.types import ServerKind
+from astra_mcp.types import FrozenModel, ServerKind
 from gateway.api.seams import Catalog
 
 __all__ = [
@@ -31,10 +30,8 @@ DRAINED = b"drained\n"
 """A worker's answer to that: it has finished its calls, and ends with the next signal."""
 
 
-class WorkerOptions(BaseModel):
+class WorkerOptions(FrozenModel):
     """The options of ``serve`` that decide what a gateway process does; no secret is among them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     given: dict[str, str | int | float | None]
     """In the place of settings."""
@@ -43,10 +40,8 @@ class WorkerOptions(BaseModel):
     verbose: bool
 
 
-class WorkerPlan(BaseModel):
+class WorkerPlan(FrozenModel):
     """What a worker is told; one line of JSON."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     index: int
     listener: int
@@ -58,10 +53,8 @@ class WorkerPlan(BaseModel):
     options: WorkerOptions
 
 
-class WorkerReady(BaseModel):
+class WorkerReady(FrozenModel):
     """What a worker answers; one line of JSON."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     environments: int
     tools: int
