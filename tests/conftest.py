@@ -1,5 +1,6 @@
 """What every area shares: the loop, the processes, Hypothesis's profiles, and that the gate skips nothing."""
 
+import logging
 import os
 import ssl
 from collections.abc import Generator
@@ -9,6 +10,8 @@ from typing import Any
 import certifi
 import pytest
 from hypothesis import HealthCheck, settings
+
+from astra_mcp.serving.process.logs import ACCESS_LOGGER, LIBRARIES
 
 from real_documents import NOT_PRESENT
 
@@ -46,6 +49,20 @@ def shared_certificates() -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", create_or_share)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _loggers_as_before() -> Generator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Undo what a command that runs in this process does to logging."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    changed = [logging.getLogger(name) for name in (ACCESS_LOGGER, *LIBRARIES)]
+    levels = [logger.level for logger in changed]
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for logger, before in zip(changed, levels, strict=True):
+        logger.setLevel(before)
 
 
 @pytest.hookimpl(wrapper=True)

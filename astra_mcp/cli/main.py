@@ -67,8 +67,11 @@ class _LoadingGroup(SuggestingGroup):
     """Shows the table, and loads the command that a command line names."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse a name that is none before options are read, which loads pydantic."""
-        if args and not args[0].startswith("-") and not ctx.resilient_parsing:
+        """Refuse a name that is none before options are read, which loads pydantic.
+
+        What does not begin with a letter could be an option to Click, which would ask here again.
+        """
+        if args and args[0][:1].isalpha() and not ctx.resilient_parsing:
             super().resolve_command(ctx, args)
         return super().parse_args(ctx, args)
 

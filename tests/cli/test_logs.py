@@ -21,18 +21,11 @@ log = logging.getLogger("astra_mcp.gateway")
 
 
 @pytest.fixture(autouse=True)
-def _loggers_as_before() -> Generator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    levels = {name: logging.getLogger(name).level for name in ("astra_mcp.access", *LIBRARIES)}
+def _warnings_as_before() -> Generator[None]:
     show = warnings.showwarning
     yield
     logging.captureWarnings(capture=False)
     warnings.showwarning = show
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    for name, before in levels.items():
-        logging.getLogger(name).setLevel(before)
 
 
 def rows(captured: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:

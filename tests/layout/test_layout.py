@@ -79,6 +79,14 @@ def importers_outside(package: str, name: str) -> list[str]:
     return [name_of(m) for m in others if wanted.search(m.read_text(encoding="utf-8"))]
 
 
+def package_of(name: str) -> str | None:
+    """The package that uses a module's names unasked; root modules of ``astra_mcp`` are everybody's."""
+    top, *folders = name.split("/")[:-1]
+    if top != "astra_mcp":
+        return top
+    return f"{top}/{folders[0]}" if folders else None
+
+
 def fault_of_offer(name: str, tree: ast.Module) -> str | None:
     """What is wrong with ``__all__``; a program, which nobody imports from, needs none."""
     offered = [
@@ -88,7 +96,7 @@ def fault_of_offer(name: str, tree: ast.Module) -> str | None:
     ]
     if any(isinstance(n, ast.If) and "__name__" in ast.unparse(n.test) for n in tree.body):
         return None
-    if not offered and (package := name.split("/", maxsplit=1)[0]) != "astra_mcp":
+    if not offered and (package := package_of(name)):
         return "no __all__ for what others import" if importers_outside(package, name) else None
     if len(offered) != 1 or offered[0] is None:
         return "no __all__"
