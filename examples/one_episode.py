@@ -9,7 +9,7 @@ import sys
 import anyio
 from mcp import Client
 
-from astra_mcp.compose.settings import home_folder
+from astra_mcp.home import home_folder
 from gateway.api.client import GatewayClient
 from gateway.api.wire import EpisodeRequest
 from gateway.edge.discovery import find_gateway

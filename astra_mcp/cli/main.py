@@ -6,9 +6,10 @@ A command is loaded when it is named: the version, the help, a typing error and 
 import os
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 
 from astra_mcp import __version__
 from astra_mcp.cli.suggesting import SuggestingGroup
@@ -25,6 +26,8 @@ class Listed(NamedTuple):
     """The module, and in it the function, or the group of further commands."""
     help: str
     """The first paragraph of its own."""
+    names: Literal["environments", "servers"] | None = None
+    """What its arguments name, where they name what is published."""
 
 
 COMMANDS: Mapping[str, Listed] = {
@@ -35,6 +38,7 @@ COMMANDS: Mapping[str, Listed] = {
     "run": Listed(
         "astra_mcp.cli.run:run",
         "Serve one server by itself, without a gateway: no episodes, no records, no reward.",
+        "servers",
     ),
     "connect": Listed(
         "astra_mcp.cli.connect.command:connect",
@@ -43,6 +47,7 @@ COMMANDS: Mapping[str, Listed] = {
     "rollout": Listed(
         "astra_mcp.cli.rollout.command:rollout",
         "Let an agent play environments or servers over HTTP and MCP, and print what it earned.",
+        "environments",
     ),
     "key": Listed(
         "astra_mcp.cli.key:key",
@@ -76,9 +81,36 @@ class _LoadingGroup(SuggestingGroup):
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Find the command."""
+        """Find the command; a TAB after its name alone needs what is published, and not the command."""
         name, found, rest = super().resolve_command(ctx, args)
-        return name, found and load_command(args[0]), rest
+        if found is None:
+            return name, None, rest
+        has_options = any(word.startswith("-") for word in rest)
+        if ctx.resilient_parsing and COMMANDS[args[0]].names and not has_options:
+            return name, found, rest
+        return name, load_command(args[0]), rest
+
+
+class _NamingCommand(TyperCommand):
+    """Stands for a command while one of its names is completed."""
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Complete an option, which the command itself has."""
+        return load_command(str(self.name)).shell_complete(ctx, incomplete)
+
+
+def _complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
+    from astra_mcp.home import home_folder  # noqa: PLC0415 - for a TAB alone
+    from registry.published.names import read_names  # noqa: PLC0415
+
+    names = getattr(read_names(home_folder()), COMMANDS[str(ctx.info_name)].names or "servers")
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _stand_in(
+    names: Annotated[list[str] | None, typer.Argument(autocompletion=_complete_name)] = None,
+) -> None:
+    """Stand for a command that is not loaded; never run."""
 
 
 app = typer.Typer(
@@ -109,12 +141,8 @@ def options(
     """Take the options that every command shares."""
 
 
-def _stand_in() -> None:
-    """Stand for a command that is not loaded; never run."""
-
-
 for _name, _listed in COMMANDS.items():
-    app.command(_name, help=_listed.help)(_stand_in)
+    app.command(_name, cls=_NamingCommand, help=_listed.help)(_stand_in)
 
 
 def load_command(name: str) -> Any:

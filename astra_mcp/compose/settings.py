@@ -4,14 +4,12 @@
 or from the environment, never from a command line.
 """
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any
 
-import platformdirs
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
@@ -23,6 +21,7 @@ from pydantic_settings import (
 
 from astra_mcp.distractors.settings import DistractorSettings
 from astra_mcp.errors import ConfigError
+from astra_mcp.home import home_folder
 from astra_mcp.llm.config import ModelsSettings
 from astra_mcp.report.choices import closest
 from astra_mcp.sandbox.protocol import SandboxLimits
@@ -32,13 +31,7 @@ from registry.settings import RegistrySettings
 from servers.emulated.settings import EmulatorSettings
 from training.rollout.settings import RolloutSettings
 
-__all__ = ["Settings", "home_folder", "load_serving", "load_settings"]
-
-
-def home_folder() -> Path:
-    """Locate ``$ASTRA_MCP_HOME``, by default the platform's data folder."""
-    named = os.environ.get("ASTRA_MCP_HOME")
-    return Path(named).expanduser() if named else platformdirs.user_data_path("astra-mcp")
+__all__ = ["Settings", "load_serving", "load_settings"]
 
 
 class Settings(BaseSettings):

@@ -455,9 +455,9 @@ def _unreadable(path: Path, error: OSError) -> RecordError:
 
 
 def _written(at: float) -> str:
-    """Write a time in ISO 8601 with microseconds."""
+    """Write a time in ISO 8601 with microseconds, in UTC."""
     digits = str(round(at * 1_000_000)).zfill(7)  # of microseconds, the last six of them a fraction
-    return f"{_second(digits[:-6])}.{digits[-6:]}+00:00"
+    return f"{_second(digits[:-6])}.{digits[-6:]}Z"
 
 
 @lru_cache(maxsize=4)

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
-from astra_mcp.cli.main import COMMANDS, load_command
+from astra_mcp.cli.main import COMMANDS, app, load_command
 from astra_mcp.cli.registry.importing import LISTING, LIVE
 from astra_mcp.errors import BudgetSpentError
 from astra_mcp.report.console import report_errors
 from gateway.edge.keys import ensure_control_key
 from registry.importers.detection import FORMATS
+from registry.published.names import NameKind, write_names
 
 HELP_WIDTH = 78
 """Of a terminal of 80 columns; help keeps the lines of every paragraph but the first."""
@@ -107,6 +109,30 @@ def commands(command: Any, name: str) -> Iterator[tuple[str, str]]:
     yield name, command.help or ""
     for part, below in getattr(command, "commands", {}).items():
         yield from commands(below, f"{name} {part}")
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("astra-mcp run ha", ["harbour"]),
+        ("astra-mcp rollout ", ["coins", "notes"]),
+        ("astra-mcp rollout notes --ag", ["--agent"]),
+        ("astra-mcp rollout --agent n", []),
+    ],
+)
+def test_a_tab_offers_what_is_published_and_the_options_of_the_command(
+    tmp_path: Path, words: str, offered: list[str]
+) -> None:
+    write_names(tmp_path, NameKind.ENVIRONMENTS, ["notes", "coins"])
+    write_names(tmp_path, NameKind.DEPLOYED, ["harbour"])
+    env = {
+        "_ASTRA_MCP_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+        "ASTRA_MCP_HOME": str(tmp_path),
+    }
+    done = CliRunner().invoke(app, [], env=env, prog_name="astra-mcp")
+    assert done.stdout.split() == offered
 
 
 def test_no_line_of_a_help_text_breaks_in_a_terminal_of_80_columns() -> None:

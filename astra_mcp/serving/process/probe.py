@@ -9,7 +9,7 @@ from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
-from astra_mcp.compose.settings import home_folder
+from astra_mcp.home import home_folder
 from gateway.edge.discovery import find_gateway
 
 __all__ = ["main", "probe"]

@@ -104,7 +104,7 @@ async def test_all_times_of_a_record_are_written_alike(home: Path, catalog: Any)
     lines = (home / "records" / f"{episode.id}.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 4
     for line in lines:
-        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", json.loads(line)["at"])
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", json.loads(line)["at"])
 
 
 @pytest.mark.parametrize("further", [{}, {"of_another_version": 0.0}])
