@@ -111,7 +111,8 @@ def _fixture(folder: Path) -> Generator[str]:
 def _listening(arguments: Sequence[str | Path], folder: Path) -> Generator[Any]:
     """Run a Python program that prints where it listens as JSON; stop it afterwards."""
     folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "ASTRA_MCP_HOME": str(folder / "home")}
+    places = os.pathsep.join(str(place) for place in (_HERE, _HERE.parent / "support"))
+    environment = {**os.environ, "ASTRA_MCP_HOME": str(folder / "home"), "PYTHONPATH": places}
     with (
         (folder / "said.txt").open("a") as said,
         subprocess.Popen(

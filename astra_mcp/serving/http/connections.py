@@ -248,11 +248,12 @@ class Server(uvicorn.Server):
         for connection in self._connections():
             connection.shutdown()
         state = self.server_state
-        with anyio.move_on_after(self.config.timeout_graceful_shutdown):
+        with anyio.move_on_after(self.config.timeout_graceful_shutdown) as grace:
             while (state.connections or state.tasks) and not self.force_exit:  # noqa: ASYNC110 - it has no event
                 await anyio.sleep(0.01)
-        for task in state.tasks:
-            task.cancel()
+        if grace.cancelled_caught:
+            for task in state.tasks:
+                task.cancel()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

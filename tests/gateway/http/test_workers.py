@@ -17,6 +17,8 @@ from gateway.api.wire import EpisodeRequest, WorkerInfo
 from gateway.edge.discovery import find_gateway
 from gateway.edge.placement import owner_of
 
+from command_line import Cli
+
 NUM_WORKERS = 2
 WAIT_SECONDS = 60.0
 
@@ -227,11 +229,10 @@ async def test_the_workers_end_with_their_supervisor_and_the_home_is_free_again(
 
 
 @pytest.mark.system
-def test_a_worker_that_cannot_start_ends_the_start_with_its_words(
-    run_serve: Any, tmp_path: Path
-) -> None:
+def test_a_worker_that_cannot_start_ends_the_start_with_its_words(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    done = run_serve("--port", "0", "--workers", "2", "--environments", str(tmp_path / "empty"))
+    options = ("--port", "0", "--workers", "2", "--environments", str(tmp_path / "empty"))
+    done = Cli(tmp_path / "home").run_program("serve", *options)  # workers share its standard error
     assert done.returncode == 2
     assert "holds no bundle" in done.stderr
     assert "worker 0 did not start" in done.stderr
