@@ -156,7 +156,7 @@ class PendingRequests:
             return None
         if self._is_shared:
             self._forget_old()
-            running = sum(not f.is_listening for f in self._flights.values())
+            running = sum(not f.is_listening and f.answer is None for f in self._flights.values())
             if self._abandoned or running > 1:
                 return None
         return flights[-1]  # all are of one client; the message came while the latest ran
