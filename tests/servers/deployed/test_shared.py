@@ -74,6 +74,16 @@ async def _give_up(servers: DeployedServers, calls: Path, arguments: JsonObject)
         await until(lambda: "given up" in calls_of(calls))
 
 
+async def test_an_answered_request_keeps_no_question_from_the_one_that_still_runs() -> None:
+    requests = flights.PendingRequests(is_shared=True)
+    call, ping = flights.PendingRequest(MemoryChannel(), None), flights.PendingRequest(None, None)
+    requests.add(1, call)
+    requests.add(2, ping)
+    assert requests.only() is None
+    ping.answer = {}
+    assert requests.only() is call
+
+
 @pytest.mark.parametrize("answers", [True, False])
 async def test_a_question_is_nobodys_while_an_abandoned_call_may_still_run(
     tmp_path: Path, answers: bool
