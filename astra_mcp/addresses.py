@@ -34,11 +34,10 @@ def bind(host: str, port: int) -> socket.socket:
         return socket.create_server(address[:2], family=family, backlog=BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            msg = (
+            raise PortInUseError(
                 f"port {port} on {host} is in use: stop the program that listens there,"
                 " or choose another with --port (0 takes any free one)"
-            )
-            raise PortInUseError(msg) from None
+            ) from None
         msg = f"cannot listen on {host} port {port}: {error.strerror or error}; check --host and --port"
         raise ConfigError(msg) from None
 

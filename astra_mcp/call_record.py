@@ -145,8 +145,7 @@ def encode_result(result: ToolResult) -> Encoded:
         structured = b"null" if result.structured is None else orjson.dumps(result.structured)
         return Encoded(result, orjson.dumps(result.content), structured)
     except TypeError as error:
-        msg = f"the result cannot be written as JSON ({error})"
-        raise RecordError(msg) from error
+        raise RecordError(f"the result cannot be written as JSON ({error})") from error
 
 
 # --- versions -----------------------------------------------------------------------------------
@@ -173,8 +172,7 @@ def upgraded(data: object, version: int, steps: Mapping[int, Step]) -> Any:
     if not isinstance(found, int):
         return fields
     if found > version:
-        msg = f"schema_version {found} is newer than {version}: update astra-mcp"
-        raise ValueError(msg)
+        raise ValueError(f"schema_version {found} is newer than {version}: update astra-mcp")
     while found in steps and found < version:
         fields, found = steps[found](fields), found + 1
     return {**fields, "schema_version": found}

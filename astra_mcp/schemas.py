@@ -100,8 +100,7 @@ def compile_schema(schema: Mapping[str, Any]) -> ArgumentCheck:
         SchemaError: Not valid JSON Schema 2020-12, or its root is not an object with ``properties``.
     """
     if schema.get("type") != "object":
-        msg = f"type: must be 'object', not {schema.get('type')!r}"
-        raise SchemaError(msg)
+        raise SchemaError(f"type: must be 'object', not {schema.get('type')!r}")
     if not isinstance(schema.get("properties"), dict):
         msg = "properties: must be there, as an object (empty where the tool takes no argument)"
         raise SchemaError(msg)

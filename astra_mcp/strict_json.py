@@ -22,11 +22,9 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(row) < len(pairs):
         names = [name for name, _ in pairs]
         twice = sorted({n for n in names if names.count(n) > 1})
-        msg = f"the key {twice[0]!r} stands twice in one object; remove one"
-        raise ValueError(msg)
+        raise ValueError(f"the key {twice[0]!r} stands twice in one object; remove one")
     return row
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    msg = f"{name} is not JSON; use null or a number"
-    raise ValueError(msg)
+    raise ValueError(f"{name} is not JSON; use null or a number")

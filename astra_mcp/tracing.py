@@ -187,11 +187,10 @@ def open_tracing(*, worker: int | None = None) -> Generator[bool]:
 
         exporter = _exporter(kind)
     except ImportError as error:
-        msg = (
+        raise ConfigError(
             f"OTEL_* variables ask for traces, but {error.name} is not installed: "
             "install astra-mcp with the extra 'otel', or set OTEL_TRACES_EXPORTER=none"
-        )
-        raise ConfigError(msg) from None
+        ) from None
     named: dict[str, str | int] = {"service.version": __version__}
     if worker is not None:
         named["astra_mcp.worker"] = worker

@@ -253,11 +253,9 @@ class Trajectory(_Model):
     def _is_consistent(self) -> Self:
         has_failed = self.status is EpisodeStatus.FAILED
         if has_failed != (self.failure is not None):
-            msg = "status failed and a failure go together"
-            raise ValueError(msg)
+            raise ValueError("status failed and a failure go together")
         if has_failed and self.reward is not None:
-            msg = "a failed trajectory has no reward"
-            raise ValueError(msg)
+            raise ValueError("a failed trajectory has no reward")
         _check_messages(self.messages, is_complete=not has_failed)
         answered = [m.tool_call_id for m in self.messages if isinstance(m, ToolMessage)]
         if answered != [note.tool_call_id for note in self.calls]:
@@ -278,8 +276,7 @@ def _check_messages(messages: Sequence[Message], *, is_complete: bool) -> None:
     )
     repeated = [name for name, count in ids.items() if count > 1]
     if repeated:
-        msg = f"tool call id {repeated[0]!r} is used {ids[repeated[0]]} times"
-        raise ValueError(msg)
+        raise ValueError(f"tool call id {repeated[0]!r} is used {ids[repeated[0]]} times")
     waiting: set[str] = set()
     for index, message in enumerate(messages):
         if isinstance(message, ToolMessage):
@@ -292,13 +289,11 @@ def _check_messages(messages: Sequence[Message], *, is_complete: bool) -> None:
             msg = f"messages.{index}: the tool call {min(waiting)!r} before it is not answered"
             raise ValueError(msg)
         if isinstance(message, SystemMessage) and index:
-            msg = f"messages.{index}: a system message may only be the first"
-            raise ValueError(msg)
+            raise ValueError(f"messages.{index}: a system message may only be the first")
         if isinstance(message, AssistantMessage):
             waiting = {call.id for call in message.tool_calls}
     if waiting and is_complete:
-        msg = f"the tool call {min(waiting)!r} is not answered"
-        raise ValueError(msg)
+        raise ValueError(f"the tool call {min(waiting)!r} is not answered")
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -319,14 +314,12 @@ class TrajectoryWriter:
         self.path = path
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         if path.exists():
-            msg = f"{path} exists and is kept as it is: name another file"
-            raise ConfigError(msg)
+            raise ConfigError(f"{path} exists and is kept as it is: name another file")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: int | None = os.open(path, flags, 0o644)
         except OSError as error:
-            msg = f"{path} cannot be created: {error.strerror}"
-            raise ConfigError(msg) from None
+            raise ConfigError(f"{path} cannot be created: {error.strerror}") from None
         self._size = 0
         self._starts: list[int] = []
 
@@ -350,18 +343,15 @@ class TrajectoryWriter:
             ConfigError: The disk is full or refuses; all earlier lines are intact.
         """
         if self._file is None:
-            msg = f"{self.path} is closed"
-            raise ValueError(msg)
+            raise ValueError(f"{self.path} is closed")
         line = trajectory.model_dump_json().encode() + b"\n"
         try:
             written = os.write(self._file, line)
             if written < len(line):
                 os.truncate(self.path, self._size)
-                msg = f"{self.path}: the disk is full; {self._size} bytes were kept"
-                raise ConfigError(msg)
+                raise ConfigError(f"{self.path}: the disk is full; {self._size} bytes were kept")
         except OSError as error:
-            msg = f"{self.path} cannot be written: {error.strerror}"
-            raise ConfigError(msg) from None
+            raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from None
         self._starts.append(self._size)
         self._size += len(line)
 
@@ -391,11 +381,10 @@ class TrajectoryWriter:
             copymode(self.path, draft)
             draft.replace(self.path)
         except OSError as error:
-            msg = (
+            raise ConfigError(
                 f"{self.path} holds every trajectory, but not in the order of the plan: it cannot be"
                 f" rewritten ({error.strerror})"
-            )
-            raise ConfigError(msg) from None
+            ) from None
         finally:
             draft.unlink(missing_ok=True)
 
@@ -417,8 +406,7 @@ def read_trajectories(path: Path) -> Iterator[Trajectory]:
             for number, line in enumerate(file, start=1):
                 yield _parse_line(path, number, line)
     except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise ConfigError(msg) from None
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _parse_line(path: Path, number: int, line: bytes) -> Trajectory:

@@ -97,11 +97,10 @@ def _plan(options: argparse.Namespace) -> FaultPlan:
     except ValidationError as error:
         fault = error.errors()[0]
         wanted = ", ".join(FaultKind)
-        msg = (
+        raise ConfigError(
             f"--fault, --fault-seed and --retry-after: {fault['msg']} (got {fault['input']!r}); "
             f"a fault is KIND=SHARE, with a share from 0 to 1 and one of {wanted}"
-        )
-        raise ConfigError(msg) from None
+        ) from None
 
 
 def _shares(given: Sequence[str]) -> dict[str, str]:
@@ -123,8 +122,7 @@ def _load_policy(name: str) -> Policy:
         msg = f"--policy {name}: {error}; give MODULE:NAME of what Python can import"
         raise ConfigError(msg) from None
     if not callable(policy):
-        msg = f"--policy {name}: it is no function of a request"
-        raise ConfigError(msg)
+        raise ConfigError(f"--policy {name}: it is no function of a request")
     return cast("Policy", policy)
 
 

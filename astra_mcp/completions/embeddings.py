@@ -35,25 +35,21 @@ def parse_embedding_request(body: JsonValue) -> EmbeddingRequest:
         RequestFaultError: It is none of the API's, or asks for what this server does not do.
     """
     if not isinstance(body, dict) or not isinstance(model := body.get("model"), str):
-        msg = "model must be a string"
-        raise RequestFaultError(msg)
+        raise RequestFaultError("model must be a string")
     asked = body.get("input")
     texts = [asked] if isinstance(asked, str) else asked
     if not isinstance(texts, list) or not texts:
-        msg = "input must be a text or a list of at least one text"
-        raise RequestFaultError(msg)
+        raise RequestFaultError("input must be a text or a list of at least one text")
     strings = tuple(text for text in texts if isinstance(text, str) and text)
     if len(strings) != len(texts):
         msg = "input must hold texts that are not empty; this server takes no tokens"
         raise RequestFaultError(msg)
     dimensions = body.get("dimensions", _DIMENSIONS)
     if not isinstance(dimensions, int) or not 1 <= dimensions <= _MAX_DIMENSIONS:
-        msg = f"dimensions must be an integer from 1 to {_MAX_DIMENSIONS}"
-        raise RequestFaultError(msg)
+        raise RequestFaultError(f"dimensions must be an integer from 1 to {_MAX_DIMENSIONS}")
     form = body.get("encoding_format", "float")
     if form not in ("float", "base64"):
-        msg = "encoding_format must be float or base64"
-        raise RequestFaultError(msg)
+        raise RequestFaultError("encoding_format must be float or base64")
     name = sha256(canonical_json([strings, dimensions])).hexdigest()[:16]
     return EmbeddingRequest(name, model, strings, dimensions, form == "base64")
 

@@ -72,8 +72,7 @@ class FaultPlan(FrozenModel):
     @model_validator(mode="after")
     def _check_shares(self) -> Self:
         if any(share < 0 for share in self.shares.values()) or sum(self.shares.values()) > 1:
-            msg = "shares must be at least 0 and at most 1 together"
-            raise ValueError(msg)
+            raise ValueError("shares must be at least 0 and at most 1 together")
         return self
 
     @classmethod

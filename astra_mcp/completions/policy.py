@@ -86,21 +86,16 @@ def parse_request(body: JsonValue) -> tuple[str, JsonObject]:
         RequestFaultError: It is none of the API's.
     """
     if not isinstance(body, dict):
-        msg = "the body must be a JSON object"
-        raise RequestFaultError(msg)
+        raise RequestFaultError("the body must be a JSON object")
     if not isinstance(body.get("model"), str):
-        msg = "model must be a string"
-        raise RequestFaultError(msg)
+        raise RequestFaultError("model must be a string")
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
-        msg = "messages must be a list of at least one message"
-        raise RequestFaultError(msg)
+        raise RequestFaultError("messages must be a list of at least one message")
     if not all(isinstance(message, dict) and "role" in message for message in messages):
-        msg = "messages must be objects with a role"
-        raise RequestFaultError(msg)
+        raise RequestFaultError("messages must be objects with a role")
     if body.get("n", 1) not in (1, None):
-        msg = "n must be 1: this server makes one choice"
-        raise RequestFaultError(msg)
+        raise RequestFaultError("n must be 1: this server makes one choice")
     return content_id(messages, _schema_of(body)), body
 
 

@@ -38,11 +38,9 @@ class Match(FrozenModel):
     @model_validator(mode="after")
     def _check_one(self) -> Self:
         if (self.hash is None) == (self.messages is None):
-            msg = "give either hash or messages"
-            raise ValueError(msg)
+            raise ValueError("give either hash or messages")
         if self.hash is not None and self.json_schema is not None:
-            msg = "schema is part of the hash; leave it out"
-            raise ValueError(msg)
+            raise ValueError("schema is part of the hash; leave it out")
         return self
 
     @property
@@ -99,8 +97,7 @@ def load_recordings(path: Path) -> Recordings:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")  # other ends of lines stand in texts
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"cannot read the recordings {path}: {error}"
-        raise ConfigError(msg) from None
+        raise ConfigError(f"cannot read the recordings {path}: {error}") from None
     recordings: list[Recording] = []
     for number, line in enumerate(lines, 1):
         if line.strip():

@@ -222,8 +222,7 @@ def failure(kind: FaultKind, plan: FaultPlan, key: str) -> ASGIApp:
         case FaultKind.HANG:
             response = Silence()
         case _:
-            msg = f"{kind} needs an answer to spoil"
-            raise ValueError(msg)
+            raise ValueError(f"{kind} needs an answer to spoil")
     return response
 
 

@@ -87,11 +87,10 @@ def _load(source: str) -> LocalEmbedder:
     try:
         import sentence_transformers  # noqa: PLC0415 # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        msg = (
+        raise ConfigError(
             f"a local embedding model needs sentence-transformers ({_first_line(error)}): "
             "install astra-mcp[embedding]"
-        )
-        raise ConfigError(msg) from error
+        ) from error
     try:
         loaded = cast("Any", sentence_transformers).SentenceTransformer(source)
     except (OSError, ValueError, RuntimeError) as error:

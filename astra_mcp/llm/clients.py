@@ -101,5 +101,4 @@ class _BoundedClient(httpx2.AsyncClient):
             with anyio.fail_after(self._seconds):
                 return await super().send(request, **options)
         except TimeoutError:
-            msg = "the attempt took too long"
-            raise httpx2.ReadTimeout(msg, request=request) from None
+            raise httpx2.ReadTimeout("the attempt took too long", request=request) from None

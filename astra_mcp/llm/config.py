@@ -115,8 +115,7 @@ class EndpointConfig(BaseModel):
             return None
         parts = urlsplit(value)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            msg = "must be a URL such as http://127.0.0.1:8000/v1"
-            raise ValueError(msg)
+            raise ValueError("must be a URL such as http://127.0.0.1:8000/v1")
         if parts.username or parts.password or parts.query or parts.fragment:
             msg = "must hold no user, password or query: URLs are logged; a key goes into api_key"
             raise ValueError(msg)
@@ -127,8 +126,7 @@ class EndpointConfig(BaseModel):
     def _fits_a_header(cls, value: SecretStr | None) -> SecretStr | None:
         key = value.get_secret_value() if value is not None else "-"
         if not key or not key.isascii() or not key.isprintable() or " " in key:
-            msg = "must be visible ASCII characters without blanks and line ends"
-            raise ValueError(msg)
+            raise ValueError("must be visible ASCII characters without blanks and line ends")
         return value
 
     @field_validator("extra_body")
@@ -138,8 +136,7 @@ class EndpointConfig(BaseModel):
             if name in _OWN_SETTINGS:
                 own = _OWN_SETTINGS[name]
                 remedy = f"set {own} instead" if own else "this is not for settings to say"
-                msg = f"must not hold {name!r}: {remedy}"
-                raise ValueError(msg)
+                raise ValueError(f"must not hold {name!r}: {remedy}")
         return value
 
     @property
@@ -185,8 +182,7 @@ class EmbeddingConfig(EndpointConfig):
     @model_validator(mode="after")
     def _sets_no_dimensions_twice(self) -> Self:
         if "dimensions" in self.extra_body:
-            msg = "extra_body must not hold 'dimensions': set dimensions instead"
-            raise ValueError(msg)
+            raise ValueError("extra_body must not hold 'dimensions': set dimensions instead")
         return self
 
 
@@ -215,8 +211,7 @@ class ModelsSettings(FrozenModel):
             case Role.EMULATOR:
                 return _with_openai_variables(self.emulator)
             case Role.EMBEDDING:
-                msg = "a model of embeddings is no chat model: ask for of_embedding()"
-                raise ValueError(msg)
+                raise ValueError("a model of embeddings is no chat model: ask for of_embedding()")
 
     def of_embedding(self) -> EmbeddingConfig:
         """Find the model of embeddings, like :meth:`of_role`."""

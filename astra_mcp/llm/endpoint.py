@@ -182,18 +182,16 @@ def _check(role: Role, config: EndpointConfig, budget: Budget | None) -> None:
         msg = f"no {role.value} model is configured: set {setting}.model (docs/models.md)"
         raise ConfigError(msg)
     if config.api_key is None and config.base_url is None:
-        msg = (
+        raise ConfigError(
             f"no key for the {role.value} model {config.model!r}: set {_key_variable(role)} or"
             f" OPENAI_API_KEY, or {setting}.base_url where the endpoint needs none"
         )
-        raise ConfigError(msg)
     if budget is not None and budget.max_cost is not None and config.prices is None:
-        msg = (
+        raise ConfigError(
             f"a budget of {budget.max_cost:g} cannot be kept without the prices of the {role.value}"
             f" model: set {setting}.prompt_price and, where it is no model of embeddings,"
             f" {setting}.completion_price (0 where it is free)"
         )
-        raise ConfigError(msg)
 
 
 def _key_variable(role: Role) -> str:

@@ -209,11 +209,10 @@ def _answering_cache(*, shield: bool) -> Generator[None]:
         with anyio.fail_after(CACHE_SECONDS, shield=shield):
             yield
     except TimeoutError:
-        msg = (
+        raise PipelineError(
             f"the cache of completions did not answer within {CACHE_SECONDS:g} s:"
             " see whether its database is locked or out of reach"
-        )
-        raise PipelineError(msg) from None
+        ) from None
 
 
 @asynccontextmanager

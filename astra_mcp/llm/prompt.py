@@ -54,8 +54,7 @@ class PromptTemplate:
             _check(tree)
             self._template = _ENVIRONMENT.from_string(source)
         except (TemplateSyntaxError, ValueError) as error:
-            msg = f"the prompt {name} is unsound: {error}"
-            raise ValueError(msg) from None
+            raise ValueError(f"the prompt {name} is unsound: {error}") from None
         self.names = frozenset(meta.find_undeclared_variables(tree))
 
     def render(self, **values: object) -> Prompt:
@@ -95,8 +94,7 @@ def load_prompt(package: str, name: str) -> PromptTemplate:
     try:
         source = place.read_text(encoding="utf-8")
     except FileNotFoundError:
-        msg = f"the package {package} holds no prompt {name}.jinja"
-        raise ValueError(msg) from None
+        raise ValueError(f"the package {package} holds no prompt {name}.jinja") from None
     return PromptTemplate(f"{package}/{name}", source)
 
 
@@ -118,8 +116,7 @@ def _delimited(value: object, name: str) -> _Placed:
 def _plain(value: object) -> _Placed:
     text = str(value)
     if not text.isprintable():
-        msg = f"{text[:40]!r} is more than a line of words: use | delimited(...)"
-        raise TypeError(msg)
+        raise TypeError(f"{text[:40]!r} is more than a line of words: use | delimited(...)")
     return _Placed(text)
 
 
@@ -127,8 +124,7 @@ def _let_through(value: object) -> object:
     if isinstance(value, Undefined):
         str(value)  # raises, and says which
     if isinstance(value, str) and not isinstance(value, _Placed):
-        msg = f"a text goes in by | delimited(...) or | plain: {value[:40]!r}"
-        raise TypeError(msg)
+        raise TypeError(f"a text goes in by | delimited(...) or | plain: {value[:40]!r}")
     return value
 
 
@@ -136,14 +132,11 @@ def _check(tree: nodes.Template) -> None:
     blocks = {n.name for n in tree.body if isinstance(n, nodes.Block)}
     loose = [n for n in tree.body if not isinstance(n, nodes.Block) and not _is_blank(n)]
     if loose:
-        msg = f"line {loose[0].lineno} stands outside of the blocks"
-        raise ValueError(msg)
+        raise ValueError(f"line {loose[0].lineno} stands outside of the blocks")
     if "user" not in blocks or not blocks.issubset(_BLOCKS):
-        msg = f"it has the blocks {sorted(blocks)}; it needs user, and may have system"
-        raise ValueError(msg)
+        raise ValueError(f"it has the blocks {sorted(blocks)}; it needs user, and may have system")
     if next(meta.find_referenced_templates(tree), None) is not None:
-        msg = "it includes another file, which its hash would not cover"
-        raise ValueError(msg)
+        raise ValueError("it includes another file, which its hash would not cover")
 
 
 def _is_blank(node: nodes.Node) -> bool:

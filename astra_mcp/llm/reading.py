@@ -53,10 +53,9 @@ def answer_form(answer: type[BaseModel]) -> AnswerForm:
         TypeError: Its answers are no JSON objects.
     """
     if issubclass(answer, RootModel):
-        msg = (
+        raise TypeError(
             f"{answer.__name__} is no model of JSON objects, and endpoints answer with nothing else"
         )
-        raise TypeError(msg)
     schema = cast("JsonObject", answer.model_json_schema())
     name = re.sub(r"[^A-Za-z0-9_-]", "_", answer.__name__)[:_MAX_NAME]
     # The client's way to a schema of the strict kind: it takes models for functions' parameters.

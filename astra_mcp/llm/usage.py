@@ -40,18 +40,15 @@ class Budget:
             BudgetSpentError: It may not be made.
         """
         if self.max_calls is not None and self.calls >= self.max_calls:
-            msg = f"the budget of {self.max_calls} calls is spent"
-            raise BudgetSpentError(msg)
+            raise BudgetSpentError(f"the budget of {self.max_calls} calls is spent")
         if self.max_cost is not None:
             if self._has_unknown_cost:
-                msg = (
+                raise BudgetSpentError(
                     f"an endpoint does not say how many tokens it counts, so a budget of"
                     f" {self.max_cost:g} cannot be kept: limit the number of calls instead"
                 )
-                raise BudgetSpentError(msg)
             if self.cost >= self.max_cost:
-                msg = f"the budget of {self.max_cost:g} is spent ({self.cost:g})"
-                raise BudgetSpentError(msg)
+                raise BudgetSpentError(f"the budget of {self.max_cost:g} is spent ({self.cost:g})")
         self.calls += 1
 
     def charge(self, cost: float | None) -> None:

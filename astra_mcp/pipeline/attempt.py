@@ -65,8 +65,7 @@ class Rejected:
 
     def __post_init__(self) -> None:
         if not self.reason:
-            msg = "a rejection needs a reason: the yield table counts by it"
-            raise ValueError(msg)
+            raise ValueError("a rejection needs a reason: the yield table counts by it")
 
 
 class Stage(Protocol):

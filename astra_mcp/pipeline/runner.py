@@ -79,11 +79,10 @@ class _StageQueue:
         """
         for item in items:
             if item.id in self._ids:
-                msg = (
+                raise PipelineError(
                     f"two items with the id {item.id!r} go to {self._leads_to}:"
                     " outcomes are found again by the id, so each needs its own"
                 )
-                raise PipelineError(msg)
             self._ids.add(item.id)
 
     async def give(self, items: Iterable[Item]) -> None:
@@ -256,11 +255,10 @@ class _Run:
             with anyio.fail_after(STORE_SECONDS, shield=shield):
                 yield
         except TimeoutError:
-            msg = (
+            raise PipelineError(
                 f"the store of the pipeline {self._name!r} did not answer within {STORE_SECONDS:g} s:"
                 " see whether it is locked or out of reach, and run again; nothing saved is lost"
-            )
-            raise PipelineError(msg) from None
+            ) from None
 
     def _tell(self, event: Progress) -> None:
         self.tally.hear(event)
@@ -270,12 +268,10 @@ class _Run:
 
 def _check(names: Sequence[str], limited: Iterable[str]) -> None:
     if not names or len(set(names)) < len(names):
-        msg = f"a pipeline needs stages, each with its own name; not {list(names)}"
-        raise ValueError(msg)
+        raise ValueError(f"a pipeline needs stages, each with its own name; not {list(names)}")
     unknown = sorted(set(limited) - set(names))
     if unknown:
-        msg = f"limits of stages that are not there: {', '.join(unknown)}"
-        raise ValueError(msg)
+        raise ValueError(f"limits of stages that are not there: {', '.join(unknown)}")
 
 
 async def _each(items: AsyncIterable[Item] | Iterable[Item]) -> AsyncGenerator[Item]:
