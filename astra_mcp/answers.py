@@ -29,25 +29,13 @@ from typing import Any
 
 __all__ = ["answer_fault", "contains_answer", "tokenize"]
 
+_MONTH_NAMES = """
+    january jan, february feb, march mar, april apr, may, june jun, july jul, august aug, september sep sept,
+    october oct, november nov, december dec
+"""
 _MONTHS = {
-    name: index
-    for index, names in enumerate(
-        (
-            "january jan",
-            "february feb",
-            "march mar",
-            "april apr",
-            "may may",
-            "june jun",
-            "july jul",
-            "august aug",
-            "september sep sept",
-            "october oct",
-            "november nov",
-            "december dec",
-        ),
-        start=1,
-    )
+    name: number
+    for number, names in enumerate(_MONTH_NAMES.split(","), start=1)
     for name in names.split()
 }
 _MONTH = "(?:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
@@ -202,15 +190,9 @@ def _plain(text: str) -> str:
     return _JSON_ESCAPE.sub(" ", normal).casefold()
 
 
-@lru_cache(maxsize=1)
-def _text_tokens(text: str) -> tuple[str, ...]:
-    """Tokens of the latest text, since the answers of a job are looked for one after another."""
-    return tokenize(text)
-
-
-@lru_cache(maxsize=4096)
-def _answer_tokens(answer: str) -> tuple[str, ...]:
-    return tokenize(answer)
+_text_tokens = lru_cache(maxsize=1)(tokenize)
+"""Tokens of the latest text, since the answers of a job are looked for one after another."""
+_answer_tokens = lru_cache(maxsize=4096)(tokenize)
 
 
 def _normalize(match: re.Match[str]) -> tuple[str, ...]:
@@ -223,30 +205,6 @@ def _iso(part: _Parts) -> tuple[str, ...]:
     return (date, _time(part["ih"], part["im"], part["is"])) if part["ih"] else (date,)
 
 
-def _zh(part: _Parts) -> tuple[str, ...]:
-    return (_date(part["zy"], part["zm"], part["zd"]),)
-
-
-def _mdy(part: _Parts) -> tuple[str, ...]:
-    return (_date(part["mdy_y"], _month(part["mdy_m"]), part["mdy_d"]),)
-
-
-def _dmy(part: _Parts) -> tuple[str, ...]:
-    return (_date(part["dmy_y"], _month(part["dmy_m"]), part["dmy_d"]),)
-
-
-def _clock(part: _Parts) -> tuple[str, ...]:
-    return (_time(part["hh"], part["mm"], part["ss"]),)
-
-
-def _plain_number(part: _Parts) -> tuple[str, ...]:
-    return (_number(part["sign"], part["digits"]),)
-
-
-def _measure(part: _Parts) -> tuple[str, ...]:
-    return _number(part["msign"], part["amount"]), part["unit"]
-
-
 def _run(part: _Parts) -> tuple[str, ...]:
     run = part["run"]
     return (run,) if any(c.isdigit() for c in run) else tuple(re.split(r"[-_]", run))
@@ -254,12 +212,12 @@ def _run(part: _Parts) -> tuple[str, ...]:
 
 _NORMALIZERS: dict[str, Callable[[_Parts], tuple[str, ...]]] = {
     "iso": _iso,
-    "zh": _zh,
-    "mdy": _mdy,
-    "dmy": _dmy,
-    "time": _clock,
-    "number": _plain_number,
-    "measure": _measure,
+    "zh": lambda part: (_date(part["zy"], part["zm"], part["zd"]),),
+    "mdy": lambda part: (_date(part["mdy_y"], _month(part["mdy_m"]), part["mdy_d"]),),
+    "dmy": lambda part: (_date(part["dmy_y"], _month(part["dmy_m"]), part["dmy_d"]),),
+    "time": lambda part: (_time(part["hh"], part["mm"], part["ss"]),),
+    "number": lambda part: (_number(part["sign"], part["digits"]),),
+    "measure": lambda part: (_number(part["msign"], part["amount"]), part["unit"]),
     "run": _run,
 }
 

@@ -54,14 +54,10 @@ __all__ = [
 SCHEMA_VERSION = 2
 
 
-class _Model(FrozenModel):
-    pass
-
-
 # --- messages -----------------------------------------------------------------------------------
 
 
-class FunctionCall(_Model):
+class FunctionCall(FrozenModel):
     """What the agent asked for, in its own words."""
 
     name: str
@@ -69,7 +65,7 @@ class FunctionCall(_Model):
     """As the agent wrote it: JSON text of an object, or whatever else a model produced."""
 
 
-class ToolCall(_Model):
+class ToolCall(FrozenModel):
     """One call of an assistant message."""
 
     id: str = Field(min_length=1)
@@ -78,21 +74,21 @@ class ToolCall(_Model):
     function: FunctionCall
 
 
-class SystemMessage(_Model):
+class SystemMessage(FrozenModel):
     """Standing instructions; only as the first message."""
 
     role: Literal["system"] = "system"
     content: str
 
 
-class UserMessage(_Model):
+class UserMessage(FrozenModel):
     """The user's request."""
 
     role: Literal["user"] = "user"
     content: str
 
 
-class AssistantMessage(_Model):
+class AssistantMessage(FrozenModel):
     """One turn of the agent: words, calls, or both."""
 
     role: Literal["assistant"] = "assistant"
@@ -108,7 +104,7 @@ class AssistantMessage(_Model):
         return {k: v for k, v in data.items() if v or k not in optional}
 
 
-class ToolMessage(_Model):
+class ToolMessage(FrozenModel):
     """What came back for one call."""
 
     role: Literal["tool"] = "tool"
@@ -165,14 +161,14 @@ class RolloutBoundary(StrEnum):
     """The agent cannot play this episode, such as an oracle without gold."""
 
 
-class TrajectoryFailure(_Model):
+class TrajectoryFailure(FrozenModel):
     """A failure as data."""
 
     boundary: FailureOrigin | RolloutBoundary
     message: str
 
 
-class AgentInfo(_Model):
+class AgentInfo(FrozenModel):
     """Who played."""
 
     name: str
@@ -181,7 +177,7 @@ class AgentInfo(_Model):
     """The model's name at its endpoint."""
 
 
-class Seeds(_Model):
+class Seeds(FrozenModel):
     """Where the episode's random choices come from."""
 
     root: int
@@ -192,7 +188,7 @@ class Seeds(_Model):
     """The derived seed that the gateway and the agent were given."""
 
 
-class Versions(_Model):
+class Versions(FrozenModel):
     """What produced the trajectory."""
 
     astra_mcp: str
@@ -207,7 +203,7 @@ _STEPS: Mapping[int, Step] = {1: lambda old: old}
 # --- the trajectory -----------------------------------------------------------------------------
 
 
-class Trajectory(_Model):
+class Trajectory(FrozenModel):
     """One agent in one episode. Source: ASTRA sec. 2.1, eq. (2): tau = {m_0 ... m_{k-1}}."""
 
     schema_version: Literal[2] = SCHEMA_VERSION
@@ -346,8 +342,7 @@ class TrajectoryWriter:
             raise ValueError(f"{self.path} is closed")
         line = trajectory.model_dump_json().encode() + b"\n"
         try:
-            written = os.write(self._file, line)
-            if written < len(line):
+            if os.write(self._file, line) < len(line):
                 os.truncate(self.path, self._size)
                 raise ConfigError(f"{self.path}: the disk is full; {self._size} bytes were kept")
         except OSError as error:

@@ -66,31 +66,19 @@ def _completion_events(request: CompletionRequest, answer: Answer) -> list[JsonO
     return events
 
 
-def _error_document(message: str, kind: str = "server_error") -> JsonObject:
-    """Write an error in the form of the API."""
-    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
-
-
 def _cut_short(answer: Answer) -> Answer:
     """Make of an answer one that reached its limit of tokens half-way."""
     text = answer.text
-    return answer.model_copy(
-        update={
-            "content": None if text is None else text[: len(text) // 2],
-            "calls": tuple(
-                call.model_copy(
-                    update={"arguments": _arguments(call)[: len(_arguments(call)) // 2]}
-                )
-                for call in answer.calls[:1]
-            ),
-            "finish_reason": "length",
-        }
+    calls = tuple(
+        call.model_copy(update={"arguments": _first_half(_arguments(call))})
+        for call in answer.calls[:1]
     )
+    content = None if text is None else _first_half(text)
+    return answer.model_copy(update={"content": content, "calls": calls, "finish_reason": "length"})
 
 
-def _prose(answer: Answer) -> Answer:
-    """Put prose in the place of what an answer says."""
-    return answer.model_copy(update={"content": _PROSE, "calls": (), "finish_reason": None})
+def _first_half(text: str) -> str:
+    return text[: len(text) // 2]
 
 
 def _deltas(request: CompletionRequest, answer: Answer) -> Iterator[JsonObject]:
@@ -169,12 +157,9 @@ def document_response(document: object) -> Response:
 def refusal_response(refusal: Refusal) -> Response:
     """Send an error in the form of the API."""
     kind = "invalid_request_error" if refusal.status < 500 else "server_error"
-    return Response(
-        orjson.dumps(_error_document(refusal.message, kind)),
-        refusal.status,
-        refusal.headers,
-        "application/json",
-    )
+    error = {"message": refusal.message, "type": kind, "param": None, "code": None}
+    content = orjson.dumps({"error": error})
+    return Response(content, refusal.status, refusal.headers, "application/json")
 
 
 def answer_response(
@@ -184,7 +169,8 @@ def answer_response(
     if fault is FaultKind.CUT_ANSWER:
         answer = _cut_short(answer)
     elif fault is FaultKind.NOT_JSON_CONTENT:
-        answer = _prose(answer)
+        update = {"content": _PROSE, "calls": (), "finish_reason": None}
+        answer = answer.model_copy(update=update)
     is_stream = bool(request.body.get("stream"))
     documents = (
         _completion_events(request, answer)
@@ -208,7 +194,8 @@ def failure(kind: FaultKind, plan: FaultPlan, key: str) -> ASGIApp:
         case FaultKind.RATE_LIMITED:
             response: ASGIApp = _limited(str(plan.retry_after_seconds))
         case FaultKind.RATE_LIMITED_UNTIL:
-            response = _limited(_date_after(plan.retry_after_seconds))
+            date = math.ceil(time.time()) + plan.retry_after_seconds
+            response = _limited(formatdate(date, usegmt=True))
         case FaultKind.SERVER_ERROR:
             response = refusal_response(
                 Refusal(500, "the server had an error; this is a planned fault")
@@ -233,10 +220,6 @@ def impair(response: Response, fault: FaultKind | None, plan: FaultPlan) -> ASGI
     if fault is FaultKind.CUT_BODY:
         return CutOff(response)
     return response
-
-
-def _date_after(seconds: int) -> str:
-    return formatdate(math.ceil(time.time()) + seconds, usegmt=True)
 
 
 def _limited(retry_after: str) -> Response:

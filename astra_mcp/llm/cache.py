@@ -1,16 +1,15 @@
 """Answers of models, kept by everything that they depend on; equal ones under way are asked for once."""
 
 import copy
-from collections.abc import Awaitable, Callable, Hashable, Mapping
-from hashlib import sha256
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, Protocol, TypeVar
 
 import anyio
 
 from astra_mcp.errors import AstraError
-from astra_mcp.types import JsonObject, canonical_json
+from astra_mcp.types import JsonObject
 
-__all__ = ["CompletionCache", "SingleFlight", "completion_key"]
+__all__ = ["CompletionCache", "SingleFlight"]
 
 Result = TypeVar("Result")
 
@@ -69,11 +68,3 @@ class CompletionCache(Protocol):
     async def put(self, key: str, value: JsonObject) -> None:
         """Keep a value; replaces an earlier one."""
         ...
-
-
-def completion_key(content: Mapping[str, object]) -> str:
-    """Hash what an answer depends on into 64 hex digits.
-
-    The address of the endpoint is left out by the caller, so that a server that moves keeps its answers.
-    """
-    return sha256(canonical_json(content)).hexdigest()

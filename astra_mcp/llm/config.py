@@ -201,17 +201,10 @@ class ModelsSettings(FrozenModel):
         Raises:
             ValueError: The role is no chat model's.
         """
-        match role:
-            case Role.GENERATOR:
-                return _with_openai_variables(self.generator)
-            case Role.JUDGE:
-                return _with_openai_variables(self.judge)
-            case Role.AGENT:
-                return _with_openai_variables(self.agent)
-            case Role.EMULATOR:
-                return _with_openai_variables(self.emulator)
-            case Role.EMBEDDING:
-                raise ValueError("a model of embeddings is no chat model: ask for of_embedding()")
+        if role is Role.EMBEDDING:
+            raise ValueError("a model of embeddings is no chat model: ask for of_embedding()")
+        config: ModelConfig = getattr(self, role.value)
+        return _with_openai_variables(config)
 
     def of_embedding(self) -> EmbeddingConfig:
         """Find the model of embeddings, like :meth:`of_role`."""
@@ -230,13 +223,7 @@ def _with_openai_variables(config: EndpointConfigT) -> EndpointConfigT:
     if config.base_url is not None:
         return config
     url, key = (os.environ.get(name) or None for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
-    named = {"base_url": url, "api_key": config.api_key or key}
-    try:
-        return type(config).model_validate({**config.model_dump(), **named})
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        variable = f"OPENAI_{str(fault['loc'][0]).upper()}"
-        raise ConfigError(f"{variable}: {fault['msg'].removeprefix('Value error, ')}") from None
+    return _with(config, base_url=url, api_key=config.api_key or key, named="OPENAI_BASE_URL:")
 
 
 def at_base_url(config: EndpointConfigT, base_url: str) -> EndpointConfigT:
@@ -250,12 +237,19 @@ def at_base_url(config: EndpointConfigT, base_url: str) -> EndpointConfigT:
     """
     shared, key = (os.environ.get(name) or None for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
     is_meant = shared is None or _is_same_host(shared, base_url)
-    named = {"base_url": base_url, "api_key": key if is_meant else None}
+    return _with(config, base_url=base_url, api_key=key if is_meant else None, named="--base-url")
+
+
+def _with(
+    config: EndpointConfigT, *, base_url: str | None, api_key: SecretStr | str | None, named: str
+) -> EndpointConfigT:
+    """Replace address and key; ``named`` is what gave the address, the key is ``OPENAI_API_KEY``."""
+    given = {"base_url": base_url, "api_key": api_key}
     try:
-        return type(config).model_validate({**config.model_dump(), **named})
+        return type(config).model_validate({**config.model_dump(), **given})
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        what = "--base-url" if fault["loc"][0] == "base_url" else "OPENAI_API_KEY:"
+        what = named if fault["loc"][0] == "base_url" else "OPENAI_API_KEY:"
         raise ConfigError(f"{what} {fault['msg'].removeprefix('Value error, ')}") from None
 
 

@@ -27,6 +27,13 @@ from astra_mcp.types import JsonObject
 
 __all__ = ["Endpoint", "open_endpoint"]
 
+_FAULTS = {
+    401: ModelFault.DENIED,
+    403: ModelFault.DENIED,
+    408: ModelFault.TIMEOUT,
+    429: ModelFault.RATE_LIMITED,
+}
+"""By status; any other is refused, or from 500 on an error of the server."""
 MAX_ERROR_TEXT = 300
 """Characters of what an endpoint or a model said that are kept in a message."""
 
@@ -106,7 +113,8 @@ class Endpoint:
                     )
                 if 300 <= status < 400:
                     text = f"HTTP {status}: it lives at another address; name that in base_url"
-                return _fault_of(status), text
+                other = ModelFault.SERVER_ERROR if status >= 500 else ModelFault.REFUSED
+                return _FAULTS.get(status, other), text
             case openai.APIConnectionError():
                 cause = f" ({error.__cause__})" if error.__cause__ is not None else ""
                 return ModelFault.UNREACHABLE, f"no connection to {error.request.url.host}{cause}"
@@ -196,20 +204,6 @@ def _check(role: Role, config: EndpointConfig, budget: Budget | None) -> None:
 
 def _key_variable(role: Role) -> str:
     return f"ASTRA_MCP_MODELS__{role.value.upper()}__API_KEY"
-
-
-def _fault_of(status: int) -> ModelFault:
-    if status >= 500:
-        return ModelFault.SERVER_ERROR
-    match status:
-        case 401 | 403:
-            return ModelFault.DENIED
-        case 408:
-            return ModelFault.TIMEOUT
-        case 429:
-            return ModelFault.RATE_LIMITED
-        case _:
-            return ModelFault.REFUSED
 
 
 def _read_tokens(document: JsonObject) -> _Tokens | None:

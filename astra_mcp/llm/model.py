@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from typing import Any, TypeVar
 
 import anyio
@@ -10,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from astra_mcp.concurrency import completed
 from astra_mcp.errors import ModelError, ModelFault, PipelineError
-from astra_mcp.llm.cache import CompletionCache, SingleFlight, completion_key
+from astra_mcp.llm.cache import CompletionCache, SingleFlight
 from astra_mcp.llm.chat import ChatReply, MalformedCompletionError, read_completion
 from astra_mcp.llm.config import ModelConfig, Role, StructuredOutput
 from astra_mcp.llm.endpoint import Endpoint, open_endpoint
@@ -18,7 +19,7 @@ from astra_mcp.llm.prompt import Prompt
 from astra_mcp.llm.reading import AnswerForm, UnreadableAnswerError, answer_form, read_answer
 from astra_mcp.llm.usage import Budget, Usage, note_usage
 from astra_mcp.seeds import derive_seed
-from astra_mcp.types import JsonObject
+from astra_mcp.types import JsonObject, canonical_json
 
 __all__ = ["Model", "open_model"]
 
@@ -29,6 +30,7 @@ CACHE_SECONDS = 30.0
 MAX_CHARS_AT_ONCE = 2000
 """Longer answers are read in a thread: a repair takes about 10 us for each character."""
 _PATH = "/chat/completions"
+_SAMPLING = {"temperature", "top_p", "max_tokens"}
 _SEED_BITS = 31
 """What every endpoint takes as a seed."""
 _ASKED_AGAIN = frozenset(
@@ -171,27 +173,21 @@ class Model:
             raise self._endpoint.error(error.fault, error.message) from None
 
     def _body(self, messages: Sequence[JsonObject]) -> JsonObject:
-        config = self._config
-        parameters = {
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "max_tokens": config.max_tokens,
-        }
-        given = {name: value for name, value in parameters.items() if value is not None}
-        return {"model": config.model, "messages": list(messages), **given}
+        sampling = self._config.model_dump(include=_SAMPLING, exclude_none=True)
+        return {"model": self._config.model, "messages": list(messages), **sampling}
 
     def _key(self, prompt: Prompt, form: AnswerForm, sample: int) -> str:
-        return completion_key(
-            {
-                "request": self._body(prompt.messages),
-                "extra_body": self._config.extra_body,
-                "seed": self._config.seed,
-                "revision": self._config.revision,
-                "template": prompt.template_hash,
-                "answer": form.schema,
-                "sample": sample,
-            }
-        )
+        """Hash what an answer depends on; not the address, so that a server that moves keeps its answers."""
+        content = {
+            "request": self._body(prompt.messages),
+            "extra_body": self._config.extra_body,
+            "seed": self._config.seed,
+            "revision": self._config.revision,
+            "template": prompt.template_hash,
+            "answer": form.schema,
+            "sample": sample,
+        }
+        return sha256(canonical_json(content)).hexdigest()
 
 
 async def _read(reply: ChatReply, answer: type[AnswerT]) -> AnswerT:

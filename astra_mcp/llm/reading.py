@@ -38,7 +38,6 @@ _MAX_NAME = 64
 class AnswerForm:
     """What an answer has to be."""
 
-    name: str
     schema: JsonObject
     """As the model of the answer has it."""
     response_format: JsonObject
@@ -62,11 +61,8 @@ def answer_form(answer: type[BaseModel]) -> AnswerForm:
     function = openai.pydantic_function_tool(answer, name=name)["function"]
     strict = cast("JsonObject", function.get("parameters", {}))
     described: JsonObject = {"name": name, "strict": True, "schema": strict}
-    return AnswerForm(
-        name=name,
-        schema=schema,
-        response_format={"type": "json_schema", "json_schema": described},
-    )
+    response_format: JsonObject = {"type": "json_schema", "json_schema": described}
+    return AnswerForm(schema=schema, response_format=response_format)
 
 
 class UnreadableAnswerError(ValueError):

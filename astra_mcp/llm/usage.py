@@ -91,15 +91,7 @@ class Usage(FrozenModel):
 
     def __add__(self, other: "Usage") -> "Usage":
         """Add two costs up."""
-        return Usage(
-            calls=self.calls + other.calls,
-            cached=self.cached + other.cached,
-            retries=self.retries + other.retries,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-            seconds=self.seconds + other.seconds,
-            cost=self.cost + other.cost,
-        )
+        return Usage(**{name: value + getattr(other, name) for name, value in self})
 
 
 class Meter:

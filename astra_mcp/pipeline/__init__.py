@@ -5,7 +5,7 @@ Knows items by their ids and values as JSON; knows neither what the stages do no
 import it.
 """
 
-from astra_mcp.pipeline.attempt import BUDGET, DEADLINE, Made, Rejected, Stage, StageLimits
+from astra_mcp.pipeline.attempt import BUDGET, Made, Rejected, Stage, StageLimits
 from astra_mcp.pipeline.item import (
     Begun,
     Given,
@@ -18,11 +18,10 @@ from astra_mcp.pipeline.item import (
     Settled,
 )
 from astra_mcp.pipeline.runner import run_pipeline
-from astra_mcp.pipeline.yield_table import StageYield, Tally, YieldTable
+from astra_mcp.pipeline.yield_table import Tally, YieldTable
 
 __all__ = [
     "BUDGET",
-    "DEADLINE",
     "Begun",
     "Given",
     "Interrupted",
@@ -36,7 +35,6 @@ __all__ = [
     "Settled",
     "Stage",
     "StageLimits",
-    "StageYield",
     "Tally",
     "YieldTable",
     "run_pipeline",

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Protocol, Self, cast
 
@@ -156,24 +157,15 @@ def outcome_of(item: Item, digest: str, result: Made | Rejected | Failed, usage:
         result: Of the attempt.
         usage: Of all attempts at the item so far.
     """
-    outputs: tuple[Item, ...] = ()
-    reason = detail = ""
+    outcome = partial(Outcome, item=item.id, input_hash=digest, usage=usage)
     match result:
         case Made():
-            status, outputs = ItemStatus.FINISHED, result.outputs
+            return outcome(status=ItemStatus.FINISHED, outputs=result.outputs)
         case Rejected():
-            status, reason, detail = ItemStatus.REJECTED, result.reason, result.detail
+            status = ItemStatus.REJECTED
         case Failed():
-            status, reason, detail = ItemStatus.FAILED, result.reason, result.detail
-    return Outcome(
-        item=item.id,
-        input_hash=digest,
-        status=status,
-        reason=reason,
-        detail=detail,
-        outputs=outputs,
-        usage=usage,
-    )
+            status = ItemStatus.FAILED
+    return outcome(status=status, reason=result.reason, detail=result.detail)
 
 
 def _failure_of(error: Exception) -> Failed | None:

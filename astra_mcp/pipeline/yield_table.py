@@ -2,8 +2,8 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
@@ -15,7 +15,6 @@ from astra_mcp.pipeline.item import (
     Given,
     Interrupted,
     ItemStatus,
-    Outcome,
     Progress,
     Settled,
 )
@@ -24,7 +23,7 @@ from astra_mcp.types import JsonObject
 __all__ = ["StageYield", "Tally", "YieldTable"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class StageYield:
     """What became of the items of one stage.
 
@@ -32,41 +31,60 @@ class StageYield:
     """
 
     stage: str
-    received: int
-    finished: int
-    rejected: Mapping[str, int]
+    received: int = 0
+    finished: int = 0
+    rejected: Counter[str] = field(default_factory=Counter[str])
     """By reason."""
-    failed: Mapping[str, int]
+    failed: Counter[str] = field(default_factory=Counter[str])
     """By reason; the next run tries them again."""
-    interrupted: int
+    interrupted: int = 0
     """Begun and cut off when the run was stopped at once; nothing of them is kept."""
-    running: int
+    running: int = 0
     """In work; 0 when the run has ended."""
-    not_begun: int
-    """Still to do; after the end, left to the next run."""
-    recalled: int
+    recalled: int = 0
     """How many of the finished and rejected ones an earlier run did."""
-    outputs: int
+    outputs: int = 0
     """Items made, which the next stage receives."""
-    usage: Usage
+    usage: Usage = field(default_factory=Usage)
     """What this run used, for failed and interrupted items too."""
-    spent: Usage
+    spent: Usage = field(default_factory=Usage)
     """What all runs used for the items that are settled here, failed attempts included."""
 
     @property
     def num_rejected(self) -> int:
         """Rejected, for any reason."""
-        return sum(self.rejected.values())
+        return self.rejected.total()
 
     @property
     def num_failed(self) -> int:
         """Failed, for any reason."""
-        return sum(self.failed.values())
+        return self.failed.total()
 
     @property
     def num_settled(self) -> int:
         """Items of which it is known what became of them."""
         return self.finished + self.num_rejected + self.num_failed
+
+    @property
+    def not_begun(self) -> int:
+        """Still to do; after the end, left to the next run."""
+        return self.received - self.num_settled - self.interrupted - self.running
+
+    def as_json(self) -> JsonObject:
+        """Render the stage's row of what ``synth ... --json`` prints."""
+        return {
+            "stage": self.stage,
+            "in": self.received,
+            "finished": self.finished,
+            "rejected": self.num_rejected,
+            "failed": self.num_failed,
+            "interrupted": self.interrupted,
+            "not_begun": self.not_begun,
+            "recalled": self.recalled,
+            "out": self.outputs,
+            **self.usage.as_json(),
+            "model_seconds": self.usage.seconds,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,14 +130,16 @@ class YieldTable:
         """Render the object that ``synth ... --json`` prints."""
         return {
             "accepted": self.accepted,
-            "rejected": {r.stage: dict(r.rejected) for r in self.stages if r.rejected},
-            "failed": {r.stage: dict(r.failed) for r in self.stages if r.failed},
+            "rejected": {
+                r.stage: dict(sorted(r.rejected.items())) for r in self.stages if r.rejected
+            },
+            "failed": {r.stage: dict(sorted(r.failed.items())) for r in self.stages if r.failed},
             "not_begun": {r.stage: r.not_begun for r in self.stages if r.not_begun},
             "stopped": self.stopped or None,
             **self.usage.as_json(),
             "seconds": self.seconds,
             "per_accepted": self._per_accepted(),
-            "stages": [_stage_row(row) for row in self.stages],
+            "stages": [row.as_json() for row in self.stages],
         }
 
     def _per_accepted(self) -> JsonObject | None:
@@ -144,7 +164,7 @@ class Tally:
         Args:
             stages: Their names, in order.
         """
-        self._counts = {name: _Counts() for name in stages}
+        self._rows = {name: StageYield(name) for name in stages}
         self._next = dict(pairwise(stages))
         self._first = stages[0]
         self._stopped = ""
@@ -154,97 +174,48 @@ class Tally:
         """Take one event."""
         match event:
             case Given():
-                self._counts[self._first].received += 1
+                self._rows[self._first].received += 1
             case Begun(stage=stage):
-                self._counts[stage].running += 1
+                self._rows[stage].running += 1
             case Interrupted(stage=stage, usage=usage):
-                counts = self._counts[stage]
-                counts.running -= 1
-                counts.interrupted += 1
-                counts.usage += usage
+                row = self._rows[stage]
+                row.running -= 1
+                row.interrupted += 1
+                row.usage += usage
             case Settled():
                 self._settle(event)
 
     def _settle(self, event: Settled) -> None:
-        counts, outcome = self._counts[event.stage], event.outcome
-        counts.add(outcome)
-        counts.usage += event.usage
+        row, outcome = self._rows[event.stage], event.outcome
+        match outcome.status:
+            case ItemStatus.FINISHED:
+                row.finished += 1
+            case ItemStatus.REJECTED:
+                row.rejected[outcome.reason] += 1
+            case ItemStatus.FAILED:
+                row.failed[outcome.reason] += 1
+                if outcome.reason == BUDGET:
+                    self._stopped = outcome.detail
+        row.outputs += len(outcome.outputs)
+        row.usage += event.usage
+        row.spent += outcome.usage
         if event.is_recalled:
-            counts.recalled += 1
+            row.recalled += 1
         else:
-            counts.running -= 1
+            row.running -= 1
         following = self._next.get(event.stage)
         if following is not None:
-            self._counts[following].received += len(outcome.outputs)
-        if outcome.status is ItemStatus.FAILED and outcome.reason == BUDGET:
-            self._stopped = outcome.detail
+            self._rows[following].received += len(outcome.outputs)
 
     def row(self, stage: str) -> StageYield:
-        """The sums of one stage so far."""
-        return self._counts[stage].freeze(stage)
+        """The sums of one stage so far, which later events do not change."""
+        row = self._rows[stage]
+        return replace(row, rejected=row.rejected.copy(), failed=row.failed.copy())
 
     def table(self) -> YieldTable:
         """The sums so far."""
         return YieldTable(
-            stages=tuple(self.row(stage) for stage in self._counts),
+            stages=tuple(self.row(stage) for stage in self._rows),
             stopped=self._stopped,
             seconds=time.monotonic() - self._began,
         )
-
-
-@dataclass(slots=True)
-class _Counts:
-    received: int = 0
-    finished: int = 0
-    rejected: Counter[str] = field(default_factory=Counter[str])
-    failed: Counter[str] = field(default_factory=Counter[str])
-    interrupted: int = 0
-    running: int = 0
-    recalled: int = 0
-    outputs: int = 0
-    usage: Usage = field(default_factory=Usage)
-    spent: Usage = field(default_factory=Usage)
-
-    def add(self, outcome: Outcome) -> None:
-        match outcome.status:
-            case ItemStatus.FINISHED:
-                self.finished += 1
-            case ItemStatus.REJECTED:
-                self.rejected[outcome.reason] += 1
-            case ItemStatus.FAILED:
-                self.failed[outcome.reason] += 1
-        self.outputs += len(outcome.outputs)
-        self.spent += outcome.usage
-
-    def freeze(self, stage: str) -> StageYield:
-        settled = self.finished + self.rejected.total() + self.failed.total()
-        return StageYield(
-            stage=stage,
-            received=self.received,
-            finished=self.finished,
-            rejected=dict(sorted(self.rejected.items())),
-            failed=dict(sorted(self.failed.items())),
-            interrupted=self.interrupted,
-            running=self.running,
-            not_begun=self.received - settled - self.interrupted - self.running,
-            recalled=self.recalled,
-            outputs=self.outputs,
-            usage=self.usage,
-            spent=self.spent,
-        )
-
-
-def _stage_row(row: StageYield) -> JsonObject:
-    return {
-        "stage": row.stage,
-        "in": row.received,
-        "finished": row.finished,
-        "rejected": row.num_rejected,
-        "failed": row.num_failed,
-        "interrupted": row.interrupted,
-        "not_begun": row.not_begun,
-        "recalled": row.recalled,
-        "out": row.outputs,
-        **row.usage.as_json(),
-        "model_seconds": row.usage.seconds,
-    }

@@ -68,9 +68,9 @@ class LiveEpisode:
         caller: ToolCaller,
         system_prompt: str | None = None,
     ) -> None:
-        self._environment = environment
-        self._seed = seed
-        self._tools = tools
+        self.environment = environment
+        self.seed = seed
+        self.tools = tools
         self._listed = frozenset(tool.name for tool in tools)
         self._caller = caller
         self._messages: list[Message] = []
@@ -82,21 +82,6 @@ class LiveEpisode:
         self._used_ids: set[str] = set()
         self._call_numbers = count()
         self._seqs = count()
-
-    @property
-    def environment(self) -> str | None:
-        """Name of the environment that is played, where it is one."""
-        return self._environment
-
-    @property
-    def seed(self) -> int:
-        """Decides every random choice of the agent."""
-        return self._seed
-
-    @property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools in the order in which they are shown."""
-        return self._tools
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -153,26 +138,22 @@ class LiveEpisode:
         return tuple(Answered(text=o.text, result=o.result) for o in outcomes)
 
     def _prepare(self, call: CallRequest) -> "_Prepared":
-        message = ToolCall(
-            id=self._name_call(call),
-            function=FunctionCall(name=call.name, arguments=call.arguments),
-        )
         parsed = _parse_arguments(call.arguments)
-        # What is malformed takes its place like any other call: it counts, too.
-        seq = next(self._seqs)
-        if isinstance(parsed, str):
-            return _Prepared(message=message, arguments={}, fault=parsed, seq=seq)
-        return _Prepared(message=message, arguments=parsed, fault=None, seq=seq)
+        is_fault = isinstance(parsed, str)
+        function = FunctionCall(name=call.name, arguments=call.arguments)
+        return _Prepared(
+            message=ToolCall(id=self._name_call(call), function=function),
+            arguments={} if is_fault else parsed,
+            fault=parsed if is_fault else None,
+            # What is malformed takes its place like any other call: it counts, too.
+            seq=next(self._seqs),
+        )
 
     async def _run(self, call: "_Prepared") -> "_Outcome":
         name = call.message.function.name[:MAX_NAME_LENGTH]
         try:
             result = await self._caller.call(
-                name,
-                call.arguments,
-                call_id=f"call_{call.seq}",
-                seq=call.seq,
-                fault=call.fault,
+                name, call.arguments, call_id=f"call_{call.seq}", seq=call.seq, fault=call.fault
             )
         except CallRefusedError as error:
             # A listed tool is refused for the call's id or place alone: no mistake of the agent.

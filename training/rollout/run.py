@@ -27,11 +27,7 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import Origin
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
-from gateway.api.wire import (
-    EpisodeCreated,
-    EpisodeRecord,
-    EpisodeState,
-)
+from gateway.api.wire import EpisodeCreated, EpisodeRecord, EpisodeState
 from training.rollout.agent import Agent, AgentError
 from training.rollout.episode import LiveEpisode
 from training.rollout.plan import Rollout
@@ -42,8 +38,6 @@ CLOSE_SECONDS = 10.0
 """How long a cancelled run waits for an episode to close. Otherwise the deadline of the client holds,
 which is above the time that the gateway itself gives to calls that still run.
 """
-
-
 _UNPROCESSABLE = 422
 
 
@@ -83,10 +77,10 @@ async def run_rollout(gateway: GatewayClient, agent: Agent, rollout: Rollout) ->
     """Play one episode from its creation to its end."""
     finished: list[Trajectory] = []
 
-    def keep(trajectory: Trajectory, _usage: Usage) -> None:
+    def keep(_index: int, trajectory: Trajectory, _usage: Usage) -> None:
         finished.append(trajectory)
 
-    await _play_and_close(gateway, agent, rollout, keep, close_seconds=CLOSE_SECONDS)
+    await run_rollouts(gateway, agent, [rollout], concurrency=1, on_finished=keep)
     return finished[0]
 
 

@@ -1,10 +1,7 @@
 """The agent behind a chat model: function calling until it calls no further tool."""
 
-from collections.abc import Sequence
-
-from astra_mcp.llm.chat import Chat, ChatReply
-from astra_mcp.trajectory import AgentInfo, Message, StopReason
-from astra_mcp.types import JsonObject
+from astra_mcp.llm.chat import Chat
+from astra_mcp.trajectory import AgentInfo, StopReason
 from training.rollout.agent import CallRequest, EpisodeView
 
 __all__ = ["MAX_TURNS", "ModelAgent"]
@@ -36,24 +33,13 @@ class ModelAgent:
         """
         tools = [tool.as_openai() for tool in episode.tools]
         for _ in range(self._max_turns):
-            reply = await self._chat.complete(render_messages(episode.messages), tools)
+            # Reasoning goes back under the name that it is recorded by: it stands only there where the
+            # endpoint sent it, and models that think between calls continue their thought.
+            messages = [message.model_dump(mode="json") for message in episode.messages]
+            reply = await self._chat.complete(messages, tools)
             if not reply.calls:
                 episode.answer(reply.content, reasoning=reply.reasoning_content)
                 return StopReason.LENGTH if reply.finish_reason == "length" else StopReason.ANSWER
-            await episode.take_turn(
-                _requests(reply), content=reply.content, reasoning=reply.reasoning_content
-            )
+            calls = [CallRequest(name=c.name, arguments=c.arguments, id=c.id) for c in reply.calls]
+            await episode.take_turn(calls, content=reply.content, reasoning=reply.reasoning_content)
         return StopReason.TURNS
-
-
-def render_messages(messages: Sequence[Message]) -> list[JsonObject]:
-    """Render a conversation for a chat endpoint.
-
-    Reasoning goes back under the name that it is recorded by: it stands only there where the endpoint
-    sent it, and models that think between calls continue their thought.
-    """
-    return [message.model_dump(mode="json") for message in messages]
-
-
-def _requests(reply: ChatReply) -> list[CallRequest]:
-    return [CallRequest(name=c.name, arguments=c.arguments, id=c.id) for c in reply.calls]

@@ -75,13 +75,13 @@ def _remember(known: dict[str, None], answers: tuple[Answered, ...]) -> dict[str
     return dict.fromkeys(list(known)[-MAX_KNOWN:])
 
 
-def find_strings(text: str, *, limit: int = 500) -> list[str]:
-    """Find the strings of a result: those of its JSON, names of fields included, else its words."""
+def find_strings(text: str) -> list[str]:
+    """Find the first 500 strings of a result: those of its JSON, names of fields included, else its words."""
     try:
         found = list(_strings_in(orjson.loads(text)))
     except orjson.JSONDecodeError:
         found = text.split()
-    return list(dict.fromkeys(found))[:limit]
+    return list(dict.fromkeys(found))[:500]
 
 
 def _strings_in(value: JsonValue) -> Iterable[str]:
