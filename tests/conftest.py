@@ -3,7 +3,7 @@
 import logging
 import os
 import ssl
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from functools import cache
 from typing import Any
 
@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from astra_mcp.serving.process.logs import ACCESS_LOGGER, LIBRARIES
 
+from completions_server import CompletionsServer, open_completions_server
 from real_documents import NOT_PRESENT
 
 # No deadline: the machine of a gate is busy. A slow start of a generator is no fault of the product.
@@ -29,6 +30,13 @@ settings.load_profile("fast")
 def anyio_backend() -> str:
     """Run async tests on asyncio, which uvicorn and the sandbox need."""
     return "asyncio"
+
+
+@pytest.fixture
+async def completions() -> AsyncGenerator[CompletionsServer]:
+    """The scripted endpoint of a model."""
+    async with open_completions_server() as server:
+        yield server
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -14,7 +14,7 @@ from gateway.api.wire import EpisodeRequest, SourceEnvironment
 from gateway.edge.keys import read_control_key
 from servers.bundled import bundled_folder
 
-from completions_server import CompletionsServer, open_completions_server
+from completions_server import CompletionsServer
 from qwen_agent_runs import LAST_WORDS, Oracle, install_qwen_agent, run_qwen_agent
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs Qwen-Agent
@@ -24,13 +24,6 @@ pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run in
 def qwen_agent() -> Path:
     """The interpreter that has Qwen-Agent."""
     return install_qwen_agent()
-
-
-@pytest.fixture
-async def completions(anyio_backend: str) -> AsyncGenerator[CompletionsServer]:
-    """The endpoint of the agent's model."""
-    async with open_completions_server() as server:
-        yield server
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A budget refuses calls before they begin, and lets those under way come to their end."""
 
-from typing import Any
-
 import anyio
 import pytest
 
@@ -12,12 +10,14 @@ from astra_mcp.llm.usage import Budget, metered
 from asked_models import CacheInMemory, a_model, judge
 from completions_server import Body, CompletionsServer, says, sends
 
+MESSAGE = {"message": {"content": '{"score": 3}'}, "finish_reason": "stop"}
+PRICES: Body = {"prompt_price": 1.0, "completion_price": 1.0}
+
 
 def costing(tokens: int) -> Reply:
     """A good answer that took so many tokens."""
-    message = {"message": {"content": '{"score": 3}'}, "finish_reason": "stop"}
     usage = {"prompt_tokens": tokens, "completion_tokens": 0}
-    return sends({"choices": [message], "usage": usage})
+    return sends({"choices": [MESSAGE], "usage": usage})
 
 
 async def test_no_call_beyond_the_budget_is_begun(completions: CompletionsServer) -> None:
@@ -54,7 +54,7 @@ async def test_calls_under_way_end_when_the_budget_is_spent(completions: Complet
         else:
             outcomes.append("answered")
 
-    prices: dict[str, Any] = {"prompt_price": 1000.0, "completion_price": 0.0}
+    prices: Body = {"prompt_price": 1000.0, "completion_price": 0.0}
     with anyio.fail_after(20):
         async with (
             a_model(completions, budget=budget, max_concurrency=3, **prices) as model,
@@ -94,28 +94,16 @@ async def test_a_limit_of_cost_needs_prices(completions: CompletionsServer) -> N
             pass
 
 
-async def test_an_endpoint_that_counts_no_tokens_cannot_be_limited_by_cost(
-    completions: CompletionsServer,
+@pytest.mark.parametrize(
+    "counted", [{}, {"usage": {"prompt_tokens": 9}}], ids=["no tokens", "those of questions"]
+)
+async def test_an_endpoint_that_does_not_count_all_tokens_cannot_be_limited_by_cost(
+    completions: CompletionsServer, counted: Body
 ) -> None:
-    message = {"message": {"content": '{"score": 3}'}, "finish_reason": "stop"}
-    completions.always = lambda _: sends({"choices": [message]})
-    prices: dict[str, Any] = {"prompt_price": 1.0, "completion_price": 1.0}
+    completions.always = lambda _: sends({"choices": [MESSAGE], **counted})
 
-    async with a_model(completions, budget=Budget(max_cost=1.0), **prices) as model:
+    async with a_model(completions, budget=Budget(max_cost=1.0), **PRICES) as model:
         assert await judge(model) == 3
-        with pytest.raises(BudgetSpentError, match="limit the number of calls"):
-            await judge(model, "another")
-
-
-async def test_an_endpoint_that_counts_questions_alone_cannot_be_limited_by_cost(
-    completions: CompletionsServer,
-) -> None:
-    message = {"message": {"content": '{"score": 3}'}, "finish_reason": "stop"}
-    completions.always = lambda _: sends({"choices": [message], "usage": {"prompt_tokens": 9}})
-    prices: dict[str, Any] = {"prompt_price": 1.0, "completion_price": 1.0}
-
-    async with a_model(completions, budget=Budget(max_cost=1.0), **prices) as model:
-        await judge(model)
         with pytest.raises(BudgetSpentError, match="limit the number of calls"):
             await judge(model, "another")
 
@@ -143,7 +131,6 @@ async def test_a_faulty_answer_without_tokens_stops_no_budget(
     completions: CompletionsServer,
 ) -> None:
     completions.script.extend([sends({"choices": []}), costing(1)])
-    prices: dict[str, Any] = {"prompt_price": 1.0, "completion_price": 1.0}
 
-    async with a_model(completions, budget=Budget(max_cost=1.0), **prices) as model:
+    async with a_model(completions, budget=Budget(max_cost=1.0), **PRICES) as model:
         assert await judge(model) == 3

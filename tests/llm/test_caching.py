@@ -129,12 +129,6 @@ async def test_a_kept_answer_that_is_none_any_more_is_asked_for_again(
     assert cache.values[key]["content"] == '{"score": 3}'
 
 
-async def settled() -> None:
-    """Let tasks that were just started come to their first wait."""
-    for _ in range(3):
-        await anyio.lowlevel.checkpoint()
-
-
 class Gate:
     """Holds answers back until it is opened."""
 
@@ -150,48 +144,36 @@ class Gate:
         await self.opened.wait()
         return self.replies.pop(0)
 
+    async def open_for_all(self) -> None:
+        """Open once the first question is here, and the tasks that were just started have come to a wait."""
+        await self.reached.wait()
+        for _ in range(3):
+            await anyio.lowlevel.checkpoint()
+        self.opened.set()
 
-async def test_equal_questions_at_the_same_time_are_asked_once(
-    completions: CompletionsServer,
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_equal_questions_at_the_same_time_are_asked_once_and_share_also_a_failure(
+    completions: CompletionsServer, fails: bool
 ) -> None:
-    gate, scores = Gate(completions, GOOD), list[int]()
+    gate, found = Gate(completions, refuses(401) if fails else GOOD), list[int | ModelFault]()
 
     with anyio.fail_after(20), metered() as meter:
         async with a_model(completions) as model, anyio.create_task_group() as group:
 
             async def ask() -> None:
-                scores.append(await judge(model))
+                try:
+                    found.append(await judge(model))
+                except ModelError as error:
+                    found.append(error.fault)
 
             for _ in range(8):
                 group.start_soon(ask)
-            await gate.reached.wait()
-            await settled()
-            gate.opened.set()
+            await gate.open_for_all()
 
-    assert scores == [3] * 8
-    assert len(completions.requests) == 1
-    assert (meter.usage.calls, meter.usage.cached) == (1, 7)
-
-
-async def test_those_who_wait_for_a_failure_share_it(completions: CompletionsServer) -> None:
-    gate, faults = Gate(completions, refuses(401)), list[ModelFault]()
-
-    with anyio.fail_after(20):
-        async with a_model(completions) as model, anyio.create_task_group() as group:
-
-            async def ask() -> None:
-                with pytest.raises(ModelError) as caught:
-                    await judge(model)
-                faults.append(caught.value.fault)
-
-            for _ in range(3):
-                group.start_soon(ask)
-            await gate.reached.wait()
-            await settled()
-            gate.opened.set()
-
-    assert faults == [ModelFault.DENIED] * 3
-    assert len(completions.requests) == 1
+    assert found == [ModelFault.DENIED if fails else 3] * 8
+    assert len(completions.requests) == meter.usage.calls == 1
+    assert meter.usage.cached == (0 if fails else 7)
 
 
 async def test_a_question_outlives_the_cancellation_of_whoever_asked_it_first(
@@ -213,7 +195,8 @@ async def test_a_question_outlives_the_cancellation_of_whoever_asked_it_first(
             group.start_soon(ask_first)
             await gate.reached.wait()
             group.start_soon(ask)
-            await settled()
+            for _ in range(3):
+                await anyio.lowlevel.checkpoint()
             first.cancel()
             gate.opened.set()
 

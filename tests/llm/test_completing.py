@@ -2,7 +2,6 @@
 
 import anyio
 import pytest
-from pydantic import SecretStr
 
 from astra_mcp.errors import ConfigError, ModelError, ModelFault
 from astra_mcp.llm.chat import ChatReply, RequestedCall
@@ -10,14 +9,7 @@ from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import open_model
 from astra_mcp.types import JsonObject
 
-from completions_server import (
-    CompletionsServer,
-    asks,
-    breaks_off,
-    refuses,
-    says,
-    sends,
-)
+from completions_server import CompletionsServer, asks, breaks_off, refuses, says, sends
 
 KEY = "sk-secret-of-this-test"
 MESSAGES: list[JsonObject] = [{"role": "user", "content": "Go."}]
@@ -25,15 +17,7 @@ TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": 
 
 
 async def ask(server: CompletionsServer, **changes: object) -> ChatReply:
-    config = ModelConfig(
-        **{
-            "model": "scripted",
-            "base_url": server.base_url,
-            "api_key": SecretStr(KEY),
-            "timeout_seconds": 5.0,
-            **changes,
-        }  # pyright: ignore[reportArgumentType]
-    )
+    config = server.config(**{"api_key": KEY, **changes})
     with anyio.fail_after(20):
         async with open_model(Role.AGENT, config) as model:
             return await model.complete(MESSAGES, [TOOL])
@@ -64,9 +48,8 @@ async def test_temperature_and_tools_are_left_out_where_there_are_none(
     completions: CompletionsServer,
 ) -> None:
     completions.script.append(says("Done."))
-    config = ModelConfig(model="scripted", base_url=completions.base_url)
 
-    async with open_model(Role.AGENT, config) as model:
+    async with open_model(Role.AGENT, completions.config()) as model:
         await model.complete(MESSAGES, [])
 
     assert completions.requests[0].keys() == {"model", "messages"}

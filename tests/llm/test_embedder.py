@@ -51,9 +51,7 @@ def lengths(body: Body, *, turned: bool = False) -> Body:
     return {"data": rows[::-1] if turned else rows, "usage": {"prompt_tokens": 5}}
 
 
-async def test_vectors_stand_in_the_order_of_their_texts_whatever_the_batches(
-    anyio_backend: str,
-) -> None:
+async def test_vectors_stand_in_the_order_of_their_texts_whatever_the_batches() -> None:
     texts = ["x" * size for size in range(1, 8)]
 
     def turned(body: Body) -> Body:
@@ -70,7 +68,7 @@ async def test_vectors_stand_in_the_order_of_their_texts_whatever_the_batches(
     np.testing.assert_allclose(vectors, expected, rtol=1e-6)
 
 
-async def test_blank_texts_are_not_sent_and_have_zero_vectors(anyio_backend: str) -> None:
+async def test_blank_texts_are_not_sent_and_have_zero_vectors() -> None:
     async with an_embedder(lengths) as (embedder, requests):
         vectors = await embedder.embed(["", "word", " \n"])
         assert (await embedder.embed([])).shape == (0, 2)
@@ -79,7 +77,7 @@ async def test_blank_texts_are_not_sent_and_have_zero_vectors(anyio_backend: str
     assert np.linalg.norm(vectors, axis=1) == pytest.approx([0, 1, 0])
 
 
-async def test_only_what_is_searched_with_carries_the_instruction(anyio_backend: str) -> None:
+async def test_only_what_is_searched_with_carries_the_instruction() -> None:
     async with an_embedder(lengths, query_instruction="Find tools.") as (embedder, requests):
         await embedder.embed(["rates"])
         await embedder.embed(["rates"], as_query=True)
@@ -87,7 +85,7 @@ async def test_only_what_is_searched_with_carries_the_instruction(anyio_backend:
     assert [r["input"] for r in requests] == [["rates"], ["Instruct: Find tools.\nQuery:rates"]]
 
 
-async def test_dimensions_are_asked_for_and_named(anyio_backend: str) -> None:
+async def test_dimensions_are_asked_for_and_named() -> None:
     async with an_embedder(lengths, dimensions=2, revision="b") as (embedder, requests):
         await embedder.embed(["word"])
         assert embedder.model == "m/2#b"
@@ -114,7 +112,7 @@ async def test_dimensions_are_asked_for_and_named(anyio_backend: str) -> None:
         pytest.param("words", id="a text"),
     ],
 )
-async def test_what_is_no_list_of_vectors_is_refused(anyio_backend: str, rows: object) -> None:
+async def test_what_is_no_list_of_vectors_is_refused(rows: object) -> None:
     async with an_embedder(lambda _: {"data": rows}, dimensions=2) as (embedder, _):
         with pytest.raises(ModelError, match="the embedding model 'm'") as caught:
             await embedder.embed(["a", "b"])
@@ -122,7 +120,7 @@ async def test_what_is_no_list_of_vectors_is_refused(anyio_backend: str, rows: o
     assert caught.value.fault is ModelFault.MALFORMED
 
 
-async def test_vectors_of_another_size_than_before_are_refused(anyio_backend: str) -> None:
+async def test_vectors_of_another_size_than_before_are_refused() -> None:
     def answer(body: Body) -> Body:
         return {"data": [{"index": 0, "embedding": [1.0] * len(body["input"][0])}]}
 
@@ -132,7 +130,7 @@ async def test_vectors_of_another_size_than_before_are_refused(anyio_backend: st
             await embedder.embed(["abc"])
 
 
-async def test_a_batch_is_a_call_of_the_budget_and_of_the_account(anyio_backend: str) -> None:
+async def test_a_batch_is_a_call_of_the_budget_and_of_the_account() -> None:
     budget = Budget(max_calls=2)
 
     async with an_embedder(lengths, budget=budget, batch_size=1, prompt_price=2.0) as (model, _):
@@ -145,7 +143,7 @@ async def test_a_batch_is_a_call_of_the_budget_and_of_the_account(anyio_backend:
     assert budget.cost == meter.usage.cost == pytest.approx(10 * 2 / 1e6)
 
 
-async def test_batches_under_way_end_when_the_budget_is_spent(anyio_backend: str) -> None:
+async def test_batches_under_way_end_when_the_budget_is_spent() -> None:
     budget = Budget(max_calls=2)
 
     async with an_embedder(lengths, budget=budget, batch_size=1) as (embedder, requests):
@@ -156,7 +154,7 @@ async def test_batches_under_way_end_when_the_budget_is_spent(anyio_backend: str
     assert meter.usage.prompt_tokens == 2 * 5
 
 
-async def test_a_refused_answer_does_not_say_how_large_vectors_are(anyio_backend: str) -> None:
+async def test_a_refused_answer_does_not_say_how_large_vectors_are() -> None:
     answers = [[[1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]]
 
     def answer(_: Body) -> Body:
@@ -169,7 +167,7 @@ async def test_a_refused_answer_does_not_say_how_large_vectors_are(anyio_backend
         assert (await embedder.embed(["a", "b"])).shape == (2, 2)
 
 
-async def test_vectors_without_numbers_are_refused(anyio_backend: str) -> None:
+async def test_vectors_without_numbers_are_refused() -> None:
     def answer(_: Body) -> Body:
         return {"data": [{"index": 0, "embedding": []}]}
 
@@ -180,9 +178,7 @@ async def test_vectors_without_numbers_are_refused(anyio_backend: str) -> None:
     assert caught.value.fault is ModelFault.MALFORMED
 
 
-async def test_a_faulty_endpoint_is_asked_until_every_text_has_its_vector(
-    anyio_backend: str,
-) -> None:
+async def test_a_faulty_endpoint_is_asked_until_every_text_has_its_vector() -> None:
     kinds = (FaultKind.SERVER_ERROR, FaultKind.CUT_BODY, FaultKind.HANG)
     texts = [f"text {number}" for number in range(40)]
 

@@ -72,7 +72,7 @@ async def test_an_attempt_that_takes_too_long_is_made_again(
         assert await judge(model) == 3
 
 
-async def test_an_attempt_that_trickles_is_given_up_as_a_whole(anyio_backend: str) -> None:
+async def test_an_attempt_that_trickles_is_given_up_as_a_whole() -> None:
     plan = FaultPlan(shares={FaultKind.TRICKLE: 1.0}, pause_seconds=0.01)
 
     async with open_completions(lambda _: GOOD, faults=plan) as server:

@@ -1,6 +1,5 @@
 """Unmodified Qwen-Agent uses published servers through the gateway, resources included."""
 
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -11,19 +10,12 @@ from gateway.api.client import GatewayClient
 from gateway.api.seams import GoldCall
 from gateway.api.wire import EpisodeRequest, SourceServers
 
-from completions_server import CompletionsServer, open_completions_server
+from completions_server import CompletionsServer
 from qwen_agent_runs import LAST_WORDS, Oracle, install_qwen_agent, run_qwen_agent
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs both
 
 QUESTION = "Use the tools."
-
-
-@pytest.fixture
-async def completions(anyio_backend: str) -> AsyncGenerator[CompletionsServer]:
-    """The endpoint of the agent's model."""
-    async with open_completions_server() as server:
-        yield server
 
 
 def call(tool: str, **arguments: Any) -> GoldCall:

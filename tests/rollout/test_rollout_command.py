@@ -3,7 +3,8 @@
 import json
 import os
 import signal
-from collections.abc import Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from anyio.from_thread import start_blocking_portal
 
 from astra_mcp.completions import Reply
 from astra_mcp.environments.loading import load_bundle
-from astra_mcp.trajectory import StopReason, Trajectory, read_trajectories
+from astra_mcp.trajectory import StopReason, read_trajectories
 from servers.bundled import bundled_folder
 
 from command_line import SECONDS, Cli, Run, command, served_home, variables
@@ -88,11 +89,8 @@ TIMES_AND_IDS = ("at", "created_at", "latency_ms", "id", "episode_id")
 
 def comparable(path: Path) -> list[str]:
     """The lines of a JSONL file without times and ids."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [
-        json.dumps({k: v for k, v in row.items() if k not in TIMES_AND_IDS}, ensure_ascii=False)
-        for row in rows
-    ]
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return [json.dumps({k: v for k, v in r.items() if k not in TIMES_AND_IDS}) for r in rows]
 
 
 @pytest.mark.parametrize("names", [NAMES, pytest.param([], id="all", marks=pytest.mark.volume)])
@@ -191,12 +189,12 @@ def test_a_model_with_parallel_calls_earns_its_reward(
 def test_a_configured_model_plays_where_no_agent_is_named(
     served: Cli, gold_model: CompletionsServer
 ) -> None:
-    named: dict[str, Any] = {
-        "ASTRA_MCP_MODELS__AGENT__MODEL": "configured",
-        "ASTRA_MCP_MODELS__AGENT__BASE_URL": gold_model.base_url,
-        "ASTRA_MCP_MODELS__AGENT__API_KEY": "sk-own",
-    }
-    done = served.run("rollout", NAMES[0], "--json", **named)
+    done = served.run(
+        *("rollout", NAMES[0], "--json"),
+        ASTRA_MCP_MODELS__AGENT__MODEL="configured",
+        ASTRA_MCP_MODELS__AGENT__BASE_URL=gold_model.base_url,
+        ASTRA_MCP_MODELS__AGENT__API_KEY="sk-own",
+    )
 
     assert done.returncode == 0, done.stderr
     assert done.told["model"] == "configured"
@@ -231,8 +229,7 @@ def test_a_model_that_is_down_fails_the_run_without_a_score(
 
     (episode,) = done.told["episodes"]
     assert done.returncode == 1
-    assert episode["status"] == "failed"
-    assert episode["reward"] is None
+    assert (episode["status"], episode["reward"]) == ("failed", None)
     assert episode["failure"]["boundary"] == "model"
     assert "overloaded" in episode["failure"]["message"]
 
@@ -265,6 +262,20 @@ def test_a_whole_run_is_in_the_order_of_the_plan_whatever_finished_first(
     assert os.listdir(tmp_path) == ["t.jsonl"]
 
 
+@asynccontextmanager
+async def running(
+    served: Cli, model: CompletionsServer, file: Path, concurrency: int
+) -> AsyncGenerator[anyio.abc.Process]:
+    """The program at play in three environments, with a model that answers in its own time."""
+    options = ["--agent", "scripted", "--base-url", model.base_url, "--out", str(file), "--json"]
+    program = command("rollout", *options, "--concurrency", str(concurrency), *NAMES)
+    async with await anyio.open_process(
+        program, env=variables(served.home), cwd=file.parent
+    ) as process:
+        with anyio.fail_after(SECONDS):
+            yield process
+
+
 @pytest.mark.system
 async def test_a_killed_run_keeps_what_finished_behind_a_slow_one(
     served: Cli, completions: CompletionsServer, first_question: str, tmp_path: Path
@@ -281,16 +292,10 @@ async def test_a_killed_run_keeps_what_finished_behind_a_slow_one(
 
     completions.later = answer_the_second_alone
     file = tmp_path / "kept.jsonl"
-    options = ["--agent", "scripted", "--base-url", completions.base_url, "--concurrency", "2"]
-    async with await anyio.open_process(
-        command("rollout", *options, *NAMES, "--out", str(file), "--json"),
-        env=variables(served.home),
-        cwd=tmp_path,
-    ) as process:
-        with anyio.fail_after(SECONDS):
-            await second_is_done.wait()
-            process.kill()
-            await process.wait()
+    async with running(served, completions, file, concurrency=2) as process:
+        await second_is_done.wait()
+        process.kill()
+        await process.wait()
 
     assert [row.environment for row in read_trajectories(file)] == NAMES[1:2]
 
@@ -301,8 +306,7 @@ async def test_two_rollouts_at_once_in_one_home_serve_themselves(
 ) -> None:
     both_play = anyio.Event()
 
-    async def meet(body: Body) -> Reply:
-        del body
+    async def meet(_: Body) -> Reply:
         if len(completions.requests) == 2:
             both_play.set()
         await both_play.wait()
@@ -333,32 +337,21 @@ async def test_ctrl_c_keeps_what_is_finished_and_exits_130(
     served: Cli, completions: CompletionsServer, tmp_path: Path
 ) -> None:
     asked_again = anyio.Event()
-    answers = iter([says("I do not know.")])
 
-    async def hang_later(body: Body) -> Reply:
-        del body
-        answer = next(answers, None)
-        if answer is not None:
-            return answer
+    async def hang_later(_: Body) -> Reply:
+        if len(completions.requests) == 1:
+            return says("I do not know.")
         asked_again.set()
         return await completions.wait_for_end()
 
     completions.later = hang_later
     file = tmp_path / "kept.jsonl"
-    options = ["--agent", "scripted", "--base-url", completions.base_url, "--concurrency", "1"]
-    async with await anyio.open_process(
-        command("rollout", *options, *NAMES, "--out", str(file), "--json"),
-        env=variables(served.home),
-        cwd=tmp_path,
-    ) as process:
-        with anyio.fail_after(SECONDS):
-            await asked_again.wait()
-            process.send_signal(signal.SIGINT)
-            code = await process.wait()
+    async with running(served, completions, file, concurrency=1) as process:
+        await asked_again.wait()
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 130
 
-    assert code == 130
-    kept: list[Trajectory] = list(read_trajectories(file))
-    assert [row.environment for row in kept] == NAMES[:1]
+    assert [row.environment for row in read_trajectories(file)] == NAMES[:1]
 
 
 # --- mistakes -----------------------------------------------------------------------------------
@@ -386,10 +379,9 @@ def test_a_mistake_is_named_with_a_remedy(
 ) -> None:
     done = served.run("rollout", *arguments)
 
-    assert done.returncode == code
+    assert (done.returncode, done.stdout) == (code, "")
     assert words in done.stderr
     assert "Traceback" not in done.stderr
-    assert done.stdout == ""
 
 
 def test_an_option_that_the_gateway_does_not_take_is_one_line_that_names_it(
@@ -402,18 +394,15 @@ def test_an_option_that_the_gateway_does_not_take_is_one_line_that_names_it(
         where = ("--gateway", gateway.url)
         done = own.run("rollout", *options, *where, ASTRA_MCP_CONTROL_KEY=KEY)
 
-    assert done.returncode == 2
+    assert (done.returncode, done.stdout) == (2, "")
     (line,) = [line for line in done.stderr.splitlines() if "error" in line]
     assert line.startswith("error: --distractors: the gateway refused: ")
     assert "Traceback" not in done.stderr
-    assert done.stdout == ""
     assert not file.exists()
 
 
 def test_a_wrong_control_key_is_refused(served: Cli) -> None:
-    done = served.run(
-        "rollout", "--agent", "noop", ASTRA_MCP_CONTROL_KEY="not the key of this gateway"
-    )
+    done = served.run("rollout", "--agent", "noop", ASTRA_MCP_CONTROL_KEY="not the key of it")
 
     assert done.returncode == 1
     assert "401" in done.stderr

@@ -2,7 +2,6 @@
 
 import io
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.cli.rollout import report as report_module
 from astra_mcp.cli.rollout.report import RolloutReport
 from astra_mcp.errors import ModelError
-from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import open_model
 from astra_mcp.llm.usage import Usage, metered
 from astra_mcp.report.console import Printer
@@ -23,10 +22,10 @@ from astra_mcp.trajectory import (
     StopReason,
     Trajectory,
     TrajectoryFailure,
-    Versions,
 )
 
 from completions_server import CompletionsServer, refuses, says
+from trajectories import a_trajectory
 
 AGENT = AgentInfo(name="model", model="m")
 LONG = "hospital-appointments-linjiang"
@@ -34,25 +33,18 @@ LONG = "hospital-appointments-linjiang"
 
 def played(name: str, *, place: int = 0, reward: float | None = 0.99999990000001) -> Trajectory:
     """A trajectory of an environment; without a reward it has failed."""
-    has_failed = reward is None
-    fault = TrajectoryFailure(boundary=RolloutBoundary.MODEL, message="gone")
-    return Trajectory(
+    if reward is None:
+        failure = TrajectoryFailure(boundary=RolloutBoundary.MODEL, message="gone")
+        ended = {"status": EpisodeStatus.FAILED, "stop": StopReason.FAILURE, "failure": failure}
+    else:
+        solved = Reward(reward=reward, recall=reward, precision=1, solved=1, calls=32)
+        ended = {"stop": StopReason.TURNS, "reward": solved}
+    return a_trajectory(
         episode_id=f"{place}" * 32,
-        created_at=datetime(2026, 1, 5, tzinfo=UTC),
         source={"kind": "environment", "name": name},
         agent=AGENT,
         seeds=Seeds(root=0, index=0, episode=place),
-        versions=Versions(astra_mcp="1"),
-        tools=(),
-        tools_hash="ab",
-        messages=(),
-        calls=(),
-        status=EpisodeStatus.FAILED if has_failed else EpisodeStatus.CLOSED,
-        stop=StopReason.FAILURE if has_failed else StopReason.TURNS,
-        reward=None
-        if reward is None
-        else Reward(reward=reward, recall=reward, precision=1, solved=1, calls=32),
-        failure=fault if has_failed else None,
+        **ended,
     )
 
 
@@ -120,9 +112,8 @@ def test_the_bar_tells_the_mean_reward_the_failures_and_the_retries() -> None:
 
 async def test_the_attempts_after_the_first_are_counted(completions: CompletionsServer) -> None:
     completions.script.extend([refuses(500), refuses(429), says("Done.")])
-    config = ModelConfig(model="m", base_url=completions.base_url, timeout_seconds=5, max_retries=2)
     with metered() as meter:
-        async with open_model(Role.AGENT, config) as chat:
+        async with open_model(Role.AGENT, completions.config(max_retries=2)) as chat:
             await chat.complete([{"role": "user", "content": "Go."}], [])
             completions.script.extend([refuses(500)] * 3)
             with pytest.raises(ModelError):

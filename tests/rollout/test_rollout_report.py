@@ -6,46 +6,36 @@ import re
 import resource
 import tempfile
 import weakref
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.cli.rollout.report import RolloutReport
 from astra_mcp.errors import ConfigError
 from astra_mcp.reward import Reward
 from astra_mcp.trajectory import (
     AgentInfo,
     Seeds,
-    StopReason,
     Trajectory,
     TrajectoryWriter,
     UserMessage,
-    Versions,
     read_trajectories,
 )
+
+from trajectories import a_trajectory
 
 AGENT = AgentInfo(name="noop")
 
 
 def played(place: int, *, words: str = "Go.") -> Trajectory:
     """The trajectory of one place of the plan; its seed tells which."""
-    return Trajectory(
+    return a_trajectory(
         episode_id=f"e{place}",
-        created_at=datetime(2026, 1, 5, tzinfo=UTC),
         source={"kind": "environment", "name": f"place-{place // 2}"},
-        agent=AGENT,
         seeds=Seeds(root=0, index=place % 2, episode=place),
-        versions=Versions(astra_mcp="1"),
-        tools=(),
-        tools_hash="ab",
         messages=(UserMessage(content=words),),
-        calls=(),
-        status=EpisodeStatus.CLOSED,
-        stop=StopReason.ANSWER,
         reward=Reward(reward=0, recall=0, precision=0, solved=0, calls=place),
     )
 

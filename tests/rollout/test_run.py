@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -10,10 +11,9 @@ import pytest
 
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import ModelError, ModelFault
-from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import open_model
 from astra_mcp.llm.usage import Usage
-from astra_mcp.reward import Reward
 from astra_mcp.trajectory import (
     AgentInfo,
     RolloutBoundary,
@@ -75,16 +75,23 @@ class ScriptedAgent:
         return StopReason.ANSWER
 
 
+def ended(trajectory: Trajectory) -> tuple[EpisodeStatus, object, tuple[float, int] | None]:
+    """The status, the boundary of the failure, and which share was solved in how many calls."""
+    failure, reward = trajectory.failure, trajectory.reward
+    return (
+        trajectory.status,
+        failure and failure.boundary,
+        reward and (reward.recall, reward.calls),
+    )
+
+
 async def test_the_oracle_earns_the_full_reward(gateway: SmallGateway) -> None:
     trajectory = await run_rollout(gateway.client, OracleAgent(gateway.client.gold), ROLLOUT)
 
-    assert trajectory.status is EpisodeStatus.CLOSED
+    assert ended(trajectory) == (EpisodeStatus.CLOSED, None, (1.0, 1))
     assert trajectory.reward is not None
-    assert trajectory.reward.recall == 1.0
     assert trajectory.reward.reward >= 0.999
-    assert trajectory.failure is None
-    assert trajectory.environment == NAME
-    assert trajectory.versions.source == "v1"
+    assert (trajectory.environment, trajectory.versions.source) == (NAME, "v1")
     assert trajectory.labels == {"run": "a"}
     assert [tool["type"] for tool in trajectory.tools] == ["function"] * 2
     assert [(n.origin, n.solved, n.is_distractor) for n in trajectory.calls] == [
@@ -100,8 +107,7 @@ async def test_all_calls_count_and_an_unknown_tool_is_told_to_the_agent(
 
     trajectory = await run_rollout(gateway.client, agent, ROLLOUT)
 
-    assert trajectory.reward is not None
-    assert (trajectory.reward.recall, trajectory.reward.calls) == (1.0, 3)
+    assert ended(trajectory) == (EpisodeStatus.CLOSED, None, (1.0, 3))
     texts = [m.content for m in trajectory.messages if isinstance(m, ToolMessage)]
     assert "fly" in texts[1]
     assert [c.is_error for c in trajectory.calls] == [False, True, False]
@@ -118,21 +124,18 @@ async def test_instructions_stand_first_in_the_trajectory(gateway: SmallGateway)
 async def test_malformed_arguments_count_and_cost_precision(
     gateway: SmallGateway, completions: CompletionsServer
 ) -> None:
-    config = ModelConfig(model="scripted", base_url=completions.base_url, timeout_seconds=5)
-    rewards: list[Reward] = []
-    async with open_model(Role.AGENT, config) as chat:
-        for turns in (
-            [asks(("a", "look", {}))],
-            [asks(("a", "look", "{")), asks(("b", "look", {}))],
-        ):
-            completions.script.extend([*turns, says("300 tons.")])
-            trajectory = await run_rollout(gateway.client, ModelAgent("scripted", chat), ROLLOUT)
-            assert trajectory.reward is not None
-            rewards.append(trajectory.reward)
+    well, badly = asks(("b", "look", {})), asks(("a", "look", "{"))
+    completions.script.extend([well, says("300 tons."), badly, well, says("300 tons.")])
+    async with open_model(Role.AGENT, completions.config()) as chat:
+        agent = ModelAgent("scripted", chat)
+        plain = await run_rollout(gateway.client, agent, ROLLOUT)
+        trajectory = await run_rollout(gateway.client, agent, ROLLOUT)
 
-    assert [r.calls for r in rewards] == [1, 2]
-    assert [r.recall for r in rewards] == [1.0, 1.0]
-    assert rewards[1].precision < rewards[0].precision
+    assert ended(plain) == (EpisodeStatus.CLOSED, None, (1.0, 1))
+    assert ended(trajectory) == (EpisodeStatus.CLOSED, None, (1.0, 2))
+    assert plain.reward is not None
+    assert trajectory.reward is not None
+    assert trajectory.reward.precision < plain.reward.precision
     assert [(n.seq, n.origin, n.solved, n.is_error) for n in trajectory.calls] == [
         (0, Origin.TOOL, (), True),
         (1, Origin.TOOL, (1,), False),
@@ -160,12 +163,9 @@ async def test_a_server_that_fails_ends_the_episode_without_a_reward(
 ) -> None:
     trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"], ["sink"]), ROLLOUT)
 
-    assert trajectory.status is EpisodeStatus.FAILED
+    assert ended(trajectory) == (EpisodeStatus.FAILED, Origin.UPSTREAM, None)
     assert trajectory.stop is StopReason.FAILURE
-    assert trajectory.reward is None
-    assert trajectory.failure is not None
-    assert trajectory.failure.boundary is Origin.UPSTREAM
-    assert "flooded" in trajectory.failure.message
+    assert "flooded" in str(trajectory.failure)
     assert [(n.origin, n.solved, n.is_distractor) for n in trajectory.calls] == [
         (Origin.TOOL, (1,), False),
         (Origin.UPSTREAM, (), False),
@@ -179,10 +179,7 @@ async def test_a_model_that_fails_never_earns_a_score_and_its_episode_is_closed(
 
     trajectory = await run_rollout(gateway.client, agent, ROLLOUT)
 
-    assert trajectory.status is EpisodeStatus.FAILED
-    assert trajectory.reward is None
-    assert trajectory.failure is not None
-    assert trajectory.failure.boundary is RolloutBoundary.MODEL
+    assert ended(trajectory) == (EpisodeStatus.FAILED, RolloutBoundary.MODEL, None)
     assert [(n.origin, n.solved) for n in trajectory.calls] == [(Origin.TOOL, (1,))]
     assert gateway.episodes.count_open() == 0
 
@@ -190,9 +187,7 @@ async def test_a_model_that_fails_never_earns_a_score_and_its_episode_is_closed(
 async def test_an_episode_at_its_call_limit_keeps_its_reward(gateway: SmallGateway) -> None:
     trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"] * 258), ROLLOUT)
 
-    assert trajectory.status is EpisodeStatus.LIMIT
-    assert trajectory.reward is not None
-    assert (trajectory.reward.recall, trajectory.reward.calls) == (1.0, 256)
+    assert ended(trajectory) == (EpisodeStatus.LIMIT, None, (1.0, 256))
     origins = [note.origin for note in trajectory.calls]
     assert origins == [Origin.TOOL] * 256 + [Origin.LIMIT, None]
     assert [note.is_error for note in trajectory.calls[-2:]] == [True, True]
@@ -205,18 +200,15 @@ async def test_an_episode_that_cannot_be_opened_is_a_failed_trajectory(
 
     trajectory = await run_rollout(gateway.client, NoopAgent(), nowhere)
 
-    assert trajectory.failure is not None
-    assert trajectory.failure.boundary is Origin.GATEWAY
-    assert trajectory.episode_id is None
-    assert trajectory.messages == ()
+    assert ended(trajectory) == (EpisodeStatus.FAILED, Origin.GATEWAY, None)
+    assert (trajectory.episode_id, trajectory.messages) == (None, ())
 
 
 async def test_a_gateway_that_is_not_there_is_a_failure_of_the_transport() -> None:
     async with GatewayClient("http://127.0.0.1:9", KEY) as client:
         trajectory = await run_rollout(client, NoopAgent(), ROLLOUT)
 
-    assert trajectory.failure is not None
-    assert trajectory.failure.boundary is RolloutBoundary.TRANSPORT
+    assert ended(trajectory) == (EpisodeStatus.FAILED, RolloutBoundary.TRANSPORT, None)
 
 
 async def test_a_mistake_of_the_agent_propagates_and_its_episode_is_closed(
@@ -242,18 +234,15 @@ async def test_a_cancelled_run_closes_its_episodes_and_keeps_what_is_finished(
 
     rollouts = plan_rollouts([(HARBOUR, "v1")], num_episodes=3, root_seed=0)
 
-    async def run() -> None:
-        await run_rollouts(
-            gateway.client,
-            ThinkForEver(["look"]),
-            rollouts,
-            concurrency=1,
-            on_finished=lambda index, _, __: finished.append(index),
-        )
+    run = partial(
+        run_rollouts,
+        concurrency=1,
+        on_finished=lambda index, _, __: finished.append(index),
+    )
 
     with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
-            group.start_soon(run)
+            group.start_soon(run, gateway.client, ThinkForEver(["look"]), rollouts)
             await thinking.wait()
             assert gateway.episodes.count_open() == 1
             group.cancel_scope.cancel()
@@ -269,20 +258,17 @@ async def run_until_it_closes(
     """Play one episode up to its close, which waits for ``may_close``; yields what cancels the run."""
     gateway.server.may_close = anyio.Event()
 
-    async def run() -> None:
-        await run_rollouts(
-            gateway.client,
-            ScriptedAgent(["look"]),
-            [ROLLOUT],
-            concurrency=1,
-            on_finished=lambda _, trajectory, __: finished.append(trajectory),
-            close_seconds=close_seconds,
-        )
+    run = partial(
+        run_rollouts,
+        concurrency=1,
+        on_finished=lambda _, trajectory, __: finished.append(trajectory),
+        close_seconds=close_seconds,
+    )
 
     try:
         with anyio.fail_after(20):
             async with anyio.create_task_group() as group:
-                group.start_soon(run)
+                group.start_soon(run, gateway.client, ScriptedAgent(["look"]), [ROLLOUT])
                 await gateway.server.closing.wait()
                 yield group.cancel_scope
     finally:
@@ -297,9 +283,7 @@ async def test_a_run_that_is_not_cancelled_waits_for_a_slow_close(gateway: Small
         assert gateway.server.may_close is not None
         gateway.server.may_close.set()
 
-    assert [t.status for t in finished] == [EpisodeStatus.CLOSED]
-    assert finished[0].reward is not None
-    assert finished[0].reward.recall == 1.0
+    assert [ended(t) for t in finished] == [(EpisodeStatus.CLOSED, None, (1.0, 1))]
 
 
 async def test_a_cancelled_run_gives_up_on_a_close_in_time_and_keeps_what_was_played(
@@ -309,10 +293,8 @@ async def test_a_cancelled_run_gives_up_on_a_close_in_time_and_keeps_what_was_pl
     async with run_until_it_closes(gateway, finished, close_seconds=0) as scope:
         scope.cancel()
 
-    assert [t.status for t in finished] == [EpisodeStatus.FAILED]
-    assert finished[0].failure is not None
-    assert finished[0].failure.boundary is RolloutBoundary.TRANSPORT
-    assert "did not close" in finished[0].failure.message
+    assert [ended(t)[:2] for t in finished] == [(EpisodeStatus.FAILED, RolloutBoundary.TRANSPORT)]
+    assert "did not close" in str(finished[0].failure)
     assert len(finished[0].calls) == 1
 
 
@@ -325,8 +307,7 @@ async def test_a_run_that_is_cancelled_while_an_episode_closes_keeps_its_reward(
         assert gateway.server.may_close is not None
         gateway.server.may_close.set()
 
-    assert [t.status for t in finished] == [EpisodeStatus.CLOSED]
-    assert finished[0].reward is not None
+    assert [ended(t) for t in finished] == [(EpisodeStatus.CLOSED, None, (1.0, 1))]
     assert finished[0].calls[0].origin is Origin.TOOL
 
 
@@ -387,12 +368,9 @@ def test_difficulty_does_not_change_the_seed_of_an_episode() -> None:
 async def test_an_episode_of_servers_has_no_reward_and_no_failure(gateway: SmallGateway) -> None:
     source = servers(NAME, prompt="Look around.")
     rollout = Rollout(source=source, root_seed=0, index=0)
-
     trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"]), rollout)
 
-    assert trajectory.status is EpisodeStatus.CLOSED
-    assert trajectory.reward is None
-    assert trajectory.failure is None
+    assert ended(trajectory) == (EpisodeStatus.CLOSED, None, None)
     assert trajectory.environment is None
     assert trajectory.source == {"kind": "servers", "names": [NAME], "prompt": "Look around."}
     assert trajectory.messages[0] == UserMessage(content="Look around.")
@@ -407,8 +385,7 @@ async def test_a_trajectory_says_which_calls_failed_on_purpose_and_by_which_law(
     trajectory = await run_rollout(gateway.client, ScriptedAgent(["look"]), rollout)
 
     assert trajectory.distractors is None
-    assert trajectory.failures is not None
-    assert trajectory.failures["rate"] == 1
+    assert (trajectory.failures or {})["rate"] == 1
     (note,) = trajectory.calls
     assert (note.server, note.tool, note.origin) == (NAME, "look", Origin.INJECTED)
     assert (note.injected, note.is_error, note.solved) == ("timeout", True, ())
@@ -427,18 +404,12 @@ async def test_each_call_says_which_tool_of_which_server_it_reached(gateway: Sma
 async def test_a_request_that_the_gateway_does_not_take_stops_the_whole_run(
     gateway: SmallGateway,
 ) -> None:
-    finished: list[int] = []
+    def keep(*_: object) -> None:
+        pytest.fail("an episode was played")
+
     distractors = DistractorRequest(mode="banded")  # of which this gateway knows none
-    impossible = Rollout(source=HARBOUR, root_seed=0, index=0, distractors=distractors)
+    rollouts = [replace(ROLLOUT, distractors=distractors), ROLLOUT]
 
     with pytest.raises(RefusedError) as refused:
-        await run_rollouts(
-            gateway.client,
-            NoopAgent(),
-            [impossible, ROLLOUT],
-            concurrency=1,
-            on_finished=lambda index, _, __: finished.append(index),
-        )
-
+        await run_rollouts(gateway.client, NoopAgent(), rollouts, concurrency=1, on_finished=keep)
     assert refused.value.status == 422
-    assert finished == []

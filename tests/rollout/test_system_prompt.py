@@ -8,27 +8,8 @@ from typer.testing import CliRunner
 from astra_mcp.cli.main import app
 from astra_mcp.cli.rollout.episode_sources import read_system_prompt
 from astra_mcp.errors import ConfigError
-from astra_mcp.trajectory import SystemMessage, UserMessage
 from gateway.api.wire import SourceServers
-from training.rollout.episode import LiveEpisode
 from training.rollout.plan import plan_rollouts
-
-from in_memory_tools import InMemoryTools
-
-
-def test_the_instructions_stand_before_the_question() -> None:
-    episode = LiveEpisode(
-        environment=None,
-        seed=0,
-        prompt="Will it rain?",
-        tools=(),
-        caller=InMemoryTools(),
-        system_prompt="Be brief.",
-    )
-    assert episode.messages == (
-        SystemMessage(content="Be brief."),
-        UserMessage(content="Will it rain?"),
-    )
 
 
 def test_every_episode_of_a_run_has_them_and_the_seeds_stay() -> None:

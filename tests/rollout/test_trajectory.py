@@ -3,7 +3,6 @@
 import json
 import resource
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,11 @@ from pydantic import ValidationError
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import ConfigError
 from astra_mcp.trajectory import (
-    AgentInfo,
     AssistantMessage,
     CallNote,
     FunctionCall,
     Message,
     RolloutBoundary,
-    Seeds,
     StopReason,
     SystemMessage,
     ToolCall,
@@ -30,30 +27,16 @@ from astra_mcp.trajectory import (
     TrajectoryFailure,
     TrajectoryWriter,
     UserMessage,
-    Versions,
     read_trajectories,
 )
+
+from trajectories import a_trajectory
 
 
 def build(messages: Sequence[Message], **changes: Any) -> Trajectory:
     answered = [m.tool_call_id for m in messages if isinstance(m, ToolMessage)]
-    fields: dict[str, Any] = {
-        "episode_id": "e1",
-        "created_at": datetime(2026, 1, 5, tzinfo=UTC),
-        "source": {"kind": "environment", "name": "some-place"},
-        "agent": AgentInfo(name="noop"),
-        "seeds": Seeds(root=0, index=0, episode=7),
-        "versions": Versions(astra_mcp="1"),
-        "tools": (),
-        "tools_hash": "ab",
-        "messages": tuple(messages),
-        "calls": tuple(CallNote(tool_call_id=a, seq=0, is_error=False) for a in answered),
-        "status": EpisodeStatus.CLOSED,
-        "stop": StopReason.ANSWER,
-        "reward": None,
-        **changes,
-    }
-    return Trajectory(**fields)
+    notes = tuple(CallNote(tool_call_id=a, seq=0, is_error=False) for a in answered)
+    return a_trajectory(**{"messages": tuple(messages), "calls": notes, **changes})
 
 
 def calls(*names: str) -> AssistantMessage:

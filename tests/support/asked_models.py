@@ -1,13 +1,12 @@
 """A structured question to the scripted endpoint, and a cache that keeps its answers in memory."""
 
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import anyio
 from pydantic import BaseModel, ConfigDict
 
-from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import Model, open_model
 from astra_mcp.llm.prompt import PromptTemplate
 from astra_mcp.llm.usage import Budget
@@ -55,13 +54,7 @@ def a_model(
     **settings: Any,
 ) -> AbstractAsyncContextManager[Model]:
     """Open a judge at a server."""
-    named: Mapping[str, object] = {
-        "model": "scripted",
-        "base_url": server.base_url,
-        "timeout_seconds": 5.0,
-        **settings,
-    }
-    return open_model(Role.JUDGE, ModelConfig.model_validate(named), cache=cache, budget=budget)
+    return open_model(Role.JUDGE, server.config(**settings), cache=cache, budget=budget)
 
 
 async def judge(model: Model, text: str = "a tale", *, sample: int = 0) -> int:

@@ -22,6 +22,7 @@ from astra_mcp.completions import (
     Verbatim,
     open_completions,
 )
+from astra_mcp.llm.config import ModelConfig
 
 Body = dict[str, Any]
 Entry = Reply | Callable[[Body], Reply]
@@ -58,6 +59,11 @@ class CompletionsServer:
         if self.always is None:
             return Refusal(400, "the script is over")
         return self.always(body)
+
+    def config(self, **settings: object) -> ModelConfig:
+        """How this endpoint is reached."""
+        named = {"model": "scripted", "base_url": self.base_url, "timeout_seconds": 5.0}
+        return ModelConfig.model_validate({**named, **settings})
 
     async def wait_for_end(self) -> Never:
         """Answer nothing, until the client or the server goes."""

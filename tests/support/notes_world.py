@@ -6,12 +6,12 @@ the emulator tells it what happened.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
 
 from astra_mcp.completions import Reply
-from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import Model, open_model
 from astra_mcp.llm.usage import Budget
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
@@ -87,14 +87,7 @@ def emulator_model(
     **settings: Any,
 ) -> AbstractAsyncContextManager[Model]:
     """Open the model of the role at a scripted endpoint."""
-    named: Mapping[str, object] = {
-        "model": "scripted",
-        "base_url": server.base_url,
-        "timeout_seconds": 5.0,
-        "max_retries": 0,
-        **settings,
-    }
-    config = ModelConfig.model_validate(named)
+    config = server.config(**{"max_retries": 0, **settings})
     return open_model(Role.EMULATOR, config, cache=cache, budget=budget)
 
 
