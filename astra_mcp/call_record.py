@@ -66,9 +66,6 @@ class FailureKind(StrEnum):
     """The service broke: an HTTP status of 500 and above."""
 
 
-# --- calls --------------------------------------------------------------------------------------
-
-
 class CallFacts(BaseModel, frozen=True, extra="forbid"):
     """What is said of a call wherever one is written down; None where it is not known (yet)."""
 
@@ -147,8 +144,6 @@ def encode_result(result: ToolResult) -> Encoded:
     except TypeError as error:
         raise RecordError(f"the result cannot be written as JSON ({error})") from error
 
-
-# --- versions -----------------------------------------------------------------------------------
 
 Step = Callable[[JsonObject], JsonObject]
 """Makes a document of one version one of the next."""

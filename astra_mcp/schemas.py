@@ -59,17 +59,14 @@ class ArgumentCheck:
 
     def _unknown_names(self, arguments: Mapping[str, JsonValue]) -> list[str]:
         known = ", ".join(self._properties) or "none"
+        unknown = [name for name in arguments if name not in self._properties]
         messages: list[str] = []
-        for name in arguments:
-            if name in self._properties:
-                continue
+        for name in unknown[:_MAX_FAULTS]:
             close = difflib.get_close_matches(name[:_MAX_SHOWN], self._properties, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
             messages.append(
                 f"unknown argument {_cut(name, _MAX_SHOWN)!r}; {hint}known arguments: {known}"
             )
-            if len(messages) >= _MAX_FAULTS:
-                break
         return messages
 
     def _message(self, error: jsonschema_rs.ValidationError) -> str:

@@ -140,9 +140,6 @@ def current_trace_id() -> str | None:
     return trace.format_trace_id(found.trace_id) if found.is_valid else None
 
 
-# --- setting up ---------------------------------------------------------------------------------
-
-
 @contextmanager
 def tracing_to(provider: TracerProvider, *, capture: bool = False) -> Generator[None]:
     """Make spans with a provider while the context is open; for programs that bring their own SDK.

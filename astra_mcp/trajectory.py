@@ -13,7 +13,6 @@ from enum import StrEnum
 from pathlib import Path
 from secrets import token_hex
 from shutil import copymode
-from types import TracebackType
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -52,9 +51,6 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 2
-
-
-# --- messages -----------------------------------------------------------------------------------
 
 
 class FunctionCall(FrozenModel):
@@ -115,9 +111,6 @@ class ToolMessage(FrozenModel):
 Message = Annotated[
     SystemMessage | UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")
 ]
-
-
-# --- annotations --------------------------------------------------------------------------------
 
 
 class _Answered(BaseModel, frozen=True, extra="forbid"):
@@ -198,9 +191,6 @@ class Versions(FrozenModel):
 
 _STEPS: Mapping[int, Step] = {1: lambda old: old}
 """From each older version to the next; what version 2 added may be None."""
-
-
-# --- the trajectory -----------------------------------------------------------------------------
 
 
 class Trajectory(FrozenModel):
@@ -292,9 +282,6 @@ def _check_messages(messages: Sequence[Message], *, is_complete: bool) -> None:
         raise ValueError(f"the tool call {min(waiting)!r} is not answered")
 
 
-# --- files --------------------------------------------------------------------------------------
-
-
 class TrajectoryWriter:
     """Writes a new JSONL file, one whole line or none per trajectory.
 
@@ -322,12 +309,7 @@ class TrajectoryWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         self.close()
         if error is not None and self._size == 0:
             self.path.unlink(missing_ok=True)

@@ -243,10 +243,8 @@ class ToolResult(FrozenModel):
             structured: Also carry the value itself, where it is an object.
         """
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return cls(
-            content=({"type": "text", "text": text},),
-            structured=value if structured and isinstance(value, dict) else None,
-        )
+        carried = value if structured and isinstance(value, dict) else None
+        return cls(content=({"type": "text", "text": text},), structured=carried)
 
     @property
     def text(self) -> str:

@@ -32,11 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(argv)
     try:
-        policy = (
-            load_recordings(options.recordings)
-            if options.recordings
-            else _load_policy(options.policy)
-        )
+        file = options.recordings
+        policy = load_recordings(file) if file else _load_policy(options.policy)
         anyio.run(_serve, options, policy, _plan(options), backend_options={"use_uvloop": True})
     except AstraError as error:
         sys.stderr.write(f"{error}\n")
@@ -86,14 +83,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plan(options: argparse.Namespace) -> FaultPlan:
+    given = {"seed": options.fault_seed, "retry_after_seconds": options.retry_after}
     try:
-        return FaultPlan.model_validate(
-            {
-                "seed": options.fault_seed,
-                "shares": _shares(options.fault),
-                "retry_after_seconds": options.retry_after,
-            }
-        )
+        return FaultPlan.model_validate({**given, "shares": _shares(options.fault)})
     except ValidationError as error:
         fault = error.errors()[0]
         wanted = ", ".join(FaultKind)

@@ -55,16 +55,21 @@ class Endpoint:
         self.ledger = RequestLog()
         self._policy = policy
         self._faults = faults
-        self._models = tuple(models)
         self._takes_schemas = takes_schemas
         self._turns: Counter[str] = Counter()
         self._spoiled: dict[str, list[Reply]] = {}
         """Answers that a fault kept from the client, by content; the next request gets them."""
-        self._paths: dict[tuple[str, str], Callable[[Request], Awaitable[ASGIApp]]] = {
-            ("POST", "/v1/chat/completions"): self._complete,
-            ("POST", "/v1/embeddings"): self._embed,
-            ("GET", "/v1/models"): self._list_models,
-            ("GET", "/stats"): self._show_stats,
+        self._answering: dict[str, Callable[[Request], Awaitable[ASGIApp]]] = {
+            "/v1/chat/completions": self._complete,
+            "/v1/embeddings": self._embed,
+        }
+        listed = [
+            {"id": model, "object": "model", "created": 0, "owned_by": "astra-mcp"}
+            for model in models
+        ]
+        self._shown: dict[str, Callable[[], object]] = {
+            "/v1/models": lambda: {"object": "list", "data": listed},
+            "/stats": self.ledger.as_json,
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,15 +77,15 @@ class Endpoint:
         if scope["type"] != "http":
             return
         method, path = scope["method"], scope["path"]
-        handle = self._paths.get((method, path))
-        if handle is None:
+        if method == "POST" and path in self._answering:
+            with self.ledger.under_way():
+                response = await self._answering[path](Request(scope, receive))
+                await response(scope, receive, send)
+        elif method == "GET" and path in self._shown:
+            await document_response(self._shown[path]())(scope, receive, send)
+        else:
             response = refusal_response(Refusal(404, f"there is no {method} {path} here"))
             await response(scope, receive, send)
-        elif method == "GET":
-            await (await handle(Request(scope)))(scope, receive, send)
-        else:
-            with self.ledger.under_way():
-                await (await handle(Request(scope, receive)))(scope, receive, send)
 
     async def _complete(self, http: Request) -> ASGIApp:
         try:
@@ -166,18 +171,6 @@ class Endpoint:
         if fault is FaultKind.NO_CHOICES:
             document["data"] = []
         return impair(document_response(document), fault, self._faults)
-
-    async def _list_models(self, http: Request) -> ASGIApp:
-        del http
-        models = [
-            {"id": model, "object": "model", "created": 0, "owned_by": "astra-mcp"}
-            for model in self._models
-        ]
-        return document_response({"object": "list", "data": models})
-
-    async def _show_stats(self, http: Request) -> ASGIApp:
-        del http
-        return document_response(self.ledger.as_json())
 
     def _refuse_malformed(self, error: ValueError) -> Response:
         self.ledger.malformed += 1

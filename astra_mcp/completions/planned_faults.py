@@ -93,11 +93,8 @@ class FaultPlan(FrozenModel):
             retry_after_seconds: What a 429 asks for.
         """
         chosen = tuple(kinds)
-        return cls(
-            seed=seed,
-            shares=dict.fromkeys(chosen, share / len(chosen)),
-            retry_after_seconds=retry_after_seconds,
-        )
+        shares = dict.fromkeys(chosen, share / len(chosen))
+        return cls(seed=seed, shares=shares, retry_after_seconds=retry_after_seconds)
 
     def draw(
         self, request_id: str, occurrence: int, *, never: Collection[FaultKind] = ()

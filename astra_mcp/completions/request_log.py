@@ -1,7 +1,7 @@
 """Who asked for what how often, and what became of it: what an audit holds against a client's own account."""
 
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -48,24 +48,17 @@ class RequestLog:
     """All accounts of a server."""
 
     def __init__(self) -> None:
-        self._accounts: dict[str, RequestCounts] = {}
+        self.accounts: dict[str, RequestCounts] = {}
+        """By the name of the content."""
         self.malformed = 0
         """Requests that were none of the API's; they have no account."""
         self.in_flight = 0
         self.most_in_flight = 0
         self._awaited: dict[int, anyio.Event] = {}
 
-    @property
-    def accounts(self) -> Mapping[str, RequestCounts]:
-        """By the name of the content."""
-        return self._accounts
-
     def open(self, request_id: str, asked: str) -> RequestCounts:
         """Find the account of a content, or begin it."""
-        account = self._accounts.get(request_id)
-        if account is None:
-            account = self._accounts[request_id] = RequestCounts(asked)
-        return account
+        return self.accounts.setdefault(request_id, RequestCounts(asked))
 
     @contextmanager
     def under_way(self) -> Generator[None]:
@@ -88,7 +81,7 @@ class RequestLog:
     def total(self) -> RequestCounts:
         """The sum of all accounts."""
         total = RequestCounts("")
-        for account in self._accounts.values():
+        for account in self.accounts.values():
             total.requests += account.requests
             total.answers += account.answers
             total.refusals += account.refusals
@@ -105,5 +98,5 @@ class RequestLog:
             "malformed": self.malformed,
             "in_flight": self.in_flight,
             "most_in_flight": self.most_in_flight,
-            "accounts": {name: account.as_json() for name, account in self._accounts.items()},
+            "accounts": {name: account.as_json() for name, account in self.accounts.items()},
         }

@@ -145,20 +145,18 @@ class BandIndex:
         return [found[tool.hash] for tool in tools]
 
     def _recall(self, tools: Sequence[InScopeTool]) -> dict[str, Membership]:
-        found: dict[str, Membership] = {}
-        for tool in tools:
-            membership = self._remembered.get(tool.hash)
-            if membership is not None:
-                self._remembered.move_to_end(tool.hash)
-                found[tool.hash] = membership
-        return found
+        known = [tool.hash for tool in tools if tool.hash in self._remembered]
+        for key in known:
+            self._remembered.move_to_end(key)
+        return {key: self._remembered[key] for key in known}
 
     async def _compute(self, tools: Sequence[InScopeTool]) -> dict[str, Membership]:
         """Compute the rows of tools that nobody else computes, and remember them."""
         computation = _Computation()
         self._running |= dict.fromkeys([tool.hash for tool in tools], computation)
         try:
-            for batch in _batches(tools):
+            for at in range(0, len(tools), _TOOLS_AT_ONCE):
+                batch = tools[at : at + _TOOLS_AT_ONCE]
                 asked = await self._vectors_of(batch)
                 names = [tool.name for tool in batch]
                 rows = await anyio.to_thread.run_sync(
@@ -189,8 +187,7 @@ class BandIndex:
         vectors = np.empty((len(tools), self._vectors.shape[1]), dtype=np.float32)
         foreign: list[int] = []
         for row, tool in enumerate(tools):
-            known = self.vector(tool.name, tool.hash)
-            if known is None:
+            if (known := self.vector(tool.name, tool.hash)) is None:
                 foreign.append(row)
             else:
                 vectors[row] = known
@@ -225,10 +222,6 @@ async def build_index(
     lengths = await anyio.to_thread.run_sync(lengths_of, vectors)
     _check_finite(embedder.model, lengths)
     return BandIndex(pool, vectors, lengths, embedder, remembered_bytes)
-
-
-def _batches(tools: Sequence[InScopeTool]) -> list[Sequence[InScopeTool]]:
-    return [tools[at : at + _TOOLS_AT_ONCE] for at in range(0, len(tools), _TOOLS_AT_ONCE)]
 
 
 def _check(model: str, vectors: Vectors, shape: tuple[int, int]) -> None:

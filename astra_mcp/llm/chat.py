@@ -80,6 +80,10 @@ class _Call(BaseModel):
     id: Text = None
     function: _Function
 
+    def requested(self) -> RequestedCall:
+        name, arguments = self.function.name or "", self.function.arguments or ""
+        return RequestedCall(id=self.id or "", name=name, arguments=arguments)
+
 
 class _Message(BaseModel):
     content: Text = None
@@ -116,14 +120,7 @@ def read_completion(document: JsonObject) -> ChatReply:
     return ChatReply(
         content=message.content,
         reasoning_content=message.reasoning_content or message.reasoning,
-        calls=tuple(_requested(call) for call in message.tool_calls or ()),
+        calls=tuple(call.requested() for call in message.tool_calls or ()),
         finish_reason=choice.finish_reason or "",
         refusal=message.refusal or None,
-    )
-
-
-def _requested(call: _Call) -> RequestedCall:
-    function = call.function
-    return RequestedCall(
-        id=call.id or "", name=function.name or "", arguments=function.arguments or ""
     )

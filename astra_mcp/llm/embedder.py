@@ -51,23 +51,19 @@ class EndpointEmbedder:
             ModelError: A batch failed, after retries; the others are given up.
         """
         places = [place for place, text in enumerate(texts) if text.strip()]
+        instruction = self._config.query_instruction if as_query else None
+        prefix = "" if instruction is None else f"Instruct: {instruction}\nQuery:"
         size = self._config.batch_size
         batches = [places[start : start + size] for start in range(0, len(places), size)]
 
         async def embed_batch(batch: Sequence[int]) -> Vectors:
-            return await self._embed([self._written(texts[p], as_query) for p in batch])
+            return await self._embed([prefix + texts[place] for place in batch])
 
         found = await map_concurrently(embed_batch, batches, limit=self._config.max_concurrency)
         vectors = np.zeros((len(texts), self._dimensions or 0), dtype=np.float32)
         if found:
             vectors[places] = np.concatenate(found)
         return vectors
-
-    def _written(self, text: str, as_query: bool) -> str:
-        instruction = self._config.query_instruction
-        if not as_query or instruction is None:
-            return text
-        return f"Instruct: {instruction}\nQuery:{text}"
 
     async def _embed(self, texts: Sequence[str]) -> Vectors:
         config = self._config

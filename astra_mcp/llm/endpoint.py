@@ -141,14 +141,8 @@ class Endpoint:
         is_of_use = bool(document.get("choices") or document.get("data"))
         if self._budget is not None and (tokens is not None or is_of_use):
             self._budget.charge(cost)
-        usage = Usage(calls=1, seconds=seconds, cost=cost or 0.0)
-        if tokens is not None:
-            spent = {
-                "prompt_tokens": tokens.prompt_tokens,
-                "completion_tokens": tokens.completion_tokens or 0,
-            }
-            usage = usage.model_copy(update=spent)
-        note_usage(usage)
+        counted = tokens.model_dump(exclude_none=True) if tokens else {}
+        note_usage(Usage(calls=1, seconds=seconds, cost=cost or 0.0, **counted))
 
 
 def _note_retries(last: httpx2.Request) -> None:

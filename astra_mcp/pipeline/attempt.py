@@ -174,13 +174,12 @@ def _failure_of(error: Exception) -> Failed | None:
     A stage that runs tasks of its own raises groups: one mistake in a group makes all of it one.
     """
     causes = list(_causes(error))
-    known = [cause for cause in causes if _is_failure(cause)]
-    if len(known) < len(causes):
+    if not all(_is_failure(cause) for cause in causes):
         return None
-    spent = next((cause for cause in known if isinstance(cause, BudgetSpentError)), None)
-    if spent is not None:
-        return Failed(BUDGET, str(spent))
-    return Failed(_reason(known[0]), str(known[0]))
+    for cause in causes:
+        if isinstance(cause, BudgetSpentError):
+            return Failed(BUDGET, str(cause))
+    return Failed(_reason(causes[0]), str(causes[0]))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -217,16 +217,14 @@ class _Run:
         digest = input_hash(stage, item)
         with self._answering_store(shield=False):
             earlier = await self._store.find(self._name, stage.name, item.id)
-        if earlier is not None and earlier.input_hash != digest:
-            earlier = None
-        if earlier is not None and earlier.status is not ItemStatus.FAILED:
-            station.behind.claim(earlier.outputs)
-            self._tell(Settled(stage.name, earlier, Usage(), is_recalled=True))
-            return earlier.outputs
-        if self._is_spent:
-            return ()
-        before = earlier.usage if earlier is not None else Usage()
-        return await self._begin(station, item, digest, before)
+        before = Usage()
+        if earlier is not None and earlier.input_hash == digest:
+            if earlier.status is not ItemStatus.FAILED:
+                station.behind.claim(earlier.outputs)
+                self._tell(Settled(stage.name, earlier, Usage(), is_recalled=True))
+                return earlier.outputs
+            before = earlier.usage
+        return () if self._is_spent else await self._begin(station, item, digest, before)
 
     async def _begin(
         self, station: _StageWorkers, item: Item, digest: str, before: Usage

@@ -1,6 +1,7 @@
 """Faults on demand: each kind as the real client meets it, and a plan that depends on content alone."""
 
 import time
+from contextlib import AbstractAsyncContextManager
 from email.utils import parsedate_to_datetime
 
 import anyio
@@ -11,13 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from astra_mcp.completions import Answer, CompletionRequest, FaultKind, FaultPlan, content_id
+from astra_mcp.completions import (
+    Answer,
+    CompletionRequest,
+    FaultKind,
+    FaultPlan,
+    Policy,
+    content_id,
+)
 
-from completions_client import KEY, SCHEMA, Endpoint, open_endpoint, wanting
+from completions_client import KEY, SCHEMA, Endpoint, echo, open_endpoint, wanting
 
 
-def always(kind: FaultKind, **more: float) -> FaultPlan:
-    return FaultPlan.model_validate({"shares": {kind: 1.0}, **more})
+def failing(
+    kind: FaultKind, policy: Policy = echo, **more: float
+) -> AbstractAsyncContextManager[Endpoint]:
+    """An endpoint of which every request fails in one way."""
+    return open_endpoint(policy, faults=FaultPlan.model_validate({"shares": {kind: 1.0}, **more}))
 
 
 async def refused(endpoint: Endpoint) -> openai.APIStatusError:
@@ -27,8 +38,7 @@ async def refused(endpoint: Endpoint) -> openai.APIStatusError:
 
 
 async def test_a_limit_names_the_seconds_to_wait() -> None:
-    plan = always(FaultKind.RATE_LIMITED, retry_after_seconds=7)
-    async with open_endpoint(faults=plan) as endpoint:
+    async with failing(FaultKind.RATE_LIMITED, retry_after_seconds=7) as endpoint:
         error = await refused(endpoint)
 
     assert error.status_code == 429
@@ -36,8 +46,7 @@ async def test_a_limit_names_the_seconds_to_wait() -> None:
 
 
 async def test_a_limit_names_the_time_to_come_back() -> None:
-    plan = always(FaultKind.RATE_LIMITED_UNTIL, retry_after_seconds=60)
-    async with open_endpoint(faults=plan) as endpoint:
+    async with failing(FaultKind.RATE_LIMITED_UNTIL, retry_after_seconds=60) as endpoint:
         before = time.time()
         error = await refused(endpoint)
         after = time.time()
@@ -47,21 +56,22 @@ async def test_a_limit_names_the_time_to_come_back() -> None:
     assert before + 60 <= until <= after + 61
 
 
-async def test_a_server_error_is_a_500() -> None:
-    async with open_endpoint(faults=always(FaultKind.SERVER_ERROR)) as endpoint:
-        assert (await refused(endpoint)).status_code == 500
-
-
-async def test_an_error_repeats_the_key() -> None:
-    async with open_endpoint(faults=always(FaultKind.KEY_ECHO)) as endpoint:
+@pytest.mark.parametrize(
+    ("kind", "status", "words"),
+    [(FaultKind.SERVER_ERROR, 500, "planned fault"), (FaultKind.KEY_ECHO, 401, KEY)],
+)
+async def test_an_error_has_its_status_and_may_repeat_the_key(
+    kind: FaultKind, status: int, words: str
+) -> None:
+    async with failing(kind) as endpoint:
         error = await refused(endpoint)
 
-    assert error.status_code == 401
-    assert KEY in error.message
+    assert error.status_code == status
+    assert words in error.message
 
 
 async def test_a_request_that_hangs_is_counted_and_let_go_when_the_client_leaves() -> None:
-    async with open_endpoint(faults=always(FaultKind.HANG)) as endpoint:
+    async with failing(FaultKind.HANG) as endpoint:
         ledger = endpoint.server.ledger
         with anyio.fail_after(20):
             async with anyio.create_task_group() as group:
@@ -75,8 +85,10 @@ async def test_a_request_that_hangs_is_counted_and_let_go_when_the_client_leaves
 
 
 async def test_a_trickle_outlasts_the_deadline_of_every_read() -> None:
-    plan = always(FaultKind.TRICKLE, pause_seconds=0.01)
-    async with open_endpoint(faults=plan) as endpoint, httpx.AsyncClient(timeout=5) as client:
+    async with (
+        failing(FaultKind.TRICKLE, pause_seconds=0.01) as endpoint,
+        httpx.AsyncClient(timeout=5) as client,
+    ):
         url = f"{endpoint.server.base_url}/chat/completions"
         body = {"model": "m", "messages": [{"role": "user", "content": "Hello."}]}
         async with client.stream("POST", url, json=body) as answer:
@@ -90,8 +102,7 @@ async def test_a_trickle_outlasts_the_deadline_of_every_read() -> None:
 
 @pytest.mark.parametrize("is_stream", [False, True])
 async def test_a_slow_answer_comes_whole(is_stream: bool) -> None:
-    plan = always(FaultKind.SLOW, pause_seconds=0.001)
-    async with open_endpoint(faults=plan) as endpoint:
+    async with failing(FaultKind.SLOW, pause_seconds=0.001) as endpoint:
         text = await said(endpoint, is_stream=is_stream)
 
     assert text == "echo: Hello."
@@ -101,7 +112,7 @@ async def test_a_slow_answer_comes_whole(is_stream: bool) -> None:
 
 @pytest.mark.parametrize("is_stream", [False, True])
 async def test_a_body_breaks_off_with_its_connection(is_stream: bool) -> None:
-    async with open_endpoint(faults=always(FaultKind.CUT_BODY)) as endpoint:
+    async with failing(FaultKind.CUT_BODY) as endpoint:
         with pytest.raises((openai.APIConnectionError, httpx.RemoteProtocolError)):
             await said(endpoint, is_stream=is_stream)
 
@@ -109,9 +120,7 @@ async def test_a_body_breaks_off_with_its_connection(is_stream: bool) -> None:
 
 
 async def test_an_answer_breaks_off_at_its_limit() -> None:
-    async with open_endpoint(
-        lambda _: Answer(content={"n": 12345}), faults=always(FaultKind.CUT_ANSWER)
-    ) as endpoint:
+    async with failing(FaultKind.CUT_ANSWER, lambda _: Answer(content={"n": 12345})) as endpoint:
         completion = await endpoint.ask("How many?", **wanting(SCHEMA))
 
     assert completion.choices[0].finish_reason == "length"
@@ -119,7 +128,7 @@ async def test_an_answer_breaks_off_at_its_limit() -> None:
 
 
 async def test_a_body_is_a_page_and_no_document() -> None:
-    async with open_endpoint(faults=always(FaultKind.NOT_JSON_BODY)) as endpoint:
+    async with failing(FaultKind.NOT_JSON_BODY) as endpoint:
         answer = await endpoint.client.chat.completions.with_raw_response.create(
             model="m", messages=[{"role": "user", "content": "Hello."}]
         )
@@ -129,9 +138,7 @@ async def test_a_body_is_a_page_and_no_document() -> None:
 
 
 async def test_a_message_is_prose_where_a_document_was_asked_for() -> None:
-    async with open_endpoint(
-        lambda _: Answer(content={"n": 1}), faults=always(FaultKind.NOT_JSON_CONTENT)
-    ) as endpoint:
+    async with failing(FaultKind.NOT_JSON_CONTENT, lambda _: Answer(content={"n": 1})) as endpoint:
         completion = await endpoint.ask("How many?", **wanting(SCHEMA))
 
     assert completion.choices[0].finish_reason == "stop"
@@ -139,7 +146,7 @@ async def test_a_message_is_prose_where_a_document_was_asked_for() -> None:
 
 
 async def test_an_answer_has_no_choices() -> None:
-    async with open_endpoint(faults=always(FaultKind.NO_CHOICES)) as endpoint:
+    async with failing(FaultKind.NO_CHOICES) as endpoint:
         assert (await endpoint.ask("Hello.")).choices == []
         with pytest.raises(ValueError, match="No embedding data"):
             await endpoint.client.embeddings.create(model="m", input="Hello.")
@@ -147,10 +154,10 @@ async def test_an_answer_has_no_choices() -> None:
 
 async def test_embeddings_fail_in_every_way_but_those_of_words() -> None:
     for kind in (FaultKind.CUT_ANSWER, FaultKind.NOT_JSON_CONTENT):
-        async with open_endpoint(faults=always(kind)) as endpoint:
+        async with failing(kind) as endpoint:
             assert (await endpoint.client.embeddings.create(model="m", input="Hello.")).data
         assert endpoint.server.ledger.total.faults == {}
-    async with open_endpoint(faults=always(FaultKind.SERVER_ERROR)) as endpoint:
+    async with failing(FaultKind.SERVER_ERROR) as endpoint:
         with pytest.raises(openai.InternalServerError):
             await endpoint.client.embeddings.create(model="m", input="Hello.")
 

@@ -9,13 +9,7 @@ import httpx
 import openai
 import pytest
 
-from astra_mcp.completions import (
-    FaultKind,
-    FaultPlan,
-    Recordings,
-    content_id,
-    load_recordings,
-)
+from astra_mcp.completions import FaultKind, FaultPlan, Recordings, content_id, load_recordings
 from astra_mcp.errors import ConfigError
 
 from completions_client import SCHEMA, Endpoint, open_endpoint, wanting

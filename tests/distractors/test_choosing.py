@@ -1,7 +1,7 @@
 """Distractors are drawn uniformly from the bands' unions, and the same seed draws the same."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -25,6 +25,8 @@ KS = st.integers(1, 9)
 TAKEN = st.sets(st.sampled_from(NAMES), max_size=6)
 
 Row = Mapping[str, Band | None]
+Labels = Mapping[str, Domain | None]
+Scope = Sequence[tuple[Domain | None, Row]]
 
 
 def membership(pool: Pool, row: Row) -> Membership:
@@ -34,7 +36,7 @@ def membership(pool: Pool, row: Row) -> Membership:
 
 def choose(
     pool: Pool,
-    scope: Iterable[tuple[Domain | None, Row]],
+    scope: Scope,
     *,
     k: int,
     seed: int = 0,
@@ -44,9 +46,7 @@ def choose(
     return choose_banded(pool, rows, eligible=pool.eligible(taken), k=k, seed=seed)
 
 
-def candidates(
-    labels: Mapping[str, Domain | None], scope: Iterable[tuple[Domain | None, Row]], taken: set[str]
-) -> dict[Band, set[str]]:
+def candidates(labels: Labels, scope: Scope, taken: set[str]) -> dict[Band, set[str]]:
     """P^b of eq. (28), in the words of the paper."""
     found: dict[Band, set[str]] = {band: set() for band in Band}
     for domain, row in scope:
@@ -60,11 +60,7 @@ def candidates(
 @pytest.mark.claim("P27")
 @given(LABELS, SCOPE, KS, SEEDS, TAKEN)
 def test_up_to_k_of_each_bands_union_are_chosen_and_what_lacks_is_told(
-    labels: dict[str, Domain | None],
-    scope: list[tuple[Domain | None, Row]],
-    k: int,
-    seed: int,
-    taken: set[str],
+    labels: Labels, scope: Scope, k: int, seed: int, taken: set[str]
 ) -> None:
     found = choose(pool_of(labels), scope, k=k, seed=seed, taken=taken)
     left = candidates(labels, scope, taken)
@@ -83,10 +79,9 @@ def test_up_to_k_of_each_bands_union_are_chosen_and_what_lacks_is_told(
 @pytest.mark.claim("P25")
 @given(LABELS, SCOPE, SEEDS)
 def test_a_tool_of_the_only_in_scope_domain_is_never_chosen(
-    labels: dict[str, Domain | None], scope: list[tuple[Domain | None, Row]], seed: int
+    labels: Labels, scope: Scope, seed: int
 ) -> None:
-    scope = [(Domain.SPORTS, row) for _, row in scope]
-    found = choose(pool_of(labels), scope, k=24, seed=seed)
+    found = choose(pool_of(labels), [(Domain.SPORTS, row) for _, row in scope], k=24, seed=seed)
     assert Domain.SPORTS not in {chosen.tool.domain for chosen in found.chosen}
     assert None not in {chosen.tool.domain for chosen in found.chosen}
 
@@ -117,31 +112,24 @@ def test_a_document_that_two_servers_share_keeps_its_bands() -> None:
 
 @given(LABELS, SCOPE, KS, SEEDS)
 def test_the_same_seed_chooses_the_same_whatever_the_order_of_the_pool_and_of_the_scope(
-    labels: dict[str, Domain | None],
-    scope: list[tuple[Domain | None, Row]],
-    k: int,
-    seed: int,
+    labels: Labels, scope: Scope, k: int, seed: int
 ) -> None:
     backwards = Pool([pool_tool(name, labels[name]) for name in reversed(NAMES)])
     found = choose(pool_of(labels), scope, k=k, seed=seed)
-    assert choose(backwards, reversed(scope), k=k, seed=seed) == found
+    assert choose(backwards, scope[::-1], k=k, seed=seed) == found
 
 
 @given(LABELS, SCOPE, KS, SEEDS)
 def test_a_further_tool_changes_nothing_in_the_bands_that_it_is_not_in(
-    labels: dict[str, Domain | None],
-    scope: list[tuple[Domain | None, Row]],
-    k: int,
-    seed: int,
+    labels: Labels, scope: Scope, k: int, seed: int
 ) -> None:
     found = choose(pool_of(labels), scope, k=k, seed=seed)
     more = {**labels, "another": Domain.ENERGY}
     low = [(domain, {**row, "another": Band.LOW}) for domain, row in scope]
     again = choose(pool_of(more), low, k=k, seed=seed)
     for band in (Band.HIGH, Band.MEDIUM):
-        assert [c for c in again.chosen if c.band == band] == [
-            c for c in found.chosen if c.band == band
-        ]
+        of_both = [[c for c in f.chosen if c.band == band] for f in (again, found)]
+        assert of_both[0] == of_both[1]
     unlabelled = choose(pool_of({**labels, "another": None}), low, k=k, seed=seed)
     assert unlabelled == found
 

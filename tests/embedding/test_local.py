@@ -72,11 +72,7 @@ async def test_texts_are_embedded_in_their_order_in_batches_and_in_threads() -> 
         vectors = await embedder.embed(texts)
     assert vectors.dtype == np.float32
     assert [int(length) for length in vectors[:, 0]] == list(range(70))
-    assert FakeSentenceTransformer.last.asked == [
-        ("document", 32),
-        ("document", 32),
-        ("document", 6),
-    ]
+    assert FakeSentenceTransformer.last.asked == [("document", size) for size in (32, 32, 6)]
     assert threading.get_ident() not in FakeSentenceTransformer.last.threads
 
 

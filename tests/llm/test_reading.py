@@ -110,17 +110,20 @@ def test_what_is_no_answer_fails_by_its_kind(text: str | None, fault: ModelFault
     assert caught.value.fault is fault, caught.value.message
 
 
-def test_an_answer_that_was_cut_is_none_even_where_it_could_be_read() -> None:
+@pytest.mark.parametrize(
+    ("more", "fault"),
+    [
+        ({"finish_reason": "length"}, ModelFault.TRUNCATED),
+        ({"finish_reason": "content_filter"}, ModelFault.DECLINED),
+        ({"refusal": "I would rather not."}, ModelFault.DECLINED),
+    ],
+)
+def test_an_answer_that_was_cut_or_declined_is_none_even_where_it_could_be_read(
+    more: dict[str, str], fault: ModelFault
+) -> None:
     with pytest.raises(UnreadableAnswerError) as caught:
-        read('{"score": 1}', finish_reason="length")
-    assert caught.value.fault is ModelFault.TRUNCATED
-
-
-def test_a_model_that_declines_is_told_apart_from_one_that_answers_badly() -> None:
-    for more in ({"refusal": "I would rather not."}, {"finish_reason": "content_filter"}):
-        with pytest.raises(UnreadableAnswerError) as caught:
-            read('{"score": 1}', **more)
-        assert caught.value.fault is ModelFault.DECLINED
+        read('{"score": 1}', **more)
+    assert caught.value.fault is fault
 
 
 def test_a_form_of_the_wrong_kind_is_said_with_field_and_fault() -> None:

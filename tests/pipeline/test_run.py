@@ -25,17 +25,29 @@ from astra_mcp.pipeline import (
     Settled,
     StageLimits,
     Tally,
+    YieldTable,
     run_pipeline,
 )
 from astra_mcp.pipeline import runner as run_module
 
-from pipeline_fakes import FakeItemStore, ScriptedStage, item, items
+from pipeline_fakes import FakeItemStore, ScriptedStage, Work, item, items
 
 CALL = Usage(calls=1, prompt_tokens=10, completion_tokens=2, seconds=0.5, cost=0.01)
 
 
-async def fail_by_model(_: Item) -> Made | Rejected:
-    raise ModelError("no answer in 120 s", ModelFault.TIMEOUT)
+def raising(error: Exception) -> Work:
+    async def fail(_: Item) -> Made | Rejected:
+        raise error
+
+    return fail
+
+
+async def run_one(
+    work: Work | None, source: list[Item], store: FakeItemStore, **limits: float
+) -> YieldTable:
+    """Run a pipeline of the one stage ``a``."""
+    limit = StageLimits.model_validate(limits)
+    return await run_pipeline("r", [ScriptedStage("a", work)], source, store, limits=limit)
 
 
 async def test_items_go_through_all_stages_and_the_table_adds_up() -> None:
@@ -62,16 +74,9 @@ async def test_items_go_through_all_stages_and_the_table_adds_up() -> None:
 
 async def test_an_item_comes_out_while_others_have_not_begun() -> None:
     events: list[Progress] = []
-    stages = [ScriptedStage(name) for name in "abc"]
-
-    await run_pipeline(
-        "r",
-        stages,
-        items(1000),
-        FakeItemStore(),
-        limits=StageLimits(concurrency=4),
-        hear=events.append,
-    )
+    stages, store = [ScriptedStage(name) for name in "abc"], FakeItemStore()
+    limits = StageLimits(concurrency=4)
+    await run_pipeline("r", stages, items(1000), store, limits=limits, hear=events.append)
 
     ended = [place for place, e in enumerate(events) if isinstance(e, Settled) and e.stage == "c"]
     begun = [place for place, e in enumerate(events) if isinstance(e, Begun) and e.stage == "a"]
@@ -127,13 +132,9 @@ async def test_a_thousand_items_may_be_in_work_at_once() -> None:
         return Made.of(item_)
 
     with anyio.fail_after(30):
-        table = await run_pipeline(
-            "r",
-            [ScriptedStage("gather", gather), ScriptedStage("through")],
-            items(1000),
-            FakeItemStore(),
-            stage_limits={"gather": StageLimits(concurrency=1000)},
-        )
+        stages = [ScriptedStage("gather", gather), ScriptedStage("through")]
+        limits = {"gather": StageLimits(concurrency=1000)}
+        table = await run_pipeline("r", stages, items(1000), FakeItemStore(), stage_limits=limits)
 
     assert table.accepted == 1000
 
@@ -143,10 +144,8 @@ async def test_a_second_run_computes_nothing_again_and_says_so() -> None:
         note_usage(CALL)
         return Rejected("odd") if int(item_.id[1:]) % 2 else Made.of(item_)
 
-    store = FakeItemStore()
-    first = await run_pipeline(
-        "r", [ScriptedStage("a", reject_odd), ScriptedStage("b")], items(6), store
-    )
+    store, stages = FakeItemStore(), [ScriptedStage("a", reject_odd), ScriptedStage("b")]
+    first = await run_pipeline("r", stages, items(6), store)
     again = [ScriptedStage("a", reject_odd), ScriptedStage("b")]
     second = await run_pipeline("r", again, items(6), store)
 
@@ -159,9 +158,9 @@ async def test_a_second_run_computes_nothing_again_and_says_so() -> None:
 
 
 async def test_a_failed_item_is_tried_again_and_its_cost_of_both_attempts_is_kept() -> None:
-    async def call_and_fail(item_: Item) -> Made | Rejected:
+    async def call_and_fail(_: Item) -> Made | Rejected:
         note_usage(CALL)
-        return await fail_by_model(item_)
+        raise ModelError("no answer in 120 s", ModelFault.TIMEOUT)
 
     async def call(item_: Item) -> Made | Rejected:
         note_usage(CALL)
@@ -202,19 +201,16 @@ async def test_runs_of_other_names_share_nothing() -> None:
 
 
 async def test_failures_are_named_after_their_boundary_and_groups_of_them_count_as_one() -> None:
+    both = ExceptionGroup("", [ModelError("one", ModelFault.EMPTY), SandboxLostError("other")])
+    errors = {"i0": SandboxLostError("gone"), "i1": both}
+
     async def fail(item_: Item) -> Made | Rejected:
-        match item_.id:
-            case "i0":
-                raise SandboxLostError("gone")
-            case "i1":
-                raise ExceptionGroup(
-                    "both", [ModelError("one", ModelFault.EMPTY), SandboxLostError("other")]
-                )
-            case _:
-                return Made.of(item_)
+        if item_.id in errors:
+            raise errors[item_.id]
+        return Made.of(item_)
 
     store = FakeItemStore()
-    table = await run_pipeline("r", [ScriptedStage("a", fail)], items(3), store)
+    table = await run_one(fail, items(3), store)
 
     assert table.stages[0].failed == {"model_empty": 1, "sandbox_lost": 1}
     assert store.outcomes["r", "a", "i1"].detail == "one"
@@ -229,13 +225,7 @@ async def test_an_item_that_takes_too_long_fails_at_its_deadline_with_what_it_us
         return Made.of(item_)
 
     store = FakeItemStore()
-    table = await run_pipeline(
-        "r",
-        [ScriptedStage("a", hang)],
-        items(3),
-        store,
-        limits=StageLimits(item_seconds=0.05),
-    )
+    table = await run_one(hang, items(3), store, item_seconds=0.05)
 
     assert table.stages[0].failed == {"deadline": 1}
     assert table.accepted == 2
@@ -266,29 +256,22 @@ async def test_a_mistake_in_a_stage_stops_the_run_and_is_raised_as_it_is() -> No
 
     store = FakeItemStore()
     with pytest.raises(IndexError) as raised:
-        await run_pipeline(
-            "r", [ScriptedStage("a", err)], items(9), store, limits=StageLimits(concurrency=1)
-        )
+        await run_one(err, items(9), store, concurrency=1)
 
     assert raised.value.__notes__ == ["in the stage 'a', at the item 'i3'"]
     assert {key[2] for key in store.outcomes} == {"i0", "i1", "i2"}
 
 
 async def test_a_mistake_among_failures_is_no_failure() -> None:
-    async def err(_: Item) -> Made | Rejected:
-        raise ExceptionGroup("both", [ModelError("one", ModelFault.EMPTY), KeyError("other")])
-
+    both = ExceptionGroup("both", [ModelError("one", ModelFault.EMPTY), KeyError("other")])
     with pytest.raises(ExceptionGroup):
-        await run_pipeline("r", [ScriptedStage("a", err)], items(1), FakeItemStore())
+        await run_one(raising(both), items(1), FakeItemStore())
 
 
 async def test_a_mistake_of_the_caller_stops_the_run_instead_of_failing_every_item() -> None:
-    async def err(_: Item) -> Made | Rejected:
-        raise ConfigError("llm.judge: no key")
-
     store = FakeItemStore()
     with pytest.raises(ConfigError, match="no key"):
-        await run_pipeline("r", [ScriptedStage("a", err)], items(9), store)
+        await run_one(raising(ConfigError("llm.judge: no key")), items(9), store)
     assert not store.outcomes
 
 
@@ -325,14 +308,9 @@ async def test_a_spent_budget_lets_what_is_in_work_end_and_begins_nothing_more()
 
 
 async def test_what_earlier_runs_made_flows_although_the_budget_is_spent() -> None:
-    async def spend(_: Item) -> Made | Rejected:
-        raise BudgetSpentError("spent")
-
     store = FakeItemStore()
-    await run_pipeline("r", [ScriptedStage("a")], items(10)[5:], store)
-    table = await run_pipeline(
-        "r", [ScriptedStage("a", spend)], items(10), store, limits=StageLimits(concurrency=1)
-    )
+    await run_one(None, items(10)[5:], store)
+    table = await run_one(raising(BudgetSpentError("spent")), items(10), store, concurrency=1)
 
     assert table.accepted == table.stages[0].recalled == 5
     assert (table.num_failed, table.num_not_begun) == (1, 4)
@@ -401,12 +379,11 @@ async def test_an_id_that_comes_twice_is_an_error_that_names_it() -> None:
         await run_pipeline("r", [ScriptedStage("a")], [item("i0")] * 2, FakeItemStore())
 
 
-async def test_two_items_whose_outputs_have_one_id_are_an_error_and_the_second_is_not_saved() -> (
-    None
-):
-    async def same(_: Item) -> Made | Rejected:
-        return Made.of(item("same"))
+async def same(_: Item) -> Made | Rejected:
+    return Made.of(item("same"))
 
+
+async def test_two_items_whose_outputs_have_one_id_are_an_error_and_one_is_saved() -> None:
     for names, target in ((["a", "b"], "the stage 'b'"), (["a"], "the end of the pipeline")):
         store = FakeItemStore()
         stages = [ScriptedStage(name, same if name == "a" else None) for name in names]
@@ -416,15 +393,12 @@ async def test_two_items_whose_outputs_have_one_id_are_an_error_and_the_second_i
 
 
 async def test_an_id_that_an_earlier_run_gave_is_not_given_again() -> None:
-    async def same(_: Item) -> Made | Rejected:
-        return Made.of(item("same"))
-
     store = FakeItemStore()
-    await run_pipeline("r", [ScriptedStage("a", same)], items(1), store)
-    await run_pipeline("r", [ScriptedStage("a", same)], items(2)[1:], store)
+    await run_one(same, items(1), store)
+    await run_one(same, items(2)[1:], store)
 
     with pytest.raises(PipelineError, match="'same' go to the end of the pipeline"):
-        await run_pipeline("r", [ScriptedStage("a", same)], items(2), store)
+        await run_one(same, items(2), store)
 
 
 def test_one_item_cannot_be_made_into_two_of_one_id() -> None:
@@ -448,13 +422,10 @@ async def test_an_awaited_source_is_closed_when_the_run_stops() -> None:
         finally:
             is_closed = True
 
+    stage = ScriptedStage("a", raising(ConfigError("mend it")))
     with pytest.raises(ConfigError):
-        await run_pipeline("r", [ScriptedStage("a", _mend)], source(), FakeItemStore())
+        await run_pipeline("r", [stage], source(), FakeItemStore())
     assert is_closed
-
-
-async def _mend(_: Item) -> Made | Rejected:
-    raise ConfigError("mend it")
 
 
 async def test_an_error_of_the_source_stops_the_run_and_is_raised() -> None:
@@ -479,14 +450,10 @@ async def test_an_error_of_the_source_stops_the_run_and_is_raised() -> None:
 async def test_a_pipeline_that_is_put_together_wrongly_is_refused(
     names: list[str], limited: list[str], message: str
 ) -> None:
+    own = {name: StageLimits() for name in limited}
+    stages = [ScriptedStage(name) for name in names]
     with pytest.raises(ValueError, match=message):
-        await run_pipeline(
-            "r",
-            [ScriptedStage(name) for name in names],
-            items(1),
-            FakeItemStore(),
-            stage_limits={name: StageLimits() for name in limited},
-        )
+        await run_pipeline("r", stages, items(1), FakeItemStore(), stage_limits=own)
 
 
 async def test_no_items_make_an_empty_table() -> None:

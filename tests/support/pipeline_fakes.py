@@ -6,7 +6,9 @@ import anyio.lowlevel
 
 from astra_mcp.pipeline import Item, Made, Outcome, Rejected
 
-__all__ = ["FakeItemStore", "ScriptedStage", "item", "items"]
+__all__ = ["FakeItemStore", "ScriptedStage", "Work", "item", "items"]
+
+Work = Callable[[Item], Awaitable[Made | Rejected]]
 
 
 def item(id: str, **value: str | int) -> Item:
@@ -46,13 +48,7 @@ class FakeItemStore:
 class ScriptedStage:
     """Does what a function says, and remembers for which items it was asked."""
 
-    def __init__(
-        self,
-        name: str,
-        work: Callable[[Item], Awaitable[Made | Rejected]] | None = None,
-        *,
-        version: str = "1",
-    ) -> None:
+    def __init__(self, name: str, work: Work | None = None, *, version: str = "1") -> None:
         """Take the work; without any, an item goes on as it is."""
         self.name = name
         self.version = version

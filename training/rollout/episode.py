@@ -131,7 +131,10 @@ class LiveEpisode:
         )
         outcomes = await map_concurrently(self._run, prepared, limit=MAX_PARALLEL_CALLS)
         for call, outcome in zip(prepared, outcomes, strict=True):
-            self._keep(call, outcome)
+            name, result = call.message.id, outcome.result
+            is_error = result is None or result.is_error
+            self._messages.append(ToolMessage(tool_call_id=name, content=outcome.text))
+            self._notes.append(CallNote(tool_call_id=name, seq=call.seq, is_error=is_error))
         ended = next((o.ended for o in outcomes if o.ended is not None), None)
         if ended is not None:
             raise ended
@@ -163,12 +166,6 @@ class LiveEpisode:
         except EpisodeEndedError as error:
             return _Outcome(text=str(error), ended=error)
         return _Outcome(text=result_text(result), result=result)
-
-    def _keep(self, call: "_Prepared", outcome: "_Outcome") -> None:
-        name, result = call.message.id, outcome.result
-        self._messages.append(ToolMessage(tool_call_id=name, content=outcome.text))
-        is_error = result is None or result.is_error
-        self._notes.append(CallNote(tool_call_id=name, seq=call.seq, is_error=is_error))
 
     def _name_call(self, call: CallRequest) -> str:
         """Keep the agent's id, changed where it was used before, so that ids are unique."""

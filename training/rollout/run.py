@@ -156,13 +156,11 @@ async def _play(agent: Agent, episode: LiveEpisode) -> tuple[StopReason, Traject
         return await agent.play(episode), None
     except EpisodeEndedError:
         return StopReason.ENDED, None
-    except ModelError as error:
-        failure = TrajectoryFailure(boundary=RolloutBoundary.MODEL, message=str(error))
-    except AgentError as error:
-        failure = TrajectoryFailure(boundary=RolloutBoundary.AGENT, message=str(error))
+    except (ModelError, AgentError) as error:
+        boundary = RolloutBoundary.MODEL if isinstance(error, ModelError) else RolloutBoundary.AGENT
+        return StopReason.FAILURE, TrajectoryFailure(boundary=boundary, message=str(error))
     except TransportError as error:
-        failure = _transport_failure(error)
-    return StopReason.FAILURE, failure
+        return StopReason.FAILURE, _transport_failure(error)
 
 
 async def _close(
