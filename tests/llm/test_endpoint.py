@@ -18,45 +18,50 @@ GOOD = says('{"score": 3}')
 KEY = "sk-a/secret+of=this'test"
 
 
-async def fault_of(server: CompletionsServer, **settings: Any) -> ModelFault:
+async def fault_of(server: CompletionsServer, words: str = "", **settings: Any) -> ModelFault:
     async with a_model(server, max_answers=1, **settings) as model:
-        with pytest.raises(ModelError) as caught:
+        with pytest.raises(ModelError, match=words) as caught:
             await judge(model)
     return caught.value.fault
 
 
 @pytest.mark.parametrize(
-    ("reply", "fault"),
+    ("reply", "fault", "words", "tries"),
     [
-        (refuses(400), ModelFault.REFUSED),
-        (refuses(401), ModelFault.DENIED),
-        (refuses(403), ModelFault.DENIED),
-        (refuses(404), ModelFault.REFUSED),
-        (refuses(408), ModelFault.TIMEOUT),
-        (refuses(413), ModelFault.REFUSED),
-        (refuses(429), ModelFault.RATE_LIMITED),
-        (refuses(500), ModelFault.SERVER_ERROR),
-        (refuses(503), ModelFault.SERVER_ERROR),
-        (breaks_off(), ModelFault.MALFORMED),
-        (breaks_off("<html>"), ModelFault.MALFORMED),
-        (sends([]), ModelFault.MALFORMED),
+        (refuses(400), ModelFault.REFUSED, "HTTP 400", 1),
+        (refuses(401), ModelFault.DENIED, "HTTP 401", 1),
+        (refuses(403), ModelFault.DENIED, "HTTP 403", 1),
+        (refuses(404), ModelFault.REFUSED, "HTTP 404", 1),
+        (refuses(408), ModelFault.TIMEOUT, "HTTP 408", 2),
+        (refuses(413), ModelFault.REFUSED, "HTTP 413", 1),
+        (refuses(429), ModelFault.RATE_LIMITED, "HTTP 429", 2),
+        (refuses(500, "overloaded"), ModelFault.SERVER_ERROR, "HTTP 500: .*overloaded", 2),
+        (refuses(503), ModelFault.SERVER_ERROR, "HTTP 503", 2),
+        (breaks_off(), ModelFault.MALFORMED, "is not JSON: ", 1),
+        (breaks_off("<html>"), ModelFault.MALFORMED, "is not JSON: <html>", 1),
+        (sends([]), ModelFault.MALFORMED, "is no JSON object", 1),
     ],
 )
-async def test_every_failure_has_its_kind(
-    completions: CompletionsServer, reply: Reply, fault: ModelFault
+async def test_every_failure_has_its_kind_and_some_are_tried_again(
+    completions: CompletionsServer, reply: Reply, fault: ModelFault, words: str, tries: int
 ) -> None:
     completions.always = lambda _: reply
-    assert await fault_of(completions, max_retries=1) is fault
+    words = f"the judge model 'scripted' failed: .*{words}"
+    # A refused request is made once more without its form, which can be what was refused.
+    settings = {"max_retries": 1, "structured_output": "parsed"}
+    assert await fault_of(completions, words, **settings) is fault
+    assert len(completions.requests) == tries
 
 
 async def test_an_endpoint_that_is_not_there_or_does_not_answer_is_told_apart(
     completions: CompletionsServer,
 ) -> None:
     nowhere = {"base_url": "http://127.0.0.1:9/v1", "max_retries": 0}
-    assert await fault_of(completions, **nowhere) is ModelFault.UNREACHABLE
+    words = r"no connection to 127\.0\.0\.1"
+    assert await fault_of(completions, words, **nowhere) is ModelFault.UNREACHABLE
     completions.hang = True
     hasty = {"timeout_seconds": 0.2, "max_retries": 0}
-    assert await fault_of(completions, **hasty) is ModelFault.TIMEOUT
+    assert await fault_of(completions, r"no answer in 0\.2 s", **hasty) is ModelFault.TIMEOUT
 
 
 async def test_an_attempt_that_takes_too_long_is_made_again(
