@@ -18,7 +18,7 @@ GOOD = says('{"score": 3}')
 KEY = "sk-a/secret+of=this'test"
 
 
-async def fault_of(server: CompletionsServer, words: str = "", **settings: Any) -> ModelFault:
+async def fault_of(server: CompletionsServer, words: str = "failed", **settings: Any) -> ModelFault:
     async with a_model(server, max_answers=1, **settings) as model:
         with pytest.raises(ModelError, match=words) as caught:
             await judge(model)
