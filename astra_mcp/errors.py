@@ -1,8 +1,38 @@
 """The error tree. Every failure is attributed to the boundary that it crossed.
 
-An error that never leaves its package is a kind of its boundary's error. An error of the caller is a message
-with a remedy, never a traceback. A failure inside an episode is data in its record (see
-:class:`astra_mcp.types.Failure`), never a score.
+AstraError
+    ConfigError
+    BundleError
+    BudgetSpentError
+    ModelError
+    SandboxError
+        SandboxUnavailableError
+        ToolCodeError
+        SandboxDiedError
+        SandboxLostError
+    UpstreamError
+        BusyError
+        RelayedError
+    GatewayError
+        UnknownNameError
+        CallFaultError
+        RecordError
+        EpisodeEndedError
+        NotAvailableError
+        CapacityError
+        WorkerError
+        PortInUseError
+    PipelineError
+    RegistryError
+    TransportError
+        RefusedError    in gateway.api.client
+        CallRefusedError    in gateway.api.client
+    SourceError
+
+Errors that never leave their package are not listed; each of them is a kind of its boundary's error.
+
+An error of the caller is a message with a remedy, never a traceback. A failure inside an episode is
+data in its record (see :class:`astra_mcp.types.Failure`), never a score.
 """
 
 import difflib
