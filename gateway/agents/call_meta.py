@@ -54,8 +54,7 @@ def _call_id(meta: Mapping[str, Any]) -> str | None:
         msg = f"_meta {CALL_ID_KEY}: send a string of 1 to {MAX_CALL_ID_LENGTH} characters"
         raise CallFaultError(msg)
     if json_fault(call_id) is not None:
-        msg = f"_meta {CALL_ID_KEY}: send whole characters"
-        raise CallFaultError(msg)
+        raise CallFaultError(f"_meta {CALL_ID_KEY}: send whole characters")
     return call_id
 
 
@@ -64,8 +63,7 @@ def _seq(meta: Mapping[str, Any]) -> int | None:
     if seq is None:
         return None
     if not isinstance(seq, int) or isinstance(seq, bool) or not 0 <= seq <= MAX_SEQ:
-        msg = f"_meta {SEQ_KEY}: send an integer from 0"
-        raise CallFaultError(msg)
+        raise CallFaultError(f"_meta {SEQ_KEY}: send an integer from 0")
     return seq
 
 

@@ -69,8 +69,7 @@ def refuse_unable(capabilities: Mapping[str, JsonValue], method: str) -> None:
     if needed is None and method != "ping":
         raise RelayedError(mcp_types.METHOD_NOT_FOUND, f"clients are not asked for {method}")
     if needed is not None and needed not in capabilities:
-        msg = f"the client does not support {needed}"
-        raise RelayedError(mcp_types.METHOD_NOT_FOUND, msg)
+        raise RelayedError(mcp_types.METHOD_NOT_FOUND, f"the client does not support {needed}")
 
 
 class QuietChannel:

@@ -101,8 +101,7 @@ class MergedServers:
                 own = str(row.get("name", ""))
                 if self._shown_prompt(name, own) == shown:
                     return name, own
-        msg = f"no prompt is named {shown[:128]!r}: see prompts/list"
-        raise UnknownNameError(msg)
+        raise UnknownNameError(f"no prompt is named {shown[:128]!r}: see prompts/list")
 
     async def resource(self, uri: str) -> str | None:
         """Find the server that a resource belongs to; None where none lists it or has a template for it."""

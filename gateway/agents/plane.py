@@ -252,8 +252,7 @@ class AgentPlane:
     def _check_session(self, target: Target, scope: Scope) -> None:
         """Refuse a session at an endpoint other than its own as if it did not exist."""
         if self._sessions.is_elsewhere(_session_of(scope), target):
-            msg = "Session not found"
-            raise UnknownNameError(msg)
+            raise UnknownNameError("Session not found")
 
     def _has_news(self, target: Target, scope: Scope) -> bool:
         """True where a session may hear what nobody asked for."""
@@ -278,8 +277,7 @@ class AgentPlane:
     def _app_for(self, target: Target, scope: Scope) -> ASGIApp:
         """Choose who answers: where a server could speak on the way, answers are streams."""
         if self._plain is None or self._streaming is None:
-            msg = "the agent plane is not open"
-            raise GatewayError(msg)
+            raise GatewayError("the agent plane is not open")
         name = _session_of(scope)
         if name and _is_handshake(scope):
             return self._apps.get(name, self._plain)

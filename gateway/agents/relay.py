@@ -532,5 +532,4 @@ async def _relayed(answer: Awaitable[Any]) -> Any:
         raise
     except Exception as error:  # the SDK would show a bug's text to the client
         _log.exception("a request broke the gateway")
-        msg = "the gateway failed; its log says more"
-        raise MCPError(mcp_types.INTERNAL_ERROR, msg) from error
+        raise MCPError(mcp_types.INTERNAL_ERROR, "the gateway failed; its log says more") from error

@@ -94,15 +94,10 @@ class Place:
 class AgentEpisode(Protocol):
     """An episode, or the state that a caller has at an interactive endpoint."""
 
-    @property
-    def own_upstreams(self) -> tuple[Upstream, ...]:
-        """The servers of its source."""
-        ...
-
-    @property
-    def relays(self) -> bool:
-        """True where more than tools can be reached at one of them."""
-        ...
+    own_upstreams: tuple[Upstream, ...]
+    """The servers of its source."""
+    relays: bool
+    """True where more than tools can be reached at one of them."""
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
@@ -171,15 +166,10 @@ class AgentEpisode(Protocol):
 class AgentEpisodes(Protocol):
     """The episodes of one gateway; see :class:`gateway.episodes.live.Episodes` for each."""
 
-    @property
-    def closings(self) -> Listeners[[str]]:
-        """Who is told of each episode that somebody closes."""
-        ...
-
-    @property
-    def replacements(self) -> Listeners[[str, str]]:
-        """Who is told the endpoint and the caller of each state that another one takes the place of."""
-        ...
+    closings: Listeners[[str]]
+    """Who is told of each episode that somebody closes."""
+    replacements: Listeners[[str, str]]
+    """Who is told the endpoint and the caller of each state that another one takes the place of."""
 
     async def get(self, episode: str) -> AgentEpisode:
         """Find an episode, in memory or in its record."""

@@ -146,8 +146,7 @@ class GatewayClient:
     def http(self) -> httpx.AsyncClient:
         """The connection pool, for the :class:`EpisodeClient` of each episode. Holds no key."""
         if self._http is None:
-            msg = "GatewayClient is used outside of `async with`"
-            raise TransportError(msg)
+            raise TransportError("GatewayClient is used outside of `async with`")
         return self._http
 
     async def create_episode(self, request: EpisodeRequest) -> EpisodeCreated:
@@ -255,11 +254,10 @@ class GatewayClient:
                     RECONNECT_SECONDS,
                 )
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
-            msg = (
+            raise TransportError(
                 f"no answer from the gateway at {self._base_url} ({_describe(error)}); "
                 "is `astra-mcp serve` running there?"
-            )
-            raise TransportError(msg) from None
+            ) from None
 
 
 class EpisodeClient:
@@ -432,8 +430,7 @@ async def _follow(
             msg = "the gateway sends the request on to another host, which is not followed"
             raise TransportError(msg)
         url = str(there)
-    msg = f"the gateway sent a request on more than {MAX_REDIRECTS} times"
-    raise TransportError(msg)
+    raise TransportError(f"the gateway sent a request on more than {MAX_REDIRECTS} times")
 
 
 async def _retry(

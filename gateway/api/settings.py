@@ -148,12 +148,10 @@ class ServeSettings(FrozenModel):
         last = self.worker_port + self.workers - 2
         taken = f"worker_port {self.worker_port} gives the further workers the ports up to {last}"
         if last > _MAX_PORT:
-            msg = f"{taken}, and ports end at {_MAX_PORT}: set a lower worker_port"
-            raise ValueError(msg)
+            raise ValueError(f"{taken}, and ports end at {_MAX_PORT}: set a lower worker_port")
         if self.worker_port <= self.port <= last:
-            msg = (
+            raise ValueError(
                 f"{taken}, and port {self.port} is the first worker's: set worker_port to "
                 f"{self.port + 1}, or leave it out for free ones"
             )
-            raise ValueError(msg)
         return self

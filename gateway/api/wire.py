@@ -92,14 +92,11 @@ class FailureRequest(_Wire):
         known = ", ".join(FailureKind)
         unknown = [kind for kind in kinds if kind not in list(FailureKind)]
         if unknown:
-            msg = f"there is no kind {unknown[0][:40]!r}: the kinds are {known}"
-            raise ValueError(msg)
+            raise ValueError(f"there is no kind {unknown[0][:40]!r}: the kinds are {known}")
         if any(weight < 0 for weight in kinds.values()) or not isfinite(sum(kinds.values())):
-            msg = "weights are finite numbers from 0"
-            raise ValueError(msg)
+            raise ValueError("weights are finite numbers from 0")
         if sum(kinds.values()) <= 0:
-            msg = f"the weights come to nothing: give one of {known} more than 0"
-            raise ValueError(msg)
+            raise ValueError(f"the weights come to nothing: give one of {known} more than 0")
         return kinds
 
 
@@ -209,8 +206,7 @@ class EpisodeRequest(_Wire):
     @model_validator(mode="after")
     def _can_be_recorded(self) -> Self:
         if json_fault([self.labels, self.source.model_dump()]) is not None:
-            msg = "send whole characters: a text holds a lone surrogate"
-            raise ValueError(msg)
+            raise ValueError("send whole characters: a text holds a lone surrogate")
         return self
 
 

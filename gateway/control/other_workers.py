@@ -184,8 +184,7 @@ class Fleet:
             with anyio.fail_after(seconds):
                 return await self._ask(worker, question)
         except TimeoutError as error:
-            msg = f"worker {worker} gave no answer within {seconds:g} s"
-            raise WorkerError(msg) from error
+            raise WorkerError(f"worker {worker} gave no answer within {seconds:g} s") from error
 
 
 @asynccontextmanager

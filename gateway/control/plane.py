@@ -209,8 +209,7 @@ class ControlPlane:
         try:
             return await self._episodes.create(wanted)
         except GatewayError as error:
-            msg = f"episode {index} of the batch (none was opened): {error}"
-            raise type(error)(msg) from error
+            raise type(error)(f"episode {index} of the batch (none was opened): {error}") from error
 
     async def _undo(
         self, parts: Sequence[Slice], opened: Mapping[int, Sequence[EpisodeCreated]]

@@ -94,11 +94,10 @@ def _lock(descriptor: int, home: Path) -> None:
             return
     running = find_gateway(home)
     where = f" at {running.url} (process {running.pid})" if running else ", or is still stopping"
-    msg = (
+    raise GatewayError(
         f"a gateway already serves {home}{where}: use it, stop it, or choose another "
         "ASTRA_MCP_HOME for this one"
     )
-    raise GatewayError(msg)
 
 
 @contextmanager

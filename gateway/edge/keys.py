@@ -69,11 +69,10 @@ def read_control_key(home: Path) -> str:
         msg = f"{path} cannot be read ({error}): is it your own ASTRA_MCP_HOME?"
         raise ConfigError(msg) from None
     if os.name == "posix" and mode & _OTHERS:
-        msg = (
+        raise ConfigError(
             f"{path} can be read by others (mode {stat.S_IMODE(mode):o}), so it may be known: "
             "delete it and start the gateway again to get a new one"
         )
-        raise ConfigError(msg)
     if len(key) < MIN_KEY_LENGTH:
         msg = f"{path} holds no key: delete it and start the gateway again to get a new one"
         raise ConfigError(msg)

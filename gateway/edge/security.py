@@ -117,12 +117,11 @@ def access_rules(
         ConfigError: The address is not loopback and there is no API key, or a key is too short.
     """
     if not is_loopback(host) and not api_keys:
-        msg = (
+        raise ConfigError(
             f"serve.host {host!r} is reachable from other machines, so the interactive endpoints "
             "need a key: set serve.api_keys in astra.toml, or "
             "ASTRA_MCP_SERVE__API_KEYS='[\"<a long random key>\"]'"
         )
-        raise ConfigError(msg)
     if any(len(key) < MIN_KEY_LENGTH for key in api_keys):
         msg = f"serve.api_keys: a key has fewer than {MIN_KEY_LENGTH} characters: use a longer one"
         raise ConfigError(msg)

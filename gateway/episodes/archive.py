@@ -52,8 +52,7 @@ def records_folder(home: Path) -> Path:
         GatewayError: The home is no folder.
     """
     if home.exists() and not home.is_dir():
-        msg = f"{home} is no folder: set ASTRA_MCP_HOME to one"
-        raise GatewayError(msg)
+        raise GatewayError(f"{home} is no folder: set ASTRA_MCP_HOME to one")
     return home / "records"
 
 
@@ -64,13 +63,11 @@ def find_record(home: Path, prefix: str) -> Record:
         UnknownNameError: None does, or several do.
     """
     if not prefix.isalnum():
-        msg = f"{prefix!r} is not the beginning of an episode id"
-        raise UnknownNameError(msg)
+        raise UnknownNameError(f"{prefix!r} is not the beginning of an episode id")
     found = sorted((home / "records").glob(f"{prefix}*.jsonl"))
     if len(found) != 1:
         what = "no episode id starts" if not found else f"{len(found)} episode ids start"
-        msg = f"{what} with {prefix!r}: `astra-mcp episodes list` shows them"
-        raise UnknownNameError(msg)
+        raise UnknownNameError(f"{what} with {prefix!r}: `astra-mcp episodes list` shows them")
     return read_record(found[0])
 
 
@@ -139,6 +136,5 @@ async def _call_again(session: UpstreamSession, tool: str, call: CallRecord) -> 
         raise UpstreamError(msg) from None
     if is_failure(reply.origin):
         text = reply.result.text
-        msg = f"call {call.n} of the replay failed at {reply.origin}: {text}"
-        raise UpstreamError(msg)
+        raise UpstreamError(f"call {call.n} of the replay failed at {reply.origin}: {text}")
     return reply

@@ -296,11 +296,10 @@ def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Enco
         case EpisodeStatus.LIMIT:
             text = limit_text(limit)
         case status:
-            msg = (
+            raise EpisodeEndedError(
                 f"this episode is {status.value}: create a new one; its record and reward can "
                 "still be read"
             )
-            raise EpisodeEndedError(msg)
     return encode_result(ToolResult.from_text(text, is_error=True))
 
 

@@ -300,8 +300,7 @@ class Episode:
         """Answer in the place of the tools where the episode takes no more calls."""
         self.expire_if_due()
         if self._ended is None and self._is_closing:
-            msg = "this episode is being closed: create a new one"
-            raise EpisodeEndedError(msg)
+            raise EpisodeEndedError("this episode is being closed: create a new one")
         if self._ended is None:
             return None
         limit = self._opened.limits.calls
@@ -314,8 +313,7 @@ class Episode:
         exchange: Exchange,
     ) -> Encoded:
         if not await self._is_the_same(call, asked):
-            msg = "this call id was used for another call: choose a new one"
-            raise CallFaultError(msg)
+            raise CallFaultError("this call id was used for another call: choose a new one")
         if call.is_unfinished and call.seq is not None:
             await self._order.wait_for(call.seq)
         if call.is_unfinished:
@@ -439,8 +437,7 @@ class Episode:
         """
         self.expire_if_due()
         if self._ended is not None or self._is_closing:
-            msg = "this episode has ended: create a new one"
-            raise EpisodeEndedError(msg)
+            raise EpisodeEndedError("this episode has ended: create a new one")
         try:
             return await self._relaying.request(server, method, params, exchange)
         except UpstreamError as error:

@@ -118,20 +118,17 @@ class Mixing:
         taken: Collection[str],
     ) -> DistractorSample:
         if self._index is None:
-            msg = (
+            raise NotAvailableError(
                 "distractors: they are not available, for this gateway has no pool of tools to choose "
                 "them from; leave them out or use mode 'none'"
             )
-            raise NotAvailableError(msg)
         scope = [ScopedTool(u.name, tool) for u in own for tool in u.tools]
         try:
             return await self._index.sample(scope, mode=mode, k=k, seed=seed, taken=taken)
         except ConfigError as error:
-            msg = f"distractors: {error}"
-            raise NotAvailableError(msg) from error
+            raise NotAvailableError(f"distractors: {error}") from error
         except (ModelError, RegistryError) as error:
-            msg = f"distractors cannot be chosen now: {error}"
-            raise UpstreamError(msg) from error
+            raise UpstreamError(f"distractors cannot be chosen now: {error}") from error
 
     async def _prepare(
         self, names: Collection[str], own: Sequence[Upstream]

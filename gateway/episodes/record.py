@@ -183,10 +183,9 @@ class RecordFile:
         except OSError as error:
             self.close()
             if error.errno in (errno.EMFILE, errno.ENFILE):
-                msg = (
+                raise CapacityError(
                     "no file can be opened any more: close episodes, or raise the limit (ulimit -n)"
-                )
-                raise CapacityError(msg) from error
+                ) from error
             msg = f"a record cannot be opened ({error.strerror}): see `astra-mcp doctor`"
             raise RecordError(msg) from error
 
@@ -252,13 +251,11 @@ class RecordFile:
     def _write(self, event: Mapping[str, Any]) -> int:
         """Write a line; answers where in the file it begins."""
         if self._descriptor is None:
-            msg = "the record is closed"
-            raise RecordError(msg)
+            raise RecordError("the record is closed")
         try:
             line = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
         except TypeError as error:
-            msg = f"an event cannot be written as JSON ({error})"
-            raise RecordError(msg) from error
+            raise RecordError(f"an event cannot be written as JSON ({error})") from error
         try:
             written = os.write(self._descriptor, line)
             while written < len(line):
@@ -314,8 +311,7 @@ def read_record(path: Path) -> Record:
             raise RecordError(msg) from None
         begin += len(line) + 1
     if reading.opened is None:
-        msg = f"{_short(path)}: the first line is not an episode_opened event"
-        raise RecordError(msg)
+        raise RecordError(f"{_short(path)}: the first line is not an episode_opened event")
     try:
         calls = tuple(reading.calls())
     except ValidationError as error:
@@ -352,8 +348,7 @@ class _Reading:
         """
         kind = event.pop("event", None)
         if self.opened is None and kind != "episode_opened":
-            msg = "the first line is not an episode_opened event"
-            raise ValueError(msg)
+            raise ValueError("the first line is not an episode_opened event")
         match kind:
             case "episode_opened":
                 read = EpisodeOpened.model_validate(event)
@@ -371,8 +366,7 @@ class _Reading:
                 read = EpisodeEnded.model_validate(event)
                 self.ended, self.last_at = self.ended or read, read.at
             case other:
-                msg = f"there is no event {other!r}"
-                raise ValueError(msg)
+                raise ValueError(f"there is no event {other!r}")
 
     def calls(self) -> Iterable[CallRecord]:
         """All calls, in the order in which they were started.
@@ -400,8 +394,7 @@ _NUMBER = TypeAdapter(int)
 def _event(line: bytes) -> JsonObject:
     event: object = orjson.loads(line)
     if not isinstance(event, dict):
-        msg = "it is no JSON object"
-        raise ValueError(msg)  # noqa: TRY004 - of a file, not of a caller
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - of a file, not of a caller
     return cast("JsonObject", event)
 
 

@@ -171,8 +171,7 @@ class CallOrder:
             CallFaultError: It was.
         """
         if seq < self._next:
-            msg = f"seq {seq} was already used; the next one is {self._next}"
-            raise CallFaultError(msg)
+            raise CallFaultError(f"seq {seq} was already used; the next one is {self._next}")
 
     def reopen(self, seq: int) -> None:
         """Mark a number whose call an earlier life began and did not finish; later ones wait for it."""
@@ -248,8 +247,7 @@ class Relaying:
                 return await session.request(method, params, exchange)
         finally:
             self._num_running -= 1
-        msg = f"no answer within {self._seconds:g} s"
-        raise UpstreamError(msg)
+        raise UpstreamError(f"no answer within {self._seconds:g} s")
 
     def watch(self, server: str, hear: Hear) -> None:
         """Hear the notifications of a server that belong to no request.
@@ -263,9 +261,7 @@ class Relaying:
     def _session(self, server: str) -> RelaySession:
         turn = self._turns.get(server)
         if turn is None:
-            msg = f"this episode has no server named {server!r}"
-            raise UnknownNameError(msg)
+            raise UnknownNameError(f"this episode has no server named {server!r}")
         if not turn.upstream.relays or not isinstance(turn.session, RelaySession):
-            msg = f"{server} has tools and nothing else"
-            raise NotAvailableError(msg)
+            raise NotAvailableError(f"{server} has tools and nothing else")
         return turn.session
