@@ -46,7 +46,12 @@ async def open_app(
     metrics.watch_open(episodes.count_open)
     metrics.watch_servers(catalog)
     plane = AgentPlane(catalog, episodes)
-    subregistry = Subregistry(catalog, directories, worker_info, needs_key=bool(rules.api_keys))
+    subregistry = Subregistry(
+        catalog=catalog,
+        directories=directories,
+        worker_info=worker_info,
+        needs_key=bool(rules.api_keys),
+    )
     metrics.watch_plane(ways=lambda: (plane.num_hot, plane.num_sdk), sessions=plane.count_sessions)
     async with (
         open_fleet(worker_info, rules.control_key) as fleet,

@@ -6,6 +6,7 @@ for how it is asked all the same). Knows the SDK and the two eras; knows neither
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 import anyio
@@ -72,16 +73,12 @@ def refuse_unable(capabilities: Mapping[str, JsonValue], method: str) -> None:
         raise RelayedError(mcp_types.METHOD_NOT_FOUND, f"the client does not support {needed}")
 
 
+@dataclass(frozen=True, slots=True)
 class QuietChannel:
     """A client that hears nothing just now; a server may know what it can do."""
 
-    def __init__(self, capabilities: Mapping[str, JsonValue]) -> None:
-        self._capabilities = capabilities
-
-    @property
-    def capabilities(self) -> Mapping[str, JsonValue]:
-        """What the client declares that it can do."""
-        return self._capabilities
+    capabilities: Mapping[str, JsonValue]
+    """What the client declares that it can do."""
 
     async def notify(self, method: str, params: JsonObject) -> None:
         """Drop it: nobody hears it."""
@@ -116,12 +113,8 @@ class StreamChannel:
         known = cast("Mapping[str, Any]", meta) if isinstance(meta, Mapping) else dict[str, Any]()
         self._token = known.get("progressToken")
         self._log_level = log_level
-        self._capabilities = capabilities_of(ctx)
-
-    @property
-    def capabilities(self) -> Mapping[str, JsonValue]:
+        self.capabilities = capabilities_of(ctx)
         """What the client declares that it can do."""
-        return self._capabilities
 
     async def notify(self, method: str, params: JsonObject) -> None:
         """Send a notification on the request's stream, where its client wants to hear it."""
@@ -153,7 +146,7 @@ class StreamChannel:
         Raises:
             RelayedError: The client cannot be asked, refuses, or takes too long.
         """
-        refuse_unable(self._capabilities, method)
+        refuse_unable(self.capabilities, method)
         asked = mcp_types.Request[dict[str, Any], str](method=method, params=dict(params))
         try:
             with anyio.fail_after(ASK_SECONDS):

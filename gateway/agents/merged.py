@@ -9,6 +9,7 @@ import base64
 import binascii
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import orjson
@@ -42,18 +43,14 @@ class WrongCursorError(Exception):
     """A cursor is none that a merged list gave out."""
 
 
+@dataclass(frozen=True, slots=True)
 class MergedServers:
     """Several servers as one, for one request."""
 
-    def __init__(self, servers: Mapping[str, Sequence[str]], ask: Ask) -> None:
-        """Merge servers.
-
-        Args:
-            servers: Names of the servers in their order, by capability (``prompts``, ``resources``).
-            ask: Reaches one of them.
-        """
-        self._servers = servers
-        self._ask = ask
+    servers: Mapping[str, Sequence[str]]
+    """Their names in their order, by capability (``prompts``, ``resources``)."""
+    ask: Ask
+    """Reaches one of them."""
 
     async def page(self, method: str, cursor: str | None) -> JsonObject:
         """Answer one page of a merged list.
@@ -64,7 +61,7 @@ class MergedServers:
             WrongCursorError: The cursor is none of ours, or its server is gone.
         """
         member = _MEMBERS[method]
-        names = self._servers["prompts" if member == "prompts" else "resources"]
+        names = self.servers["prompts" if member == "prompts" else "resources"]
         start, upstream_cursor = _read_cursor(cursor, names)
         rows: list[JsonValue] = []
         while start < len(names) and len(rows) < PAGE:
@@ -92,7 +89,7 @@ class MergedServers:
         Raises:
             UnknownNameError: No server has it.
         """
-        names = self._servers["prompts"]
+        names = self.servers["prompts"]
         plain = [n for n in names if shown.startswith(f"{n}__")]
         if len(plain) == 1 and shown == qualified_name(plain[0], shown[len(plain[0]) + 2 :]):
             return plain[0], shown[len(plain[0]) + 2 :]
@@ -105,7 +102,7 @@ class MergedServers:
 
     async def resource(self, uri: str) -> str | None:
         """Find the server that a resource belongs to; None where none lists it or has a template for it."""
-        names = self._servers["resources"]
+        names = self.servers["resources"]
         if len(names) == 1:
             return names[0]
         for name in names:
@@ -123,7 +120,7 @@ class MergedServers:
 
         None where no server lists it.
         """
-        for name in self._servers["resources"]:
+        for name in self.servers["resources"]:
             async for row in self._all(name, "resources/templates/list"):
                 if row.get("uriTemplate") == uri:
                     return name
@@ -137,12 +134,12 @@ class MergedServers:
     def _shown_prompt(self, server: str, own: str) -> str:
         plain = f"{server}__{own}"
         # Where the plain name could be read as another server's, nobody gets it.
-        candidates = [n for n in self._servers["prompts"] if plain.startswith(f"{n}__")]
+        candidates = [n for n in self.servers["prompts"] if plain.startswith(f"{n}__")]
         return qualified_name(server, own, hashed=len(candidates) > 1)
 
     async def _page_of(self, server: str, method: str, cursor: str | None) -> JsonObject:
         try:
-            return await self._ask(server, method, {"cursor": cursor} if cursor else {})
+            return await self.ask(server, method, {"cursor": cursor} if cursor else {})
         except UpstreamError as error:
             if isinstance(error, RelayedError) and error.code == _METHOD_NOT_FOUND:
                 return {}

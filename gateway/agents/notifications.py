@@ -115,12 +115,12 @@ class ClientListeners:
         return await ListenHandler(_Bus(self, place))(ctx, params)
 
 
+@dataclass(frozen=True, slots=True)
 class _Bus:
     """One place, as the SDK's listen handler subscribes to it."""
 
-    def __init__(self, listeners: ClientListeners, place: Place) -> None:
-        self._listeners = listeners
-        self._place = place
+    listeners: ClientListeners
+    place: Place
 
     async def publish(self, event: ServerEvent) -> None:
         """Nothing is published here: the listeners are told."""
@@ -132,7 +132,7 @@ class _Bus:
             if event is not None:
                 listener(event)
 
-        return self._listeners.add(self._place, hear)
+        return self.listeners.add(self.place, hear)
 
 
 class _SessionListener:

@@ -9,7 +9,7 @@ sizes and hosts were checked before.
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from secrets import token_hex
 from typing import cast
@@ -62,48 +62,40 @@ class _Arrival:
     """What its client said when it opened the session."""
 
 
+@dataclass(eq=False)
 class AgentPlane:
     """MCP for agents; an ASGI application."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        episodes: AgentEpisodes,
-        *,
-        sessions: Sessions | None = None,
-        stdio: InteractiveTarget | None = None,
-    ) -> None:
-        """Serve the episodes of one gateway.
+    catalog: Catalog
+    """What interactive endpoints show."""
+    episodes: AgentEpisodes
+    """Where episodes live."""
+    _: KW_ONLY
+    sessions: Sessions = field(default_factory=Sessions)
+    """Those of the handshake era."""
+    stdio: InteractiveTarget = field(default=InteractiveTarget(None))
+    """What a client on standard input and output is shown; by default all servers."""
+    num_hot: int = field(default=0, init=False)
+    """Requests answered by the hot path."""
+    num_sdk: int = field(default=0, init=False)
+    """Requests left to the SDK's server."""
+    _apps: dict[str, ASGIApp] = field(default_factory=dict[str, ASGIApp], init=False)
+    _together: set[str] = field(default_factory=set[str], init=False)
+    """Names of the servers that the endpoint of all shows."""
+    _notifications: Notifications = field(init=False)
+    _suspended: SuspendedCalls = field(init=False)
+    _hot: HotPath = field(init=False)
+    _plain: ASGIApp | None = field(default=None, init=False)
+    _streaming: ASGIApp | None = field(default=None, init=False)
 
-        Args:
-            catalog: What interactive endpoints show.
-            episodes: Where episodes live.
-            sessions: Those of the handshake era; None begins without any.
-            stdio: What a client on standard input and output is shown; by default all servers.
-        """
-        self._catalog = catalog
-        self._episodes = episodes
-        self._endpoints = Endpoints(catalog, episodes)
-        self._hot: HotPath | None = None
-        self._stdio = stdio or InteractiveTarget(None)
+    def __post_init__(self) -> None:
+        self._endpoints = Endpoints(self.catalog, self.episodes)
         # Two clients that each start a process share nothing, so their states must not meet.
         self._stdio_caller = f"{STDIO}-{token_hex(8)}"
-        self._sessions = Sessions() if sessions is None else sessions
-        self._apps: dict[str, ASGIApp] = {}
-        self._together: set[str] = set()
-        """Names of the servers that the endpoint of all shows."""
-        self._notifications: Notifications | None = None
-        self._suspended: SuspendedCalls | None = None
-        self.num_hot = 0
-        """Requests answered by the hot path."""
-        self.num_sdk = 0
-        """Requests left to the SDK's server."""
-        self._plain: ASGIApp | None = None
-        self._streaming: ASGIApp | None = None
 
     def count_sessions(self) -> int:
         """How many sessions of the handshake era are open."""
-        return len(self._sessions)
+        return len(self.sessions)
 
     @asynccontextmanager
     async def _open_relay(self) -> AsyncGenerator[Relay]:
@@ -111,17 +103,17 @@ class AgentPlane:
             SuspendedCalls.open() as self._suspended,
             Notifications.open(self._endpoints) as self._notifications,
         ):
-            self._together = {u.name for u in shown_together(self._catalog.upstreams())}
+            self._together = {u.name for u in shown_together(self.catalog.upstreams())}
             ends = (
-                self._catalog.watch(self._hear_of_server),
-                self._episodes.closings.add(self._hear_of_closing),
-                self._episodes.replacements.add(self._hear_of_replacement),
+                self.catalog.watch(self._hear_of_server),
+                self.episodes.closings.add(self._hear_of_closing),
+                self.episodes.replacements.add(self._hear_of_replacement),
             )
             try:
                 yield Relay(
-                    self._endpoints,
-                    self._notifications,
-                    self._suspended,
+                    endpoints=self._endpoints,
+                    notifications=self._notifications,
+                    suspended=self._suspended,
                     locate=self._locate,
                     on_ended=_mark_ended,
                     on_introduced=self._introduced,
@@ -133,30 +125,27 @@ class AgentPlane:
 
     def _hear_of_closing(self, episode: str) -> None:
         target = EpisodeTarget(EpisodeId(episode))
-        self._sessions.note_closed(target)
-        if self._suspended is not None:
-            self._suspended.end_all(target.place)
+        self.sessions.note_closed(target)
+        self._suspended.end_all(target.place)
 
     def _hear_of_replacement(self, endpoint: str, caller: str) -> None:
-        if self._suspended is not None:
-            self._suspended.refuse_asked(Place(endpoint, caller))
+        self._suspended.refuse_asked(Place(endpoint, caller))
 
     def _hear_of_server(self, name: str) -> None:
         # Not by its name: to say that there is none takes long among many.
-        upstream = next((u for u in self._catalog.upstreams() if u.name == name), None)
+        upstream = next((u for u in self.catalog.upstreams() if u.name == name), None)
         if upstream is None:
             _log.info("%s is not published any more", name)
         was_together = name in self._together
         is_together = upstream is not None and emulated(upstream) is None
         (self._together.add if is_together else self._together.discard)(name)
         self._endpoints.forget()
-        if self._notifications is not None:
-            self._notifications.tell_of(name, upstream, together=was_together or is_together)
+        self._notifications.tell_of(name, upstream, together=was_together or is_together)
 
     def _locate(self, request: McpRequest) -> tuple[Target, str]:
         """Find where a request leads, and the caller whose state it uses."""
         if request.http is None:
-            return self._stdio, self._stdio_caller
+            return self.stdio, self._stdio_caller
         return cast("_Arrival", request.http.scope[_ARRIVAL_KEY]).target, request.caller
 
     # --- HTTP ------------------------------------------------------------------------------------
@@ -165,10 +154,7 @@ class AgentPlane:
     async def open(self, *, max_body_bytes: int) -> AsyncGenerator[None]:
         """Answer HTTP requests while the context is open; can be opened once."""
         async with self._open_relay() as relay:
-            if self._notifications is not None:
-                self._hot = HotPath(
-                    self._endpoints, self._notifications, self._episodes, self._sessions
-                )
+            self._hot = HotPath(self._endpoints, self._notifications, self.episodes, self.sessions)
             serve = partial(
                 open_http,
                 relay.server,
@@ -181,7 +167,7 @@ class AgentPlane:
                 serve(json_answers=False) as self._streaming,
                 anyio.create_task_group() as group,
             ):
-                group.start_soon(self._sessions.end_idle, self._end_idle, self._is_over)
+                group.start_soon(self.sessions.end_idle, self._end_idle, self._is_over)
                 try:
                     yield
                 finally:
@@ -201,7 +187,7 @@ class AgentPlane:
         if scope["method"] == "POST":
             receive = held = await _take_body(receive)
             body = held.body
-            if self._hot and await self._hot.answer(target, scope, body, receive, send):
+            if await self._hot.answer(target, scope, body, receive, send):
                 self.num_hot += 1
                 return
         if not await self._is_found(target, scope, send):
@@ -213,15 +199,15 @@ class AgentPlane:
         self.num_sdk += 1
         TARGET.set(target)
         app = self._app_for(target, scope)
-        session = self._sessions.find(_session_of(scope), target)
+        session = self.sessions.find(_session_of(scope), target)
         if session is None:
             await app({**scope, _ARRIVAL_KEY: arrival}, receive, send)
             return
-        self._sessions.hold(session)
+        self.sessions.hold(session)
         try:
             await app({**scope, _ARRIVAL_KEY: arrival}, receive, send)
         finally:
-            self._sessions.release(session)
+            self.sessions.release(session)
 
     async def _is_found(self, target: Target, scope: Scope, send: Send) -> bool:
         """False where a request leads nowhere and was answered so."""
@@ -245,13 +231,13 @@ class AgentPlane:
 
     async def _find(self, target: Target) -> None:
         if isinstance(target, EpisodeTarget):
-            await self._episodes.get(target.id)
+            await self.episodes.get(target.id)
         elif target.server is not None:
-            self._catalog.upstream(target.server)
+            self.catalog.upstream(target.server)
 
     def _check_session(self, target: Target, scope: Scope) -> None:
         """Refuse a session at an endpoint other than its own as if it did not exist."""
-        if self._sessions.is_elsewhere(_session_of(scope), target):
+        if self.sessions.is_elsewhere(_session_of(scope), target):
             raise UnknownNameError("Session not found")
 
     def _has_news(self, target: Target, scope: Scope) -> bool:
@@ -320,14 +306,14 @@ class AgentPlane:
         if request.http is None or not isinstance(request_id, str | int):
             return
         arrival = cast("_Arrival", request.http.scope[_ARRIVAL_KEY])
-        session = self._sessions.find(_session_of(request.http.scope), arrival.target)
+        session = self.sessions.find(_session_of(request.http.scope), arrival.target)
         if session is not None:
             session.cancel(request_id)
 
     def _open_session(self, arrival: _Arrival) -> None:
         """Remember a session once both its id and its client are known, whichever is known first."""
         if arrival.session_id is not None and arrival.introduction is not None:
-            self._sessions.add(
+            self.sessions.add(
                 arrival.session_id,
                 arrival.target,
                 caller=session_caller(arrival.session_id),
@@ -336,7 +322,7 @@ class AgentPlane:
             )
 
     def _is_over(self, target: Target) -> bool:
-        return isinstance(target, EpisodeTarget) and not self._episodes.is_open(target.id)
+        return isinstance(target, EpisodeTarget) and not self.episodes.is_open(target.id)
 
     async def _end_idle(self, session: Session) -> None:
         """End a session that nobody uses, as its client would have."""
@@ -347,17 +333,15 @@ class AgentPlane:
 
     async def _forget(self, target: Target, session_id: str) -> None:
         """Free the state of a session that has ended."""
-        self._sessions.remove(session_id)
+        self.sessions.remove(session_id)
         self._apps.pop(session_id, None)
         await self._free(target, session_caller(session_id))
 
     async def _free(self, target: Target, caller: str) -> None:
-        if self._notifications is not None:
-            self._notifications.forget_session(target, caller)
-        if self._suspended is not None:
-            self._suspended.end(Place(target.place, caller))
+        self._notifications.forget_session(target, caller)
+        self._suspended.end(Place(target.place, caller))
         if isinstance(target, InteractiveTarget):
-            await self._episodes.close_state(target.endpoint, caller)
+            await self.episodes.close_state(target.endpoint, caller)
 
     # --- stdio -----------------------------------------------------------------------------------
 
@@ -367,14 +351,14 @@ class AgentPlane:
         Raises:
             UnknownNameError: There is no such server.
         """
-        if self._stdio.server is not None:
-            self._catalog.upstream(self._stdio.server)
+        if self.stdio.server is not None:
+            self.catalog.upstream(self.stdio.server)
         async with self._open_relay() as relay:
             try:
                 await serve_stdio(relay.server)
             finally:
                 with anyio.CancelScope(shield=True):
-                    await self._free(self._stdio, self._stdio_caller)
+                    await self._free(self.stdio, self._stdio_caller)
 
 
 def _delete_request(session_id: str) -> Scope:

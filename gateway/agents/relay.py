@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import anyio
@@ -80,42 +81,28 @@ class InitializedClient:
     """What the client declared."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Relay:
     """Answers the requests of MCP clients at every endpoint."""
 
-    def __init__(
-        self,
-        endpoints: Endpoints,
-        notifications: Notifications,
-        suspended: SuspendedCalls,
-        *,
-        locate: Callable[[McpRequest], tuple[Target, str]],
-        on_ended: Callable[[McpRequest], None],
-        on_introduced: Callable[[McpRequest, InitializedClient], None],
-        on_cancelled: Callable[[McpRequest, object], None],
-    ) -> None:
-        """Make the server; see :attr:`server`.
+    endpoints: Endpoints
+    """What each endpoint shows."""
+    notifications: Notifications
+    """Who hears of changes."""
+    suspended: SuspendedCalls
+    """Calls that wait for input."""
+    locate: Callable[[McpRequest], tuple[Target, str]]
+    """Finds a request's target, and the caller whose state it uses."""
+    on_ended: Callable[[McpRequest], None]
+    """Told of a request whose episode takes no more of them."""
+    on_introduced: Callable[[McpRequest, InitializedClient], None]
+    """Told of a request that opens a session."""
+    on_cancelled: Callable[[McpRequest, object], None]
+    """Told of a client's cancellation, and of the id of what it cancels."""
 
-        Args:
-            endpoints: What each endpoint shows.
-            notifications: Who hears of changes.
-            suspended: Calls that wait for input.
-            locate: Finds a request's target, and the caller whose state it uses.
-            on_ended: Told of a request whose episode takes no more of them.
-            on_introduced: Told of a request that opens a session.
-            on_cancelled: Told of a client's cancellation, and of the id of what it cancels.
-        """
-        self._endpoints = endpoints
-        self._notifications = notifications
-        self._suspended = suspended
-        self._locate = locate
-        self._on_ended = on_ended
-        self._on_introduced = on_introduced
-        self._on_cancelled = on_cancelled
-        self.server = self._build()
+    @cached_property
+    def server(self) -> Server[Any]:
         """Serves any number of connections, whatever their endpoints."""
-
-    def _build(self) -> Server[Any]:
         # What servers leave out: lists and contents belong to a caller's state.
         private = CacheHint(ttl_ms=0, scope="private")
         hints = dict.fromkeys(cast("frozenset[CacheableMethod]", CACHEABLE_METHODS), private)
@@ -174,16 +161,16 @@ class Relay:
         try:
             return await handler(visit)
         except EpisodeEndedError:
-            self._on_ended(visit.request)
+            self.on_ended(visit.request)
             raise
 
     def _visit(self, ctx: Context) -> EndpointRequest:
         request = request_of(ctx)
-        target, caller = self._locate(request)
-        return EndpointRequest(ctx, request, self._endpoints.view(target), caller)
+        target, caller = self.locate(request)
+        return EndpointRequest(ctx, request, self.endpoints.view(target), caller)
 
     async def _prepared(self, visit: EndpointRequest) -> EndpointRequest:
-        view = await self._endpoints.prepared(visit.view.target)
+        view = await self.endpoints.prepared(visit.view.target)
         return EndpointRequest(visit.ctx, visit.request, view, visit.caller)
 
     # --- introductions ---------------------------------------------------------------------------
@@ -191,7 +178,7 @@ class Relay:
     async def _introduce(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Let each endpoint present itself, and each session of the handshake era hear its news."""
         if ctx.method == "notifications/cancelled":
-            self._on_cancelled(request_of(ctx), (ctx.params or {}).get("requestId"))
+            self.on_cancelled(request_of(ctx), (ctx.params or {}).get("requestId"))
         if ctx.method != "initialize":
             if era_of(ctx.protocol_version) is Era.HANDSHAKE:
                 self._let_hear(ctx)
@@ -207,7 +194,7 @@ class Relay:
         version = str(result["protocolVersion"])
         declared = visit.params.get("capabilities")
         capabilities: JsonObject = declared if isinstance(declared, dict) else {}
-        self._on_introduced(visit.request, InitializedClient(version, capabilities))
+        self.on_introduced(visit.request, InitializedClient(version, capabilities))
         shown: JsonObject = {
             **result,
             "capabilities": visit.view.capabilities,
@@ -222,8 +209,8 @@ class Relay:
         request = request_of(ctx)
         if request.http is not None and "mcp-session-id" not in request.http.headers:
             return
-        target, caller = self._locate(request)
-        self._notifications.add_session(target, caller, ctx.session)
+        target, caller = self.locate(request)
+        self.notifications.add_session(target, caller, ctx.session)
 
     async def _discover(self, visit: EndpointRequest) -> JsonObject:
         view = visit.view
@@ -258,7 +245,7 @@ class Relay:
 
     def _listed(self, visit: EndpointRequest) -> tuple[ToolSpec, ...]:
         target = visit.view.target
-        return listed(self._endpoints.tools(target), of_all=target.place == ALL_SERVERS)
+        return listed(self.endpoints.tools(target), of_all=target.place == ALL_SERVERS)
 
     async def _call_tool(self, visit: EndpointRequest) -> JsonObject:
         name, given = str(visit.params["name"]), visit.params.get("arguments")
@@ -273,7 +260,7 @@ class Relay:
         self, visit: EndpointRequest, name: str, arguments: JsonObject
     ) -> ToolResult:
         if name == SEARCH_TOOLS.name:
-            return answer_search(self._endpoints.tools(visit.view.target), arguments)
+            return answer_search(self.endpoints.tools(visit.view.target), arguments)
         called = read_call(arguments)
         if not isinstance(called, ToolCall):
             return called
@@ -287,9 +274,7 @@ class Relay:
         told = CallMeta.of(visit.request.meta)
 
         async def call(channel: Channel | None) -> ToolResult:
-            episode = await self._notifications.state(
-                visit.view, visit.caller, call_id=told.call_id
-            )
+            episode = await self.notifications.state(visit.view, visit.caller, call_id=told.call_id)
 
             async def run(cancellation: Cancellation | None) -> ToolResult:
                 return await episode.call(
@@ -317,7 +302,7 @@ class Relay:
         """Ask one server of the endpoint in the caller's state."""
 
         async def ask(channel: Channel | None) -> JsonObject:
-            episode = await self._notifications.state(visit.view, visit.caller)
+            episode = await self.notifications.state(visit.view, visit.caller)
             return await episode.relay(server, method, params, self._exchange(visit, channel))
 
         return await self._with_channel(visit, ask)
@@ -332,7 +317,7 @@ class Relay:
         )
 
         async def ask(server: str, method: str, params: JsonObject) -> JsonObject:
-            episode = await self._notifications.state(visit.view, visit.caller)
+            episode = await self.notifications.state(visit.view, visit.caller)
             return await episode.relay(server, method, params, exchange)
 
         names = {
@@ -360,7 +345,7 @@ class Relay:
         server = await self._server_of(visit, uri)
         answer = await self._relay(visit, server, visit.ctx.method, visit.own_params)
         subscribes = visit.ctx.method == "resources/subscribe"
-        self._notifications.note_subscription(visit, server, uri, subscribes)
+        self.notifications.note_subscription(visit, server, uri, subscribes)
         return answer
 
     async def _server_of(self, visit: EndpointRequest, uri: str) -> str:
@@ -402,7 +387,7 @@ class Relay:
         Of several servers none is started for it: each message is compared with the level here.
         """
         level = str(visit.params["level"])
-        self._notifications.set_level(visit.view.target, visit.caller, level)
+        self.notifications.set_level(visit.view.target, visit.caller, level)
         if visit.view.sole is not None:
             return await self._relay(
                 visit, visit.view.sole.name, "logging/setLevel", visit.own_params
@@ -434,7 +419,7 @@ class Relay:
         servers: dict[str, str] = {}
         for uri in honoured.resource_subscriptions or ():
             servers[uri] = await _relayed(self._server_of(visit, uri))
-        return await self._notifications.listen(visit, kept, servers)
+        return await self.notifications.listen(visit, kept, servers)
 
     # --- the way back ----------------------------------------------------------------------------
 
@@ -442,7 +427,7 @@ class Relay:
         params = {
             k: visit.params[k] for k in ("inputResponses", "requestState") if k in visit.params
         }
-        if self._suspended.owns(params.get("requestState")):
+        if self.suspended.owns(params.get("requestState")):
             params = {}
         return Exchange(
             era=visit.era,
@@ -456,7 +441,7 @@ class Relay:
         if visit.era is Era.MODERN:
             level = visit.request.meta.get(mcp_types.LOG_LEVEL_META_KEY)
             return level if isinstance(level, str) else None
-        return self._notifications.level(visit.view.target, visit.caller)
+        return self.notifications.level(visit.view.target, visit.caller)
 
     async def _with_channel(
         self, visit: EndpointRequest, work: Callable[[Channel | None], Awaitable[Result]]
@@ -473,22 +458,22 @@ class Relay:
             return await work(front)
         binding = [visit.view.target.place, visit.caller, visit.ctx.method, visit.asked]
         state = visit.params.get("requestState")
-        if isinstance(state, str) and self._suspended.owns(state):
+        if isinstance(state, str) and self.suspended.owns(state):
             answers = visit.params.get("inputResponses")
-            return await self._suspended.resume(
+            return await self.suspended.resume(
                 state, answers if isinstance(answers, dict) else {}, binding=binding, front=front
             )
         if not any(name in front.capabilities for name in _ASKING):
             return await work(front)
         owner = Place(visit.view.target.place, visit.caller)
-        return await self._suspended.begin(work, owner=owner, binding=binding, front=front)
+        return await self.suspended.begin(work, owner=owner, binding=binding, front=front)
 
     def _marked_schema(self, name: str) -> Mapping[str, Any] | None:
         """Find the schema of a tool whose parameters travel as headers; None for all others."""
         target = TARGET.get()
         if target is None:
             return None
-        return self._endpoints.marked_schemas(target, _MARK).get(name)
+        return self.endpoints.marked_schemas(target, _MARK).get(name)
 
 
 async def _noting_cancellation(run: Callable[[Cancellation], Awaitable[Result]]) -> Result:

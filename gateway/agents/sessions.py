@@ -55,28 +55,18 @@ class Session:
             cancellation.set()
 
 
+@dataclass(kw_only=True, eq=False)
 class Sessions:
     """The open sessions of one gateway."""
 
-    def __init__(
-        self,
-        *,
-        idle_seconds: float = IDLE_SECONDS,
-        max_sessions: int = MAX_SESSIONS,
-        now: Callable[[], float] = monotonic,
-    ) -> None:
-        """Begin without any.
-
-        Args:
-            idle_seconds: A session without a request for so long is idle.
-            max_sessions: Beyond, those that were unused for longest count as idle.
-            now: Seconds of a clock that never goes back.
-        """
-        self._idle_seconds = idle_seconds
-        self._max_sessions = max_sessions
-        self._now = now
-        self._open: dict[str, Session] = {}
-        self._closed: set[Target] = set()
+    idle_seconds: float = IDLE_SECONDS
+    """A session without a request for so long is idle."""
+    max_sessions: int = MAX_SESSIONS
+    """Beyond, those that were unused for longest count as idle."""
+    now: Callable[[], float] = monotonic
+    """Seconds of a clock that never goes back."""
+    _open: dict[str, Session] = field(default_factory=dict[str, Session], init=False)
+    _closed: set[Target] = field(default_factory=set[Target], init=False)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -97,7 +87,7 @@ class Sessions:
             caller=caller,
             version=version,
             capabilities=capabilities,
-            last_used=self._now(),
+            last_used=self.now(),
         )
         self._open[session_id] = session
         return session
@@ -107,7 +97,7 @@ class Sessions:
         session = self._open.get(session_id)
         if session is None or session.target != target:
             return None
-        session.last_used = self._now()
+        session.last_used = self.now()
         session.is_used = True
         return session
 
@@ -131,7 +121,7 @@ class Sessions:
     def release(self, session: Session) -> None:
         """Undo one :meth:`hold`."""
         session.num_held -= 1
-        session.last_used = self._now()
+        session.last_used = self.now()
 
     def idle(self, is_over: Callable[[Target], bool] = lambda _: False) -> tuple[Session, ...]:
         """Name the sessions that nobody used for too long, or ever, and those of which there are too many.
@@ -139,10 +129,10 @@ class Sessions:
         Args:
             is_over: Tells the endpoints that take no more calls; their sessions are idle sooner.
         """
-        now = self._now()
-        due, due_where_over = now - self._idle_seconds, now - OVER_SECONDS
+        now = self.now()
+        due, due_where_over = now - self.idle_seconds, now - OVER_SECONDS
         due_where_unused, due_where_closed = now - OPENED_SECONDS, now - CLOSED_SECONDS
-        surplus = len(self._open) - self._max_sessions
+        surplus = len(self._open) - self.max_sessions
         unused = sorted(
             (s for s in self._open.values() if not s.num_held), key=lambda s: s.last_used
         )
@@ -166,7 +156,7 @@ class Sessions:
             is_over: Tells the endpoints that take no more calls.
         """
         while True:
-            await anyio.sleep(min(_ROUND_SECONDS, self._idle_seconds))
+            await anyio.sleep(min(_ROUND_SECONDS, self.idle_seconds))
             for session in self.idle(is_over):
                 self.remove(session.id)
                 await end(session)

@@ -28,6 +28,7 @@ MAX_SUSPENDED = 1000
 SUSPEND_SECONDS = 300.0
 """So long a call waits for its client to come back."""
 _PREFIX = "astra-mcp."
+_STATE_ENDED = "the state of this call has ended"
 
 Result = TypeVar("Result")
 
@@ -50,50 +51,46 @@ class _Question:
     refusal: RelayedError | None = None
 
 
+@dataclass(slots=True, eq=False)
 class _Held:
     """One call under way: its questions, and the request that waits for it just now."""
 
-    def __init__(self, owner: Place, binding: bytes, front: Channel) -> None:
-        self.owner = owner
-        self.binding = binding
-        self.front: Channel | None = front
-        self.capabilities = front.capabilities
-        self.questions: dict[str, _Question] = {}
-        self.count = 0
-        self.scope = anyio.CancelScope()
-        self.changed = anyio.Event()
-        self.is_over = False
-        self.result: object = None
-        self.error: Exception | None = None
-        self.name: str | None = None
-        """Under which it can be resumed; None while a request waits for it."""
-        self.taken = anyio.Event()
-        """Set once it was resumed under its present name."""
-        self.refusal: str | None = None
-        """Why nobody is there to be asked any more."""
-
-    def change(self) -> None:
-        self.changed.set()
+    owner: Place
+    binding: bytes
+    front: Channel | None
+    capabilities: Mapping[str, JsonValue]
+    questions: dict[str, _Question] = field(default_factory=dict[str, _Question])
+    count: int = 0
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    changed: anyio.Event = field(default_factory=anyio.Event)
+    is_over: bool = False
+    result: object = None
+    error: Exception | None = None
+    name: str | None = None
+    """Under which it can be resumed; None while a request waits for it."""
+    taken: anyio.Event = field(default_factory=anyio.Event)
+    """Set once it was resumed under its present name."""
+    refusal: str | None = None
+    """Why nobody is there to be asked any more."""
 
 
+@dataclass(frozen=True, slots=True)
 class _HeldChannel:
     """The way back of a held call; satisfies :class:`astra_mcp.mcp.request_context.Channel`."""
 
-    def __init__(self, held: _Held, calls: "SuspendedCalls") -> None:
-        self._held = held
-        self._calls = calls
+    held: _Held
+    calls: "SuspendedCalls"
 
     @property
     def capabilities(self) -> Mapping[str, JsonValue]:
-        return self._held.capabilities
+        return self.held.capabilities
 
     async def notify(self, method: str, params: JsonObject) -> None:
-        front = self._held.front
-        if front is not None:
-            await front.notify(method, params)
+        if self.held.front is not None:
+            await self.held.front.notify(method, params)
 
     async def ask(self, method: str, params: JsonObject) -> JsonObject:
-        return await self._calls.ask(self._held, method, params)
+        return await self.calls.ask(self.held, method, params)
 
 
 class SuspendedCalls:
@@ -151,7 +148,7 @@ class SuspendedCalls:
         Raises:
             InputRequiredError: The client must provide input; the call waits for it.
         """
-        held = _Held(owner, canonical_json(binding), front)
+        held = _Held(owner, canonical_json(binding), front, front.capabilities)
 
         async def run() -> None:
             try:
@@ -162,7 +159,7 @@ class SuspendedCalls:
             finally:
                 held.is_over = True
                 self._held.discard(held)
-                held.change()
+                held.changed.set()
             if held.name in self._resumable:  # the server did without what it asked for
                 with anyio.move_on_after(self._seconds):
                     await held.taken.wait()
@@ -204,7 +201,7 @@ class SuspendedCalls:
     def end(self, owner: Place) -> None:
         """End the calls of a state that ends: what they ask, now or later, is refused."""
         for held in [h for h in self._held if h.owner == owner]:
-            self._refuse(held, "the state of this call has ended")
+            self._refuse(held, _STATE_ENDED)
 
     def refuse_asked(self, owner: Place) -> None:
         """Refuse what calls of a state ask just now, where another state takes its place.
@@ -212,12 +209,12 @@ class SuspendedCalls:
         The call for which that happens runs already, and may ask.
         """
         for held in [h for h in self._held if h.owner == owner and h.questions]:
-            self._refuse(held, "the state of this call has ended")
+            self._refuse(held, _STATE_ENDED)
 
     def end_all(self, endpoint: str) -> None:
         """End the calls of all states of an endpoint."""
-        for owner in {h.owner for h in self._held if h.owner.endpoint == endpoint}:
-            self.end(owner)
+        for held in [h for h in self._held if h.owner.endpoint == endpoint]:
+            self._refuse(held, _STATE_ENDED)
 
     async def ask(self, held: _Held, method: str, params: JsonObject) -> JsonObject:
         """Put a question of a call to its client, and wait for the answer.
@@ -234,7 +231,7 @@ class SuspendedCalls:
         held.count += 1
         key = f"input-{held.count}"
         question = held.questions[key] = _Question(method, params)
-        held.change()
+        held.changed.set()
         try:
             with anyio.fail_after(self._seconds):
                 await question.answered.wait()

@@ -8,7 +8,7 @@ how a server is started. Knows documents and names; knows neither databases nor 
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import islice
@@ -132,31 +132,19 @@ _BAD_CURSOR: dict[int | str, dict[str, Any]] = {
 }
 
 
+@dataclass(kw_only=True)
 class Subregistry:
     """Lists the servers of the directories, with the addresses of those that this gateway serves."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        directories: Sequence[ServerDirectory],
-        worker_info: OwnWorkerInfo,
-        *,
-        needs_key: bool,
-    ) -> None:
-        """Know where to look.
-
-        Args:
-            catalog: What is served now.
-            directories: What is described; where two list one version of a server, the first counts.
-            worker_info: Which of the workers this process is.
-            needs_key: True where the interactive endpoints ask for an API key.
-        """
-        self._catalog = catalog
-        self._directories = tuple(directories)
-        self._worker_info = worker_info
-        self._needs_key = needs_key
-        self._listings: list[Sequence[ListedServer]] = []
-        self._joined = _join(())
+    catalog: Catalog
+    """What is served now."""
+    directories: Sequence[ServerDirectory]
+    """What is described; where two list one version of a server, the first counts."""
+    worker_info: OwnWorkerInfo
+    needs_key: bool
+    """True where the interactive endpoints ask for an API key."""
+    _listings: list[Sequence[ListedServer]] = field(default_factory=list[Any], init=False)
+    _joined: _Everything = field(default=_Everything((), (), {}), init=False)
 
     def routes(self) -> APIRouter:
         """Lay out the paths below ``/v0.1``; a server's name holds one slash, plain or as ``%2F``."""
@@ -221,14 +209,14 @@ class Subregistry:
             )
         return self._answer(request, entries[0])
 
-    def _everything(self) -> "_Everything":
+    def _everything(self) -> _Everything:
         """Join the listings of the directories, again where one of them is another than before."""
-        listings = [directory.listing() for directory in self._directories]
+        listings = [directory.listing() for directory in self.directories]
         is_known = len(listings) == len(self._listings) and all(
             listing is before for listing, before in zip(listings, self._listings, strict=True)
         )
         if not is_known:
-            self._joined = _join(zip(self._directories, listings, strict=True))
+            self._joined = _join(zip(self.directories, listings, strict=True))
             self._listings = listings
         return self._joined
 
@@ -244,16 +232,16 @@ class Subregistry:
     async def _entries(self, request: Request, shown: Sequence[_Found]) -> list[JsonObject]:
         """Render servers in their order; one that has gone meanwhile is left out."""
         documents: dict[tuple[int, str], JsonObject] = {}
-        for index, directory in enumerate(self._directories):
+        for index, directory in enumerate(self.directories):
             keys = [f.listed.key for f in shown if f.directory is directory]
             if keys:
                 found = await directory.documents(keys)
                 documents |= {(index, key): document for key, document in found.items()}
-        serving = {upstream.name for upstream in self._catalog.upstreams()}
-        base = self._worker_info.base_url(request.scope, FIRST)
+        serving = {upstream.name for upstream in self.catalog.upstreams()}
+        base = self.worker_info.base_url(request.scope, FIRST)
         entries: list[JsonObject] = []
         for found in shown:
-            place = (self._directories.index(found.directory), found.listed.key)
+            place = (self.directories.index(found.directory), found.listed.key)
             if place in documents:
                 name = found.listed.served_as
                 url = f"{base}/servers/{name}/mcp" if name in serving else None
@@ -265,7 +253,7 @@ class Subregistry:
 
     def _with_remote(self, document: JsonObject, url: str) -> JsonObject:
         remote: JsonObject = {"type": "streamable-http", "url": url}
-        if self._needs_key:
+        if self.needs_key:
             remote["headers"] = [
                 {
                     "name": "Authorization",
@@ -309,7 +297,7 @@ def _place_of(cursor: str) -> tuple[str, str] | None:
 
 def _join(
     listings: Iterable[tuple[ServerDirectory, Sequence[ListedServer]]],
-) -> "_Everything":
+) -> _Everything:
     first: dict[tuple[str, str], tuple[ListedServer, ServerDirectory]] = {}
     for directory, listing in listings:
         for listed in listing:

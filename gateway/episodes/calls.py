@@ -142,32 +142,19 @@ class Settled(NamedTuple):
     """Where it is set, the episode ends with it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
     """Answers the calls of one episode."""
 
-    def __init__(
-        self,
-        turns: Mapping[str, Turn],
-        shown: Shown,
-        plan: FailurePlan | None,
-        limits: EpisodeLimits,
-        *,
-        goes_on: bool,
-    ) -> None:
-        """Answer nothing yet.
-
-        Args:
-            turns: By the names of the servers.
-            shown: What the episode lists.
-            plan: Lets calls fail; None where none do.
-            limits: Of the episode.
-            goes_on: True where another state follows a failed one.
-        """
-        self._turns = turns
-        self._shown = shown
-        self._plan = plan
-        self._limits = limits
-        self._goes_on = goes_on
+    turns: Mapping[str, Turn]
+    """By the names of the servers."""
+    shown: Shown
+    """What the episode lists."""
+    plan: FailurePlan | None
+    """Lets calls fail; None where none do."""
+    limits: EpisodeLimits
+    goes_on: bool
+    """True where another state follows a failed one."""
 
     async def answer(
         self, call: Call, exchange: Exchange, failure: Callable[[], Failure | None]
@@ -180,12 +167,12 @@ class Execution:
             failure: Tells how the episode has failed, once it is the call's turn.
         """
         if call.is_over_limit:
-            return self.settle(rejected(limit_text(self._limits.calls), Origin.LIMIT))
+            return self.settle(rejected(limit_text(self.limits.calls), Origin.LIMIT))
         if call.server is None or call.tool is None:
-            return self.settle(rejected(unknown_text(call.shown, self._shown.routes)))
+            return self.settle(rejected(unknown_text(call.shown, self.shown.routes)))
         if call.fault is not None:
             return self.settle(rejected(call.fault))
-        turn = self._turns[call.server]
+        turn = self.turns[call.server]
         if turn.lock.locked():
             with shielded():
                 await turn.lock.acquire()
@@ -195,11 +182,11 @@ class Execution:
             failed = failure()
             if failed is not None:
                 return self.settle(failed)
-            if call.injected is not None and self._plan is not None:
-                return await self._inject(call.injected, self._plan, exchange)
+            if call.injected is not None and self.plan is not None:
+                return await self._inject(call.injected, self.plan, exchange)
             return self.settle(
                 await ask_server(
-                    turn, call.tool, call.arguments, exchange, self._limits.call_seconds
+                    turn, call.tool, call.arguments, exchange, self.limits.call_seconds
                 )
             )
         finally:
@@ -210,15 +197,15 @@ class Execution:
     ) -> Settled:
         """Fail in the place of the server, which may take as long as a call may, and no longer."""
         if injected.delay_seconds:
-            seconds = min(injected.delay_seconds, self._limits.call_seconds)
+            seconds = min(injected.delay_seconds, self.limits.call_seconds)
             await plan.wait(seconds, exchange.cancellation)
         return self.settle(rejected(injected.text, Origin.INJECTED))
 
     def settle(self, reply: UpstreamReply | Failure) -> Settled:
         """Bound a reply, and put a failure into words."""
         if isinstance(reply, Failure):
-            return settle_failure(reply, goes_on=self._goes_on)
-        return settle(reply, limit_bytes=self._limits.result_bytes, goes_on=self._goes_on)
+            return settle_failure(reply, goes_on=self.goes_on)
+        return settle(reply, limit_bytes=self.limits.result_bytes, goes_on=self.goes_on)
 
 
 # --- what a reply comes to ----------------------------------------------------------------------

@@ -84,7 +84,11 @@ class Episode:
         self._turns = turns
         self._plan = FailurePlan(opened.failures, opened.seed) if opened.failures.rate else None
         self._execution = Execution(
-            turns, self._shown, self._plan, opened.limits, goes_on=opened.endpoint is not None
+            turns=turns,
+            shown=self._shown,
+            plan=self._plan,
+            limits=opened.limits,
+            goes_on=opened.endpoint is not None,
         )
         further = opened.distractor_servers
         own = [name for name in opened.servers if name not in further and name in turns]

@@ -53,18 +53,14 @@ class ToolList:
     """None where no distractors were asked for."""
 
 
+@dataclass(frozen=True, slots=True)
 class Mixing:
     """Lays out the tool lists of one gateway's episodes."""
 
-    def __init__(self, catalog: Catalog, index: DistractorIndex | None) -> None:
-        """Look into one gateway.
-
-        Args:
-            catalog: Has the servers of distractors.
-            index: Chooses them; None where the gateway has no pool of tools.
-        """
-        self._catalog = catalog
-        self._index = index
+    catalog: Catalog
+    """Has the servers of distractors."""
+    index: DistractorIndex | None
+    """Chooses them; None where the gateway has no pool of tools."""
 
     async def list_tools(
         self, own: Sequence[Upstream], asked: DistractorRequest | None, seed: int
@@ -117,14 +113,14 @@ class Mixing:
         seed: int,
         taken: Collection[str],
     ) -> DistractorSample:
-        if self._index is None:
+        if self.index is None:
             raise NotAvailableError(
                 "distractors: they are not available, for this gateway has no pool of tools to choose "
                 "them from; leave them out or use mode 'none'"
             )
         scope = [ScopedTool(u.name, tool) for u in own for tool in u.tools]
         try:
-            return await self._index.sample(scope, mode=mode, k=k, seed=seed, taken=taken)
+            return await self.index.sample(scope, mode=mode, k=k, seed=seed, taken=taken)
         except ConfigError as error:
             raise NotAvailableError(f"distractors: {error}") from error
         except (ModelError, RegistryError) as error:
@@ -137,7 +133,7 @@ class Mixing:
 
         async def prepare(name: str) -> Upstream | str:
             try:
-                upstream = self._catalog.upstream(name)
+                upstream = self.catalog.upstream(name)
                 with anyio.fail_after(PREPARE_SECONDS):
                     await upstream.prepare()
             except (UnknownNameError, UpstreamError) as error:

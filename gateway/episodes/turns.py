@@ -204,24 +204,20 @@ class CallOrder:
             self._moved = None
 
 
+@dataclass(slots=True)
 class Relaying:
     """Passes requests on, and notifications back."""
 
-    def __init__(self, turns: Mapping[str, Turn], seconds: float) -> None:
-        """Pass nothing on yet.
-
-        Args:
-            turns: The servers of the episode, by name.
-            seconds: Wall time of a request.
-        """
-        self._turns = turns
-        self._seconds = seconds
-        self._num_running = 0
+    turns: Mapping[str, Turn]
+    """The servers of the episode, by name."""
+    seconds: float
+    """Wall time of a request."""
+    num_running: int = field(default=0, init=False)
 
     @property
     def is_busy(self) -> bool:
         """True while a request runs."""
-        return self._num_running > 0
+        return self.num_running > 0
 
     async def request(
         self, server: str, method: str, params: JsonObject, exchange: Exchange
@@ -241,13 +237,13 @@ class Relaying:
             UpstreamError: It could not answer, or not in time.
         """
         session = self._session(server)
-        self._num_running += 1
+        self.num_running += 1
         try:
-            with anyio.move_on_after(self._seconds):
+            with anyio.move_on_after(self.seconds):
                 return await session.request(method, params, exchange)
         finally:
-            self._num_running -= 1
-        raise UpstreamError(f"no answer within {self._seconds:g} s")
+            self.num_running -= 1
+        raise UpstreamError(f"no answer within {self.seconds:g} s")
 
     def watch(self, server: str, hear: Hear) -> None:
         """Hear the notifications of a server that belong to no request.
@@ -259,7 +255,7 @@ class Relaying:
         self._session(server).watch(hear)
 
     def _session(self, server: str) -> RelaySession:
-        turn = self._turns.get(server)
+        turn = self.turns.get(server)
         if turn is None:
             raise UnknownNameError(f"this episode has no server named {server!r}")
         if not turn.upstream.relays or not isinstance(turn.session, RelaySession):

@@ -5,6 +5,7 @@ Knows servers and deadlines; knows neither episodes nor callers.
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import is_
 
 import anyio
@@ -53,18 +54,14 @@ def is_held(
     )
 
 
+@dataclass(slots=True)
 class Preparation:
     """Prepares servers in the background, each once at a time."""
 
-    def __init__(self, group: TaskGroup) -> None:
-        """Start nothing yet.
-
-        Args:
-            group: Runs what takes longer than anybody waits.
-        """
-        self._group = group
-        self._under_way: dict[str, anyio.Event] = {}
-        self._failed_at: dict[str, float] = {}
+    group: TaskGroup
+    """Runs what takes longer than anybody waits."""
+    _under_way: dict[str, anyio.Event] = field(default_factory=dict[str, anyio.Event], init=False)
+    _failed_at: dict[str, float] = field(default_factory=dict[str, float], init=False)
 
     async def all_known(self, upstreams: Sequence[Upstream]) -> tuple[Upstream, ...]:
         """Leave out the servers that are not known and do not become so within a moment.
@@ -105,7 +102,7 @@ class Preparation:
             done.set()
             return done
         self._under_way[name] = done
-        self._group.start_soon(self._prepare, upstream, done)
+        self.group.start_soon(self._prepare, upstream, done)
         return done
 
     async def _prepare(self, upstream: Upstream, done: anyio.Event) -> None:
