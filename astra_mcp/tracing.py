@@ -35,6 +35,7 @@ __all__ = [
     "is_capturing",
     "mark_error",
     "open_tracing",
+    "request_span",
     "tracer",
     "tracing_to",
 ]
@@ -97,17 +98,18 @@ def client_span(
     if _tracer is None:
         inject(meta)
         return _NOTHING
-    return _client_span(_tracer, method, target, meta)
+    attributes = {"mcp.method.name": method, "gen_ai.tool.name": target}
+    return request_span(_tracer, f"{method} {target}", attributes, meta)
 
 
 @contextmanager
-def _client_span(
-    making: Tracer, method: str, target: str, meta: MutableMapping[str, JsonValue]
+def request_span(
+    making: Tracer, name: str, attributes: Mapping[str, str], meta: MutableMapping[str, JsonValue]
 ) -> Generator[None]:
-    attributes = {"mcp.method.name": method, "gen_ai.tool.name": target}
+    """Make the span of a request that goes out from here, and write its context into its ``_meta``."""
     # The text of an error may hold what a tool answered, so only its kind is told.
     with making.start_as_current_span(
-        f"{method} {target}",
+        name,
         kind=SpanKind.CLIENT,
         attributes=attributes,
         record_exception=False,

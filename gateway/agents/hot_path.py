@@ -137,7 +137,7 @@ class HotPath:
         elif request.method == "tools/list":
             result = await self._list(post.target, request)
         else:
-            call = await self._prepare_call(post.target, post.scope, request, session)
+            call = await self._prepare_call(post, request, session)
             if call is None:
                 return False
             if call.departure is None:
@@ -186,12 +186,13 @@ class HotPath:
     # --- tools/call ------------------------------------------------------------------------------
 
     async def _prepare_call(
-        self, target: Target, scope: Scope, request: HotRequest, session: Session | None
+        self, post: _Post, request: HotRequest, session: Session | None
     ) -> _Call | None:
         """Find the state that a call uses; None where the call is none for this way."""
+        target = post.target
         try:
             told = CallMeta.of(request.meta)
-            episode = await self._state(target, scope, request, session, told.call_id)
+            episode = await self._state(post, request, session, told.call_id)
             if episode is None:
                 return None
             upstream = episode.upstream_of(request.name)
@@ -199,7 +200,7 @@ class HotPath:
                 return None
         except AstraError:
             return None  # the SDK's server finds the same, and says it
-        exchange, departure = _exchange(scope, request), None
+        exchange, departure = _exchange(post.scope, request), None
         if upstream.relays and not isinstance(target, EpisodeTarget):
             # As without a gateway; in an episode a call is done to its end, for its retry to find.
             cancellation: Cancellation | None = None
@@ -213,19 +214,15 @@ class HotPath:
         return _Call(episode, request.name, request.arguments, told, exchange, emulator, departure)
 
     async def _state(
-        self,
-        target: Target,
-        scope: Scope,
-        request: HotRequest,
-        session: Session | None,
-        call_id: str | None,
+        self, post: _Post, request: HotRequest, session: Session | None, call_id: str | None
     ) -> AgentEpisode | None:
+        target = post.target
         if isinstance(target, EpisodeTarget):
             episode = self.episodes.find_live(target.id)
             if episode is None or not episode.relays:
                 return episode
             return await self.states.state(self.views.view(target), "")
-        caller = session.caller if session else self._caller(scope, request)
+        caller = session.caller if session else self._caller(post.scope, request)
         if request.name in (SEARCH_TOOLS.name, CALL_TOOL.name):
             return None
         return await self.states.state(self.views.view(target), caller, call_id=call_id)

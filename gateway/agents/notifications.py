@@ -18,7 +18,6 @@ from weakref import WeakSet, WeakValueDictionary
 import anyio
 import mcp_types
 from anyio.abc import TaskGroup
-from mcp.server import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import ListenHandler, ServerEvent
 from mcp.shared.subscriptions import event_from_wire
@@ -57,8 +56,7 @@ _log = logging.getLogger("astra_mcp.gateway")
 class ClientListeners:
     """Who listens where."""
 
-    def __init__(self, group: TaskGroup) -> None:
-        self._group = group
+    def __init__(self) -> None:
         self._ears: dict[str, dict[str, Listeners[[str, JsonObject]]]] = {}
 
     def tell(self, place: Place, method: str, params: JsonObject) -> None:
@@ -86,33 +84,6 @@ class ClientListeners:
                 self._ears.pop(place.endpoint, None)
 
         return remove
-
-    def add_session(
-        self, place: Place, session: ServerSession, allows: Callable[[str, JsonObject], bool]
-    ) -> Callable[[], None]:
-        """Let a session of the handshake era hear news on its own stream.
-
-        Args:
-            place: What it hears of.
-            session: As the SDK hands it to a handler; outlives the request.
-            allows: Whether the client wants to hear one.
-        """
-        ear = _SessionListener(session, self._group)
-
-        def hear(method: str, params: JsonObject) -> None:
-            if allows(method, params):
-                ear.hear(method, params)
-
-        return self.add(place, hear)
-
-    async def listen(
-        self,
-        place: Place,
-        ctx: ServerRequestContext[Any, Any],
-        params: mcp_types.SubscriptionsListenRequestParams,
-    ) -> mcp_types.SubscriptionsListenResult:
-        """Serve one ``subscriptions/listen`` until its client leaves."""
-        return await ListenHandler(_Bus(self, place))(ctx, params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +161,7 @@ class Notifications:
 
     def __init__(self, endpoints: Endpoints, group: TaskGroup) -> None:
         self._endpoints = endpoints
-        self._listeners = ClientListeners(group)
+        self._listeners = ClientListeners()
         self._group = group
         self._levels: dict[Place, str] = {}
         self._sessions: OrderedDict[Place, Callable[[], None]] = OrderedDict()
@@ -219,11 +190,14 @@ class Notifications:
         if place in self._sessions:
             return
 
-        def allows(method: str, params: JsonObject) -> bool:
-            is_message = method == "notifications/message"
-            return not is_message or log_level_allows(self._levels.get(place), params)
+        ear = _SessionListener(session, self._group)
 
-        self._sessions[place] = self._listeners.add_session(place, session, allows)
+        def hear(method: str, params: JsonObject) -> None:
+            is_message = method == "notifications/message"
+            if not is_message or log_level_allows(self._levels.get(place), params):
+                ear.hear(method, params)
+
+        self._sessions[place] = self._listeners.add(place, hear)
         if len(self._sessions) > MAX_SESSIONS:
             _, remove = self._sessions.popitem(last=False)
             remove()
@@ -336,28 +310,20 @@ class Notifications:
         if visit.view.relaying:
             episode = await self.state(visit.view, visit.caller)
             if visit.view.sole is not None:
-                await self._reach(episode, visit.view.sole.name, _quiet(visit))
+                # So that there is a connection by which anything can be told at all. Of several servers
+                # none is started for it: each tells once it was used.
+                server = visit.view.sole.name
+                await self._ask(episode, server, "ping", {}, _quiet(visit), "tells no news")
         entered: list[tuple[str, str]] = []
         try:
             for uri, server in servers.items():
                 entered.append((server, uri))
                 await self._enter(visit, place, server, uri)
-            return await self._listeners.listen(place, visit.ctx, params)
+            return await ListenHandler(_Bus(self._listeners, place))(visit.ctx, params)
         finally:
             with anyio.CancelScope(shield=True):
                 for server, uri in entered:
                     await self._leave(place, server, uri)
-
-    async def _reach(self, episode: AgentEpisode, server: str, exchange: Exchange) -> None:
-        """Have a connection to the server of an endpoint, so that it can tell anything at all.
-
-        Of several servers none is started for it: each tells once it was used.
-        """
-        try:
-            with anyio.fail_after(SUBSCRIBE_SECONDS):
-                await episode.relay(server, "ping", {}, exchange)
-        except (AstraError, TimeoutError) as error:
-            _log.warning("%s tells no news: %s", server, error or type(error).__name__)
 
     async def _enter(self, visit: EndpointRequest, place: Place, server: str, uri: str) -> None:
         wanted = self._wanted_at(place).setdefault((server, uri), _Wanted(_quiet(visit)))
@@ -392,11 +358,22 @@ class Notifications:
     ) -> None:
         """Ask a server for news of a resource, or for no more; one that refuses has none."""
         method = "resources/unsubscribe" if ends else "resources/subscribe"
+        await self._ask(episode, server, method, {"uri": uri}, exchange, f"does not take {method}")
+
+    async def _ask(  # noqa: PLR0917 - a request, and what its failure means
+        self,
+        episode: AgentEpisode,
+        server: str,
+        method: str,
+        params: JsonObject,
+        exchange: Exchange,
+        failing: str,
+    ) -> None:
         try:
             with anyio.fail_after(SUBSCRIBE_SECONDS):
-                await episode.relay(server, method, {"uri": uri}, exchange)
+                await episode.relay(server, method, params, exchange)
         except (AstraError, TimeoutError) as error:
-            _log.warning("%s does not take %s: %s", server, method, error or type(error).__name__)
+            _log.warning("%s %s: %s", server, failing, error or type(error).__name__)
 
 
 def _quiet(visit: EndpointRequest) -> Exchange:

@@ -30,6 +30,7 @@ from astra_mcp.errors import (
 from astra_mcp.mcp.bridge import STDIO, McpRequest, session_caller
 from astra_mcp.mcp.http import open_http
 from astra_mcp.mcp.lines import serve_stdio
+from astra_mcp.types import JsonObject
 from gateway.agents.endpoints import Endpoints
 from gateway.agents.hot_path import HotPath
 from gateway.agents.notifications import Notifications
@@ -45,7 +46,6 @@ __all__ = ["AgentPlane"]
 _INVALID_REQUEST = -32600
 _ARRIVAL_KEY = "astra_mcp.arrival"
 _SESSION = b"mcp-session-id"
-_VERSION = b"mcp-protocol-version"
 _log = logging.getLogger("astra_mcp.gateway")
 
 
@@ -146,7 +146,7 @@ class AgentPlane:
         """Find where a request leads, and the caller whose state it uses."""
         if request.http is None:
             return self.stdio, self._stdio_caller
-        return cast("_Arrival", request.http.scope[_ARRIVAL_KEY]).target, request.caller
+        return _arrival_of(request.http.scope).target, request.caller
 
     # --- HTTP ------------------------------------------------------------------------------------
 
@@ -265,7 +265,7 @@ class AgentPlane:
         if self._plain is None or self._streaming is None:
             raise GatewayError("the agent plane is not open")
         name = _session_of(scope)
-        if name and _is_handshake(scope):
+        if name and _header(scope, b"mcp-protocol-version") in ("", *HANDSHAKE_PROTOCOL_VERSIONS):
             return self._apps.get(name, self._plain)
         accepted = b",".join(v for k, v in scope["headers"] if k == b"accept")
         if b"text/event-stream" in accepted and self._relays(target):
@@ -297,7 +297,7 @@ class AgentPlane:
 
     def _introduced(self, request: McpRequest, introduction: InitializedClient) -> None:
         if request.http is not None:
-            arrival = cast("_Arrival", request.http.scope[_ARRIVAL_KEY])
+            arrival = _arrival_of(request.http.scope)
             arrival.introduction = introduction
             self._open_session(arrival)
 
@@ -305,7 +305,7 @@ class AgentPlane:
         """Cancel a request that is answered without the SDK; the SDK cancels its own."""
         if request.http is None or not isinstance(request_id, str | int):
             return
-        arrival = cast("_Arrival", request.http.scope[_ARRIVAL_KEY])
+        arrival = _arrival_of(request.http.scope)
         session = self.sessions.find(_session_of(request.http.scope), arrival.target)
         if session is not None:
             session.cancel(request_id)
@@ -379,13 +379,16 @@ async def _ignore(message: Message) -> None:
     del message
 
 
+def _header(scope: Scope, name: bytes) -> str:
+    return next((v.decode("latin-1").strip() for k, v in scope["headers"] if k == name), "")
+
+
 def _session_of(scope: Scope) -> str:
-    return next((v.decode("latin-1").strip() for k, v in scope["headers"] if k == _SESSION), "")
+    return _header(scope, _SESSION)
 
 
-def _is_handshake(scope: Scope) -> bool:
-    version = next((v.decode("latin-1").strip() for k, v in scope["headers"] if k == _VERSION), "")
-    return not version or version in HANDSHAKE_PROTOCOL_VERSIONS
+def _arrival_of(scope: Mapping[str, object]) -> _Arrival:
+    return cast("_Arrival", scope[_ARRIVAL_KEY])
 
 
 def _method_of(scope: Scope, body: bytes) -> str:
@@ -397,16 +400,14 @@ def _method_of(scope: Scope, body: bytes) -> str:
         message: object = orjson.loads(body)
     except orjson.JSONDecodeError:
         return ""
-    return (
-        str(cast("dict[str, object]", message).get("method", ""))
-        if isinstance(message, dict)
-        else ""
-    )
+    if not isinstance(message, dict):
+        return ""
+    return str(cast("JsonObject", message).get("method", ""))
 
 
 def _mark_ended(request: McpRequest) -> None:
     if request.http is not None:
-        cast("_Arrival", request.http.scope[_ARRIVAL_KEY]).has_ended = True
+        _arrival_of(request.http.scope).has_ended = True
 
 
 async def _take_body(receive: Receive) -> BufferedBody:

@@ -53,18 +53,20 @@ TARGET: ContextVar[Target | None] = ContextVar("astra_mcp.target", default=None)
 _MARK = "x-mcp-header"
 _ASKING = ("sampling", "elicitation", "roots")
 _CAPABILITY_OF = {
-    "tools/list": "tools",
-    "tools/call": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-    "resources/read": "resources",
-    "resources/subscribe": "resources",
-    "resources/unsubscribe": "resources",
-    "prompts/list": "prompts",
-    "prompts/get": "prompts",
-    "completion/complete": "completions",
-    "logging/setLevel": "logging",
+    "tools": "tools",
+    "resources": "resources",
+    "prompts": "prompts",
+    "completion": "completions",
+    "logging": "logging",
 }
+"""What a server must have, by the first word of a method."""
+_LISTENED = {
+    "tools_list_changed": ("tools", "listChanged"),
+    "prompts_list_changed": ("prompts", "listChanged"),
+    "resources_list_changed": ("resources", "listChanged"),
+    "resource_subscriptions": ("resources", "subscribe"),
+}
+"""The capability and the flag of it that each kind of news needs."""
 _log = logging.getLogger("astra_mcp.gateway")
 
 Context = ServerRequestContext[Any, Any]
@@ -147,7 +149,7 @@ class Relay:
 
     async def _answer(self, ctx: Context, handler: Handler) -> JsonObject:
         visit = self._visit(ctx)
-        needed = _CAPABILITY_OF.get(ctx.method)
+        needed = _CAPABILITY_OF.get(ctx.method.partition("/")[0])
         if needed is not None:
             capability = visit.view.capabilities.get(needed)
             if capability is None and visit.is_unknown:
@@ -251,10 +253,10 @@ class Relay:
         name, given = str(visit.params["name"]), visit.params.get("arguments")
         arguments: JsonObject = given if isinstance(given, dict) else {}
         if name in (SEARCH_TOOLS.name, CALL_TOOL.name) and SEARCH_TOOLS in self._listed(visit):
-            return result_to_wire(
-                await self._search_or_call(visit, name, arguments), visit.ctx.protocol_version
-            )
-        return result_to_wire(await self._call(visit, name, arguments), visit.ctx.protocol_version)
+            result = await self._search_or_call(visit, name, arguments)
+        else:
+            result = await self._call(visit, name, arguments)
+        return result_to_wire(result, visit.ctx.protocol_version)
 
     async def _search_or_call(
         self, visit: EndpointRequest, name: str, arguments: JsonObject
@@ -309,12 +311,7 @@ class Relay:
 
     def _merged(self, visit: EndpointRequest) -> MergedServers:
         front = StreamChannel(visit.ctx, self._log_level(visit))
-        exchange = Exchange(
-            era=visit.era,
-            meta=meta_for_server(with_header(visit.request.meta, visit.headers)),
-            log_level=self._log_level(visit),
-            channel=front,
-        )
+        exchange = replace(self._exchange(visit, front), params={})
 
         async def ask(server: str, method: str, params: JsonObject) -> JsonObject:
             episode = await self.notifications.state(visit.view, visit.caller)
@@ -400,20 +397,12 @@ class Relay:
         visit = await _relayed(self._prepared(self._visit(ctx)))
         wanted = params.notifications
         capabilities = visit.view.capabilities
-        resources = _flags(capabilities, "resources")
+
+        def has(capability: str, flag: str) -> bool:
+            return bool(cast("JsonObject", capabilities.get(capability) or {}).get(flag))
+
         honoured = mcp_types.SubscriptionFilter(
-            tools_list_changed=wanted.tools_list_changed
-            if _flags(capabilities, "tools").get("listChanged")
-            else None,
-            prompts_list_changed=wanted.prompts_list_changed
-            if _flags(capabilities, "prompts").get("listChanged")
-            else None,
-            resources_list_changed=wanted.resources_list_changed
-            if resources.get("listChanged")
-            else None,
-            resource_subscriptions=wanted.resource_subscriptions
-            if resources.get("subscribe")
-            else None,
+            **{n: getattr(wanted, n) if has(*needed) else None for n, needed in _LISTENED.items()}
         )
         kept = params.model_copy(update={"notifications": honoured})
         servers: dict[str, str] = {}
@@ -498,11 +487,6 @@ async def _noting_cancellation(run: Callable[[Cancellation], Awaitable[Result]])
     if failures:
         raise failures[0]
     return results[0]
-
-
-def _flags(capabilities: JsonObject, name: str) -> JsonObject:
-    options = capabilities.get(name)
-    return options if isinstance(options, dict) else {}
 
 
 async def _relayed(answer: Awaitable[Any]) -> Any:

@@ -60,6 +60,8 @@ RETRY_SECONDS = 0.1
 """Wait before the second attempt; twice as long before each further one."""
 MAX_RETRY_SECONDS = 1.0
 MAX_REDIRECTS = 3
+MAX_CONNECTIONS = 512
+"""Of one pool; requests beyond so many wait for a free connection."""
 STOPPING = "stopping"
 """Code of the answer to a request that came too late for a gateway that stops; nothing was done."""
 
@@ -104,16 +106,13 @@ class CallRefusedError(TransportError):
 
 
 @asynccontextmanager
-async def open_http(*, max_connections: int = 512) -> AsyncGenerator[httpx.AsyncClient]:
+async def open_http() -> AsyncGenerator[httpx.AsyncClient]:
     """Open a connection pool for any number of clients.
 
     Never goes through a proxy named by the environment: the gateway is usually on this machine.
-
-    Args:
-        max_connections: Requests beyond so many wait for a free connection.
     """
     limits = httpx.Limits(
-        max_connections=max_connections, max_keepalive_connections=max_connections
+        max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS
     )
     async with httpx.AsyncClient(limits=limits, trust_env=False) as http:
         yield http

@@ -59,14 +59,10 @@ ALL_SERVERS = "*"
 """Endpoint of the interactive states that show every server's tools."""
 
 
-class _Wire(FrozenModel):
-    pass
-
-
 # --- what makes an episode harder ---------------------------------------------------------------
 
 
-class DistractorRequest(_Wire):
+class DistractorRequest(FrozenModel):
     """Which task-irrelevant tools to mix in."""
 
     mode: Literal["none", "random", "banded"]
@@ -74,7 +70,7 @@ class DistractorRequest(_Wire):
     """So many from each band of likeness at most; not used at random, where it is 5 to 9 tools in all."""
 
 
-class FailureRequest(_Wire):
+class FailureRequest(FrozenModel):
     """Which failures to inject."""
 
     rate: float = Field(ge=0, le=1, allow_inf_nan=False)
@@ -100,7 +96,7 @@ class FailureRequest(_Wire):
         return kinds
 
 
-class FailureLaw(_Wire):
+class FailureLaw(FrozenModel):
     """By which law the calls of an episode fail: the same for all its tools."""
 
     rate: float
@@ -122,7 +118,7 @@ USUAL_KINDS: Mapping[str, float] = {
 NO_FAILURES = FailureLaw(rate=0.0, kinds=USUAL_KINDS, delay=False)
 
 
-class LeftOutDistractor(_Wire):
+class LeftOutDistractor(FrozenModel):
     """A distractor that was chosen and cannot be shown."""
 
     server: str
@@ -132,7 +128,7 @@ class LeftOutDistractor(_Wire):
     reason: str
 
 
-class DistractorMix(_Wire):
+class DistractorMix(FrozenModel):
     """How an episode came to its distractors."""
 
     mode: Literal["random", "banded"]
@@ -146,21 +142,21 @@ class DistractorMix(_Wire):
 # --- asking for episodes ------------------------------------------------------------------------
 
 
-class SourceEnvironment(_Wire):
+class SourceEnvironment(FrozenModel):
     """Run one environment."""
 
     kind: Literal["environment"]
     name: str
 
 
-class SourceTask(_Wire):
+class SourceTask(FrozenModel):
     """Run one synthesized task."""
 
     kind: Literal["task"]
     id: str
 
 
-class SourceServers(_Wire):
+class SourceServers(FrozenModel):
     """Open named servers without a job."""
 
     kind: Literal["servers"]
@@ -176,7 +172,7 @@ class SourceServers(_Wire):
         return names
 
 
-class EpisodeLimits(_Wire):
+class EpisodeLimits(FrozenModel):
     """Bounds of one episode."""
 
     calls: int | None = Field(default=256, ge=1, le=100_000)
@@ -192,7 +188,7 @@ class EpisodeLimits(_Wire):
     """An episode expires this long after its creation."""
 
 
-class EpisodeRequest(_Wire):
+class EpisodeRequest(FrozenModel):
     """Body of ``POST /v1/episodes``."""
 
     source: Annotated[SourceEnvironment | SourceTask | SourceServers, Field(discriminator="kind")]
@@ -210,7 +206,7 @@ class EpisodeRequest(_Wire):
         return self
 
 
-class EpisodeCreated(_Wire):
+class EpisodeCreated(FrozenModel):
     """Answer to ``POST /v1/episodes``."""
 
     id: EpisodeId
@@ -228,7 +224,7 @@ class EpisodeCreated(_Wire):
 # --- reading them -------------------------------------------------------------------------------
 
 
-class ShownTool(_Wire):
+class ShownTool(FrozenModel):
     """One entry of an episode's tool list."""
 
     server: str
@@ -241,7 +237,7 @@ class ShownTool(_Wire):
     """Of a distractor's likeness to the episode's own tools; None where it was chosen at random."""
 
 
-class EpisodeState(_Wire):
+class EpisodeState(FrozenModel):
     """Answer to ``GET`` and ``DELETE /v1/episodes/{id}``."""
 
     id: EpisodeId
@@ -264,7 +260,7 @@ class EpisodeState(_Wire):
     expires_at: datetime
 
 
-class EpisodeRecord(_Wire):
+class EpisodeRecord(FrozenModel):
     """Answer to ``GET /v1/episodes/{id}/record``."""
 
     state: EpisodeState
@@ -281,7 +277,7 @@ class EpisodeRecord(_Wire):
     calls: tuple[CallRecord, ...]
 
 
-class ServerInfo(_Wire):
+class ServerInfo(FrozenModel):
     """A server as the control plane lists it."""
 
     name: str
@@ -297,7 +293,7 @@ class ServerInfo(_Wire):
     """Who makes up its answers; None where they are real."""
 
 
-class WorkerInfo(_Wire):
+class WorkerInfo(FrozenModel):
     """One of the processes that share the episodes, as the control plane lists it."""
 
     index: int

@@ -134,24 +134,21 @@ class Fleet:
         Raises:
             WorkerError: One of them does not answer: part of the list would be missing.
         """
-        lists = await map_concurrently(
-            lambda worker: self._ask_soon(worker, lambda client: client.open_episodes()),
-            list(self._siblings),
-            limit=len(self._siblings) or 1,
+        lists = await self._of_all(
+            lambda worker: self._ask_soon(worker, lambda client: client.open_episodes())
         )
         return [state for states in lists for state in states]
 
     async def describe_others(self) -> list[WorkerInfo]:
         """Tell where every other worker stands; one that does not answer is not ready."""
-        return await map_concurrently(
-            self._describe, list(self._siblings), limit=len(self._siblings) or 1
-        )
+        return await self._of_all(self._describe)
 
     async def metrics_of_others(self) -> dict[int, bytes | None]:
         """Read every other worker's metrics; None where one does not answer."""
-        workers = list(self._siblings)
-        texts = await map_concurrently(self._metrics, workers, limit=len(workers) or 1)
-        return dict(zip(workers, texts, strict=True))
+        return dict(zip(self._siblings, await self._of_all(self._metrics), strict=True))
+
+    async def _of_all(self, ask: Callable[[int], Awaitable[Answer]]) -> list[Answer]:
+        return await map_concurrently(ask, self._siblings, limit=len(self._siblings) or 1)
 
     async def _metrics(self, worker: int) -> bytes | None:
         try:

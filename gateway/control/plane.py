@@ -15,7 +15,7 @@ import anyio
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
@@ -47,7 +47,6 @@ from gateway.api.wire import (
 from gateway.control.other_workers import Fleet, Slice
 from gateway.control.subregistry import LISTING_PATH, answer_error
 from gateway.edge.metrics import METRICS_CONTENT_TYPE, Metrics, merge
-from gateway.edge.workers import ALONE
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes
 
@@ -61,8 +60,6 @@ Readiness = Callable[[], Sequence[str]]
 class ErrorDetail(BaseModel):
     """What went wrong."""
 
-    model_config = ConfigDict(frozen=True)
-
     code: str
     """Stable word for programs."""
     message: str
@@ -71,8 +68,6 @@ class ErrorDetail(BaseModel):
 
 class ErrorBody(BaseModel):
     """Body of every answer that is not a success."""
-
-    model_config = ConfigDict(frozen=True)
 
     error: ErrorDetail
 
@@ -97,19 +92,16 @@ _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (UpstreamError, 502, "upstream_failed"),
     (GatewayError, 500, "gateway_error"),
 )
-_ERRORS: dict[int | str, dict[str, object]] = {
-    401: {"model": ErrorBody, "description": "The control key is missing or wrong."},
-    404: {"model": ErrorBody, "description": "There is nothing of this name."},
-    422: {"model": ErrorBody, "description": "The request is wrong, or not available."},
-    503: {
-        "model": ErrorBody,
-        "description": "As many episodes as allowed are open, or a worker does not answer.",
-    },
+_ERRORS = {
+    401: "The control key is missing or wrong.",
+    404: "There is nothing of this name.",
+    422: "The request is wrong, or not available.",
+    503: "As many episodes as allowed are open, or a worker does not answer.",
 }
-_LISTING_ERRORS: dict[int | str, dict[str, object]] = {
-    401: {"model": ErrorBody, "description": "An API key is needed, and missing or wrong."},
-    422: {"model": ErrorBody, "description": "A parameter is wrong."},
-    503: {"model": ErrorBody, "description": "The registry does not answer."},
+_LISTING_ERRORS = {
+    401: "An API key is needed, and missing or wrong.",
+    422: "A parameter is wrong.",
+    503: "The registry does not answer.",
 }
 
 
@@ -124,7 +116,7 @@ class ControlPlane:
 
     def routes(self) -> APIRouter:
         """Lay out the paths below ``/v1``."""
-        v1 = APIRouter(prefix="/v1", responses=_ERRORS)
+        v1 = APIRouter(prefix="/v1", responses=_documented(_ERRORS))
         v1.add_api_route("/episodes", self.create, methods=["POST"], status_code=201)
         v1.add_api_route("/episodes:batch", self.create_batch, methods=["POST"], status_code=201)
         v1.add_api_route("/episodes", self.list_open, methods=["GET"])
@@ -309,6 +301,10 @@ class ControlPlane:
         return tuple(f"worker {info.index}: {fault}" for info in others for fault in info.missing)
 
 
+def _documented(errors: Mapping[int, str]) -> dict[int | str, dict[str, object]]:
+    return {status: {"model": ErrorBody, "description": text} for status, text in errors.items()}
+
+
 def _described(upstream: Upstream, base: str) -> ServerInfo:
     made_up = emulated(upstream)
     return ServerInfo(
@@ -330,7 +326,7 @@ def build_control_plane(
     metrics: Metrics,
     readiness: Readiness,
     subregistry: APIRouter,
-    fleet: Fleet | None = None,
+    fleet: Fleet,
 ) -> FastAPI:
     """Make the control API with its health checks, its metrics and its OpenAPI document.
 
@@ -340,9 +336,9 @@ def build_control_plane(
         metrics: Rendered at ``/metrics``.
         readiness: Names what keeps this process from taking episodes.
         subregistry: The paths that list servers to clients.
-        fleet: The other workers; by default there are none.
+        fleet: The other workers.
     """
-    plane = ControlPlane(catalog, episodes, fleet or Fleet(ALONE, {}), readiness)
+    plane = ControlPlane(catalog, episodes, fleet, readiness)
     public_url = plane.public_url
     app = FastAPI(
         title="astra-mcp control plane",
@@ -354,7 +350,7 @@ def build_control_plane(
         redirect_slashes=False,
     )
     app.include_router(plane.routes(), tags=["control"])
-    app.include_router(subregistry, tags=["servers"], responses=_LISTING_ERRORS)
+    app.include_router(subregistry, tags=["servers"], responses=_documented(_LISTING_ERRORS))
 
     async def healthz() -> Health:
         """Tell that the process answers."""
@@ -370,8 +366,8 @@ def build_control_plane(
     async def render_metrics() -> Response:
         """Render the metrics for Prometheus; the first of several workers joins those of all."""
         text = metrics.render()
-        others = await fleet.metrics_of_others() if fleet else {}
-        if fleet and others:
+        others = await fleet.metrics_of_others()
+        if others:
             text = merge({fleet.worker_info.index: text, **others})
         return Response(text, media_type=METRICS_CONTENT_TYPE)
 

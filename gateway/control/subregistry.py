@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field
 
 from astra_mcp.types import JsonObject
 from gateway.api.seams import Catalog, ListedServer, ServerDirectory
@@ -48,8 +48,6 @@ Time = Annotated[AwareDatetime, BeforeValidator(_written_time)]
 class RegistryEntry(BaseModel):
     """A server of the list: its document, and what the registry says of it."""
 
-    model_config = ConfigDict(frozen=True)
-
     server: JsonObject
     """A ``server.json``."""
     meta: JsonObject = Field(serialization_alias="_meta")
@@ -57,8 +55,6 @@ class RegistryEntry(BaseModel):
 
 class PageMetadata(BaseModel):
     """Where a list goes on."""
-
-    model_config = ConfigDict(frozen=True)
 
     count: int
     """Of this page."""
@@ -69,16 +65,12 @@ class PageMetadata(BaseModel):
 class RegistryPage(BaseModel):
     """A page of the list."""
 
-    model_config = ConfigDict(frozen=True)
-
     servers: list[RegistryEntry]
     metadata: PageMetadata
 
 
 class NotListed(BaseModel):
     """What the official format answers where there is nothing."""
-
-    model_config = ConfigDict(frozen=True)
 
     error: str
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -45,7 +45,8 @@ _MAX_RUNNING = 100_000
 
 Labels = tuple[str, ...]
 Read = Callable[[], Mapping[Labels, float]]
-"""Answers the present value for each combination of labels."""
+"""Answers the present value for each combination of labels; cheap, and does not raise."""
+_Numbers = CounterMetricFamily | GaugeMetricFamily
 
 
 class _Times:
@@ -72,23 +73,6 @@ class _Queue:
     """When the last one ended; the next began then, if it waited."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    name: str
-    kind: Literal["counter", "gauge"]
-    help: str
-    labels: Labels
-    read: Read
-
-    def family(self) -> Metric:
-        """Put it into words."""
-        of_kind = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
-        family = of_kind(self.name, self.help, labels=self.labels)
-        for labels, value in sorted(self.read().items()):
-            family.add_metric(labels, value)
-        return family
-
-
 class Metrics(Collector):
     """Counts what the gateway does; a ``RecordSink``."""
 
@@ -112,7 +96,8 @@ class Metrics(Collector):
         self._registry = CollectorRegistry()
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
-        self._readings = [*self._own_readings()]
+        self._readings: list[Callable[[], Metric]] = []
+        self._read_own()
 
     # --- counting --------------------------------------------------------------------------------
 
@@ -166,33 +151,24 @@ class Metrics(Collector):
 
     # --- asking others ---------------------------------------------------------------------------
 
-    def read_from(
-        self,
-        name: str,
-        kind: Literal["counter", "gauge"],
-        help: str,
-        read: Read,
-        *,
-        labels: Labels = (),
+    def _read_from(
+        self, kind: type[_Numbers], name: str, text: str, labels: Labels, read: Read
     ) -> None:
-        """Ask for a number at each reading.
+        """Ask for numbers at each reading; a counter's name gets ``_total``."""
 
-        Args:
-            name: Of the metric; a counter's gets ``_total``.
-            kind: A counter only grows.
-            help: One sentence.
-            read: Asked each time; must be cheap and must not raise.
-            labels: Names of the labels whose values ``read`` answers.
-        """
-        self._readings.append(_Reading(name, kind, help, labels, read))
+        def family() -> Metric:
+            found = kind(name, text, labels=labels)
+            for values, number in sorted(read().items()):
+                found.add_metric(values, number)
+            return found
+
+        self._readings.append(family)
 
     def watch_open(self, count: Callable[[], int]) -> None:
         """Ask ``count`` for the number of open episodes at each reading."""
-        self.read_from(
-            "astra_mcp_episodes_open",
-            "gauge",
-            "Episodes in memory that take calls now.",
-            lambda: {(): count()},
+        text = "Episodes in memory that take calls now."
+        self._read_from(
+            GaugeMetricFamily, "astra_mcp_episodes_open", text, (), lambda: {(): count()}
         )
 
     def watch_plane(
@@ -204,18 +180,16 @@ class Metrics(Collector):
             ways: How many requests were answered by the hot path, and by the SDK's server.
             sessions: How many sessions of the handshake era are open.
         """
-        self.read_from(
+        self._read_from(
+            CounterMetricFamily,
             "astra_mcp_mcp_requests",
-            "counter",
             "Requests of agents, by the path that they took through the gateway.",
+            ("way",),
             lambda: dict(zip((("hot",), ("sdk",)), ways(), strict=True)),
-            labels=("way",),
         )
-        self.read_from(
-            "astra_mcp_mcp_sessions_open",
-            "gauge",
-            "Open sessions of clients of the handshake era.",
-            lambda: {(): sessions()},
+        text = "Open sessions of clients of the handshake era."
+        self._read_from(
+            GaugeMetricFamily, "astra_mcp_mcp_sessions_open", text, (), lambda: {(): sessions()}
         )
 
     def watch_servers(self, catalog: Catalog) -> None:
@@ -233,27 +207,27 @@ class Metrics(Collector):
         def now(what: str) -> Read:
             return lambda: {(n,): used[what] for n, used in usage() if what in used}
 
-        self.read_from(
+        self._read_from(
+            CounterMetricFamily,
             "astra_mcp_upstream_sessions",
-            "counter",
             "Sessions with deployed servers, by what became of them.",
+            ("server", "event"),
             sessions,
-            labels=("server", "event"),
         )
         for name, what, text in (
             ("astra_mcp_upstream_sessions_open", "open", "Open sessions with deployed servers."),
             ("astra_mcp_upstream_processes", "processes", "Running processes of deployed servers."),
         ):
-            self.read_from(name, "gauge", text, now(what), labels=("server",))
-        self.read_from(
+            self._read_from(GaugeMetricFamily, name, text, ("server",), now(what))
+        self._read_from(
+            GaugeMetricFamily,
             "astra_mcp_upstream_up",
-            "gauge",
             "1 where a server's last use was well or it was never used, 0 where it failed.",
+            ("server",),
             lambda: {
                 (u.name,): float(u.status[0] != "failed")
                 for u in shown_together(catalog.upstreams())  # the others cannot fail to be there
             },
-            labels=("server",),
         )
 
     # --- reading ---------------------------------------------------------------------------------
@@ -282,7 +256,7 @@ class Metrics(Collector):
             self._waits,
         )
         for reading in self._readings:
-            yield reading.family()
+            yield reading()
 
     def _drop_gone(self) -> None:
         if self._servers is None:
@@ -292,53 +266,47 @@ class Metrics(Collector):
             for labels in [labels for labels in series if labels[0] not in kept]:
                 del series[labels]
 
-    def _own_readings(self) -> Iterator[_Reading]:
-        yield _Reading(
+    def _read_own(self) -> None:
+        self._read_from(
+            GaugeMetricFamily,
             "astra_mcp_build_info",
-            "gauge",
             "1, for the versions that run.",
             ("version", "python"),
             lambda: {(__version__, platform.python_version()): 1},
         )
-        yield _Reading(
+        self._read_from(
+            CounterMetricFamily,
             "astra_mcp_calls",
-            "counter",
             "Finished tool calls by server and by the author of the result.",
             ("server", "origin"),
             lambda: {labels: sum(times.counts) for labels, times in self._calls.items()},
         )
-        yield _Reading(
+        self._read_from(
+            GaugeMetricFamily,
             "astra_mcp_calls_running",
-            "gauge",
             "Calls under way, those that wait for their turn included.",
             (),
             lambda: {(): len(self._running)},
         )
-        for name, text, labels, counts in (
+        for name, label, counts, text in (
             (
-                "astra_mcp_episodes_created",
+                *("episodes_created", "source", self._created),
                 "Episodes opened, interactive states included, by the kind of their source.",
-                "source",
-                self._created,
             ),
-            ("astra_mcp_episodes_ended", "Episodes that ended, by status.", "status", self._ended),
+            ("episodes_ended", "status", self._ended, "Episodes that ended, by status."),
             (
-                "astra_mcp_episode_failures",
+                *("episode_failures", "boundary", self._failures),
                 "Episodes that failed, by the boundary that the failure crossed.",
-                "boundary",
-                self._failures,
             ),
             (
-                "astra_mcp_injected_failures",
+                *("injected_failures", "kind", self._injected),
                 "Calls that failed on purpose, by the kind of the failure.",
-                "kind",
-                self._injected,
             ),
         ):
-            yield _Reading(name, "counter", text, (labels,), counts.copy)
-        yield _Reading(
+            self._read_from(CounterMetricFamily, f"astra_mcp_{name}", text, (label,), counts.copy)
+        self._read_from(
+            CounterMetricFamily,
             "astra_mcp_http_requests",
-            "counter",
             "HTTP requests by plane and status.",
             ("plane", "status"),
             lambda: {(p.value, str(status)): n for (p, status), n in self._requests.items()},

@@ -3,7 +3,6 @@
 Knows ids and a number of workers; knows neither processes nor addresses.
 """
 
-from collections.abc import Callable
 from hashlib import sha256
 from secrets import token_hex
 
@@ -25,17 +24,14 @@ def owner_of(episode: str, workers: int) -> int:
     return int.from_bytes(digest[:8]) % workers
 
 
-def new_episode_id(
-    worker: int, workers: int, draw: Callable[[], str] = lambda: token_hex(16)
-) -> EpisodeId:
+def new_episode_id(worker: int, workers: int) -> EpisodeId:
     """Make an unguessable id of an episode that belongs to a worker.
 
     Args:
         worker: From 0; below ``workers``.
         workers: How many there are.
-        draw: Makes candidates.
     """
     while True:
-        candidate = draw()
+        candidate = EpisodeId(token_hex(16))
         if owner_of(candidate, workers) == worker:
-            return EpisodeId(candidate)
+            return candidate

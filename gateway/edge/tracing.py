@@ -15,7 +15,7 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode, Tracer
 
 from astra_mcp.mcp.request_context import Exchange
-from astra_mcp.tracing import TRACE_KEYS, context_of, inject, is_capturing, mark_error, tracer
+from astra_mcp.tracing import TRACE_KEYS, context_of, is_capturing, mark_error, request_span, tracer
 from astra_mcp.types import JsonObject, JsonValue, Origin, ToolResult, canonical_json, is_failure
 
 ID_CHARACTERS = 6
@@ -94,32 +94,6 @@ def note_result(server: str | None, origin: Origin, result: ToolResult) -> None:
         span.set_attribute("gen_ai.tool.call.result", result.text)
 
 
-@contextmanager
-def _upstream_span(
-    making: Tracer, server: str, tool: str, exchange: Exchange
-) -> Generator[Exchange]:
-    attributes = {
-        "mcp.method.name": "tools/call",
-        "gen_ai.tool.name": tool,
-        "astra_mcp.server": server,
-    }
-    with making.start_as_current_span(
-        f"tools/call {tool}",
-        kind=SpanKind.CLIENT,
-        attributes=attributes,
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as span:
-        # Members that the context does not set again, such as an empty tracestate, would be stale.
-        meta: JsonObject = {k: v for k, v in exchange.meta.items() if k not in TRACE_KEYS}
-        inject(meta)
-        try:
-            yield replace(exchange, meta=meta)
-        except BaseException as error:
-            mark_error(span, type(error).__qualname__)
-            raise
-
-
 def upstream_span(server: str, tool: str, exchange: Exchange) -> AbstractContextManager[Exchange]:
     """Trace the server's part of a call, and name this span to it.
 
@@ -129,9 +103,20 @@ def upstream_span(server: str, tool: str, exchange: Exchange) -> AbstractContext
         exchange: As it came from the client; the server is given what the context yields.
     """
     making = tracer()
-    return (
-        nullcontext(exchange) if making is None else _upstream_span(making, server, tool, exchange)
-    )
+    return nullcontext(exchange) if making is None else _named(making, server, tool, exchange)
+
+
+@contextmanager
+def _named(making: Tracer, server: str, tool: str, exchange: Exchange) -> Generator[Exchange]:
+    attributes = {
+        "mcp.method.name": "tools/call",
+        "gen_ai.tool.name": tool,
+        "astra_mcp.server": server,
+    }
+    # Members that the context does not set again, such as an empty tracestate, would be stale.
+    meta: JsonObject = {k: v for k, v in exchange.meta.items() if k not in TRACE_KEYS}
+    with request_span(making, f"tools/call {tool}", attributes, meta):
+        yield replace(exchange, meta=meta)
 
 
 def with_header(

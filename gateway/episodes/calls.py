@@ -5,7 +5,7 @@ result within its limit, or a failure in words. Knows turns, limits and the plan
 the record's file nor the order of calls.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -169,7 +169,9 @@ class Execution:
         if call.is_over_limit:
             return self.settle(rejected(limit_text(self.limits.calls), Origin.LIMIT))
         if call.server is None or call.tool is None:
-            return self.settle(rejected(unknown_text(call.shown, self.shown.routes)))
+            names = ", ".join(self.shown.routes) or "none"
+            text = f"Unknown tool: {call.shown[:128]}. The tools are: {names}"
+            return self.settle(rejected(text))
         if call.fault is not None:
             return self.settle(rejected(call.fault))
         turn = self.turns[call.server]
@@ -202,55 +204,31 @@ class Execution:
         return self.settle(rejected(injected.text, Origin.INJECTED))
 
     def settle(self, reply: UpstreamReply | Failure) -> Settled:
-        """Bound a reply, and put a failure into words."""
+        """Bound a server's reply, and tell a failure from a result; a server may report one in its words."""
         if isinstance(reply, Failure):
-            return settle_failure(reply, goes_on=self.goes_on)
-        return settle(reply, limit_bytes=self.limits.result_bytes, goes_on=self.goes_on)
+            return self._fail(reply)
+        if is_failure(reply.origin):
+            shown = reply.result.text
+            failure = Failure(boundary=reply.origin, message=reply.cause or shown or _UNREACHED)
+            return self._fail(failure, shown=shown, outcome=reply.outcome)
+        try:
+            answer = encode_result(reply.result)
+        except RecordError as error:
+            failure = Failure(boundary=Origin.UPSTREAM, message=str(error))
+            return self._fail(failure, outcome=reply.outcome)
+        if answer.size > self.limits.result_bytes:
+            answer = encode_result(_too_large(answer.size, self.limits.result_bytes))
+        return Settled(answer, reply.origin, reply.outcome, None)
+
+    def _fail(
+        self, failure: Failure, *, shown: str = "", outcome: CallOutcome = CallOutcome.REJECTED
+    ) -> Settled:
+        """Make a result of a failure, of which an agent may read what is shown, else its message."""
+        words = words_of_the_end(failure, goes_on=self.goes_on, shown=shown)
+        return Settled(_error(words), failure.boundary, outcome, failure)
 
 
-# --- what a reply comes to ----------------------------------------------------------------------
-
-
-def settle(reply: UpstreamReply, *, limit_bytes: int, goes_on: bool) -> Settled:
-    """Bound a server's reply, and tell a failure from a result; a server may report one in its words.
-
-    Args:
-        reply: From the server.
-        limit_bytes: Size of the content as JSON.
-        goes_on: True where another state follows a failed one, so that an agent need not give up.
-    """
-    if is_failure(reply.origin):
-        shown = reply.result.text
-        failure = Failure(boundary=reply.origin, message=reply.cause or shown or _UNREACHED)
-        return settle_failure(failure, shown=shown, goes_on=goes_on, outcome=reply.outcome)
-    try:
-        answer = encode_result(reply.result)
-    except RecordError as error:
-        failure = Failure(boundary=Origin.UPSTREAM, message=str(error))
-        return settle_failure(failure, goes_on=goes_on, outcome=reply.outcome)
-    if answer.size > limit_bytes:
-        answer = encode_result(_too_large(answer.size, limit_bytes))
-    return Settled(answer, reply.origin, reply.outcome, None)
-
-
-def settle_failure(
-    failure: Failure,
-    *,
-    goes_on: bool,
-    shown: str = "",
-    outcome: CallOutcome = CallOutcome.REJECTED,
-) -> Settled:
-    """Make a result of a failure.
-
-    Args:
-        failure: What is recorded.
-        goes_on: As in :func:`settle`.
-        shown: What the agent may read of it; by default its message, where a server failed.
-        outcome: What the call did to the state.
-    """
-    words = words_of_the_end(failure, goes_on=goes_on, shown=shown)
-    result = encode_result(ToolResult.from_text(words, is_error=True))
-    return Settled(result, failure.boundary, outcome, failure)
+# --- in which words -----------------------------------------------------------------------------
 
 
 def words_of_the_end(failure: Failure, *, goes_on: bool, shown: str = "") -> str:
@@ -269,7 +247,7 @@ def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Enco
 
     Args:
         ended: How it did.
-        goes_on: As in :func:`settle`.
+        goes_on: True where another state follows a failed one.
         limit: Of the episode's calls.
 
     Raises:
@@ -279,7 +257,7 @@ def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Enco
         case EpisodeStatus.FAILED if goes_on and ended.failure is not None:
             text = words_of_the_end(ended.failure, goes_on=True)
         case EpisodeStatus.FAILED:
-            text = f"{_UNREACHED} {_THE_END}"
+            return unrecorded()
         case EpisodeStatus.LIMIT:
             text = limit_text(limit)
         case status:
@@ -287,7 +265,7 @@ def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Enco
                 f"this episode is {status.value}: create a new one; its record and reward can "
                 "still be read"
             )
-    return encode_result(ToolResult.from_text(text, is_error=True))
+    return _error(text)
 
 
 def limit_text(limit: int | None) -> str:
@@ -295,14 +273,12 @@ def limit_text(limit: int | None) -> str:
     return f"The limit of {limit} tool calls is reached. This run has ended; give the final answer."
 
 
-def unknown_text(shown: str, names: Iterable[str]) -> str:
-    """Say that a tool is not listed, and which ones are."""
-    return f"Unknown tool: {shown[:128]}. The tools are: {', '.join(names) or 'none'}"
-
-
 def unrecorded() -> Encoded:
     """Answer a call that could not be recorded: of what it did, nothing may be told."""
-    text = f"{_UNREACHED} {_THE_END}"
+    return _error(f"{_UNREACHED} {_THE_END}")
+
+
+def _error(text: str) -> Encoded:
     return encode_result(ToolResult.from_text(text, is_error=True))
 
 

@@ -10,7 +10,7 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -53,8 +53,7 @@ from gateway.episodes.episode import Episode
 from gateway.episodes.failures import FailureDefaults
 from gateway.episodes.mixing import Mixing, ToolList
 from gateway.episodes.record import EpisodeOpened, Record, RecordFile, read_record, record_path
-from gateway.episodes.shown_tools import Route, routes_of
-from gateway.episodes.turns import Turn
+from gateway.episodes.shown_tools import routes_of
 from gateway.episodes.warm_up import Preparation, is_held, prepare_all
 
 __all__ = ["Episodes", "open_episodes"]
@@ -424,25 +423,16 @@ class Episodes:
         except RecordError:
             file.discard()
             raise
-        episode = self._assemble(opened, listed.routes, turns, file)
-        self._hold(episode)
-        return episode
-
-    def _assemble(
-        self,
-        opened: EpisodeOpened,
-        routes: Mapping[str, Route],
-        turns: Mapping[str, Turn],
-        file: RecordFile,
-    ) -> Episode:
-        return Episode(
+        episode = Episode(
             opened=opened,
-            routes=routes,
+            routes=listed.routes,
             turns=turns,
             file=file,
             on_end=self._tell_end,
             now=self.now,
         )
+        self._hold(episode)
+        return episode
 
     def _tell_end(self, episode: Episode, status: EndStatus) -> None:
         """Tell the servers that want to know, and wait for none of them."""
@@ -505,7 +495,14 @@ class Episodes:
             raise UpstreamError(str(error)) from error
         file = RecordFile(self.folder, opened.id, self.sinks)
         self._parked.pop(opened.id, None)
-        restored = self._assemble(opened, routes, turns, file)
+        restored = Episode(
+            opened=opened,
+            routes=routes,
+            turns=turns,
+            file=file,
+            on_end=self._tell_end,
+            now=self.now,
+        )
         restored.resume(record)
         if changed and restored.is_open:
             message = f"{', '.join(changed)} changed since the episode was opened"

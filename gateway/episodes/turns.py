@@ -37,7 +37,7 @@ from astra_mcp.types import (
 from gateway.api.seams import RelaySession, Upstream, UpstreamSession
 from gateway.edge.tracing import upstream_span
 
-SEQ_WAIT_SECONDS = 30.0
+_SEQ_WAIT_SECONDS = 30.0
 """How long a call waits for the calls before it."""
 _log = logging.getLogger("astra_mcp.gateway")
 
@@ -139,8 +139,7 @@ async def close_sessions(turns: Iterable[Turn], episode: str) -> None:
 class CallOrder:
     """Hands out turns in the order of the numbers."""
 
-    def __init__(self, wait_seconds: float = SEQ_WAIT_SECONDS) -> None:
-        self._wait_seconds = wait_seconds
+    def __init__(self) -> None:
         self._next = 0
         self._unfinished: set[int] = set()
         self._moved: anyio.Event | None = None
@@ -155,7 +154,7 @@ class CallOrder:
         """
         if self._may_go(seq):
             return
-        with anyio.move_on_after(self._wait_seconds) as scope:
+        with anyio.move_on_after(_SEQ_WAIT_SECONDS) as scope:
             while not self._may_go(seq):
                 self._moved = self._moved or anyio.Event()
                 await self._moved.wait()
