@@ -20,10 +20,10 @@ import anyio
 import httpx
 import pytest
 
-from astra_mcp.errors import UnknownNameError, UpstreamError
+from astra_mcp.errors import UpstreamError
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
-from astra_mcp.reward import JobItem
 from astra_mcp.serving.http.server import bind, listen, url_of
+from astra_mcp.testing import InMemoryCatalog, Question
 from astra_mcp.types import (
     CallOutcome,
     JsonObject,
@@ -37,7 +37,7 @@ from astra_mcp.types import (
     UpstreamReply,
     tools_hash,
 )
-from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import Upstream
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret
 from gateway.edge.metrics import Metrics
@@ -50,6 +50,7 @@ CONTROL_KEY = "a-control-key-that-nobody-guesses"
 API_KEY = "an-api-key-that-nobody-guesses"
 MODERN = "2026-07-28"
 HANDSHAKE = "2025-11-25"
+ACCEPT = {"Accept": "application/json, text/event-stream"}
 ENVELOPE = {"io.modelcontextprotocol/protocolVersion": MODERN}
 
 
@@ -62,50 +63,20 @@ TOOLS = (tool("echo"), tool("other"))
 
 
 @dataclass
-class ProbeSession:
-    """Says a text again, and remembers what reached it."""
-
-    server: "ProbeServer"
-    key: str
-
-    async def call(
-        self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
-    ) -> UpstreamReply:
-        self.server.calls.append((tool, dict(arguments), exchange))
-        if self.server.bug is not None:
-            raise self.server.bug
-        if self.server.fault is not None:
-            raise UpstreamError(self.server.fault)
-        result = ToolResult.from_text(f"{self.server.name} says {arguments.get('text')}")
-        return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
-
-    async def request(self, method: str, params: JsonObject, exchange: Exchange) -> JsonObject:
-        del params, exchange
-        self.server.requests.append(method)
-        return {"resources": []} if method == "resources/list" else {}
-
-    def watch(self, hear: Hear) -> None:
-        del hear
-
-    async def aclose(self) -> None:
-        pass
-
-
-@dataclass
 class ProbeServer:
-    """A server whose list can change and which can fail."""
+    """Says a text again; its list can change, and it can fail. Also each of its sessions."""
 
     name: str
     kind: ServerKind = ServerKind.ENVIRONMENT
     relays: bool = False
     tools: tuple[ToolSpec, ...] = TOOLS
     warnings: tuple[str, ...] = ()
+    instructions: str | None = None
     fault: str | None = None
     """Every call and every preparation fails with it."""
     bug: Exception | None = None
     """Every call raises it."""
-    calls: list[tuple[str, JsonObject, Exchange]] = field(default_factory=list[Any])
-    requests: list[str] = field(default_factory=list[str])
+    calls: list[tuple[str, JsonObject]] = field(default_factory=list[Any])
     keys: list[str] = field(default_factory=list[str])
 
     @property
@@ -118,10 +89,6 @@ class ProbeServer:
         return {**shown, "resources": {}} if self.relays else shown
 
     @property
-    def instructions(self) -> str | None:
-        return None
-
-    @property
     def status(self) -> tuple[ServerStatus, str]:
         return (ServerStatus.FAILED, self.fault) if self.fault else (ServerStatus.READY, "")
 
@@ -129,73 +96,56 @@ class ProbeServer:
         if self.fault is not None:
             raise UpstreamError(self.fault)
 
-    def open_session(self, *, key: str, seed: int, past: Sequence[PastCall] = ()) -> ProbeSession:
-        del seed, past
+    def open_session(self, *, key: str, seed: int, past: Sequence[PastCall] = ()) -> "ProbeServer":
         self.keys.append(key)
-        return ProbeSession(self, key)
+        return self
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
+    ) -> UpstreamReply:
+        self.calls.append((tool, dict(arguments)))
+        if self.bug is not None:
+            raise self.bug
+        await self.prepare()
+        result = ToolResult.from_text(f"{self.name} says {arguments.get('text')}")
+        return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
+
+    async def request(self, method: str, params: JsonObject, exchange: Exchange) -> JsonObject:
+        return {"resources": []} if method == "resources/list" else {}
+
+    def watch(self, hear: Hear) -> None: ...
+
+    async def aclose(self) -> None: ...
 
 
-class ProbeCatalog:
-    """The servers that a test names; they may come, go and change."""
+ASKED = Question("What is said?", "the gold answer", gold=[("echo", {"text": "the gold answer"})])
 
-    def __init__(self, servers: Sequence[ProbeServer]) -> None:
+
+class ProbeCatalog(InMemoryCatalog):
+    """The servers that a test names; they may change, and the catalog may fail."""
+
+    def __init__(self, *servers: ProbeServer) -> None:
         self.servers = {server.name: server for server in servers}
-        self._hearing: list[Callable[[str], None]] = []
+        environments = [s.name for s in servers if s.kind is ServerKind.ENVIRONMENT]
+        super().__init__(*servers, questions=dict.fromkeys(environments, ASKED))
         self.fault: Exception | None = None
         """Every look into the catalog raises it."""
-
-    def environments(self) -> Sequence[EnvironmentInfo]:
-        return tuple(
-            EnvironmentInfo(
-                name=server.name,
-                title=server.name,
-                description="Says a text again",
-                version=server.version,
-                status="verified",
-                domain="finance",
-                language="en",
-                scenario_type=None,
-                question="What is said?",
-                sub_tasks=1,
-                tools=server.tools,
-            )
-            for server in self.servers.values()
-            if server.kind is ServerKind.ENVIRONMENT
-        )
-
-    def question(self, environment: str) -> str:
-        self.upstream(environment)
-        return "What is said?"
-
-    def job(self, environment: str) -> tuple[JobItem, ...]:
-        self.upstream(environment)
-        return (JobItem(id=1, answer="the gold answer", tools=("echo",)),)
-
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
-        self.upstream(environment)
-        return (GoldCall(tool="echo", arguments={"text": "the gold answer"}, solves=(1,)),)
 
     def upstreams(self) -> Sequence[Upstream]:
         if self.fault is not None:
             raise self.fault
-        return tuple(self.servers.values())
+        return super().upstreams()
 
     def upstream(self, name: str) -> Upstream:
         if self.fault is not None:
             raise self.fault
-        if name not in self.servers:
-            raise UnknownNameError.among("server", name, self.servers, "see /v1/servers")
-        return self.servers[name]
-
-    def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
-        self._hearing.append(hear)
-        return lambda: self._hearing.remove(hear)
+        return super().upstream(name)
 
     def change(self, name: str, **changes: Any) -> None:
         """Change a server, and tell those who watch."""
         for what, value in changes.items():
             setattr(self.servers[name], what, value)
-        self.tell(name)
+        self.publish(self.servers[name])
 
     def restore(self) -> None:
         """Make every server what it was at first, and forget what reached it."""
@@ -203,14 +153,10 @@ class ProbeCatalog:
         for server in self.servers.values():
             is_changed = server.tools != TOOLS or server.fault is not None
             server.tools, server.fault, server.bug = TOOLS, None, None
-            for kept in (server.calls, server.requests, server.keys):
-                kept.clear()
+            server.calls.clear()
+            server.keys.clear()
             if is_changed:
-                self.tell(server.name)
-
-    def tell(self, name: str) -> None:
-        for hear in list(self._hearing):
-            hear(name)
+                self.publish(server)
 
 
 def header_value(name: str) -> str:
@@ -233,7 +179,6 @@ class Guarded:
     """A gateway, and ways to knock at it."""
 
     url: str
-    home: Path
     catalog: ProbeCatalog
     episodes: Episodes
     http: httpx.AsyncClient
@@ -248,10 +193,6 @@ class Guarded:
     def opened(self) -> int:
         """How many episodes and states were opened since the test began."""
         return self.episodes.count_open() - self.open_before
-
-    @property
-    def port(self) -> int:
-        return int(self.url.rpartition(":")[2])
 
     @property
     def executed(self) -> int:
@@ -286,23 +227,22 @@ class Guarded:
     async def session(self, place: str, key: str | None = None) -> str:
         """Open a session of the handshake era, once for each place."""
         if place not in self.sessions:
-            params = {
-                "protocolVersion": HANDSHAKE,
-                "capabilities": {},
-                "clientInfo": {"name": "probe", "version": "1"},
-            }
-            body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
-            headers = {"Accept": "application/json, text/event-stream"}
-            headers |= {"Authorization": f"Bearer {key}"} if key else {}
-            answer = await self.http.post(self.path(place), json=body, headers=headers)
+            headers = {"Authorization": f"Bearer {key}"} if key else {}
+            answer = await self.initialize(place, headers)
             assert answer.status_code == 200, answer.text
             self.sessions[place] = answer.headers["mcp-session-id"]
             done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
             headers |= {"Mcp-Session-Id": self.sessions[place], "MCP-Protocol-Version": HANDSHAKE}
-            assert (
-                await self.http.post(self.path(place), json=done, headers=headers)
-            ).status_code == 202
+            answer = await self.http.post(self.path(place), json=done, headers=ACCEPT | headers)
+            assert answer.status_code == 202
         return self.sessions[place]
+
+    async def initialize(self, place: str, headers: dict[str, str]) -> httpx.Response:
+        """Send the first request of a session, with further headers."""
+        client: JsonObject = {"name": "probe", "version": "1"}
+        params = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": client}
+        body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+        return await self.http.post(self.path(place), json=body, headers=ACCEPT | headers)
 
     async def prepare(
         self,
@@ -320,10 +260,7 @@ class Guarded:
         The style ``asking`` names what a client can do and wants to hear, so that more of the gateway
         is under way than for a plain request.
         """
-        headers = {
-            "Accept": "application/json, text/event-stream",
-            "Content-Type": "application/json",
-        }
+        headers = ACCEPT | {"Content-Type": "application/json"}
         params: dict[str, Any] = {}
         if method == "tools/call":
             params = {
@@ -334,18 +271,15 @@ class Guarded:
         if style == "asking":
             sent["progressToken"] = 7
         if era == "modern":
-            abilities: JsonObject = {}
-            if style == "asking":
-                abilities = {"sampling": {}, "elicitation": {}}
+            asking: JsonObject = {"sampling": {}, "elicitation": {}}
+            abilities = asking if style == "asking" else {}
             sent |= {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": abilities}
             headers |= {"MCP-Protocol-Version": MODERN, "Mcp-Method": method}
             if "name" in params:
                 headers["Mcp-Name"] = header_value(params["name"])
         else:
-            headers |= {
-                "MCP-Protocol-Version": HANDSHAKE,
-                "Mcp-Session-Id": await self.session(place),
-            }
+            session = await self.session(place)
+            headers |= {"MCP-Protocol-Version": HANDSHAKE, "Mcp-Session-Id": session}
         if sent:
             params["_meta"] = sent
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
@@ -368,7 +302,9 @@ class Guarded:
         """Send bytes; read until so many answers came, or the connection was closed."""
         received = b""
         with anyio.fail_after(20):
-            async with await anyio.connect_tcp("127.0.0.1", self.port) as stream:
+            async with await anyio.connect_tcp(
+                "127.0.0.1", int(self.url.rpartition(":")[2])
+            ) as stream:
                 await stream.send(request)
                 try:
                     while received.count(b"HTTP/1.1 ") < answers or not received.endswith(b"}"):
@@ -409,7 +345,7 @@ OpenGuarded = Callable[..., AbstractAsyncContextManager[Guarded]]
 async def open_gateway(home: Path, **rules: Any) -> AsyncGenerator[Guarded]:
     """Open a gateway over ``coins`` and ``notes``, which are in process, and ``files``, which relays."""
     relaying = ProbeServer("files", kind=ServerKind.DEPLOYED, relays=True)
-    catalog = ProbeCatalog([ProbeServer("coins"), ProbeServer("notes"), relaying])
+    catalog = ProbeCatalog(ProbeServer("coins"), ProbeServer("notes"), relaying)
     metrics = Metrics()
     checked = access_rules(host="127.0.0.1", control_key=CONTROL_KEY, **rules)
     with bind("127.0.0.1", 0) as listener:
@@ -422,7 +358,7 @@ async def open_gateway(home: Path, **rules: Any) -> AsyncGenerator[Guarded]:
             listen(app, listener),
             httpx.AsyncClient(base_url=url, trust_env=False, timeout=20) as http,
         ):
-            yield Guarded(url=url, home=home, catalog=catalog, episodes=episodes, http=http)
+            yield Guarded(url=url, catalog=catalog, episodes=episodes, http=http)
 
 
 @pytest.fixture
@@ -494,8 +430,7 @@ def knock() -> Callable[..., Awaitable[Guarded]]:
         created = await gateway.open_episode(*names)
         return Guarded(
             url=gateway.url,
-            home=gateway.home,
-            catalog=ProbeCatalog([]),
+            catalog=ProbeCatalog(),
             episodes=gateway.episodes,
             http=gateway.http,
             key=gateway.key,

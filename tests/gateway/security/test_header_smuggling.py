@@ -13,52 +13,45 @@ def encoded(name: str) -> bytes:
     return b"=?base64?" + base64.b64encode(name.encode()) + b"?="
 
 
-async def fields_of(
-    guarded: Any, place: str, style: str, **options: Any
-) -> tuple[str, Fields, dict[str, Any]]:
-    path, headers, body = await guarded.prepare(place, "modern", style=style, **options)
-    return path, [(k.lower().encode(), v.encode()) for k, v in headers.items()], body
+async def request_of(
+    guarded: Any, place: str, style: str, era: str = "modern"
+) -> tuple[str, Fields, bytes]:
+    """A correct request: its path, its header fields and its body."""
+    path, headers, body = await guarded.prepare(place, era, style=style)
+    fields = [(k.lower().encode(), v.encode()) for k, v in headers.items()]
+    return path, fields, json.dumps(body).encode()
 
 
-def without(fields: Fields, *names: bytes) -> Fields:
-    return [field for field in fields if field[0] not in names]
+def without(fields: Fields, name: bytes) -> Fields:
+    return [field for field in fields if field[0] != name]
 
 
 async def test_headers_that_contradict_the_body_execute_nothing(
     *, guarded: Any, place: str, style: str
 ) -> None:
-    path, fields, body = await fields_of(guarded, place, style)
-    content = json.dumps(body).encode()
+    path, fields, content = await request_of(guarded, place, style)
     name, other = guarded.tool(place).encode(), guarded.tool(place, "other")
-    changed: dict[str, Fields] = {
-        "another name": [(b"mcp-name", other.encode())],
-        "another name in base64": [(b"mcp-name", encoded(other))],
-        "a name that is no base64": [(b"mcp-name", b"=?base64?!!!?=")],
+    names: dict[str, list[bytes]] = {
+        "another name": [other.encode()],
+        "another name in base64": [encoded(other)],
+        "a name that is no base64": [b"=?base64?!!!?="],
         "no name": [],
-        "an empty name": [(b"mcp-name", b"")],
-        "two names": [(b"mcp-name", name), (b"mcp-name", other.encode())],
-        "two names the other way": [(b"mcp-name", other.encode()), (b"mcp-name", name)],
-        "a list of names": [(b"mcp-name", name + b", " + other.encode())],
-        "another case": [(b"mcp-name", name.upper())],
+        "an empty name": [b""],
+        "two names": [name, other.encode()],
+        "two names the other way": [other.encode(), name],
+        "a list of names": [name + b", " + other.encode()],
+        "another case": [name.upper()],
     }
-    for what, given in changed.items():
-        status, _ = await guarded.exactly(
-            "POST", path, [*without(fields, b"mcp-name"), *given], content
-        )
-        assert status == 400, what
-    for what, given in {
-        "another method": [(b"mcp-method", b"tools/list")],
+    methods = {
+        "another method": [b"tools/list"],
         "no method": [],
-        "two methods": [(b"mcp-method", b"tools/list"), (b"mcp-method", b"tools/call")],
-        "two methods the other way": [
-            (b"mcp-method", b"tools/call"),
-            (b"mcp-method", b"tools/list"),
-        ],
-    }.items():
-        status, _ = await guarded.exactly(
-            "POST", path, [*without(fields, b"mcp-method"), *given], content
-        )
-        assert status == 400, what
+        "two methods": [b"tools/list", b"tools/call"],
+        "two methods the other way": [b"tools/call", b"tools/list"],
+    }
+    for field, changes in ((b"mcp-name", names), (b"mcp-method", methods)):
+        for what, values in changes.items():
+            given = [*without(fields, field), *((field, value) for value in values)]
+            assert (await guarded.exactly("POST", path, given, content))[0] == 400, what
     assert guarded.executed == 0
     same = [*without(fields, b"mcp-name"), (b"mcp-name", encoded(name.decode()))]
     assert (await guarded.exactly("POST", path, same, content))[0] == 200
@@ -68,47 +61,39 @@ async def test_headers_that_contradict_the_body_execute_nothing(
 async def test_revisions_that_contradict_each_other_execute_nothing(
     *, guarded: Any, place: str, style: str
 ) -> None:
-    path, fields, body = await fields_of(guarded, place, style)
-    content = json.dumps(body).encode()
+    path, fields, content = await request_of(guarded, place, style)
     version = b"mcp-protocol-version"
     rest = without(fields, version)
-    for what, given in {
-        "the other era": [(version, b"2025-11-25")],
-        "none": [],
-        "both": [(version, b"2026-07-28"), (version, b"2025-11-25")],
-        "both the other way": [(version, b"2025-11-25"), (version, b"2026-07-28")],
-        "unknown": [(version, b"2099-01-01")],
-    }.items():
-        status, _ = await guarded.exactly("POST", path, [*rest, *given], content)
-        assert 400 <= status < 500, what
+    for values in (
+        [b"2025-11-25"],
+        [],
+        [b"2026-07-28", b"2025-11-25"],
+        [b"2025-11-25", b"2026-07-28"],
+        [b"2099-01-01"],
+    ):
+        given = [*rest, *((version, value) for value in values)]
+        status, _ = await guarded.exactly("POST", path, given, content)
+        assert 400 <= status < 500, values
     assert guarded.executed == 0
 
 
 async def test_two_sessions_in_one_request_execute_nothing(
     *, guarded: Any, place: str, style: str
 ) -> None:
-    path, headers, body = await guarded.prepare(place, "handshake", style=style)
-    fields = [(k.lower().encode(), v.encode()) for k, v in headers.items()]
-    content = json.dumps(body).encode()
+    path, fields, content = await request_of(guarded, place, style, "handshake")
     session = b"mcp-session-id"
-    own = dict(fields)[session]
-    for given in (
-        [(session, own), (session, b"0" * 32)],
-        [(session, b"0" * 32), (session, own)],
-        [(session, own + b", " + b"0" * 32)],
-    ):
-        rest = without(fields, session)
-        status, _ = await guarded.exactly("POST", path, [*rest, *given], content)
-        assert 400 <= status < 500
+    own, other = dict(fields)[session], b"0" * 32
+    for values in ([own, other], [other, own], [own + b", " + other]):
+        given = [*without(fields, session), *((session, value) for value in values)]
+        assert 400 <= (await guarded.exactly("POST", path, given, content))[0] < 500
     assert guarded.executed == 0
 
 
 async def test_what_is_executed_is_what_was_compared_with_the_header(
     *, guarded: Any, place: str, style: str
 ) -> None:
-    path, fields, body = await fields_of(guarded, place, style)
-    name, other = guarded.tool(place), guarded.tool(place, "other")
-    content = json.dumps(body)
+    path, fields, body = await request_of(guarded, place, style)
+    name, other, content = guarded.tool(place), guarded.tool(place, "other"), body.decode()
     for twice in (
         content.replace(f'"name": "{name}"', f'"name": "{name}", "name": "{other}"'),
         content.replace(f'"name": "{name}"', f'"name": "{other}", "name": "{name}"'),
@@ -125,8 +110,7 @@ async def test_what_is_executed_is_what_was_compared_with_the_header(
 async def test_a_body_that_is_not_one_message_executes_nothing(
     *, guarded: Any, place: str, style: str
 ) -> None:
-    path, fields, body = await fields_of(guarded, place, style)
-    content = json.dumps(body).encode()
+    path, fields, content = await request_of(guarded, place, style)
     for several in (
         b"[" + content + b"]",
         b"[" + content + b"," + content + b"]",

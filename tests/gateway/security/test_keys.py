@@ -10,31 +10,30 @@ from gateway.edge import security
 
 API_KEY = "an-api-key-that-nobody-guesses"
 
+
+def sent(*values: str, name: bytes = b"Authorization") -> list[tuple[bytes, bytes]]:
+    return [(name, value.encode("latin-1")) for value in values]
+
+
 WRONG: dict[str, Callable[[str], list[tuple[bytes, bytes]]]] = {
     "none": lambda _: [],
-    "empty": lambda _: [(b"Authorization", b"")],
-    "empty key": lambda _: [(b"Authorization", b"Bearer ")],
-    "no key": lambda _: [(b"Authorization", b"Bearer")],
-    "another key": lambda _: [(b"Authorization", b"Bearer none of yours, surely")],
-    "a beginning": lambda key: [(b"Authorization", f"Bearer {key[:-1]}".encode())],
-    "more": lambda key: [(b"Authorization", f"Bearer {key}x".encode())],
-    "another case": lambda key: [(b"Authorization", f"Bearer {key.upper()}".encode())],
-    "another scheme": lambda key: [(b"Authorization", f"Basic {key}".encode())],
-    "no scheme": lambda key: [(b"Authorization", key.encode())],
-    "twice": lambda key: [(b"Authorization", f"Bearer {key}".encode())] * 2,
-    "good then bad": lambda key: [
-        (b"Authorization", f"Bearer {key}".encode()),
-        (b"Authorization", b"Bearer x"),
-    ],
-    "bad then good": lambda key: [
-        (b"Authorization", b"Bearer x"),
-        (b"Authorization", f"Bearer {key}".encode()),
-    ],
-    "a list": lambda key: [(b"Authorization", f"Bearer {key}, Bearer x".encode())],
-    "no text": lambda _: [(b"Authorization", b"Bearer \xff\xfe\x80")],
-    "another header": lambda key: [(b"X-Authorization", f"Bearer {key}".encode())],
-    "a proxy's header": lambda key: [(b"Proxy-Authorization", f"Bearer {key}".encode())],
-    "a cookie": lambda key: [(b"Cookie", f"Authorization=Bearer {key}".encode())],
+    "empty": lambda _: sent(""),
+    "empty key": lambda _: sent("Bearer "),
+    "no key": lambda _: sent("Bearer"),
+    "another key": lambda _: sent("Bearer none of yours, surely"),
+    "a beginning": lambda key: sent(f"Bearer {key[:-1]}"),
+    "more": lambda key: sent(f"Bearer {key}x"),
+    "another case": lambda key: sent(f"Bearer {key.upper()}"),
+    "another scheme": lambda key: sent(f"Basic {key}"),
+    "no scheme": sent,
+    "twice": lambda key: sent(f"Bearer {key}", f"Bearer {key}"),
+    "good then bad": lambda key: sent(f"Bearer {key}", "Bearer x"),
+    "bad then good": lambda key: sent("Bearer x", f"Bearer {key}"),
+    "a list": lambda key: sent(f"Bearer {key}, Bearer x"),
+    "no text": lambda _: sent("Bearer \xff\xfe\x80"),
+    "another header": lambda key: sent(f"Bearer {key}", name=b"X-Authorization"),
+    "a proxy's header": lambda key: sent(f"Bearer {key}", name=b"Proxy-Authorization"),
+    "a cookie": lambda key: sent(f"Authorization=Bearer {key}", name=b"Cookie"),
 }
 
 
@@ -80,13 +79,8 @@ async def test_a_session_opened_with_a_key_asks_for_it_at_every_request(
 
 @pytest.mark.parametrize("failure", [ValueError, KeyError, RuntimeError, TypeError])
 async def test_a_check_that_breaks_refuses(
-    *,
-    keyed: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    failure: type[Exception],
-    style: str,
+    *, keyed: Any, monkeypatch: pytest.MonkeyPatch, failure: type[Exception], style: str
 ) -> None:
-
     def broken(*_: object) -> bool:
         raise failure("the check broke")
 

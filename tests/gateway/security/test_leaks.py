@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 from collections.abc import Generator
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -20,35 +21,34 @@ VARIABLE = "the-variable-of-the-file"
 NOISY = "import os, sys; sys.stderr.write('my key is ' + os.environ['TOKEN'] + '\\n'); sys.exit(3)"
 
 
-@pytest.fixture
-def logged() -> Generator[StringIO]:
-    """What our own loggers write at the lowest level, before anything is taken out of it."""
-    written = StringIO()
-    handler = logging.StreamHandler(written)
-    handler.setFormatter(logging.Formatter("%(name)s %(message)s"))
-    handler.addFilter(lambda record: not record.name.startswith((*LIBRARIES, "opentelemetry")))
+@contextmanager
+def logging_to(handler: logging.StreamHandler[StringIO]) -> Generator[StringIO]:
     root = logging.getLogger()
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
-    yield written
+    yield handler.stream
     root.removeHandler(handler)
     root.setLevel(level)
+
+
+@pytest.fixture
+def logged() -> Generator[StringIO]:
+    """What our own loggers write at the lowest level, before anything is taken out of it."""
+    handler = logging.StreamHandler(StringIO())
+    handler.setFormatter(logging.Formatter("%(name)s %(message)s"))
+    handler.addFilter(lambda record: not record.name.startswith((*LIBRARIES, "opentelemetry")))
+    with logging_to(handler) as written:
+        yield written
 
 
 @pytest.fixture
 def shown() -> Generator[StringIO]:
     """What a served gateway would write of everything that anybody logs, at the lowest level."""
-    written = StringIO()
-    handler = logging.StreamHandler(written)
+    handler = logging.StreamHandler(StringIO())
     handler.setFormatter(JsonLines(Redaction([CONTROL_KEY, API_KEY])))
-    root = logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    yield written
-    root.removeHandler(handler)
-    root.setLevel(level)
+    with logging_to(handler) as written:
+        yield written
 
 
 async def whole_session(knock: Any, home: Path, era: str, style: str) -> tuple[set[str], list[str]]:
@@ -73,10 +73,9 @@ async def whole_session(knock: Any, home: Path, era: str, style: str) -> tuple[s
                 for wrong in ({"name": "none"}, {"meta": {"dev.astra-mcp/seq": -1}}):
                     sent = await guarded.send(place, era, style=style, headers=key, **wrong)
                     answers.append(sent.text)
-                sent = await guarded.send(place, era, style=style, headers={"Host": "evil.example"})
-                answers.append(sent.text)
-                sent = await guarded.send(place, era, style=style, headers={"Authorization": "x"})
-                answers.append(sent.text)
+                for headers in ({"Host": "evil.example"}, {"Authorization": "x"}):
+                    sent = await guarded.send(place, era, style=style, headers=headers)
+                    answers.append(sent.text)
             whole = guarded.episode["id"]
             for path in (f"/Episodes/{whole}/mcp", f"/episodes/{whole}0/mcp", f"/nothing/{whole}"):
                 sent = await guarded.http.post(path, json={}, headers=key)
@@ -86,8 +85,8 @@ async def whole_session(knock: Any, home: Path, era: str, style: str) -> tuple[s
             )
             answers.append(failed.text)
             answers.append((await guarded.http.get("/metrics", headers=key)).text)
-            answers.append((await guarded.control("GET", "/v1/servers")).text)
-            answers.append((await guarded.control("GET", "/v1/episodes/none")).text)
+            read = ("/v1/servers", "/v1/episodes/none")
+            answers += [(await guarded.control("GET", path)).text for path in read]
             await guarded.control("DELETE", f"/v1/episodes/{whole}")
             for session in guarded.sessions.values():
                 fields = {**key, "Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
@@ -134,8 +133,5 @@ async def test_no_secret_of_the_file_lies_in_a_record(
     assert records
     for secret in secrets & {CONTROL_KEY, API_KEY, HEADER, VARIABLE}:
         assert [record for record in records if secret in record] == []
-    cards = tmp_path / "home" / "cards"
-    for card in cards.rglob("*"):
-        if card.is_file():
-            assert HEADER not in card.read_text()
-            assert VARIABLE not in card.read_text()
+    cards = [p.read_text() for p in (tmp_path / "home" / "cards").rglob("*") if p.is_file()]
+    assert [card for card in cards if HEADER in card or VARIABLE in card] == []

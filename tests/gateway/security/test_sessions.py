@@ -25,21 +25,7 @@ async def test_an_invented_session_is_none(*, guarded: Any, place: str, style: s
 async def test_a_client_does_not_choose_the_session_that_it_opens(
     *, guarded: Any, place: str
 ) -> None:
-    body = {
-        "jsonrpc": "2.0",
-        "id": 0,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "probe", "version": "1"},
-        },
-    }
-    headers = {
-        "Accept": "application/json, text/event-stream",
-        "Mcp-Session-Id": "chosen-by-me",
-    }
-    answer = await guarded.http.post(guarded.path(place), headers=headers, json=body)
+    answer = await guarded.initialize(place, {"Mcp-Session-Id": "chosen-by-me"})
     assert answer.headers.get("mcp-session-id") != "chosen-by-me"
     assert answer.status_code in (200, 400, 404)
 
@@ -96,9 +82,8 @@ async def test_no_answer_lists_sessions_or_episodes(guarded: Any) -> None:
 async def test_callers_of_one_server_are_told_apart(*, guarded: Any, style: str) -> None:
     for token in (f"?caller={style}-{n}" for n in "123"):
         path, headers, body = await guarded.prepare("server", "modern", style=style)
-        assert (
-            await guarded.http.post(path + token, headers=headers, json=body)
-        ).status_code == 200
+        answer = await guarded.http.post(path + token, headers=headers, json=body)
+        assert answer.status_code == 200
     keys = guarded.catalog.servers["coins"].keys
     assert len(set(keys)) == len(keys) == 4  # and the episode's own
     assert guarded.episode["id"] not in keys
