@@ -1,11 +1,15 @@
 """An in-memory server and catalog behind the gateway's own Protocols."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import TaskGroup
 
 from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.reward import JobItem
@@ -20,6 +24,8 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
+from gateway.episodes.episode import Episode
+from gateway.episodes.live import open_episodes
 
 from tools_only import ToolsOnly
 
@@ -136,3 +142,26 @@ def catalog(server: MemoryServer, second_server: MemoryServer) -> MemoryCatalog:
 def home(tmp_path: Path) -> Path:
     """An empty home."""
     return tmp_path / "home"
+
+
+@pytest.fixture
+def life(catalog: MemoryCatalog, home: Path) -> Callable[..., Any]:
+    """Opens the episodes of one home and one catalog, as each start of the gateway does."""
+    return partial(open_episodes, catalog, home, secret=b"0" * 32)
+
+
+@pytest.fixture
+def running(server: MemoryServer) -> Callable[..., Any]:
+    """Keeps a call at the server while the context is open; after it the call comes to its end."""
+
+    @asynccontextmanager
+    async def run(episode: Episode, amount: int = 1, **told: Any) -> AsyncGenerator[TaskGroup]:
+        async with anyio.create_task_group() as group:
+            arguments: dict[str, JsonValue] = {"do": "wait", "amount": amount}
+            group.start_soon(partial(episode.call, "add", arguments, **told))
+            with anyio.fail_after(5):
+                await server.waiting.wait()
+            yield group
+            server.release.set()
+
+    return run

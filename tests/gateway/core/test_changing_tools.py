@@ -1,6 +1,6 @@
 """A server that lists other tools after a call keeps the state that the call made."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,11 @@ import pytest
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
-from astra_mcp.errors import UnknownNameError
-from astra_mcp.reward import JobItem
-from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import open_episodes
-from servers.deployed import DeployedServers, open_deployed
+from servers.deployed import open_deployed
+
+from relayed_servers import DeployedCatalog
 
 SECRET = b"0" * 32
 Context = ServerRequestContext[dict[str, bool], Any]
@@ -48,34 +47,6 @@ def _desk() -> Server[dict[str, bool]]:
     return Server("desk", lifespan=_fresh, on_list_tools=_list, on_call_tool=_call)
 
 
-class Deployed:
-    """A catalog of deployed servers and nothing else."""
-
-    def __init__(self, servers: DeployedServers) -> None:
-        self._servers = servers
-        self.watch = servers.watch
-
-    def environments(self) -> Sequence[EnvironmentInfo]:
-        return ()
-
-    def question(self, environment: str) -> str:
-        raise UnknownNameError(environment)
-
-    def job(self, environment: str) -> tuple[JobItem, ...]:
-        raise UnknownNameError(environment)
-
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
-        raise UnknownNameError(environment)
-
-    def upstreams(self) -> Sequence[Upstream]:
-        return self._servers.upstreams()
-
-    def upstream(self, name: str) -> Upstream:
-        found = self._servers.find(name)
-        assert found is not None
-        return found
-
-
 async def _text(state: Episode, tool: str) -> str:
     return (await state.call(tool, {})).text
 
@@ -86,7 +57,7 @@ async def test_a_state_outlives_the_tool_list_that_it_began_with(
 ) -> None:
     async with open_deployed(None, home=tmp_path) as servers:
         servers.mount("desk", _desk)
-        catalog = Deployed(servers)
+        catalog = DeployedCatalog(servers)
         async with open_episodes(catalog, tmp_path, secret=SECRET) as episodes:
             state = await episodes.interactive(endpoint, "ann", ["desk"])
             assert [tool.name for tool in state.tools] == [f"{prefix}sign_in"]
@@ -103,11 +74,11 @@ async def test_a_state_outlives_the_tool_list_that_it_began_with(
 async def test_another_server_of_the_same_name_begins_a_new_state(tmp_path: Path) -> None:
     async with open_deployed(None, home=tmp_path) as servers:
         servers.mount("desk", _desk)
-        catalog = Deployed(servers)
+        catalog = DeployedCatalog(servers)
         async with open_episodes(catalog, tmp_path, secret=SECRET) as episodes:
             state = await episodes.interactive("desk", "ann", ["desk"])
             assert await _text(state, "sign_in") == "welcome"
         async with open_deployed(None, home=tmp_path / "other") as others:
             others.mount("desk", _desk)
-            shown = state.show(Deployed(others).upstreams(), qualify_all=False)
+            shown = state.show(DeployedCatalog(others).upstreams(), qualify_all=False)
             assert not shown

@@ -19,21 +19,25 @@ from astra_mcp.errors import (
 )
 from gateway.api.wire import EpisodeLimits, EpisodeRequest
 from gateway.episodes.archive import find_record, replay_record
-from gateway.episodes.live import open_episodes
 from gateway.episodes.record import RecordFile, read_record, record_path
 
-SECRET = b"0" * 32
 REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "coins"}})
 
 
-async def test_an_open_episode_goes_on_in_the_next_life_with_the_same_state(
-    catalog: Any, home: Path
-) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as first:
+def drop(event: bytes, *, of: Path, last: int) -> None:
+    """Take events of a kind out of the last lines, as a kill before they were written leaves a record."""
+    lines = of.read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines[-last:] if event not in line]
+    assert len(kept) < last
+    of.write_bytes(b"".join(lines[:-last] + kept))
+
+
+async def test_an_open_episode_goes_on_in_the_next_life_with_the_same_state(life: Any) -> None:
+    async with life() as first:
         episode = await first.create(REQUEST)
         await episode.call("add", {"amount": 3}, call_id="a", seq=0)
         await episode.call("add", {"do": "kill"}, call_id="b", seq=1)
-    async with open_episodes(catalog, home, secret=SECRET) as second:
+    async with life() as second:
         restored = await second.get(episode.id)
         assert restored.state().solved == (1,)
         assert (await restored.call("add", {"amount": 3}, call_id="a")).text == "total 3 coins"
@@ -42,18 +46,15 @@ async def test_an_open_episode_goes_on_in_the_next_life_with_the_same_state(
 
 
 async def test_a_call_that_was_only_started_is_executed_once_when_it_is_retried(
-    catalog: Any, home: Path, server: Any
+    life: Any, home: Path, server: Any
 ) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as first:
+    async with life() as first:
         episode = await first.create(REQUEST)
         await episode.call("add", {"amount": 3}, call_id="a")
         await episode.call("add", {"amount": 2}, call_id="b")
-    path = record_path(home / "records", episode.id)
-    *lines, last = path.read_bytes().splitlines(keepends=True)
-    assert b"call_finished" in last
-    path.write_bytes(b"".join(lines))
+    drop(b"call_finished", of=record_path(home / "records", episode.id), last=1)
     server.executed.clear()
-    async with open_episodes(catalog, home, secret=SECRET) as second:
+    async with life() as second:
         restored = await second.get(episode.id)
         assert restored.state().calls == 2
         answer = await restored.call("add", {"amount": 2}, call_id="b")
@@ -64,38 +65,34 @@ async def test_a_call_that_was_only_started_is_executed_once_when_it_is_retried(
 
 
 async def test_a_call_that_was_executed_late_is_replayed_late(
-    catalog: Any, home: Path, server: Any
+    life: Any, running: Any, home: Path
 ) -> None:
-    whole: list[bytes] = []
-    async with open_episodes(catalog, home, secret=SECRET) as first:
+    async with life() as first:
         episode = await first.create(REQUEST)
         await episode.call("add", {"amount": 1}, call_id="a")
-        async with anyio.create_task_group() as group:
-            group.start_soon(partial(episode.call, "add", {"do": "wait"}, call_id="b"))
-            with anyio.fail_after(5):
-                await server.waiting.wait()
-            whole.append(record_path(home / "records", episode.id).read_bytes())
-            server.release.set()
-    record_path(home / "records", episode.id).write_bytes(whole[0])  # as a kill would have left it
-    async with open_episodes(catalog, home, secret=SECRET) as second:
+        path = record_path(home / "records", episode.id)
+        async with running(episode, call_id="b"):
+            as_a_kill_leaves_it = path.read_bytes()
+    path.write_bytes(as_a_kill_leaves_it)
+    async with life() as second:
         restored = await second.get(episode.id)
         assert (await restored.call("add", {"times": 10, "amount": 0})).text == "total 10 coins"
-        late = await restored.call("add", {"do": "wait"}, call_id="b")
+        late = await restored.call("add", {"do": "wait", "amount": 1}, call_id="b")
         assert late.text == "total 11 coins"
-    async with open_episodes(catalog, home, secret=SECRET) as third:
+    async with life() as third:
         assert (await (await third.get(episode.id)).call("read", {})).text == "total 11 coins"
 
 
 async def test_numbered_calls_that_were_only_started_are_executed_in_their_order(
-    catalog: Any, home: Path, server: Any
+    life: Any, home: Path, server: Any
 ) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as first:
+    async with life() as first:
         episode = await first.create(REQUEST)
         await episode.call("add", {"amount": 1}, call_id="a", seq=0)
         await episode.call("add", {"amount": 2}, call_id="b", seq=1)
-    drop_finished(record_path(home / "records", episode.id))
+    drop(b"call_finished", of=record_path(home / "records", episode.id), last=3)
     server.executed.clear()
-    async with open_episodes(catalog, home, secret=SECRET) as second:
+    async with life() as second:
         restored = await second.get(episode.id)
         async with anyio.create_task_group() as group:
             for seq, call_id, amount in ((2, "c", 3), (1, "b", 2), (0, "a", 1)):
@@ -106,10 +103,10 @@ async def test_numbered_calls_that_were_only_started_are_executed_in_their_order
 
 
 async def test_a_call_that_the_limit_refused_is_refused_in_the_next_life_too(
-    catalog: Any, home: Path, server: Any
+    life: Any, home: Path, server: Any
 ) -> None:
     request = REQUEST.model_copy(update={"limits": EpisodeLimits(calls=1)})
-    async with open_episodes(catalog, home, secret=SECRET) as first:
+    async with life() as first:
         episode = await first.create(request)
         await episode.call("add", {}, call_id="a")
         await episode.call("add", {}, call_id="b")
@@ -117,35 +114,32 @@ async def test_a_call_that_the_limit_refused_is_refused_in_the_next_life_too(
     lines = path.read_bytes().splitlines(keepends=True)
     assert b"call_started" in lines[3]
     path.write_bytes(b"".join(lines[:4]))
-    async with open_episodes(catalog, home, secret=SECRET) as second:
+    async with life() as second:
         refused = await (await second.get(episode.id)).call("add", {}, call_id="b")
         assert "limit of 1" in refused.text
         assert (await second.state(episode.id)).calls == 1
     assert len(server.executed) == 1
 
 
-async def test_an_episode_whose_failure_was_recorded_stays_failed(catalog: Any, home: Path) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as first:
+async def test_an_episode_whose_failure_was_recorded_stays_failed(life: Any, home: Path) -> None:
+    async with life() as first:
         episode = await first.create(REQUEST)
         await episode.call("add", {"do": "fail"})
-    path = record_path(home / "records", episode.id)
-    *lines, last = path.read_bytes().splitlines(keepends=True)
-    assert b"episode_ended" in last
-    path.write_bytes(b"".join(lines))
-    async with open_episodes(catalog, home, secret=SECRET) as second:
+    drop(b"episode_ended", of=record_path(home / "records", episode.id), last=1)
+    async with life() as second:
         state = await second.state(episode.id)
         assert (state.status, state.reward) == (EpisodeStatus.FAILED, None)
 
 
 @pytest.mark.parametrize("spoiled", [b"", b"{}\n"], ids=["empty", "foreign"])
 async def test_a_record_that_cannot_be_read_harms_nobody_else(
-    catalog: Any, home: Path, spoiled: bytes
+    life: Any, home: Path, spoiled: bytes
 ) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as first:
+    async with life() as first:
         state = await first.interactive("coins", "ann", ["coins"])
         episode = await first.create(REQUEST)
     record_path(home / "records", state.id).write_bytes(spoiled)
-    async with open_episodes(catalog, home, secret=SECRET) as second:
+    async with life() as second:
         fresh = await second.interactive("coins", "ann", ["coins"])
         assert (await fresh.call("read", {})).text == "total 0 coins"
         assert fresh.id != state.id
@@ -156,9 +150,9 @@ async def test_a_record_that_cannot_be_read_harms_nobody_else(
 
 
 async def test_an_episode_that_cannot_be_recorded_leaves_nothing_behind(
-    catalog: Any, home: Path
+    life: Any, home: Path
 ) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+    async with life() as episodes:
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
         try:
@@ -170,65 +164,47 @@ async def test_an_episode_that_cannot_be_recorded_leaves_nothing_behind(
         assert episodes.count_open() == 0
 
 
-def drop_finished(path: Path) -> None:
-    """Leave a record as a kill before every answer would have left it."""
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(line for line in lines if b"call_finished" not in line))
-
-
 async def test_an_episode_that_is_being_closed_takes_no_further_call(
-    catalog: Any, home: Path, server: Any
+    life: Any, running: Any
 ) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+    async with life() as episodes:
         episode = await episodes.create(REQUEST)
-        async with anyio.create_task_group() as group:
-            group.start_soon(episode.call, "add", {"do": "wait", "amount": 3})
-            with anyio.fail_after(5):
-                await server.waiting.wait()
+        async with running(episode, amount=3) as group:
             group.start_soon(episodes.close, episode.id)
             await anyio.wait_all_tasks_blocked()
             with pytest.raises(EpisodeEndedError, match="being closed"):
                 await episode.call("add", {})
-            server.release.set()
         assert (await episodes.state(episode.id)).calls == 1
 
 
-async def test_a_closed_episode_can_be_read_and_closed_again_in_the_next_life(
-    catalog: Any, home: Path
-) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as first:
+async def test_a_closed_episode_can_be_read_and_closed_again_in_the_next_life(life: Any) -> None:
+    async with life() as first:
         episode = await first.create(REQUEST)
         await episode.call("add", {"amount": 3})
         closed = await first.close(episode.id)
         assert first.count_open() == 0
-    async with open_episodes(catalog, home, secret=SECRET) as second:
+    async with life() as second:
         assert (await second.state(episode.id)) == closed
         assert await second.close(episode.id) == closed
         assert closed.status is EpisodeStatus.CLOSED
 
 
-async def test_closing_waits_for_the_running_call(catalog: Any, home: Path, server: Any) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+async def test_closing_waits_for_the_running_call(life: Any, running: Any, server: Any) -> None:
+    async with life() as episodes:
         episode = await episodes.create(REQUEST)
-        async with anyio.create_task_group() as group:
-            group.start_soon(episode.call, "add", {"do": "wait", "amount": 3})
-            with anyio.fail_after(5):
-                await server.waiting.wait()
+        async with running(episode, amount=3) as group:
             group.start_soon(episodes.close, episode.id)
             await anyio.wait_all_tasks_blocked()
             assert episode.is_open
-            server.release.set()
         assert (await episodes.state(episode.id)).solved == (1,)
         assert server.sessions[0].is_closed
 
 
-async def test_a_changed_environment_fails_its_open_episodes(
-    catalog: Any, home: Path, server: Any
-) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as first:
+async def test_a_changed_environment_fails_its_open_episodes(life: Any, server: Any) -> None:
+    async with life() as first:
         episode = await first.create(REQUEST)
     server.version = "v2"
-    async with open_episodes(catalog, home, secret=SECRET) as second:
+    async with life() as second:
         state = await second.state(episode.id)
         assert state.status is EpisodeStatus.FAILED
         assert state.failure is not None
@@ -236,19 +212,15 @@ async def test_a_changed_environment_fails_its_open_episodes(
 
 
 @pytest.mark.parametrize("wrong", ["", "x", "../../etc/passwd", "0" * 32, "g" * 32])
-async def test_an_unknown_id_is_refused_without_repeating_it(
-    catalog: Any, home: Path, wrong: str
-) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+async def test_an_unknown_id_is_refused_without_repeating_it(life: Any, wrong: str) -> None:
+    async with life() as episodes:
         with pytest.raises(UnknownNameError, match="no such episode") as caught:
             await episodes.get(wrong)
         assert not wrong or wrong not in str(caught.value)
 
 
-async def test_interactive_states_belong_to_their_callers_and_survive_a_restart(
-    catalog: Any, home: Path
-) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as first:
+async def test_interactive_states_belong_to_their_callers_and_survive_a_restart(life: Any) -> None:
+    async with life() as first:
         ann = await first.interactive("coins", "ann", ["coins"])
         bob = await first.interactive("coins", "bob", ["coins"])
         await ann.call("add", {"amount": 3})
@@ -256,14 +228,14 @@ async def test_interactive_states_belong_to_their_callers_and_survive_a_restart(
         assert await first.interactive("coins", "ann", ["coins"]) is ann
         everything = await first.interactive("*", "ann", ["coins"])
         assert [t.name for t in everything.tools] == ["coins__add", "coins__read"]
-    async with open_episodes(catalog, home, secret=SECRET) as second:
+    async with life() as second:
         ann = await second.interactive("coins", "ann", ["coins"])
         assert (await ann.call("read", {})).text == "total 3 coins"
 
 
-async def test_an_expired_interactive_state_begins_anew(catalog: Any, home: Path) -> None:
+async def test_an_expired_interactive_state_begins_anew(life: Any) -> None:
     time = [1000.0]
-    async with open_episodes(catalog, home, secret=SECRET, now=lambda: time[0]) as episodes:
+    async with life(now=lambda: time[0]) as episodes:
         old = await episodes.interactive("coins", "ann", ["coins"])
         await old.call("add", {"amount": 3})
         time[0] += 2 * 86400
@@ -273,10 +245,10 @@ async def test_an_expired_interactive_state_begins_anew(catalog: Any, home: Path
 
 
 async def test_what_nobody_asks_for_gives_its_processes_back_and_returns_on_demand(
-    catalog: Any, home: Path, server: Any
+    life: Any, server: Any
 ) -> None:
     time = [1000.0]
-    async with open_episodes(catalog, home, secret=SECRET, now=lambda: time[0]) as episodes:
+    async with life(now=lambda: time[0]) as episodes:
         episode = await episodes.create(REQUEST)
         await episode.call("add", {"amount": 3})
         time[0] += 1000.0
@@ -287,9 +259,9 @@ async def test_what_nobody_asks_for_gives_its_processes_back_and_returns_on_dema
         assert (await again.call("read", {})).text == "total 3 coins"
 
 
-async def test_what_nobody_asks_for_again_ends_in_its_record(catalog: Any, home: Path) -> None:
+async def test_what_nobody_asks_for_again_ends_in_its_record(life: Any, home: Path) -> None:
     time = [1000.0]
-    async with open_episodes(catalog, home, secret=SECRET, now=lambda: time[0]) as episodes:
+    async with life(now=lambda: time[0]) as episodes:
         episode = await episodes.create(REQUEST)
         await episode.call("add", {"amount": 3})
         for _ in range(3):
@@ -301,10 +273,8 @@ async def test_what_nobody_asks_for_again_ends_in_its_record(catalog: Any, home:
     assert ended.reward is not None
 
 
-async def test_an_endpoint_that_shows_other_servers_begins_a_new_state(
-    catalog: Any, home: Path
-) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+async def test_an_endpoint_that_shows_other_servers_begins_a_new_state(life: Any) -> None:
+    async with life() as episodes:
         old = await episodes.interactive("*", "ann", ["coins"])
         await old.call("coins__add", {"amount": 3})
         new = await episodes.interactive("*", "ann", ["coins", "notes"])
@@ -313,8 +283,8 @@ async def test_an_endpoint_that_shows_other_servers_begins_a_new_state(
         assert not old.is_open
 
 
-async def test_interactive_states_leave_room_for_episodes(catalog: Any, home: Path) -> None:
-    async with open_episodes(catalog, home, secret=SECRET, max_open=1) as episodes:
+async def test_interactive_states_leave_room_for_episodes(life: Any) -> None:
+    async with life(max_open=1) as episodes:
         for caller in ("ann", "bob", "eve"):
             await episodes.interactive("coins", caller, ["coins"])
         await episodes.create(REQUEST)
@@ -322,8 +292,10 @@ async def test_interactive_states_leave_room_for_episodes(catalog: Any, home: Pa
             await episodes.create(REQUEST)
 
 
-async def test_a_replay_of_a_record_gives_identical_results(catalog: Any, home: Path) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+async def test_a_replay_of_a_record_gives_identical_results(
+    life: Any, catalog: Any, home: Path
+) -> None:
+    async with life() as episodes:
         episode = await episodes.create(REQUEST)
         await episode.call("add", {"amount": 3})
         await episode.call("add", {"do": "kill"})
@@ -333,9 +305,11 @@ async def test_a_replay_of_a_record_gives_identical_results(catalog: Any, home: 
     assert (replay.compared, replay.skipped, replay.divergences) == (2, 1, ())
 
 
-async def test_a_replay_measures_results_by_the_episodes_limit(catalog: Any, home: Path) -> None:
+async def test_a_replay_measures_results_by_the_episodes_limit(
+    life: Any, catalog: Any, home: Path
+) -> None:
     request = REQUEST.model_copy(update={"limits": EpisodeLimits(result_bytes=1000)})
-    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+    async with life() as episodes:
         episode = await episodes.create(request)
         assert (await episode.call("add", {"do": "much"})).is_error
     replay = await replay_record(find_record(home, episode.id), catalog)
@@ -343,9 +317,9 @@ async def test_a_replay_measures_results_by_the_episodes_limit(catalog: Any, hom
 
 
 async def test_a_server_that_fails_in_a_replay_is_an_error_and_no_divergence(
-    catalog: Any, home: Path
+    life: Any, catalog: Any, home: Path
 ) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+    async with life() as episodes:
         episode = await episodes.create(REQUEST)
         await episode.call("add", {"amount": 3})
     path = record_path(home / "records", episode.id)
@@ -354,8 +328,8 @@ async def test_a_server_that_fails_in_a_replay_is_an_error_and_no_divergence(
         await replay_record(read_record(path), catalog)
 
 
-async def test_a_replay_names_the_call_that_diverges(catalog: Any, home: Path) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+async def test_a_replay_names_the_call_that_diverges(life: Any, catalog: Any, home: Path) -> None:
+    async with life() as episodes:
         episode = await episodes.create(REQUEST)
         await episode.call("add", {"amount": 3})
     path = record_path(home / "records", episode.id)
@@ -365,9 +339,9 @@ async def test_a_replay_names_the_call_that_diverges(catalog: Any, home: Path) -
 
 
 async def test_a_torn_last_line_is_cut_off_and_any_other_fault_is_named(
-    catalog: Any, home: Path
+    life: Any, home: Path
 ) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+    async with life() as episodes:
         episode = await episodes.create(REQUEST)
         await episode.call("add", {"amount": 3}, call_id="a")
     path = record_path(home / "records", episode.id)
@@ -381,8 +355,8 @@ async def test_a_torn_last_line_is_cut_off_and_any_other_fault_is_named(
         read_record(path)
 
 
-async def test_records_are_readable_by_their_owner_alone(catalog: Any, home: Path) -> None:
-    async with open_episodes(catalog, home, secret=SECRET) as episodes:
+async def test_records_are_readable_by_their_owner_alone(life: Any, home: Path) -> None:
+    async with life() as episodes:
         episode = await episodes.create(REQUEST)
     assert record_path(home / "records", episode.id).stat().st_mode & 0o777 == 0o600
     assert (home / "records").stat().st_mode & 0o777 == 0o700
