@@ -190,10 +190,7 @@ class Endpoints:
     ) -> AgentEpisode:
         """Find the episode behind a target: itself, or the caller's state, made where there is none.
 
-        Args:
-            target: Where the request leads.
-            caller: Whose state an interactive endpoint uses.
-            call_id: Of a call that may be a retry; the state that has recorded it is found.
+        Where a ``call_id`` may be that of a retry, the state that has recorded it is found.
 
         Raises:
             UnknownNameError: There is no such episode or server.

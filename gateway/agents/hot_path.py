@@ -94,15 +94,7 @@ class HotPath:
     async def answer(
         self, target: Target, scope: Scope, body: bytes, receive: Receive, send: Send
     ) -> bool:
-        """Answer one POST, or answer nothing and say False: then the SDK answers it.
-
-        Args:
-            target: Where its path leads.
-            scope: Of the request.
-            body: Of the request.
-            receive: Says when its client goes.
-            send: Takes the answer.
-        """
+        """Answer one POST, or answer nothing and say False: then the SDK answers it."""
         request = read_request(scope, body)
         if request is None:
             return False

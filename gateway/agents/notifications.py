@@ -258,10 +258,7 @@ class Notifications:
     def tell_of(self, name: str, upstream: Upstream | None, *, together: bool) -> None:
         """Tell the endpoints that show a server that its lists have changed.
 
-        Args:
-            name: Of the server.
-            upstream: As it is now; None where it was removed.
-            together: The endpoint of all servers shows it, or did so before.
+        The upstream is None where it was removed; together: the endpoint of all shows it, or did so before.
         """
         before, told = self._listings.pop(name, (None, frozenset[str]()))
         now = _listing_of(upstream)
@@ -299,13 +296,7 @@ class Notifications:
         params: mcp_types.SubscriptionsListenRequestParams,
         servers: Mapping[str, str],
     ) -> mcp_types.SubscriptionsListenResult:
-        """Serve one listener of the modern era until it leaves.
-
-        Args:
-            visit: Its request.
-            params: What it may hear.
-            servers: The server of each resource that it names.
-        """
+        """Serve one listener of the modern era until it leaves; each resource it names has its server."""
         place = _place_of_state(visit.view.target, visit.caller)
         if visit.view.relaying:
             episode = await self.state(visit.view, visit.caller)

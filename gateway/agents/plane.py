@@ -175,14 +175,7 @@ class AgentPlane:
         self._plain = self._streaming = None
 
     async def answer(self, target: Target, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one HTTP request while the plane is open.
-
-        Args:
-            target: Where its path leads.
-            scope: Of the request.
-            receive: Gives its body.
-            send: Takes the answer.
-        """
+        """Answer one HTTP request, whose path leads to the target, while the plane is open."""
         body: bytes | None = None
         if scope["method"] == "POST":
             receive = held = await _take_body(receive)

@@ -62,12 +62,7 @@ CALL_TOOL = _spec("call_tool", "Call a tool that search_tools has shown.", ToolC
 
 
 def listed(tools: tuple[ToolSpec, ...], *, of_all: bool) -> tuple[ToolSpec, ...]:
-    """What an endpoint lists: its tools, or a search and a call in their place.
-
-    Args:
-        tools: That the endpoint has.
-        of_all: It is the one of all servers.
-    """
+    """What an endpoint lists: its tools, or at the one of all servers a search and a call in their place."""
     return (SEARCH_TOOLS, CALL_TOOL) if of_all and len(tools) > MAX_LISTED else tools
 
 

@@ -126,8 +126,7 @@ class Sessions:
     def idle(self, is_over: Callable[[Target], bool] = lambda _: False) -> tuple[Session, ...]:
         """Name the sessions that nobody used for too long, or ever, and those of which there are too many.
 
-        Args:
-            is_over: Tells the endpoints that take no more calls; their sessions are idle sooner.
+        Sessions at endpoints that ``is_over`` tells to take no more calls are idle sooner.
         """
         now = self.now()
         due, due_where_over = now - self.idle_seconds, now - OVER_SECONDS
@@ -149,12 +148,7 @@ class Sessions:
     async def end_idle(
         self, end: Callable[[Session], Awaitable[None]], is_over: Callable[[Target], bool]
     ) -> None:
-        """End idle sessions until cancelled.
-
-        Args:
-            end: Ends one where it was opened; the session is forgotten here before.
-            is_over: Tells the endpoints that take no more calls.
-        """
+        """End idle sessions until cancelled: each is forgotten here, then ended where it was opened."""
         while True:
             await anyio.sleep(min(_ROUND_SECONDS, self.idle_seconds))
             for session in self.idle(is_over):

@@ -180,12 +180,7 @@ class EndingUpstream(Protocol):
     """A server that may want to be told of the ends of its episodes."""
 
     async def note_end(self, key: str, status: EndStatus) -> None:
-        """Tell it, where it wants to know; must not raise, and must come to an end although cancelled.
-
-        Args:
-            key: Under which it knows the episode.
-            status: How that ended.
-        """
+        """Tell it under its key how an episode ended; must not raise, and must end although cancelled."""
         ...
 
 
@@ -213,12 +208,7 @@ class EmulatedUpstream(Upstream, Protocol):
     ) -> UpstreamSession:
         """Make a session like :meth:`Upstream.open_session`, of a chosen emulator.
 
-        Args:
-            emulator: Who answers.
-            key: As there.
-            seed: As there.
-            past: As there; their results are part of the state.
-            prompt: What the user asked for, which an emulator may take a hint from.
+        The results of past calls are part of the state; the prompt is what the user asked for, as a hint.
 
         Raises:
             NotAvailableError: The settings do not have this emulator.

@@ -186,12 +186,7 @@ class Fleet:
 
 @asynccontextmanager
 async def open_fleet(worker_info: OwnWorkerInfo, control_key: str) -> AsyncGenerator[Fleet]:
-    """Reach the other workers while the context is open.
-
-    Args:
-        worker_info: Only the first worker asks the others.
-        control_key: Of the home, which all of them share.
-    """
+    """Reach the other workers, by the key that all share, while the context is open; only the first asks."""
     asked = worker_info.others if worker_info.index == FIRST else ()
     async with AsyncExitStack() as stack:
         clients = {

@@ -330,13 +330,7 @@ def build_control_plane(
 ) -> FastAPI:
     """Make the control API with its health checks, its metrics and its OpenAPI document.
 
-    Args:
-        catalog: What episodes can be opened of.
-        episodes: Where they live.
-        metrics: Rendered at ``/metrics``.
-        readiness: Names what keeps this process from taking episodes.
-        subregistry: The paths that list servers to clients.
-        fleet: The other workers.
+    The subregistry has the paths that list servers to clients; readiness speaks of this process.
     """
     plane = ControlPlane(catalog, episodes, fleet, readiness)
     public_url = plane.public_url

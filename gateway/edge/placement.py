@@ -25,12 +25,7 @@ def owner_of(episode: str, workers: int) -> int:
 
 
 def new_episode_id(worker: int, workers: int) -> EpisodeId:
-    """Make an unguessable id of an episode that belongs to a worker.
-
-    Args:
-        worker: From 0; below ``workers``.
-        workers: How many there are.
-    """
+    """Make an unguessable id of an episode that belongs to one of so many workers, counted from 0."""
     while True:
         candidate = EpisodeId(token_hex(16))
         if owner_of(candidate, workers) == worker:

@@ -28,11 +28,7 @@ def call_span(
 ) -> AbstractContextManager[None]:
     """Trace one tool call, from its start to its result; the span is current within.
 
-    Args:
-        episode: Its whole id; the span holds the beginning.
-        shown: The tool's name as the agent used it.
-        arguments: Of the call.
-        exchange: Its ``_meta`` names the span of the client, if there is one.
+    The span holds the beginning of the episode's id, and stands below one that the ``_meta`` names.
     """
     making = tracer()
     return _NOTHING if making is None else _call_span(making, episode, shown, arguments, exchange)
@@ -72,13 +68,7 @@ def _call_span(
 
 
 def note_result(server: str | None, origin: Origin, result: ToolResult) -> None:
-    """Write into the call's span what became of it.
-
-    Args:
-        server: None for a tool that the episode does not list.
-        origin: The author of the result; a failure's boundary.
-        result: What is answered.
-    """
+    """Write into the call's span what became of it; the server is None for a tool that is not listed."""
     if tracer() is None:
         return
     span = trace.get_current_span()
@@ -95,13 +85,7 @@ def note_result(server: str | None, origin: Origin, result: ToolResult) -> None:
 
 
 def upstream_span(server: str, tool: str, exchange: Exchange) -> AbstractContextManager[Exchange]:
-    """Trace the server's part of a call, and name this span to it.
-
-    Args:
-        server: By its name in the catalog.
-        tool: By its own name there.
-        exchange: As it came from the client; the server is given what the context yields.
-    """
+    """Trace the server's part of a call; yields the exchange that names this span to it."""
     making = tracer()
     return nullcontext(exchange) if making is None else _named(making, server, tool, exchange)
 
@@ -122,12 +106,7 @@ def _named(making: Tracer, server: str, tool: str, exchange: Exchange) -> Genera
 def with_header(
     meta: Mapping[str, JsonValue], headers: Mapping[str, str]
 ) -> Mapping[str, JsonValue]:
-    """Take the trace from the HTTP headers where ``_meta`` names none.
-
-    Args:
-        meta: Of the request.
-        headers: Of its HTTP request.
-    """
+    """Take the trace from a request's HTTP headers where its ``_meta`` names none."""
     if tracer() is None or "traceparent" in meta or "traceparent" not in headers:
         return meta
     return {**meta, **{key: headers[key] for key in TRACE_KEYS if key in headers}}

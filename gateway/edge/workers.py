@@ -38,12 +38,7 @@ class OwnWorkerInfo:
         return [worker for worker in range(self.count) if worker != self.index]
 
     def base_url(self, scope: Scope, worker: int | None = None) -> str:
-        """Name a worker's base URL as the sender of a request can reach it.
-
-        Args:
-            scope: Of the request; its ``Host`` was checked.
-            worker: By default this one.
-        """
+        """Name a worker's base URL, by default this one's, as the sender of a checked request reaches it."""
         wanted = self.index if worker is None else worker
         fixed = self.fixed_url(wanted)
         if fixed is not None:

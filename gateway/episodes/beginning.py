@@ -77,17 +77,10 @@ def describe(
     distractors: EmulatorKind,
     endpoint: str | None = None,
 ) -> EpisodeOpened:
-    """Write down what was decided at the creation of an episode.
+    """Write down what was decided at the creation of an episode, or of the state of an endpoint.
 
-    Args:
-        id: Of the episode.
-        at: Seconds since the epoch.
-        request: What was asked for.
-        source: What it names.
-        listed: The tools.
-        law: By which calls fail.
-        distractors: Who answers for emulated servers that are none of the source's.
-        endpoint: The interactive endpoint that a state belongs to.
+    The named emulator answers for emulated servers that are none of the source's; the time is in seconds
+    since the epoch.
     """
     own = {u.name for u in source.upstreams}
     emulators = {
@@ -143,10 +136,8 @@ def describe_state(id: EpisodeId, at: float, endpoint: str, listed: ToolList) ->
 def recorded_routes(opened: EpisodeOpened, upstreams: Sequence[Upstream]) -> dict[str, Route]:
     """Lay out the tool list that a record says, in its order.
 
-    Args:
-        opened: Of the record.
-        upstreams: Its servers, in the versions of the record; nobody may know the tools of one whose
-            episode has ended, which then shows none of them.
+    The servers are in the versions of the record; nobody may know the tools of one whose episode has ended,
+    which then shows none of them.
     """
     specs = {(u.name, tool.name): tool for u in upstreams for tool in u.tools}
     return {
@@ -163,11 +154,9 @@ def recorded_routes(opened: EpisodeOpened, upstreams: Sequence[Upstream]) -> dic
 
 
 def changed_servers(record: Record, upstreams: Sequence[Upstream] | None) -> list[str]:
-    """Name the servers with which an episode cannot go on as it was recorded.
+    """Name the servers, as they are now, with which an episode cannot go on as it was recorded.
 
-    Args:
-        record: Of the episode.
-        upstreams: Its servers as they are now; None where one of them is not published any more.
+    None for the servers says that one of them is not published any more.
     """
     opened = record.opened
     if upstreams is None:
@@ -200,13 +189,9 @@ def open_turns(
     key_of: Callable[[str], str],
     record: Record | None = None,
 ) -> dict[str, Turn]:
-    """Open the sessions of an episode.
+    """Open the sessions of an episode, or open them again from its record.
 
-    Args:
-        opened: What was decided at its creation.
-        upstreams: Its servers.
-        key_of: Makes the key that identifies the episode to a server.
-        record: Of an earlier life.
+    Each server knows the episode by the key that is made of the server's name.
 
     Raises:
         NotAvailableError: An emulated server needs a model that the settings do not name.

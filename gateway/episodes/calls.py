@@ -88,11 +88,9 @@ class Call:
         }
 
     def draw(self, plan: FailurePlan, arguments: Mapping[str, JsonValue]) -> InjectedFailure | None:
-        """Count it in a plan, and find out how it fails; what reaches no tool anyway does not count.
+        """Count it in a plan, by the arguments that were recorded, and find out how it fails.
 
-        Args:
-            plan: Of the episode.
-            arguments: As they were recorded.
+        What reaches no tool anyway does not count.
         """
         if self.server is None or self.tool is None or self.is_over_limit or self.fault is not None:
             return None
@@ -159,12 +157,9 @@ class Execution:
     async def answer(
         self, call: Call, exchange: Exchange, failure: Callable[[], Failure | None]
     ) -> Settled:
-        """Run a call; whoever cancels it waits for its end, which has a deadline.
+        """Run a call that is recorded as begun; whoever cancels it waits for its end, which has a deadline.
 
-        Args:
-            call: Recorded as begun.
-            exchange: What its server may know of the request.
-            failure: Tells how the episode has failed, once it is the call's turn.
+        The failure tells how the episode has failed, once it is the call's turn.
         """
         if call.is_over_limit:
             return self.settle(rejected(limit_text(self.limits.calls), Origin.LIMIT))
@@ -244,11 +239,6 @@ def words_of_the_end(failure: Failure, *, goes_on: bool, shown: str = "") -> str
 
 def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Encoded:
     """Answer a call in the place of its server, where the episode has ended.
-
-    Args:
-        ended: How it did.
-        goes_on: True where another state follows a failed one.
-        limit: Of the episode's calls.
 
     Raises:
         EpisodeEndedError: It was closed or has expired.

@@ -104,12 +104,7 @@ class FailureDefaults:
     scope: FailureScope = FailureScope.EMULATED
 
     def law(self, asked: FailureRequest | None, *, made_up: bool) -> FailureLaw:
-        """Decide on the law of an episode; what a request says wins.
-
-        Args:
-            asked: By the request.
-            made_up: True where a server of the episode's source makes its answers up.
-        """
+        """Decide on the law of an episode, whose servers may make answers up; what a request says wins."""
         if asked is None:
             applies = made_up or self.scope is FailureScope.ALL
             return NO_FAILURES.model_copy(update={"rate": self.rate}) if applies else NO_FAILURES
@@ -147,13 +142,7 @@ class FailurePlan:
         *,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
-        """Begin with the first call of an episode.
-
-        Args:
-            law: Of the episode.
-            seed: Of the episode.
-            sleep: Lets seconds pass.
-        """
+        """Begin with the first call of an episode."""
         self._law = law
         self._root = derive_seed(seed, "failures").to_bytes(8, "big")
         self._sleep = sleep
@@ -165,13 +154,7 @@ class FailurePlan:
     def draw(
         self, server: str, tool: str, arguments: Mapping[str, JsonValue]
     ) -> InjectedFailure | None:
-        """Count a call, and tell how it fails; None where it goes to its server.
-
-        Args:
-            server: By its name in the catalog.
-            tool: By its own name there.
-            arguments: As the agent gave them.
-        """
+        """Count a call of a tool by its own name, and tell how it fails; None where it goes to its server."""
         call = sha256(canonical_json([server, tool, dict(arguments)])).digest()[:_DIGEST_BYTES]
         made = self._made.get(call, 0)
         self._made[call] = made + 1
@@ -180,11 +163,7 @@ class FailurePlan:
         return self.failure_at(chance)
 
     def failure_at(self, chance: float) -> InjectedFailure | None:
-        """Tell how a call of this number fails; None where it does not.
-
-        Args:
-            chance: In [0, 1).
-        """
+        """Tell how a call of this number in [0, 1) fails; None where it does not."""
         if chance >= self._law.rate:
             return None
         kinds = [(kind, width) for kind in LOOKS if (width := self._law.kinds.get(kind, 0.0)) > 0]
@@ -210,11 +189,9 @@ class FailurePlan:
         )
 
     async def wait(self, seconds: float, cancellation: Cancellation | None) -> None:
-        """Let the time of a failure pass, whatever becomes of the caller; :meth:`hurry` ends it.
+        """Let at most so many seconds of a failure pass, although the caller goes.
 
-        Args:
-            seconds: At most.
-            cancellation: Ends it where the client has cancelled its request.
+        A cancelled request ends it, and so does :meth:`hurry`.
         """
         if self._is_over or seconds <= 0:
             return

@@ -210,10 +210,7 @@ class Episodes:
     # --- interactive states ----------------------------------------------------------------------
 
     async def shown(self, server: str | None) -> tuple[Upstream, ...]:
-        """Name the servers that an interactive endpoint shows now.
-
-        Args:
-            server: The one of the endpoint; None for all shown together that can be reached soon.
+        """Name the servers that an interactive endpoint shows now: one, or all that can be reached soon.
 
         Raises:
             UnknownNameError: There is no such server.

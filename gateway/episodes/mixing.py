@@ -65,12 +65,9 @@ class Mixing:
     async def list_tools(
         self, own: Sequence[Upstream], asked: DistractorRequest | None, seed: int
     ) -> ToolList:
-        """Lay out the tool list of an episode.
+        """Lay out the tool list of an episode; its seed decides the choice of distractors, and the order.
 
-        Args:
-            own: The servers of its source, prepared.
-            asked: The distractors; None for none.
-            seed: Of the episode; decides the choice and the order.
+        The servers of its source must be prepared.
 
         Raises:
             NotAvailableError: There is nothing to choose distractors from, or the settings do not allow it.

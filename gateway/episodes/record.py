@@ -200,7 +200,7 @@ class RecordFile:
         self._tell(data)
 
     def append_started(self, at: float, call: Mapping[str, object]) -> int:
-        """Write that a call begins, or nothing of it.
+        """Write that a call begins, or nothing of it; answers where its line begins in the file, in bytes.
 
         Calls are most of what is written, so neither this nor :meth:`append_finished` makes a model;
         reading back checks every line.
@@ -208,9 +208,6 @@ class RecordFile:
         Args:
             at: Seconds since the epoch.
             call: Members of :class:`~astra_mcp.call_record.CallRecord`.
-
-        Returns:
-            Where its line begins in the file, in bytes.
 
         Raises:
             RecordError: As :meth:`append`.
@@ -221,19 +218,7 @@ class RecordFile:
         return begin
 
     def append_finished(self, at: float, answer: Encoded, call: Mapping[str, object]) -> int:
-        """Write that a call has ended, or nothing of it.
-
-        Args:
-            at: Seconds since the epoch.
-            answer: The result; its JSON is taken as it is.
-            call: Members of :class:`~astra_mcp.call_record.CallRecord`.
-
-        Returns:
-            Where its line begins in the file, in bytes.
-
-        Raises:
-            RecordError: As :meth:`append`.
-        """
+        """Write that a call has ended, with the JSON of its result as it is; as :meth:`append_started`."""
         result = answer.result
         written: dict[str, Any] = {
             "content": orjson.Fragment(answer.content),
@@ -405,11 +390,7 @@ def _members(event: JsonObject) -> JsonObject:
 
 
 def read_call(path: Path, begin: int) -> CallRecord:
-    """Read back how a call began, however long the record is.
-
-    Args:
-        path: Of the record.
-        begin: Where its line begins, in bytes.
+    """Read back how the call whose line begins at a byte began, however long the record is.
 
     Raises:
         RecordError: The file cannot be read, or no such line is there.

@@ -39,14 +39,10 @@ class Route:
 
 
 def qualified_name(server: str, tool: str, *, hashed: bool = False) -> str:
-    """Join to ``server__tool``.
+    """Join a server's name and a tool's own to ``server__tool``.
 
-    Too long or foreign names are cut and end in 6 hex digits of a hash.
-
-    Args:
-        server: The server's name.
-        tool: The tool's own name.
-        hashed: Add the hash although the name would fit, where the plain one is taken.
+    Too long or foreign names are cut and end in 6 hex digits of a hash; so do hashed ones, where the plain
+    one is taken.
     """
     name = f"{server}__{tool}"
     plain = _FOREIGN.sub("_", name)
@@ -59,9 +55,7 @@ def qualified_name(server: str, tool: str, *, hashed: bool = False) -> str:
 def routes_of(upstreams: Sequence[Upstream], *, qualify_all: bool = False) -> dict[str, Route]:
     """Lay out the tool list of an episode, in the order of the servers and of their tools.
 
-    Args:
-        upstreams: The servers of the episode.
-        qualify_all: Show every tool as ``server__tool``, not only those that collide.
+    A tool is shown as ``server__tool`` where its name collides, or everywhere where all are qualified.
     """
     counts = Counter(tool.name for upstream in upstreams for tool in upstream.tools)
     routes: dict[str, Route] = {}
@@ -80,12 +74,7 @@ class Shown:
     """The tools of one episode."""
 
     def __init__(self, routes: Mapping[str, Route], servers: Mapping[str, str]) -> None:
-        """Show these tools.
-
-        Args:
-            routes: By the tools' shown names.
-            servers: Name to version of all servers of the episode.
-        """
+        """Show these tools, by their shown names; the servers are those of the episode, name to version."""
         self.routes = routes
         self.tools = tuple(route.shown for route in routes.values())
         self.servers = dict(servers)
@@ -93,12 +82,7 @@ class Shown:
     def renew(
         self, held: Mapping[str, Upstream], upstreams: Sequence[Upstream], *, qualify_all: bool
     ) -> bool:
-        """Show what the servers list by now.
-
-        Args:
-            held: The servers that hold the episode's state, by name.
-            upstreams: What its endpoint shows.
-            qualify_all: Its tools bear their servers' names.
+        """Show what the servers list by now that an endpoint shows.
 
         Returns:
             False where these are not the very servers that hold the state, or one that changed has tools and

@@ -73,14 +73,8 @@ async def ask_server(
     """Call a server, to the end or the deadline even where the caller is cancelled.
 
     The one place where a server's exceptions become data. Where the exchange says that its client has
-    cancelled the request, so is the call, and its server is told; that is recorded as its result.
-
-    Args:
-        turn: Held by this call.
-        tool: By its own name at this server.
-        arguments: Of the call.
-        exchange: What the server may know of the request.
-        seconds: Wall time that it may take.
+    cancelled the request, so is the call, and its server is told; that is recorded as its result. The call
+    holds the turn, names the tool as the server does, and may take so many seconds of wall time.
     """
     name = turn.upstream.name
     try:
@@ -121,12 +115,7 @@ def failure_of(error: SandboxError | UpstreamError) -> Failure:
 
 
 async def close_sessions(turns: Iterable[Turn], episode: str) -> None:
-    """Close the sessions of an episode, also where the caller is cancelled.
-
-    Args:
-        turns: Of the episode.
-        episode: As much of its id as a log may hold.
-    """
+    """Close the sessions of an episode, also where the caller is cancelled; a log names so much of its id."""
     with shielded():
         for turn in turns:
             turn.deadline.close()
@@ -221,13 +210,7 @@ class Relaying:
     async def request(
         self, server: str, method: str, params: JsonObject, exchange: Exchange
     ) -> JsonObject:
-        """Pass a request other than a call on to a server.
-
-        Args:
-            server: By its name in the catalog.
-            method: Such as ``resources/read``.
-            params: Without ``_meta``, which comes from the exchange.
-            exchange: Who asks.
+        """Pass a request other than a call on to a server, without ``_meta``, which comes from the exchange.
 
         Raises:
             UnknownNameError: The episode has no such server.

@@ -40,12 +40,8 @@ def is_held(
 ) -> bool:
     """Tell whether a state is held by the very servers that its endpoint shows, and lists what they list.
 
-    A server that was removed and put back is another one of the same name and version.
-
-    Args:
-        held: The servers of the state.
-        versions: Which the state shows, by name.
-        shown: What the endpoint shows now.
+    A server that was removed and put back is another one of the same name and version; the versions are those
+    that the state shows, by name.
     """
     return (
         len(held) == len(shown)
@@ -64,11 +60,7 @@ class Preparation:
     _failed_at: dict[str, float] = field(default_factory=dict[str, float], init=False)
 
     async def all_known(self, upstreams: Sequence[Upstream]) -> tuple[Upstream, ...]:
-        """Leave out the servers that are not known and do not become so within a moment.
-
-        Args:
-            upstreams: The order stays.
-        """
+        """Leave out the servers that are not known and do not become so within a moment; the order stays."""
         unknown = [u for u in upstreams if not _is_known(u)]
         if not unknown:
             return tuple(upstreams)
@@ -80,10 +72,8 @@ class Preparation:
     async def before_state(self, upstreams: Sequence[Upstream], *, of_all: bool) -> None:
         """Prepare the servers that an episode or a state holds.
 
-        Args:
-            upstreams: All of them.
-            of_all: It is the state of the endpoint of all servers: one that fails or is slow shows no tool
-                yet, and is held nevertheless, so that it can join later.
+        In the state of the endpoint of all servers, one that fails or is slow shows no tool yet, and is held
+        nevertheless, so that it can join later.
 
         Raises:
             UpstreamError: One could not be started or reached, and it is not that endpoint.
