@@ -127,18 +127,15 @@ class StreamChannel:
                 return
             if not log_level_allows(self._log_level, params):
                 return
-        if not self._may_send(method):
+        if (method, self._version) not in SERVER_NOTIFICATIONS:
+            return
+        # In the modern era news travel on the streams that were opened for them, and nowhere else.
+        if self._era is Era.MODERN and method in LISTEN_STREAM_METHODS:
             return
         sent = mcp_types.Notification[dict[str, Any], str](method=method, params=dict(params))
         await self._session.send_notification(
             cast("mcp_types.ServerNotification", sent), related_request_id=self._request
         )
-
-    def _may_send(self, method: str) -> bool:
-        if (method, self._version) not in SERVER_NOTIFICATIONS:
-            return False
-        # In the modern era news travel on the streams that were opened for them, and nowhere else.
-        return self._era is Era.HANDSHAKE or method not in LISTEN_STREAM_METHODS
 
     async def ask(self, method: str, params: JsonObject) -> JsonObject:
         """Ask the client on the request's stream, and wait for its answer.

@@ -116,6 +116,7 @@ class _SessionListener:
         self._is_sending = False
 
     def hear(self, method: str, params: JsonObject) -> None:
+        """Send it soon, where the session's revision has it."""
         if (method, self._session.protocol_version) not in SERVER_NOTIFICATIONS:
             return
         self._waiting.append((method, params))

@@ -373,6 +373,7 @@ async def _ignore(message: Message) -> None:
 
 
 def _header(scope: Scope, name: bytes) -> str:
+    """Read a header of a request; empty where it has none."""
     return next((v.decode("latin-1").strip() for k, v in scope["headers"] if k == name), "")
 
 
@@ -381,6 +382,7 @@ def _session_of(scope: Scope) -> str:
 
 
 def _arrival_of(scope: Mapping[str, object]) -> _Arrival:
+    """Find what the plane has put into the scope of a request."""
     return cast("_Arrival", scope[_ARRIVAL_KEY])
 
 

@@ -83,13 +83,16 @@ class _HeldChannel:
 
     @property
     def capabilities(self) -> Mapping[str, JsonValue]:
+        """What the client can do."""
         return self.held.capabilities
 
     async def notify(self, method: str, params: JsonObject) -> None:
+        """Tell the client, where a request of it waits for the call."""
         if self.held.front is not None:
             await self.held.front.notify(method, params)
 
     async def ask(self, method: str, params: JsonObject) -> JsonObject:
+        """Ask the client, by way of its answers."""
         return await self.calls.ask(self.held, method, params)
 
 

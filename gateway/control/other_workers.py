@@ -148,6 +148,7 @@ class Fleet:
         return dict(zip(self._siblings, await self._of_all(self._metrics), strict=True))
 
     async def _of_all(self, ask: Callable[[int], Awaitable[Answer]]) -> list[Answer]:
+        """Ask every other worker at once."""
         return await map_concurrently(ask, self._siblings, limit=len(self._siblings) or 1)
 
     async def _metrics(self, worker: int) -> bytes | None:

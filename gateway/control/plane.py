@@ -287,11 +287,6 @@ class ControlPlane:
             for info in sorted(found, key=lambda info: info.index)
         ]
 
-    @property
-    def public_url(self) -> str | None:
-        """This worker's base URL where it is fixed; else clients know it by how they reached it."""
-        return self.fleet.worker_info.fixed_url(self.fleet.worker_info.index)
-
     async def missing(self) -> tuple[str, ...]:
         """Name what keeps this worker, or else at the first one any worker, from taking episodes."""
         own = tuple(self.readiness())
@@ -302,6 +297,7 @@ class ControlPlane:
 
 
 def _documented(errors: Mapping[int, str]) -> dict[int | str, dict[str, object]]:
+    """Say in the OpenAPI document which errors are answered, and why."""
     return {status: {"model": ErrorBody, "description": text} for status, text in errors.items()}
 
 
@@ -333,7 +329,8 @@ def build_control_plane(
     The subregistry has the paths that list servers to clients; readiness speaks of this process.
     """
     plane = ControlPlane(catalog, episodes, fleet, readiness)
-    public_url = plane.public_url
+    # Fixed behind a proxy; else clients know it by how they reached it.
+    public_url = fleet.worker_info.fixed_url(fleet.worker_info.index)
     app = FastAPI(
         title="astra-mcp control plane",
         version=__version__,

@@ -267,6 +267,7 @@ class Metrics(Collector):
                 del series[labels]
 
     def _read_own(self) -> None:
+        """Ask for what is counted here."""
         self._read_from(
             GaugeMetricFamily,
             "astra_mcp_build_info",

@@ -92,6 +92,7 @@ def upstream_span(server: str, tool: str, exchange: Exchange) -> AbstractContext
 
 @contextmanager
 def _named(making: Tracer, server: str, tool: str, exchange: Exchange) -> Generator[Exchange]:
+    """Make the span of :func:`upstream_span`, where tracing is on."""
     attributes = {
         "mcp.method.name": "tools/call",
         "gen_ai.tool.name": tool,

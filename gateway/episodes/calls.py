@@ -180,7 +180,10 @@ class Execution:
             if failed is not None:
                 return self.settle(failed)
             if call.injected is not None and self.plan is not None:
-                return await self._inject(call.injected, self.plan, exchange)
+                # In the place of the server, it may take as long as a call may, and no longer.
+                seconds = min(call.injected.delay_seconds, self.limits.call_seconds)
+                await self.plan.wait(seconds, exchange.cancellation)
+                return self.settle(rejected(call.injected.text, Origin.INJECTED))
             return self.settle(
                 await ask_server(
                     turn, call.tool, call.arguments, exchange, self.limits.call_seconds
@@ -188,15 +191,6 @@ class Execution:
             )
         finally:
             turn.lock.release()
-
-    async def _inject(
-        self, injected: InjectedFailure, plan: FailurePlan, exchange: Exchange
-    ) -> Settled:
-        """Fail in the place of the server, which may take as long as a call may, and no longer."""
-        if injected.delay_seconds:
-            seconds = min(injected.delay_seconds, self.limits.call_seconds)
-            await plan.wait(seconds, exchange.cancellation)
-        return self.settle(rejected(injected.text, Origin.INJECTED))
 
     def settle(self, reply: UpstreamReply | Failure) -> Settled:
         """Bound a server's reply, and tell a failure from a result; a server may report one in its words."""
@@ -269,6 +263,7 @@ def unrecorded() -> Encoded:
 
 
 def _error(text: str) -> Encoded:
+    """Make a result that is an error of these words."""
     return encode_result(ToolResult.from_text(text, is_error=True))
 
 

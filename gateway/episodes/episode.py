@@ -316,7 +316,8 @@ class Episode:
         asked: tuple[str, Mapping[str, JsonValue], str | None],
         exchange: Exchange,
     ) -> Encoded:
-        if not await self._is_the_same(call, asked):
+        begun = await anyio.to_thread.run_sync(read_call, self._file.path, call.started_at)
+        if digest_of(begun.shown, begun.arguments, begun.fault) != digest_of(*asked):
             raise CallFaultError("this call id was used for another call: choose a new one")
         if call.is_unfinished and call.seq is not None:
             await self._order.wait_for(call.seq)
@@ -334,12 +335,6 @@ class Episode:
             return unrecorded()
         result = await anyio.to_thread.run_sync(read_result, self._file.path, call.finished_at)
         return answered(call, encode_result(result))
-
-    async def _is_the_same(
-        self, call: Call, asked: tuple[str, Mapping[str, JsonValue], str | None]
-    ) -> bool:
-        begun = await anyio.to_thread.run_sync(read_call, self._file.path, call.started_at)
-        return digest_of(begun.shown, begun.arguments, begun.fault) == digest_of(*asked)
 
     async def _wait_for(self, call: Call) -> None:
         """Wait until a call that runs has been recorded."""

@@ -347,7 +347,8 @@ class Episodes:
     async def sweep(self) -> None:
         """Expire what is due, release what has ended, park what nobody asks for."""
         for parked in [e for e, due in self._parked.items() if self.now() >= due]:
-            await self._expire_parked(parked)
+            with self._forgetting_lost(parked):
+                (await self.get(parked)).expire_if_due()
         for episode in list(self._live.values()):
             episode.expire_if_due()
             if episode.is_busy:
@@ -358,10 +359,6 @@ class Episodes:
                 continue  # what a deployed server holds would be lost
             elif self.now() - self._last_asked.get(episode.id, 0.0) > _PARK_SECONDS:
                 await self._park(episode)
-
-    async def _expire_parked(self, episode: str) -> None:
-        with self._forgetting_lost(episode):
-            (await self.get(episode)).expire_if_due()
 
     @contextmanager
     def _forgetting_lost(self, episode: str) -> Generator[None]:
@@ -379,6 +376,7 @@ class Episodes:
         await episode.release()
 
     def _hold(self, episode: Episode) -> None:
+        """Keep an episode in memory, as asked for now."""
         self._live[episode.id] = episode
         self._last_asked[episode.id] = self.now()
         self._is_wanted.set()
@@ -462,13 +460,11 @@ class Episodes:
         record = None
         if _ID_PATTERN.fullmatch(episode) and path.exists():
             record = read_record(path)
-        if record is None or not self._owns(record.opened):
-            raise UnknownNameError(_NO_EPISODE)
-        return record
-
-    def _owns(self, opened: EpisodeOpened) -> bool:
-        owner = 0 if opened.endpoint is not None else owner_of(opened.id, self.workers)
-        return owner == self.worker
+        if record is not None:
+            is_state = record.opened.endpoint is not None
+            if self.worker == (0 if is_state else owner_of(record.opened.id, self.workers)):
+                return record
+        raise UnknownNameError(_NO_EPISODE)
 
     def _servers_of(self, record: Record) -> tuple[Upstream, ...] | None:
         """Find the servers of an episode; None where one of them is not published any more."""
