@@ -10,22 +10,13 @@ from collections.abc import Mapping, Sequence
 import anyio
 
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.environments.rendering import render_answer, render_refusal
+from astra_mcp.environments.rendering import render_answer
 from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
 from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.sandbox.protocol import Raised, Returned, Sandbox, SandboxSession
-from astra_mcp.schemas import ArgumentCheck, compile_schema
-from astra_mcp.types import (
-    CallOutcome,
-    JsonValue,
-    Origin,
-    PastCall,
-    ServerKind,
-    ToolResult,
-    ToolSpec,
-    UpstreamReply,
-)
-from servers.tools_only import ToolsOnly
+from astra_mcp.schemas import compile_schema
+from astra_mcp.types import CallOutcome, JsonValue, Origin, PastCall, ServerKind, UpstreamReply
+from servers.tools_only import ToolsOnly, error_reply, refuse_arguments, refuse_unknown
 
 __all__ = ["MAX_KILLS", "EnvironmentServer", "EnvironmentSession"]
 
@@ -42,46 +33,23 @@ _log = logging.getLogger(__name__)
 class EnvironmentServer(ToolsOnly):
     """Publishes one bundle; makes sessions that share nothing."""
 
+    kind = ServerKind.ENVIRONMENT
+
     def __init__(self, bundle: Bundle, sandbox: Sandbox) -> None:
         """Prepare the argument checks of every tool; starts no process."""
         self._bundle = bundle
         self._sandbox = sandbox
-        self._version = bundle.content_hash
-        self._tools = {tool.name: tool for tool in bundle.document.tools}
-        self._checks = {name: compile_schema(t.input_schema) for name, t in self._tools.items()}
-
-    @property
-    def name(self) -> str:
-        """The environment's name."""
-        return self._bundle.name
-
-    @property
-    def kind(self) -> ServerKind:
-        """Always an environment."""
-        return ServerKind.ENVIRONMENT
-
-    @property
-    def tools(self) -> tuple[ToolSpec, ...]:
+        self.name = bundle.name
+        self.version = bundle.content_hash
+        self.tools = bundle.document.tools
         """In the order of the document."""
-        return tuple(self._tools.values())
-
-    @property
-    def version(self) -> str:
-        """The bundle's content hash."""
-        return self._version
+        self.known = {tool.name: (tool, compile_schema(tool.input_schema)) for tool in self.tools}
+        """Each tool by its name, with the check of its arguments."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What weakens the sandbox on this machine."""
         return self._sandbox.report.warnings
-
-    def tool(self, name: str) -> ToolSpec | None:
-        """One tool, or None where there is none of this name."""
-        return self._tools.get(name)
-
-    def check(self, tool: str) -> ArgumentCheck:
-        """The argument check of a tool that exists."""
-        return self._checks[tool]
 
     def open_session(
         self, *, key: str, seed: int, past: Sequence[PastCall] = ()
@@ -143,23 +111,17 @@ class EnvironmentSession:
             SandboxError: The session is closed, or was closed during the call.
         """
         del exchange
-        spec = self._server.tool(tool)
-        if spec is None:
-            names = ", ".join(t.name for t in self._server.tools)
-            fault = f"There is no tool named {tool!r}. Available tools: {names}."
-            return _error(fault, Origin.TOOL, CallOutcome.REJECTED)
-        faults = self._server.check(tool).faults(arguments)
+        if tool not in self._server.known:
+            return refuse_unknown(tool, self._server.tools)
+        spec, check = self._server.known[tool]
+        faults = check.faults(arguments)
         if faults:
-            return UpstreamReply(
-                result=render_refusal(tool, faults),
-                origin=Origin.TOOL,
-                outcome=CallOutcome.REJECTED,
-            )
+            return refuse_arguments(tool, faults)
         async with self._turn:
             if self._is_closed:
                 raise SandboxError(_CLOSED)
             if self._kills >= MAX_KILLS:
-                return _error(_FAILED, Origin.SANDBOX, CallOutcome.REJECTED)
+                return error_reply(_FAILED, Origin.SANDBOX)
             try:
                 answer = await self._run_or_repeat(tool, arguments)
             except SandboxDiedError as error:
@@ -168,12 +130,7 @@ class EnvironmentSession:
                 return self._killed(tool, error)
             except SandboxError as error:
                 _log.error("session %.8s of %s failed: %s", self._key, self._server.name, error)
-                return UpstreamReply(
-                    result=ToolResult.from_text(_UNAVAILABLE, is_error=True),
-                    origin=Origin.SANDBOX,
-                    outcome=CallOutcome.REJECTED,
-                    cause=str(error),
-                )
+                return error_reply(_UNAVAILABLE, Origin.SANDBOX, cause=str(error))
         result = render_answer(spec, answer)
         return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
 
@@ -242,9 +199,9 @@ class EnvironmentSession:
         self._kills += 1
         _log.warning("a call of %s ended its process (%d of %d)", tool, self._kills, MAX_KILLS)
         if self._kills >= MAX_KILLS:
-            return _error(_FAILED, Origin.SANDBOX, CallOutcome.KILLED)
+            return error_reply(_FAILED, Origin.SANDBOX, CallOutcome.KILLED)
         text = f"{tool} was stopped: {error}. The call had no effect; the state is as it was before it."
-        return _error(text, Origin.TOOL, CallOutcome.KILLED)
+        return error_reply(text, Origin.TOOL, CallOutcome.KILLED)
 
 
 _FAILED = f"The environment has failed: {MAX_KILLS} calls destroyed its sandbox. It takes no further calls."
@@ -260,8 +217,3 @@ async def _call_to_its_end(
     if isinstance(answer, Raised) and answer.is_timeout:
         raise SandboxDiedError(answer.message)
     return answer
-
-
-def _error(text: str, origin: Origin, outcome: CallOutcome) -> UpstreamReply:
-    result = ToolResult.from_text(text, is_error=True)
-    return UpstreamReply(result=result, origin=origin, outcome=outcome)

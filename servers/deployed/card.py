@@ -7,18 +7,16 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 import orjson
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from astra_mcp.mcp.request_context import Era
-from astra_mcp.types import FrozenModel, JsonObject
+from astra_mcp.types import FrozenModel
 
 __all__ = ["Card", "CardFile", "EraFacts"]
 
@@ -44,32 +42,25 @@ class EraFacts(FrozenModel):
         return Era.MODERN if self.version in MODERN_PROTOCOL_VERSIONS else Era.HANDSHAKE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(FrozenModel):
     """What is known of one server."""
 
-    eras: Mapping[Era, EraFacts | None] = field(default_factory=dict[Era, EraFacts | None])
+    card_version: int = CARD_VERSION
+    eras: dict[Era, EraFacts | None] = Field(default_factory=dict[Era, EraFacts | None])
     """None for an era that it does not speak; absent where nobody has tried."""
-    tools: tuple[JsonObject, ...] | None = None
+    tools: tuple[dict[str, Any], ...] | None = None
     """As it lists them, all pages; None where nobody has asked."""
     is_old_sse: bool = False
     """It speaks the transport of 2024-11-05."""
 
     def with_era(self, era: Era, facts: EraFacts | None) -> Self:
         """Learn of an era."""
-        return replace(self, eras={**self.eras, era: facts})
+        return self.model_copy(update={"eras": {**self.eras, era: facts}})
 
     @property
     def facts(self) -> EraFacts | None:
         """Of the newest era that it speaks."""
         return self.eras.get(Era.MODERN) or self.eras.get(Era.HANDSHAKE)
-
-
-class _Document(FrozenModel):
-    card_version: int
-    eras: dict[Era, EraFacts | None]
-    tools: list[dict[str, Any]] | None
-    is_old_sse: bool
 
 
 class CardFile:
@@ -82,34 +73,27 @@ class CardFile:
         """Read the card; an empty one where there is none that can be read."""
         try:
             changed = self._path.stat().st_mtime
-            document = _Document.model_validate(orjson.loads(self._path.read_bytes()))
+            card = Card.model_validate(orjson.loads(self._path.read_bytes()))
         except FileNotFoundError:
             return Card()
         except (OSError, orjson.JSONDecodeError, ValidationError) as error:
             _log.warning("%s is passed over: %s", self._path, type(error).__name__)
             return Card()
-        if document.card_version != CARD_VERSION:
+        if card.card_version != CARD_VERSION:
             return Card()
-        eras = document.eras
         if time.time() - changed > FORGET_SECONDS:  # it may have learned the other era since
-            eras = {era: facts for era, facts in eras.items() if facts is not None}
-        tools = tuple(document.tools) if document.tools is not None else None
-        return Card(eras=eras, tools=tools, is_old_sse=document.is_old_sse)
+            spoken = {era: facts for era, facts in card.eras.items() if facts is not None}
+            card = card.model_copy(update={"eras": spoken})
+        return card
 
     def write(self, card: Card) -> None:
         """Put the card in the place of the one before; a disk that is full only costs the next start time."""
-        document = _Document(
-            card_version=CARD_VERSION,
-            eras=dict(card.eras),
-            tools=list(card.tools) if card.tools is not None else None,
-            is_old_sse=card.is_old_sse,
-        )
         temporary = ""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle, temporary = tempfile.mkstemp(dir=self._path.parent, prefix=".card-")
             with os.fdopen(handle, "wb") as file:
-                file.write(orjson.dumps(document.model_dump(mode="json")))
+                file.write(orjson.dumps(card.model_dump(mode="json")))
             Path(temporary).replace(self._path)
         except OSError as error:
             _log.warning("%s is not written: %s", self._path, error)

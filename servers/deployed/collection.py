@@ -20,6 +20,7 @@ from servers.deployed.card import CardFile
 from servers.deployed.config import Entry, Isolation, read_entries
 from servers.deployed.connecting import HttpRoute, MountedRoute, ProcessRoute, Route, Slots
 from servers.deployed.server import DeployedServer, DeployedStatus, Traits
+from servers.deployed.transports.http_client import HttpLink
 from servers.deployed.transports.in_process import ServerFactory
 from servers.deployed.transports.process import Watchdog
 from servers.deployed.transports.stdio import Command
@@ -104,10 +105,11 @@ class DeployedServers:
             raise ConfigError(
                 f"a server named {name!r} exists already: mount it under another name"
             )
-        factory = _always(cast("Server[Any]", server)) if isinstance(server, Server) else server
+        always = cast("Server[Any]", server)
+        factory = (lambda: always) if isinstance(server, Server) else server
         mounted = DeployedServer(
             name,
-            MountedRoute(factory, self._tasks, name=name),
+            MountedRoute(name=name, tasks=self._tasks, factory=factory),
             self._tasks,
             traits=Traits(
                 config_hash=f"mounted {name}",
@@ -116,11 +118,11 @@ class DeployedServers:
                 seconds=MOUNT_SECONDS,
             ),
             card_file=None,
-            on_change=self._tell,
+            on_change=self._listeners.tell,
         )
         self._servers[name] = mounted
         self._mounted.add(name)
-        self._tell(name)
+        self._listeners.tell(name)
         return mounted
 
     def publish(self, entries: Iterable[Entry], *, source: Path) -> None:
@@ -147,16 +149,15 @@ class DeployedServers:
             if entry is not None and entry.config_hash == server.config_hash:
                 del wanted[name]
                 continue
-            if entry is None:
-                del self._servers[name]
             what = "was removed from" if entry is None else "was changed in"
             self._retiring.add(server)
             run_in_background(self._tasks, self._retire, server, f"its entry {what} {source.name}")
             if entry is None:
-                self._tell(name)
+                del self._servers[name]
+                self._listeners.tell(name)
         for name, entry in wanted.items():
             self._servers[name] = self._make(entry)
-            self._tell(name)
+            self._listeners.tell(name)
 
     async def aclose(self) -> None:
         """Close all of them at once."""
@@ -173,9 +174,6 @@ class DeployedServers:
         finally:
             self._retiring.discard(server)
 
-    def _tell(self, name: str) -> None:
-        self._listeners.tell(name)
-
     def _make(self, entry: Entry) -> DeployedServer:
         server = entry.server
         return DeployedServer(
@@ -190,17 +188,17 @@ class DeployedServers:
                 episode_end_url=server.episode_end_url,
             ),
             card_file=CardFile(self._cards, entry.config_hash),
-            on_change=self._tell,
+            on_change=self._listeners.tell,
         )
 
     def _route(self, entry: Entry) -> Route:
         server = entry.server
         if server.url is not None:
             return HttpRoute(
-                server.url,
-                server.headers,
-                self._tasks,
                 name=entry.name,
+                tasks=self._tasks,
+                link=HttpLink(server.url),
+                headers=server.headers,
                 is_old=server.type == "sse",
                 may_fall_back=server.type is None,
                 redact=entry.redact,
@@ -210,14 +208,14 @@ class DeployedServers:
             env=server.env,
             cwd=Path(server.cwd) if server.cwd is not None else None,
         )
-        slots = Slots(server.max_processes, server.queue_seconds, name=entry.name)
         return ProcessRoute(
-            command, slots, self._tasks, self._watchdog, name=entry.name, redact=entry.redact
+            name=entry.name,
+            tasks=self._tasks,
+            command=command,
+            slots=Slots(server.max_processes, server.queue_seconds, name=entry.name),
+            watchdog=self._watchdog,
+            redact=entry.redact,
         )
-
-
-def _always(server: Server[Any]) -> ServerFactory:
-    return lambda: server
 
 
 @asynccontextmanager

@@ -3,23 +3,27 @@
 Knows every transport and the card; knows neither sessions nor what is asked over a connection.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
 
 from astra_mcp.errors import BusyError, UpstreamError
-from astra_mcp.mcp.request_context import Era, Hear
-from astra_mcp.types import JsonValue
+from astra_mcp.mcp.request_context import SILENT, Era, Exchange, Hear
+from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed.card import Card, EraFacts
 from servers.deployed.errors import DELIVERY_UNKNOWN, NotSentError, StatusError
-from servers.deployed.peer import OtherEraError, Peer, begin
-from servers.deployed.transports.duplex import DuplexPeer
+from servers.deployed.peer import OtherEraError, begin
+from servers.deployed.transports.duplex import DuplexPeer, Wire
 from servers.deployed.transports.http_client import HttpLink
 from servers.deployed.transports.in_process import MemoryWire, ServerFactory
+from servers.deployed.transports.messages import with_meta
 from servers.deployed.transports.old_sse import SseWire
+from servers.deployed.transports.pending import Peer
 from servers.deployed.transports.process import Watchdog
 from servers.deployed.transports.stdio import Command, StdioWire
 from servers.deployed.transports.streamable import StreamablePeer
@@ -49,7 +53,6 @@ class Connection:
     """A peer that has agreed on an era."""
 
     peer: Peer
-    era: Era
     facts: EraFacts
     key: str | None
     """Names the episode in every request; None where it is not to."""
@@ -65,6 +68,34 @@ class Connection:
     """Who wants news of a resource, by URI; of a server of the handshake era."""
     tells: anyio.Event = field(default_factory=anyio.Event)
     """Set once the server has said that it tells of the changes that are wanted here, or that it will not."""
+
+    @property
+    def era(self) -> Era:
+        """In which they speak."""
+        return self.facts.era
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, JsonValue],
+        exchange: Exchange = SILENT,
+        headers: Mapping[str, str] | None = None,
+        *,
+        key: str | None = None,
+    ) -> JsonObject:
+        """Send a request with its ``_meta``; see :class:`Peer`.
+
+        Args:
+            method: Of the request.
+            params: Without ``_meta``.
+            exchange: Who asks.
+            headers: Further headers where the connection is HTTP.
+            key: Names an episode where the connection names none.
+        """
+        sent = with_meta(
+            params, exchange, self.era, version=self.facts.version, key=key or self.key
+        )
+        return await self.peer.request(method, sent, exchange.channel, headers)
 
     async def aclose(self) -> None:
         """Close it; closing twice is allowed."""
@@ -85,24 +116,43 @@ class Opening:
     is_shared: bool
 
 
-class Route(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route(ABC):
     """One way to a server. Makes peers that have not said a word yet."""
 
+    name: str
+    """Of the server, for messages."""
+    tasks: TaskGroup
+    """Run what reads from it."""
+
+    @abstractmethod
     async def make(self, opening: Opening, card: Card) -> Peer:
         """Make a peer; the caller bounds the time.
 
         Raises:
             UpstreamError: It cannot be started or reached.
         """
-        ...
 
     async def make_old(self, opening: Opening) -> Peer | None:
         """Make a peer of the transport of 2024-11-05; None where there is none to fall back to."""
         del opening
         return None
 
-    async def aclose(self) -> None:
+    async def aclose(self) -> None:  # noqa: B027 - most share nothing
         """Release what all peers share, where they share anything."""
+
+    def over(
+        self, wire: Wire, opening: Opening, on_end: Callable[[], None] = lambda: None
+    ) -> DuplexPeer:
+        """Make a peer of a wire; ``on_end`` is told when that is gone."""
+        return DuplexPeer(
+            wire,
+            self.tasks,
+            name=self.name,
+            hear=opening.hear,
+            is_shared=opening.is_shared,
+            on_end=on_end,
+        )
 
 
 class Slots:
@@ -132,141 +182,93 @@ class Slots:
                 f"{self._seconds:g} s (raise max_processes or queue_seconds of its entry)"
             )
             raise BusyError(msg) from None
-        is_held = True
-
-        def give_back() -> None:
-            nonlocal is_held
-            if is_held:
-                is_held = False
-                self._free.release()
-
-        return give_back
+        place = ExitStack()
+        place.callback(self._free.release)
+        return place.close
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRoute(Route):
     """A process of this machine for each connection."""
 
-    def __init__(
-        self,
-        command: Command,
-        slots: Slots,
-        tasks: TaskGroup,
-        watchdog: Watchdog,
-        *,
-        name: str,
-        redact: Callable[[str], str],
-    ) -> None:
-        self._command = command
-        self._slots = slots
-        self._tasks = tasks
-        self._watchdog = watchdog
-        self._name = name
-        self._redact = redact
+    command: Command
+    slots: Slots
+    watchdog: Watchdog
+    redact: Callable[[str], str]
 
     async def make(self, opening: Opening, card: Card) -> Peer:
         """Wait for a place and start a process."""
         del card
-        give_back = await self._slots.take()
+        give_back = await self.slots.take()
         is_started = False
         try:
             wire = await StdioWire.start(
-                self._command, self._tasks, self._watchdog, name=self._name, redact=self._redact
+                self.command, self.tasks, self.watchdog, name=self.name, redact=self.redact
             )
             is_started = True
         finally:
             if not is_started:
                 give_back()
-        return DuplexPeer(
-            wire,
-            self._tasks,
-            name=self._name,
-            hear=opening.hear,
-            is_shared=opening.is_shared,
-            on_end=give_back,
-        )
+        return self.over(wire, opening, give_back)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MountedRoute(Route):
     """A server object of this process."""
 
-    def __init__(self, factory: ServerFactory, tasks: TaskGroup, *, name: str) -> None:
-        self._factory = factory
-        self._tasks = tasks
-        self._name = name
+    factory: ServerFactory
 
     async def make(self, opening: Opening, card: Card) -> Peer:
         """Run the server for one connection."""
         del card
-        wire = MemoryWire(self._factory(), name=self._name)
-        wire.start(self._tasks)
-        return DuplexPeer(
-            wire, self._tasks, name=self._name, hear=opening.hear, is_shared=opening.is_shared
-        )
+        wire = MemoryWire(self.factory(), name=self.name)
+        wire.start(self.tasks)
+        return self.over(wire, opening)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRoute(Route):
     """A server at a URL."""
 
-    def __init__(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        tasks: TaskGroup,
-        *,
-        name: str,
-        is_old: bool,
-        may_fall_back: bool,
-        redact: Callable[[str], str],
-    ) -> None:
-        """Connect to nothing yet.
-
-        Args:
-            url: Of the server.
-            headers: Of every request.
-            tasks: Run the standing streams.
-            name: Of the server, for messages.
-            is_old: It is known to speak the transport of 2024-11-05.
-            may_fall_back: It may turn out to.
-            redact: Takes secrets out of what a server says.
-        """
-        self._link = HttpLink(url)
-        self._headers = dict(headers)
-        self._tasks = tasks
-        self._name = name
-        self._is_old = is_old
-        self._may_fall_back = may_fall_back
-        self._redact = redact
+    link: HttpLink
+    headers: Mapping[str, str]
+    """Of every request."""
+    is_old: bool
+    """It is known to speak the transport of 2024-11-05."""
+    may_fall_back: bool
+    """It may turn out to."""
+    redact: Callable[[str], str]
+    """Takes secrets out of what a server says."""
 
     async def make(self, opening: Opening, card: Card) -> Peer:
         """Make a peer of Streamable HTTP, or of the old transport where that is known."""
-        if self._is_old or (card.is_old_sse and self._may_fall_back):
+        if self.is_old or (card.is_old_sse and self.may_fall_back):
             return await self._make_old(opening)
         return StreamablePeer(
-            self._link,
-            self._tasks,
-            name=self._name,
+            self.link,
+            self.tasks,
+            name=self.name,
             hear=opening.hear,
             is_shared=opening.is_shared,
             headers=self._all_headers(opening),
-            redact=self._redact,
+            redact=self.redact,
         )
 
     async def make_old(self, opening: Opening) -> Peer | None:
         """Try the old transport where the entry does not say which one it is."""
-        return await self._make_old(opening) if self._may_fall_back else None
+        return await self._make_old(opening) if self.may_fall_back else None
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._link.aclose()
+        await self.link.aclose()
 
     async def _make_old(self, opening: Opening) -> Peer:
-        wire = await SseWire.open(self._link, self._all_headers(opening), name=self._name)
-        return DuplexPeer(
-            wire, self._tasks, name=self._name, hear=opening.hear, is_shared=opening.is_shared
-        )
+        wire = await SseWire.open(self.link, self._all_headers(opening), name=self.name)
+        return self.over(wire, opening)
 
     def _all_headers(self, opening: Opening) -> dict[str, str]:
-        return self._headers | ({"astra-episode-key": opening.key} if opening.key else {})
+        key = {"astra-episode-key": opening.key} if opening.key else {}
+        return {**self.headers, **key}
 
 
 class Connector:
@@ -429,12 +431,10 @@ class Connector:
         peers.append(old)
         era = Era.HANDSHAKE
         facts = await begin(old, era, opening.capabilities, name=self._name)
-        card = Card(eras=card.eras, tools=card.tools, is_old_sse=True)
+        card = card.model_copy(update={"is_old_sse": True})
         self._note(card.with_era(era, facts), missing=[Era.MODERN])
         return _connection(old, facts, opening)
 
 
 def _connection(peer: Peer, facts: EraFacts, opening: Opening) -> Connection:
-    return Connection(
-        peer=peer, era=facts.era, facts=facts, key=opening.key, declared=opening.capabilities
-    )
+    return Connection(peer=peer, facts=facts, key=opening.key, declared=opening.capabilities)

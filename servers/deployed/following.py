@@ -12,10 +12,11 @@ from anyio.abc import TaskGroup
 
 from astra_mcp.concurrency import BackOff, run_in_background
 from astra_mcp.errors import RelayedError, UpstreamError
-from astra_mcp.mcp.request_context import SILENT, Era
+from astra_mcp.mcp.request_context import Era
 from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed.connecting import Connection
-from servers.deployed.transports.messages import as_object, with_meta
+from servers.deployed.transports.messages import as_object
+from servers.deployed.transports.pending import LISTEN
 
 __all__ = ["Follower"]
 
@@ -83,14 +84,7 @@ class Follower:
         with scope:
             while connection.peer.fault is None:
                 try:
-                    params = with_meta(
-                        {"notifications": asked},
-                        SILENT,
-                        connection.era,
-                        version=connection.facts.version,
-                        key=connection.key,
-                    )
-                    await connection.peer.request("subscriptions/listen", params)
+                    await connection.request(LISTEN, {"notifications": asked})
                     pauses.reset()
                 except RelayedError as error:
                     _log.info("upstream %s tells of no changes: %s", self._name, error)

@@ -92,6 +92,11 @@ class Traits:
 class DeployedServer:
     """One server; makes sessions, and owns the connections that they share."""
 
+    kind = ServerKind.DEPLOYED
+    relays = True
+    warnings: tuple[str, ...] = ()
+    """What a deployed server does is its own affair."""
+
     def __init__(
         self,
         name: str,
@@ -112,9 +117,17 @@ class DeployedServer:
             card_file: Keeps what is known of it; None for a server that is asked anew each time.
             on_change: Told the name when other tools are listed than before.
         """
-        self._name = name
+        self.name = name
+        """Unique in the catalog."""
+        self.is_shared = traits.is_shared
+        """One connection serves all sessions."""
+        self.is_own_process = traits.is_own_process
+        """A connection is a process, or a run, of its own, which no restart survives."""
+        self.config_hash = traits.config_hash
+        """Of the entry that it was made of."""
+        self.status = (ServerStatus.UNKNOWN, "")
+        """What the last opening brought."""
         self._tasks = tasks
-        self._traits = traits
         self._card_file = card_file
         self._on_change = on_change
         self._connector = Connector(
@@ -126,8 +139,8 @@ class DeployedServer:
         )
         self._card = card_file.read() if card_file is not None else Card()
         self._tools = read_tools(self._card.tools or (), name=name)
-        self._version = self._make_version()
-        self._status = (ServerStatus.UNKNOWN, "")
+        self.version = self._make_version()
+        """Of the entry and the tool list."""
         self._being_opened = 0
         self._preparing = anyio.Lock()
         self._not_before = 0.0
@@ -148,34 +161,9 @@ class DeployedServer:
         self._was_looked_at = False
 
     @property
-    def name(self) -> str:
-        """Unique in the catalog."""
-        return self._name
-
-    @property
-    def kind(self) -> ServerKind:
-        """Always deployed."""
-        return ServerKind.DEPLOYED
-
-    @property
-    def config_hash(self) -> str:
-        """Of the entry that it was made of."""
-        return self._traits.config_hash
-
-    @property
     def tools(self) -> tuple[ToolSpec, ...]:
         """In the order in which the server lists them; empty before the first :meth:`prepare`."""
         return self._tools.specs
-
-    @property
-    def version(self) -> str:
-        """Of the entry and the tool list."""
-        return self._version
-
-    @property
-    def relays(self) -> bool:
-        """Always."""
-        return True
 
     @property
     def capabilities(self) -> Mapping[str, JsonValue]:
@@ -190,42 +178,22 @@ class DeployedServer:
         return facts.instructions if facts is not None else None
 
     @property
-    def status(self) -> tuple[ServerStatus, str]:
-        """What the last opening brought."""
-        return self._status
-
-    @property
     def described(self) -> DeployedStatus:
-        """The same for people; an opening under way shows where there was none before."""
-        status, reason = self._status
+        """The status for people; an opening under way shows where there was none before."""
+        status, reason = self.status
         condition: Condition = "starting" if self._being_opened else "unused"
         if status is not ServerStatus.UNKNOWN:
             condition = "ready" if status is ServerStatus.READY else "broken"
         return DeployedStatus(
-            name=self._name, condition=condition, reason=reason, tools=len(self._tools.specs)
+            name=self.name, condition=condition, reason=reason, tools=len(self._tools.specs)
         )
 
     @property
     def usage(self) -> Mapping[str, int]:
         """Connections ``opened``, ``failed`` to open, ``lost`` and ``closed`` so far; those ``open`` now."""
         live = sum(c.peer.fault is None for c in self._connections.values())
-        now = {"open": live, "processes": live} if self._traits.is_own_process else {"open": live}
+        now = {"open": live, "processes": live} if self.is_own_process else {"open": live}
         return {**self._counts, **now}
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """None: what a deployed server does is its own affair."""
-        return ()
-
-    @property
-    def is_shared(self) -> bool:
-        """True where one connection serves all sessions."""
-        return self._traits.is_shared
-
-    @property
-    def is_own_process(self) -> bool:
-        """True where a connection is a process or run of its own."""
-        return self._traits.is_own_process
 
     async def prepare(self) -> None:
         """Ask the server for its tools where no card knows them; one asks for all who wait.
@@ -240,7 +208,7 @@ class DeployedServer:
             if self._card.tools is not None:
                 return
             if anyio.current_time() < self._not_before:
-                raise UpstreamError(self._status[1])
+                raise UpstreamError(self.status[1])
             try:
                 await self._look()
             except UpstreamError:
@@ -258,7 +226,7 @@ class DeployedServer:
             try:
                 await self._look()
             except UpstreamError as error:
-                _log.debug("upstream %s was checked: %s", self._name, error)
+                _log.debug("upstream %s was checked: %s", self.name, error)
 
     def open_session(
         self, *, key: str, seed: int, past: Sequence[PastCall] = ()
@@ -289,7 +257,7 @@ class DeployedServer:
             except (httpx2.HTTPError, httpx2.InvalidURL, UpstreamError) as error:
                 fault = str(error) or type(error).__name__
         if fault:
-            _log.warning("%s was not told that an episode has ended: %s", self._name, fault)
+            _log.warning("%s was not told that an episode has ended: %s", self.name, fault)
 
     async def retire(self, reason: str) -> None:
         """Close after the running calls; later ones are told the reason."""
@@ -303,26 +271,38 @@ class DeployedServer:
 
     async def open_connection(self, opening: Opening) -> Connection:
         """Open a connection, and look through it whether the tools are still the same."""
-        ear = _SessionListener(opening.hear, self._refresh)
+        opened: list[Connection] = []
+
+        def hear(method: str, params: JsonObject) -> None:
+            """The tool list is the server's matter, the rest goes on."""
+            if method == "notifications/tools/list_changed":
+                for connection in opened:
+                    self._refresh(connection)
+            elif method == "notifications/subscriptions/acknowledged":
+                for connection in opened:
+                    connection.tells.set()
+            else:
+                opening.hear(method, params)
+
         self._being_opened += 1
         try:
-            connection = await self._connector.open(replace(opening, hear=ear.hear), self._card)
+            connection = await self._connector.open(replace(opening, hear=hear), self._card)
         except BusyError:
             raise  # it is well, and wanted by many
         except UpstreamError as error:
-            self._status = (ServerStatus.FAILED, str(error))
+            self.status = (ServerStatus.FAILED, str(error))
             self._counts["failed"] += 1
             raise
         finally:
             self._being_opened -= 1
         if self._closed_for is not None:  # while it was being opened
             await connection.aclose()
-            raise UpstreamError(f"upstream {self._name}: {self._closed_for}")
+            raise UpstreamError(f"upstream {self.name}: {self._closed_for}")
         self._connections[id(connection)] = connection
         self._counts["opened"] += 1
-        self._status = (ServerStatus.READY, "")
+        self.status = (ServerStatus.READY, "")
         self._pauses.reset()
-        ear.connection = connection
+        opened.append(connection)
         self._refresh(connection)
         return connection
 
@@ -331,8 +311,7 @@ class DeployedServer:
         async with self._sharing:
             connection = self._shared.get(opening.era)
             if connection is None or connection.peer.fault is not None:
-                opening = replace(opening, capabilities=ABLE)
-                opening = replace(opening, hear=self._listeners.tell)
+                opening = replace(opening, capabilities=ABLE, hear=self._listeners.tell)
                 connection = self._shared[opening.era] = await self.open_connection(opening)
             return connection
 
@@ -343,7 +322,7 @@ class DeployedServer:
         to come back closes it: a server that forgot the session may have taken their requests before.
         """
         if connection.peer.fault is not None:
-            self._status = (ServerStatus.FAILED, f"upstream {self._name} {connection.peer.fault}")
+            self.status = (ServerStatus.FAILED, f"upstream {self.name} {connection.peer.fault}")
         for era, shared in tuple(self._shared.items()):
             if shared is connection:
                 del self._shared[era]
@@ -379,10 +358,10 @@ class DeployedServer:
             capabilities=ABLE,
             hear=ignore,
             key=None,
-            is_shared=self._traits.is_shared,
+            is_shared=self.is_shared,
         )
         self._was_looked_at = True
-        if self._traits.is_shared:
+        if self.is_shared:
             await self._list(await self.shared_connection(opening))
             return
         connection = await self.open_connection(opening)
@@ -393,9 +372,9 @@ class DeployedServer:
 
     async def _list(self, connection: Connection) -> None:
         try:
-            self._take_tools(await list_tools(connection, name=self._name))
+            self._take_tools(await list_tools(connection, name=self.name))
         except UpstreamError as error:
-            self._status = (ServerStatus.FAILED, str(error))
+            self.status = (ServerStatus.FAILED, str(error))
             raise
 
     def _refresh(self, connection: Connection) -> None:
@@ -412,13 +391,13 @@ class DeployedServer:
             while self._stale is not None:
                 connection, self._stale = self._stale, None
                 try:
-                    documents = await list_tools(connection, name=self._name)
+                    documents = await list_tools(connection, name=self.name)
                     if connection.era is Era.MODERN or connection.declared == ABLE:
                         self._take_tools(documents)
                     else:
                         await self._take_changes(connection, documents)
                 except UpstreamError as error:
-                    _log.debug("upstream %s does not list its tools: %s", self._name, error)
+                    _log.debug("upstream %s does not list its tools: %s", self.name, error)
         finally:
             self._is_refreshing = False
 
@@ -434,23 +413,20 @@ class DeployedServer:
         self._take_tools(tuple(merged.values()))
 
     def _take_tools(self, documents: Sequence[JsonObject]) -> None:
-        if self._card.tools is not None and canonical_json(list(documents)) == canonical_json(
-            list(self._card.tools)
-        ):
+        known = self._card.tools
+        if known is not None and canonical_json(list(documents)) == canonical_json(list(known)):
             return
-        self._learn(
-            Card(eras=self._card.eras, tools=tuple(documents), is_old_sse=self._card.is_old_sse)
-        )
+        self._learn(self._card.model_copy(update={"tools": tuple(documents)}))
         before = self._tools.specs
-        self._tools = read_tools(documents, name=self._name)
-        self._version = self._make_version()
+        self._tools = read_tools(documents, name=self.name)
+        self.version = self._make_version()
         if self._tools.specs != before:
-            self._on_change(self._name)
+            self._on_change(self.name)
 
     def _learn(self, card: Card) -> None:
         """Keep what an opening brought; tools that were learned meanwhile stay."""
-        tools = card.tools if card.tools is not None else self._card.tools
-        card = Card(eras=card.eras, tools=tools, is_old_sse=card.is_old_sse)
+        if card.tools is None:
+            card = card.model_copy(update={"tools": self._card.tools})
         if card == self._card:
             return
         self._card = card
@@ -459,7 +435,7 @@ class DeployedServer:
 
     def _make_version(self) -> str:
         tools = [tool.model_dump(mode="json") for tool in self._tools.specs]
-        return sha256(canonical_json([self._traits.config_hash, tools])).hexdigest()
+        return sha256(canonical_json([self.config_hash, tools])).hexdigest()
 
     async def _close_sessions(self, reason: str, seconds: float) -> None:
         self._closed_for = reason
@@ -472,22 +448,3 @@ class DeployedServer:
         await self._connector.aclose()
         if self._end_link is not None:
             await self._end_link.aclose()
-
-
-class _SessionListener:
-    """What a connection hears unasked: its tool list is the server's matter, the rest goes on."""
-
-    def __init__(self, go_on: Hear, refresh: Callable[[Connection], None]) -> None:
-        self._go_on = go_on
-        self._refresh = refresh
-        self.connection: Connection | None = None
-
-    def hear(self, method: str, params: JsonObject) -> None:
-        if method == "notifications/tools/list_changed":
-            if self.connection is not None:
-                self._refresh(self.connection)
-        elif method == "notifications/subscriptions/acknowledged":
-            if self.connection is not None:
-                self.connection.tells.set()
-        else:
-            self._go_on(method, params)

@@ -25,7 +25,6 @@ from servers.deployed.results import (
     refused_reply,
     text_reply,
 )
-from servers.deployed.transports.messages import with_meta
 
 __all__ = ["DeployedSession", "SessionHost"]
 
@@ -107,7 +106,8 @@ class DeployedSession:
         """
         self._host = host
         self._key = key
-        self._connection: Connection | None = None
+        self.connection: Connection | None = None
+        """To the server; None while it has none."""
         self._opening = anyio.Lock()
         self._has_past = any(call.outcome is CallOutcome.APPLIED for call in past)
         self._has_state = False
@@ -119,11 +119,6 @@ class DeployedSession:
         self._unlisten: list[Callable[[], None]] = []
         self._subscribed: dict[str, None] = {}
         self._log_level: str | None = None
-
-    @property
-    def connection(self) -> Connection | None:
-        """Its connection to the server; None while it has none."""
-        return self._connection
 
     async def call(
         self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
@@ -167,8 +162,8 @@ class DeployedSession:
         self._listeners.append(hear)
         if self._host.is_shared:
             self._unlisten.append(self._host.add_listener(hear))
-        if self._connection is not None:
-            self._follow(self._connection)
+        if self.connection is not None:
+            self._follow(self.connection)
 
     async def aclose(self) -> None:
         """Close the connection, cutting off what runs; closing twice is allowed."""
@@ -176,7 +171,7 @@ class DeployedSession:
         for unlisten in self._unlisten:
             unlisten()
         self._unlisten.clear()
-        connection, self._connection = self._connection, None
+        connection, self.connection = self.connection, None
         if connection is not None and self._host.is_shared:
             for wanted_by in connection.subscribers.values():
                 wanted_by.discard(self)
@@ -263,9 +258,7 @@ class DeployedSession:
             if exchange.log_level is not None:
                 await self._set_log_level(connection, exchange)
             leveled = exchange if self._log_level is None else self._leveled(exchange)
-            version = connection.facts.version
-            sent = with_meta(params, leveled, connection.era, version=version, key=self._key)
-            return await connection.peer.request(method, sent, exchange.channel, headers)
+            return await connection.request(method, params, leveled, headers, key=self._key)
         except NotSentError:
             is_sent = False
             raise
@@ -313,8 +306,8 @@ class DeployedSession:
             self._lost = connection.peer.fault
 
     async def _let_go(self, connection: Connection) -> None:
-        if self._connection is connection:
-            self._connection = None
+        if self.connection is connection:
+            self.connection = None
         await self._host.drop(connection)
 
     def _require_open(self) -> None:
@@ -328,12 +321,12 @@ class DeployedSession:
             raise UpstreamError(msg)
 
     async def _connect(self, exchange: Exchange) -> Connection:
-        connection = self._connection
+        connection = self.connection
         if connection is not None and connection.peer.fault is None:
             return connection
         async with self._opening:
             self._require_open()
-            connection = self._connection
+            connection = self.connection
             if connection is not None:
                 if connection.peer.fault is None:
                     return connection
@@ -345,7 +338,7 @@ class DeployedSession:
                 if not self._host.is_shared:
                     await self._host.drop(connection)
                 self._require_open()
-            self._connection = connection
+            self.connection = connection
             await self._follow_first(connection)
             return connection
 

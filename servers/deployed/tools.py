@@ -15,10 +15,8 @@ from mcp.shared.inbound import (
 from pydantic import ValidationError
 
 from astra_mcp.errors import UpstreamError
-from astra_mcp.mcp.request_context import SILENT
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec, canonical_json, json_fault
 from servers.deployed.connecting import Connection
-from servers.deployed.transports.messages import with_meta
 
 __all__ = ["ToolList", "list_tools", "read_tools"]
 
@@ -62,9 +60,7 @@ async def list_tools(connection: Connection, *, name: str) -> tuple[JsonObject, 
     with anyio.move_on_after(LIST_SECONDS):
         for _ in range(MAX_PAGES):
             params: JsonObject = {} if cursor is None else {"cursor": cursor}
-            version = connection.facts.version
-            sent = with_meta(params, SILENT, connection.era, version=version, key=connection.key)
-            result = await connection.peer.request("tools/list", sent)
+            result = await connection.request("tools/list", params)
             page = result.get("tools")
             if not isinstance(page, list):
                 raise UpstreamError(f"upstream {name} answered tools/list without a list of tools")

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 import anyio
 
-from astra_mcp.environments.rendering import render_refusal
 from astra_mcp.errors import (
     BudgetSpentError,
     ModelError,
@@ -41,11 +40,10 @@ from servers.emulated.emulator import (
     Emulator,
     Outline,
 )
-from servers.tools_only import ToolsOnly
+from servers.tools_only import ToolsOnly, error_reply, refuse_arguments, refuse_unknown
 
-__all__ = ["EmulatedServer", "EmulatedSession"]
+__all__ = ["EmulatedServer"]
 
-_UNAVAILABLE = "The server could not answer."
 _FAILURES = (BudgetSpentError, ModelError, PipelineError, RegistryError, UpstreamError)
 """What keeps an emulator, or the documents that it reads, from an answer."""
 _log = logging.getLogger(__name__)
@@ -106,12 +104,10 @@ class EmulatedSession:
         document = self._document = self._document or await self._server.document()
         spec = next((t for t in document.tools if t.name == tool), None)
         if spec is None:
-            names = ", ".join(t.name for t in document.tools)
-            text = f"There is no tool named {tool!r}. Available tools: {names}."
-            return _rejected(ToolResult.from_text(text, is_error=True))
+            return refuse_unknown(tool, document.tools)
         faults = self._server.check(tool).faults(arguments)
         if faults:
-            return _rejected(render_refusal(tool, faults))
+            return refuse_arguments(tool, faults)
         async with self._turn:
             if self._is_closed:
                 return _failed("the session is closed")
@@ -134,18 +130,9 @@ class EmulatedSession:
         return state
 
 
-def _rejected(result: ToolResult) -> UpstreamReply:
-    return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.REJECTED)
-
-
 def _failed(cause: str) -> UpstreamReply:
     """Say that the server failed; why is not for an agent, who would learn that it is emulated."""
-    return UpstreamReply(
-        result=ToolResult.from_text(_UNAVAILABLE, is_error=True),
-        origin=Origin.UPSTREAM,
-        outcome=CallOutcome.REJECTED,
-        cause=cause,
-    )
+    return error_reply("The server could not answer.", Origin.UPSTREAM, cause=cause)
 
 
 def _render(tool: ToolSpec, answer: EmulatedAnswer) -> ToolResult:
@@ -157,6 +144,8 @@ def _render(tool: ToolSpec, answer: EmulatedAnswer) -> ToolResult:
 
 class EmulatedServer(ToolsOnly):
     """One version of a server; makes sessions that share nothing."""
+
+    kind = ServerKind.EMULATOR
 
     def __init__(
         self,
@@ -176,29 +165,15 @@ class EmulatedServer(ToolsOnly):
             emulator: Who does unless another one is asked for; one of them.
             cache: Holds the documents that are in use.
         """
-        self._name = name
+        self.name = name
+        self.emulator = emulator
+        """Who answers unless another one is asked for."""
         self._outline = source.outline(name)
         self._source = source
         self._emulators = emulators
-        self._emulator = emulator
         self._cache = cache
         self._packed: PackedDocument | None = None
         self._loading = anyio.Lock(fast_acquire=True)
-
-    @property
-    def name(self) -> str:
-        """As in its documents' source."""
-        return self._name
-
-    @property
-    def kind(self) -> ServerKind:
-        """Always an emulator."""
-        return ServerKind.EMULATOR
-
-    @property
-    def emulator(self) -> EmulatorKind:
-        """Who answers unless another one is asked for."""
-        return self._emulator
 
     @property
     def version(self) -> str:
@@ -229,24 +204,20 @@ class EmulatedServer(ToolsOnly):
         if self._packed is not None:
             return
         async with self._loading:
-            if self._packed is None:
-                self._keep(await self._load())
-
-    async def _load(self) -> EmulatedDocument:
-        try:
-            document = await self._source.load(self._name)
-        except RegistryError as error:
-            raise UpstreamError(f"the documents of {self._name} cannot be read: {error}") from error
-        if document is None:
-            raise UpstreamError(f"{self._name} is not published any more")
-        return document
-
-    def _keep(self, document: EmulatedDocument) -> None:
-        """Take what was read for this version: nobody was shown another one under this object."""
-        self._packed = PackedDocument(document)
-        self._outline = Outline(
-            version=document.version, num_tools=len(document.tools), domain=document.domain
-        )
+            if self._packed is not None:
+                return
+            try:
+                document = await self._source.load(self.name)
+            except RegistryError as error:
+                msg = f"the documents of {self.name} cannot be read: {error}"
+                raise UpstreamError(msg) from error
+            if document is None:
+                raise UpstreamError(f"{self.name} is not published any more")
+            # What was read counts for this version: nobody was shown another one under this object.
+            self._packed = PackedDocument(document)
+            self._outline = Outline(
+                version=document.version, num_tools=len(document.tools), domain=document.domain
+            )
 
     async def document(self) -> EmulatedDocument:
         """The documents, read where nobody has yet.
@@ -273,7 +244,7 @@ class EmulatedServer(ToolsOnly):
             seed: Decides everything that is made up.
             past: Calls of an earlier life, taken over before the first new one.
         """
-        return self.open_emulation(emulator=self._emulator, key=key, seed=seed, past=past)
+        return self.open_emulation(emulator=self.emulator, key=key, seed=seed, past=past)
 
     def open_emulation(
         self,

@@ -6,7 +6,6 @@ meanwhile. Knows neither sessions nor what a method means, cancellation aside.
 
 import logging
 from collections.abc import Callable, Mapping
-from itertools import count
 from typing import Protocol
 
 import anyio
@@ -18,18 +17,9 @@ from astra_mcp.mcp.request_context import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed.errors import DELIVERY_UNKNOWN, NotSentError
 from servers.deployed.transports.messages import notification, request_message
-from servers.deployed.transports.pending import (
-    LISTEN,
-    PendingRequest,
-    PendingRequests,
-    answer_request,
-    own_token,
-    params_of,
-    result_of,
-    tell_cancelled,
-)
+from servers.deployed.transports.pending import Peer, PendingRequest, params_of, result_of
 
-__all__ = ["DuplexPeer", "Wire"]
+__all__ = ["DuplexPeer"]
 
 MAX_SERVER_REQUESTS = 64
 CHECK_SECONDS = 10.0
@@ -66,7 +56,7 @@ class Wire(Protocol):
         ...
 
 
-class DuplexPeer:
+class DuplexPeer(Peer):
     """A server at the other end of a wire."""
 
     def __init__(
@@ -79,36 +69,26 @@ class DuplexPeer:
         is_shared: bool,
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take over the wire and begin to read.
+        """Take over the wire, which is closed with the peer, and begin to read; see :class:`Peer`.
 
         Args:
-            wire: Closed with the peer.
-            tasks: Run the reader; it ends with :meth:`aclose` or with the wire.
-            name: Of the server, for messages.
-            hear: Takes what belongs to no request.
-            is_shared: Requests of several clients run here.
+            wire: To the server.
+            tasks: As there.
+            name: As there.
+            hear: As there.
+            is_shared: As there.
             on_end: Told when the wire, and what is behind it, is gone.
         """
+        super().__init__(tasks, name=name, hear=hear, is_shared=is_shared)
         self._wire = wire
         self._on_end = on_end
-        self._tasks = tasks
-        self._name = name
-        self._hear = hear
-        self._numbers = count(1)
         self._is_shared = is_shared
         self._is_checking = False
-        self._flights = PendingRequests(is_shared=is_shared)
         self._answering: dict[str, anyio.CancelScope] = {}
         self._reading = anyio.CancelScope()
-        self._fault: str | None = None
         self._is_ending = False
         self._ended = anyio.Event()
         tasks.start_soon(self._read)
-
-    @property
-    def fault(self) -> str | None:
-        """Why it takes no further requests; None while it does."""
-        return self._fault
 
     @property
     def keeps_state(self) -> bool:
@@ -122,25 +102,22 @@ class DuplexPeer:
         channel: Channel | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> JsonObject:
-        """Send a request and wait for its result; see :class:`servers.deployed.peer.Peer`."""
+        """Send a request and wait for its result; see :class:`Peer`."""
         del headers
         await self._require_no_fault()
-        number = next(self._numbers)
-        params, token = own_token(params, number)
-        flight = PendingRequest(channel, token, is_listening=method == LISTEN)
-        self._flights.add(number, flight)
+        request, params = self._pending.begin(method, params, channel)
         is_over = False
         try:
-            await self._send(request_message(number, method, params))
-            answer = await self._wait(flight)
+            await self._send(request_message(request.number, method, params))
+            answer = await self._wait(request)
             is_over = True
         except UpstreamError:
             is_over = True
             raise
         finally:
-            self._flights.remove(number)
+            self._pending.remove(request)
             if not is_over and method not in ("initialize", "ping"):
-                await tell_cancelled(self._name, number, self._wire.send)
+                await self._tell_cancelled(request)
                 self._check_soon()
         return result_of(answer, f"upstream {self._name} answered {method} with no object")
 
@@ -161,8 +138,11 @@ class DuplexPeer:
     async def _require_no_fault(self) -> None:
         if self._is_ending:  # what is sent now is never answered: rather wait to hear why
             await self._ended.wait()
-        if self._fault is not None:
-            raise NotSentError(f"upstream {self._name} {self._fault}")
+        if self.fault is not None:
+            raise NotSentError(f"upstream {self._name} {self.fault}")
+
+    async def _post(self, message: JsonObject) -> None:
+        await self._wire.send(message)
 
     async def _send(self, message: JsonObject) -> None:
         try:
@@ -170,23 +150,23 @@ class DuplexPeer:
         except UpstreamError as error:
             raise self._unknown(str(error)) from None
 
-    async def _wait(self, flight: PendingRequest) -> JsonObject:
+    async def _wait(self, request: PendingRequest) -> JsonObject:
         while True:
-            await flight.wake.wait()
-            await flight.deliver()
-            if flight.answer is not None:
-                return flight.answer
-            if self._fault is not None:
-                raise self._unknown(self._fault)
-            if not flight.notes:
-                flight.wake = anyio.Event()
+            await request.wake.wait()
+            await request.deliver()
+            if request.answer is not None:
+                return request.answer
+            if self.fault is not None:
+                raise self._unknown(self.fault)
+            if not request.notes:
+                request.wake = anyio.Event()
 
     def _unknown(self, fault: str) -> UpstreamError:
         return UpstreamError(f"upstream {self._name} {fault}; {DELIVERY_UNKNOWN}")
 
     def _check_soon(self) -> None:
         """Find out whether a server that serves all still answers, once somebody has given it up."""
-        if self._is_shared and not self._is_checking and self._fault is None:
+        if self._is_shared and not self._is_checking and self.fault is None:
             self._is_checking = True
             run_in_background(self._tasks, self._check)
 
@@ -227,44 +207,44 @@ class DuplexPeer:
         self._on_end()
 
     def _end(self, fault: str) -> None:
-        if self._fault is None:
-            self._fault = fault
+        if self.fault is None:
+            self.fault = fault
         self._ended.set()
-        self._flights.wake_all()
+        self._pending.wake_all()
 
     def _take(self, message: JsonObject) -> None:
         method = message.get("method")
         if not isinstance(method, str):
-            flight = self._flights.find(message.get("id"))
-            if flight is None or ("result" not in message and "error" not in message):
-                self._flights.settle(message.get("id"))
+            request = self._pending.find(message.get("id"))
+            if request is None or ("result" not in message and "error" not in message):
+                self._pending.settle(message.get("id"))
                 _log.debug("upstream %s answered what nobody waits for", self._name)
                 return
-            flight.answer = message
-            flight.wake.set()
+            request.answer = message
+            request.wake.set()
         elif "id" in message:
             self._take_request(message)
         elif method == "notifications/cancelled":
             scope = self._answering.get(repr(params_of(message).get("requestId")))
             if scope is not None:
                 scope.cancel()
-        elif not self._flights.take_notification(method, params_of(message)):
+        elif not self._pending.take_notification(method, params_of(message)):
             self._hear(method, params_of(message))
 
     def _take_request(self, message: JsonObject) -> None:
         if len(self._answering) >= MAX_SERVER_REQUESTS:
             _log.warning("upstream %s asks too much at once: a request is dropped", self._name)
             return
-        flight = None if message["method"] == "ping" else self._flights.only()
+        request = None if message["method"] == "ping" else self._pending.only()
         scope = self._answering[repr(message["id"])] = anyio.CancelScope()
-        if flight is not None:  # at once: it may end before the task begins
-            flight.scopes.add(scope)
-        run_in_background(self._tasks, self._answer, message, flight, scope)
+        if request is not None:  # at once: it may end before the task begins
+            request.scopes.add(scope)
+        run_in_background(self._tasks, self._answer, message, request, scope)
 
     async def _answer(
-        self, message: JsonObject, flight: PendingRequest | None, scope: anyio.CancelScope
+        self, message: JsonObject, request: PendingRequest | None, scope: anyio.CancelScope
     ) -> None:
         try:
-            await answer_request(self._name, message, flight, scope, self._wire.send)
+            await super()._answer(message, request, scope)
         finally:
             self._answering.pop(repr(message["id"]), None)

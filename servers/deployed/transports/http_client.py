@@ -77,8 +77,10 @@ class HttpLink:
             )
             response = await pool.handle_async_request(request)
             response.request = request
-            target = self._redirected(request.url, response)
-            if target is None:
+            if response.status_code not in _METHOD_KEPT or "location" not in response.headers:
+                return response
+            target = request.url.join(response.headers["location"])
+            if not self.is_same_origin(target):
                 return response
             await response.aclose()
             url = target  # for this request alone: it may belong to one session
@@ -96,12 +98,6 @@ class HttpLink:
             if pool is not None:
                 await pool.aclose()
 
-    def _redirected(self, sent: httpx2.URL, response: httpx2.Response) -> httpx2.URL | None:
-        if response.status_code not in _METHOD_KEPT or "location" not in response.headers:
-            return None
-        target = sent.join(response.headers["location"])
-        return target if self.is_same_origin(target) else None
-
     async def _open(self) -> httpx2.AsyncBaseTransport:
         async with self._opening:
             if self._pool is None:
@@ -113,8 +109,10 @@ class HttpLink:
 
 
 def _pool_to(url: httpx2.URL, verify: ssl.SSLContext | None) -> httpx2.AsyncBaseTransport:
-    proxy = _proxy_of(url)
-    if proxy is None:
+    """Connect through the proxy that the environment names (``HTTPS_PROXY``, ``NO_PROXY`` and the like)."""
+    named = getproxies_environment()
+    proxy = named.get(url.scheme, named.get("all"))
+    if proxy is None or proxy_bypass(url.host):
         return KeepAliveTransport(verify, max_kept=MAX_KEPT, keep_seconds=KEEP_ALIVE_SECONDS)
     return httpx2.AsyncHTTPTransport(
         verify=verify or False,  # nothing to verify without TLS
@@ -126,10 +124,3 @@ def _pool_to(url: httpx2.URL, verify: ssl.SSLContext | None) -> httpx2.AsyncBase
             keepalive_expiry=KEEP_ALIVE_SECONDS,
         ),
     )
-
-
-def _proxy_of(url: httpx2.URL) -> str | None:
-    """The proxy that the environment names for a URL (``HTTPS_PROXY``, ``NO_PROXY`` and the like)."""
-    named = getproxies_environment()
-    proxy = named.get(url.scheme, named.get("all"))
-    return None if proxy is None or proxy_bypass(url.host) else proxy

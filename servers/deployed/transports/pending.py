@@ -1,14 +1,17 @@
-"""Which requests are under way on a connection, and to which of them a message of the server belongs."""
+"""A server at the other end of a connection, and to which request under way there a message of it belongs."""
 
 import logging
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
+from itertools import count
 from typing import Final
 
 import anyio
+from anyio.abc import TaskGroup
 
 from astra_mcp.errors import RelayedError, UpstreamError
-from astra_mcp.mcp.request_context import Channel
+from astra_mcp.mcp.request_context import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed.transports.messages import (
     INTERNAL_ERROR,
@@ -19,16 +22,7 @@ from servers.deployed.transports.messages import (
     result_message,
 )
 
-__all__ = [
-    "LISTEN",
-    "PendingRequest",
-    "PendingRequests",
-    "answer_request",
-    "own_token",
-    "params_of",
-    "result_of",
-    "tell_cancelled",
-]
+__all__ = ["LISTEN", "Peer", "PendingRequest", "PendingRequests", "params_of", "result_of"]
 
 LISTEN: Final = "subscriptions/listen"
 CANCEL_SECONDS: Final = 1.0
@@ -44,11 +38,14 @@ _log = logging.getLogger(__name__)
 class PendingRequest:
     """A request under way."""
 
-    __slots__ = ("answer", "channel", "is_listening", "is_over", "notes", "scopes", "token", "wake")
+    __slots__ = (
+        "answer", "channel", "is_listening", "is_over", "notes", "number", "scopes", "token", "wake",
+    )  # fmt: skip
 
     def __init__(
-        self, channel: Channel | None, token: JsonValue, *, is_listening: bool = False
+        self, number: int, channel: Channel | None, token: JsonValue, *, is_listening: bool
     ) -> None:
+        self.number = number
         self.channel = channel
         self.is_listening = is_listening
         """It is nobody's call, but the standing one for changes."""
@@ -78,6 +75,11 @@ class PendingRequest:
             if self.channel is not None:
                 await self.channel.notify(*note)
 
+    def cancel(self) -> None:
+        """End what is being answered for it."""
+        for scope in tuple(self.scopes):
+            scope.cancel()
+
 
 class PendingRequests:
     """The requests under way on one connection, by number."""
@@ -90,23 +92,37 @@ class PendingRequests:
                 belongs is nobody's.
         """
         self._is_shared = is_shared
-        self._flights: dict[int, PendingRequest] = {}
+        self._numbers = count(1)
+        self._requests: dict[int, PendingRequest] = {}
         self._abandoned: dict[int, float] = {}
         """Until when those may still run that were given up before their answer; the oldest first."""
 
-    def add(self, number: int, flight: PendingRequest) -> None:
-        """A request is about to be sent."""
-        self._flights[number] = flight
+    def begin(
+        self, method: str, params: JsonObject, channel: Channel | None
+    ) -> tuple[PendingRequest, JsonObject]:
+        """Number a request that is about to be sent.
 
-    def remove(self, number: int) -> None:
+        Returns:
+            The request, and its params: a progress token in them is replaced by the number, which no other
+            request has.
+        """
+        number = next(self._numbers)
+        meta, token = params.get("_meta"), None
+        if isinstance(meta, dict) and meta.get("progressToken") is not None:
+            token = meta["progressToken"]
+            params = {**params, "_meta": {**meta, "progressToken": number}}
+        request = PendingRequest(number, channel, token, is_listening=method == LISTEN)
+        self._requests[number] = request
+        return request, params
+
+    def remove(self, request: PendingRequest) -> None:
         """Nobody waits for a request any more; what is being answered for it ends."""
-        flight = self._flights.pop(number)
-        for scope in tuple(flight.scopes):
-            scope.cancel()
-        is_over = flight.is_over or flight.answer is not None or flight.is_listening
+        del self._requests[request.number]
+        request.cancel()
+        is_over = request.is_over or request.answer is not None or request.is_listening
         if self._is_shared and not is_over:
             self._forget_old()
-            self._abandoned[number] = anyio.current_time() + ABANDONED_SECONDS
+            self._abandoned[request.number] = anyio.current_time() + ABANDONED_SECONDS
 
     def settle(self, number: JsonValue) -> None:
         """An answer came that nobody waits for any more: its request has ended at the server."""
@@ -116,19 +132,18 @@ class PendingRequests:
 
     def cancel_all(self) -> None:
         """The connection is closed: whoever waits in a scope of its own gives up."""
-        for flight in self._flights.values():
-            for scope in tuple(flight.scopes):
-                scope.cancel()
+        for request in self._requests.values():
+            request.cancel()
 
     def wake_all(self) -> None:
         """The connection failed: have everyone look."""
-        for flight in self._flights.values():
-            flight.wake.set()
+        for request in self._requests.values():
+            request.wake.set()
 
     def find(self, number: JsonValue) -> PendingRequest | None:
         """The request that an answer is for; some servers turn the number into a text."""
         read = _number_of(number)
-        return self._flights.get(read) if read is not None else None
+        return self._requests.get(read) if read is not None else None
 
     def take_notification(self, method: str, params: JsonObject) -> bool:
         """Keep a notification for the request that it belongs to; False where it is for whoever hears.
@@ -137,29 +152,29 @@ class PendingRequests:
         one client of another's data.
         """
         if method == "notifications/progress":
-            flight = self.find(params.get("progressToken"))
-            if flight is not None and flight.token is not None:
-                flight.note(method, {**params, "progressToken": flight.token})
+            request = self.find(params.get("progressToken"))
+            if request is not None and request.token is not None:
+                request.note(method, {**params, "progressToken": request.token})
             return True  # progress of nothing that is under way is nobody's
         if method != "notifications/message":
             return False
-        flight = self.only()
-        if flight is None:
+        request = self.only()
+        if request is None:
             return self._is_shared
-        flight.note(method, params)
+        request.note(method, params)
         return True
 
     def only(self) -> PendingRequest | None:
         """The request that a message belongs to which does not say; None where that is not certain."""
-        flights = [f for f in self._flights.values() if f.channel is not None]
-        if not flights:
+        requests = [r for r in self._requests.values() if r.channel is not None]
+        if not requests:
             return None
         if self._is_shared:
             self._forget_old()
-            running = sum(not f.is_listening and f.answer is None for f in self._flights.values())
+            running = sum(not r.is_listening and r.answer is None for r in self._requests.values())
             if self._abandoned or running > 1:
                 return None
-        return flights[-1]  # all are of one client; the message came while the latest ran
+        return requests[-1]  # all are of one client; the message came while the latest ran
 
     def _forget_old(self) -> None:
         now = anyio.current_time()
@@ -170,61 +185,128 @@ class PendingRequests:
             del self._abandoned[number]
 
 
-Send = Callable[[JsonObject], Awaitable[None]]
-"""Sends a message to the server; raises ``UpstreamError``."""
+class Peer(ABC):
+    """A server at the other end of a connection. Requests may run at the same time."""
 
+    def __init__(self, tasks: TaskGroup, *, name: str, hear: Hear, is_shared: bool) -> None:
+        """Send nothing yet.
 
-async def answer_request(
-    name: str,
-    message: JsonObject,
-    flight: PendingRequest | None,
-    scope: anyio.CancelScope,
-    send: Send,
-) -> None:
-    """Answer a request of a server by the client of the request that it belongs to, until that one ends.
+        Args:
+            tasks: Run what goes on beside the requests; it ends with :meth:`aclose`.
+            name: Of the server, for messages.
+            hear: Takes what belongs to no request.
+            is_shared: Requests of several clients run here.
+        """
+        self._tasks = tasks
+        self._name = name
+        self._hear = hear
+        self._pending = PendingRequests(is_shared=is_shared)
+        self.fault: str | None = None
+        """Why it takes no further requests; None while it does."""
 
-    Args:
-        name: Of the server, for the log.
-        message: The request.
-        flight: What it belongs to; None refuses, ``ping`` aside.
-        scope: Cancelled where nobody needs the answer any more.
-        send: Takes the answer.
-    """
-    if flight is not None:
-        flight.scopes.add(scope)
-    try:
-        with scope:
-            await send(await _answer(name, message, flight.channel if flight is not None else None))
-    except UpstreamError as error:
-        _log.debug("upstream %s did not get an answer: %s", name, error)
-    finally:
-        if flight is not None:
-            flight.scopes.discard(scope)
+    @property
+    @abstractmethod
+    def keeps_state(self) -> bool:
+        """True where the server may remember calls for as long as this connection lives."""
 
+    @abstractmethod
+    async def request(
+        self,
+        method: str,
+        params: JsonObject,
+        channel: Channel | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> JsonObject:
+        """Send a request and wait for its result; the caller bounds the time.
 
-async def _answer(name: str, message: JsonObject, channel: Channel | None) -> JsonObject:
-    number, method = message["id"], str(message["method"])
-    if method == "ping":
-        return result_message(number, {})
-    if channel is None:
-        text = f"no client that could answer {method} waits for this server just now"
-        return error_message(number, RelayedError(METHOD_NOT_FOUND, text))
-    try:
-        return result_message(number, await channel.ask(method, params_of(message)))
-    except RelayedError as error:
-        return error_message(number, error)
-    except Exception:  # noqa: BLE001 - a fault of the gateway is the answer to one request
-        _log.exception("a request of upstream %s could not be passed on", name)
-        return error_message(number, RelayedError(INTERNAL_ERROR, f"{method} was not passed on"))
+        What the server sends on the way (progress, log messages, requests of its own) goes to the
+        channel. A caller that is cancelled tells the server so.
 
+        Args:
+            method: Of the request.
+            params: With ``_meta``. A ``progressToken`` is replaced by one that is unique on the
+                connection, and put back in what goes to the channel.
+            channel: The way back to the client; None refuses requests of the server.
+            headers: Further headers where the connection is HTTP.
 
-async def tell_cancelled(name: str, number: int, send: Send) -> None:
-    """Tell a server that nobody waits for a request any more; for a second, whatever cancelled it."""
-    with anyio.move_on_after(CANCEL_SECONDS, shield=True):
+        Raises:
+            RelayedError: The server answered with a JSON-RPC error.
+            NotSentError: The request reached nobody.
+            UpstreamError: The connection failed; whether the server acted is unknown.
+        """
+
+    @abstractmethod
+    async def notify(self, method: str, params: Mapping[str, JsonValue] | None = None) -> None:
+        """Send a notification.
+
+        Raises:
+            UpstreamError: The connection failed.
+        """
+
+    @abstractmethod
+    def agree(self, version: str, *, expects_messages: bool) -> None:
+        """Take note of what the handshake brought.
+
+        Args:
+            version: The protocol revision of every later request.
+            expects_messages: The server may speak without being asked.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close the connection and what carries it; closing twice is allowed."""
+
+    @abstractmethod
+    async def _post(self, message: JsonObject) -> None:
+        """Send what has no answer; raises ``UpstreamError``."""
+
+    async def _answer(
+        self, message: JsonObject, request: PendingRequest | None, scope: anyio.CancelScope
+    ) -> None:
+        """Answer a request of the server by the client of what it belongs to, until that one ends.
+
+        Args:
+            message: The request of the server.
+            request: What it belongs to; None refuses, ``ping`` aside.
+            scope: Cancelled where nobody needs the answer any more.
+        """
+        if request is not None:
+            request.scopes.add(scope)
         try:
-            await send(notification("notifications/cancelled", {"requestId": number}))
+            with scope:
+                await self._post(await self._answer_to(message, request and request.channel))
         except UpstreamError as error:
-            _log.debug("upstream %s was not told of a cancelled request: %s", name, error)
+            _log.debug("upstream %s did not get an answer: %s", self._name, error)
+        finally:
+            if request is not None:
+                request.scopes.discard(scope)
+
+    async def _answer_to(self, message: JsonObject, channel: Channel | None) -> JsonObject:
+        number, method = message["id"], str(message["method"])
+        if method == "ping":
+            return result_message(number, {})
+        if channel is None:
+            text = f"no client that could answer {method} waits for this server just now"
+            return error_message(number, RelayedError(METHOD_NOT_FOUND, text))
+        try:
+            return result_message(number, await channel.ask(method, params_of(message)))
+        except RelayedError as error:
+            return error_message(number, error)
+        except Exception:  # noqa: BLE001 - a fault of the gateway is the answer to one request
+            _log.exception("a request of upstream %s could not be passed on", self._name)
+            return error_message(
+                number, RelayedError(INTERNAL_ERROR, f"{method} was not passed on")
+            )
+
+    async def _tell_cancelled(self, request: PendingRequest) -> None:
+        """Tell the server that nobody waits for a request any more; for a second, whatever cancelled it."""
+        with anyio.move_on_after(CANCEL_SECONDS, shield=True):
+            try:
+                await self._post(
+                    notification("notifications/cancelled", {"requestId": request.number})
+                )
+            except UpstreamError as error:
+                _log.debug("upstream %s was not told of a cancelled request: %s", self._name, error)
 
 
 def result_of(answer: JsonObject, what: str) -> JsonObject:
@@ -258,15 +340,3 @@ def params_of(message: JsonObject) -> JsonObject:
     """The ``params`` of a message; empty where there are none."""
     params = message.get("params")
     return params if isinstance(params, dict) else {}
-
-
-def own_token(params: JsonObject, number: int) -> tuple[JsonObject, JsonValue]:
-    """Replace a progress token by the request's number, which no other request has.
-
-    Returns:
-        The params to send, and the client's own token.
-    """
-    meta = params.get("_meta")
-    if not isinstance(meta, dict) or meta.get("progressToken") is None:
-        return params, None
-    return {**params, "_meta": {**meta, "progressToken": number}}, meta["progressToken"]

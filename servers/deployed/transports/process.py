@@ -23,7 +23,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Final, Self, cast
 
 import anyio
@@ -86,12 +85,12 @@ class Input(_End):
         await anyio.lowlevel.checkpoint_if_cancelled()
         if self._fd is None or self._is_ending:
             raise anyio.BrokenResourceError
-        fd, is_alone = self._fd, not self._left
+        is_alone = not self._left
         self._left += data
         if is_alone:
-            self._write(fd)
-        if is_alone and self._left and not self._is_closed:
-            self._loop.add_writer(fd, self._write, fd)
+            self._write(self._fd)
+            if self._left and not self._is_closed:
+                self._loop.add_writer(self._fd, self._write, self._fd)
         while self._left and not self._is_closed:
             await self._move()
         if self._left:
@@ -197,7 +196,14 @@ class Process:
             ValueError: An argument or a variable holds what none can.
         """
         async with _turns():
-            return cls(_start(argv, env, cwd))
+            try:
+                return cls(_open(argv, env, cwd))
+            except OSError as error:
+                if error.errno != errno.ENOEXEC:
+                    raise
+            # A script that does not name its interpreter is the shell's, as everywhere else.
+            program = shutil.which(argv[0], path=env.get("PATH", os.defpath)) or argv[0]
+            return cls(_open(["/bin/sh", program, *argv[1:]], env, cwd))
 
     @property
     def pid(self) -> int:
@@ -232,19 +238,6 @@ def _turns() -> anyio.Lock:
     return lock
 
 
-def _start(
-    argv: Sequence[str], env: Mapping[str, str], cwd: Path | None
-) -> "subprocess.Popen[bytes]":
-    try:
-        return _open(argv, env, cwd)
-    except OSError as error:
-        if error.errno != errno.ENOEXEC:
-            raise
-    # A script that does not name its interpreter is the shell's, as everywhere else.
-    program = shutil.which(argv[0], path=env.get("PATH", os.defpath)) or argv[0]
-    return _open(["/bin/sh", program, *argv[1:]], env, cwd)
-
-
 def _open(
     argv: Sequence[str], env: Mapping[str, str], cwd: Path | None
 ) -> "subprocess.Popen[bytes]":
@@ -269,8 +262,14 @@ def _when_ended(popen: "subprocess.Popen[bytes]", tell: Callable[[], None]) -> N
     """
     loop = asyncio.get_running_loop()
     pidfd = _pidfd(popen.pid)
+
+    def wait() -> None:
+        popen.wait()
+        with contextlib.suppress(RuntimeError):  # the loop has ended before the process
+            loop.call_soon_threadsafe(tell)
+
     if pidfd is None:
-        threading.Thread(target=_reap, args=(popen, loop, tell), daemon=True).start()
+        threading.Thread(target=wait, daemon=True).start()
         return
 
     def reap() -> None:
@@ -289,14 +288,6 @@ def _pidfd(pid: int) -> int | None:
         return os.pidfd_open(pid)
     except OSError:  # an old kernel, a filter of system calls, no number left
         return None
-
-
-def _reap(
-    popen: "subprocess.Popen[bytes]", loop: asyncio.AbstractEventLoop, tell: Callable[[], None]
-) -> None:
-    popen.wait()
-    with contextlib.suppress(RuntimeError):  # the loop has ended before the process
-        loop.call_soon_threadsafe(tell)
 
 
 END_SECONDS = 5.0
@@ -328,12 +319,7 @@ class Watchdog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End it; groups that are still known to it end too."""
         process, self._process = self._process, None
         if process is not None and process.stdin is not None:

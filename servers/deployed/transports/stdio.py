@@ -33,37 +33,6 @@ __all__ = ["SESSION_DIR", "Command", "StdioWire"]
 SESSION_DIR: Final = "SESSION_DIR"
 """The name of the variable; it stands for the folder, whatever the environment holds of that name."""
 _PLACEHOLDER: Final = f"${{{SESSION_DIR}}}"
-
-
-def _mentions_session_folder(*texts: str) -> bool:
-    """Tell whether any text names the folder."""
-    return any(_PLACEHOLDER in text for text in texts)
-
-
-def _make_session_folder() -> Path:
-    """Make an empty folder that only this user can read.
-
-    Raises:
-        OSError: The folder of temporary files takes no more.
-    """
-    return Path(tempfile.mkdtemp(prefix="astra-mcp-session-"))
-
-
-def _fill_in(text: str, folder: Path) -> str:
-    """Put the folder in where a text names it."""
-    return text.replace(_PLACEHOLDER, str(folder))
-
-
-def _remove_session_folder(folder: Path | None) -> None:
-    """Remove the folder, where there is one, with everything in it; what resists is logged."""
-    if folder is None:
-        return
-    try:
-        shutil.rmtree(folder)
-    except OSError as error:
-        _log.warning("%s cannot be removed: %s", folder, error.strerror)
-
-
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """All that a server sees of the gateway's environment; the rest, keys above all, it has to be given."""
 MAX_GARBAGE_LINES = 100
@@ -160,7 +129,7 @@ class StdioWire:
             raise StartError(msg) from None
         finally:
             if not is_started:
-                _remove_session_folder(folder)
+                _remove(folder)
         watchdog.add(process.pid)
         wire = cls(process, watchdog, name=name, redact=redact, folder=folder)
         tasks.start_soon(wire._read_stderr)
@@ -217,7 +186,7 @@ class StdioWire:
                 self._watchdog.remove(self._process.pid)
                 self._reading.cancel()
                 self._process.close()
-                await to_thread.run_sync(_remove_session_folder, self._folder)
+                await to_thread.run_sync(_remove, self._folder)
                 self._closed.set()
 
     async def _end_group(self) -> None:
@@ -282,12 +251,22 @@ def _in_session_folder(command: Command) -> tuple[Path | None, Command]:
     Raises:
         OSError: It cannot be made.
     """
-    if not _mentions_session_folder(*command.argv, *command.env.values()):
+    if not any(_PLACEHOLDER in text for text in (*command.argv, *command.env.values())):
         return None, command
-    folder = _make_session_folder()
-    argv = [_fill_in(text, folder) for text in command.argv]
-    env = {key: _fill_in(text, folder) for key, text in command.env.items()}
-    return folder, replace(command, argv=argv, env=env)
+    folder = tempfile.mkdtemp(prefix="astra-mcp-session-")
+    argv = [text.replace(_PLACEHOLDER, folder) for text in command.argv]
+    env = {key: text.replace(_PLACEHOLDER, folder) for key, text in command.env.items()}
+    return Path(folder), replace(command, argv=argv, env=env)
+
+
+def _remove(folder: Path | None) -> None:
+    """Remove the folder of a session, where there is one; what resists is logged."""
+    if folder is None:
+        return
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        _log.warning("%s cannot be removed: %s", folder, error.strerror)
 
 
 def _last_words(lines: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ episodes nor what a method means.
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from itertools import count
 from typing import Final
 
 import anyio
@@ -37,16 +36,7 @@ from servers.deployed.transports.messages import (
     parse_message,
     request_message,
 )
-from servers.deployed.transports.pending import (
-    LISTEN,
-    PendingRequest,
-    PendingRequests,
-    answer_request,
-    own_token,
-    params_of,
-    result_of,
-    tell_cancelled,
-)
+from servers.deployed.transports.pending import Peer, PendingRequest, params_of, result_of
 
 __all__ = ["StreamablePeer"]
 
@@ -69,7 +59,7 @@ _log = logging.getLogger(__name__)
 _NOT_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
-class StreamablePeer:
+class StreamablePeer(Peer):
     """A server at a URL: one session with it, or, in the modern era, one client of it."""
 
     def __init__(
@@ -83,36 +73,26 @@ class StreamablePeer:
         headers: Mapping[str, str],
         redact: Callable[[str], str],
     ) -> None:
-        """Connect to nothing yet.
+        """Connect to nothing yet; see :class:`Peer`.
 
         Args:
             link: The connections, shared by all peers of the server.
-            tasks: Run the standing stream, where there is one, until :meth:`aclose`.
-            name: Of the server, for messages.
-            hear: Takes what belongs to no request.
-            is_shared: Requests of several clients run here.
+            tasks: As there.
+            name: As there.
+            hear: As there.
+            is_shared: As there.
             headers: Of every request.
             redact: Takes secrets out of what a server says.
         """
+        super().__init__(tasks, name=name, hear=hear, is_shared=is_shared)
         self._redact = redact
         self._link = link
-        self._tasks = tasks
-        self._name = name
-        self._hear = hear
-        self._numbers = count(1)
-        self._flights = PendingRequests(is_shared=is_shared)
         self._own_headers = dict(headers)
         self._version = ""
         self._session: str | None = None
-        self._fault: str | None = None
         self._listening = anyio.CancelScope()
         self._stands: anyio.Event | None = None
         self._headers = self._make_headers()
-
-    @property
-    def fault(self) -> str | None:
-        """Why it takes no further requests; None while it does."""
-        return self._fault
 
     @property
     def keeps_state(self) -> bool:
@@ -134,37 +114,34 @@ class StreamablePeer:
         channel: Channel | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> JsonObject:
-        """Send a request and wait for its result; see :class:`servers.deployed.peer.Peer`."""
-        if self._fault is not None:
-            raise NotSentError(f"upstream {self._name} {self._fault}")
+        """Send a request and wait for its result; see :class:`Peer`."""
+        if self.fault is not None:
+            raise NotSentError(f"upstream {self._name} {self.fault}")
         await self._listen_first()
-        number = next(self._numbers)
         answer: JsonObject = {}
         scope = anyio.CancelScope()
-        params, token = own_token(params, number)
-        flight = PendingRequest(channel, token, is_listening=method == LISTEN)
-        flight.scopes.add(scope)
-        self._flights.add(number, flight)
+        request, params = self._pending.begin(method, params, channel)
+        request.scopes.add(scope)
         is_over = False
         try:
-            body = orjson.dumps(request_message(number, method, params))
+            body = orjson.dumps(request_message(request.number, method, params))
             with scope:
                 sent = self._headers_of(method, params, headers)
-                answer = await self._exchange(number, flight, body, sent)
-            is_over = flight.is_over = True
+                answer = await self._exchange(request, body, sent)
+            is_over = request.is_over = True
         except UpstreamError as error:
-            is_over, flight.is_over = True, isinstance(error, NotSentError)
+            is_over, request.is_over = True, isinstance(error, NotSentError)
             raise
         finally:
-            self._flights.remove(number)
+            self._pending.remove(request)
             if (
                 not is_over
                 and self._version not in MODERN_PROTOCOL_VERSIONS
                 and method != "initialize"
             ):
-                await tell_cancelled(self._name, number, self._post_message)
+                await self._tell_cancelled(request)
         if scope.cancelled_caught:
-            raise UpstreamError(f"upstream {self._name} {self._fault}; {DELIVERY_UNKNOWN}")
+            raise UpstreamError(f"upstream {self._name} {self.fault}; {DELIVERY_UNKNOWN}")
         what = f"upstream {self._name} answered {method} with no object; {DELIVERY_UNKNOWN}"
         return result_of(answer, what)
 
@@ -173,7 +150,7 @@ class StreamablePeer:
         if self._version in MODERN_PROTOCOL_VERSIONS:
             return
         with anyio.move_on_after(NOTIFY_SECONDS) as scope:
-            await self._post_message(notification(method, params))
+            await self._post(notification(method, params))
         if scope.cancelled_caught:
             raise UpstreamError(
                 f"upstream {self._name} did not take {method} in {NOTIFY_SECONDS:.0f} s"
@@ -183,9 +160,9 @@ class StreamablePeer:
         """End the session at the server; requests under way fail."""
         self._listening.cancel()
         session, self._session = self._session, None
-        had_fault = self._fault is not None
-        self._fault = self._fault or "was closed by the gateway"
-        self._flights.cancel_all()
+        had_fault = self.fault is not None
+        self.fault = self.fault or "was closed by the gateway"
+        self._pending.cancel_all()
         if session is None or had_fault:
             return
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
@@ -223,25 +200,22 @@ class StreamablePeer:
         return headers
 
     async def _exchange(
-        self, number: int, flight: PendingRequest, body: bytes, headers: dict[str, str]
+        self, request: PendingRequest, body: bytes, headers: dict[str, str]
     ) -> JsonObject:
         async with self._sent("POST", headers, body) as response:
             if response.status_code >= 300:
-                return await self._read_refusal(number, response)
+                return await self._read_refusal(request, response)
             if self._version == "" and (session := response.headers.get("mcp-session-id")):
                 self._session = session
             kind = response.headers.get("content-type", "")
             if kind.startswith("text/event-stream"):
-                answer = await self._read_stream(number, flight, response)
+                answer = await self._read_stream(request, response)
             elif kind.startswith("application/json"):
                 answer = parse_message(await self._read_body(response, MAX_MESSAGE_BYTES))
+                said: JsonValue = request.number  # an error need not name what could not be read
                 if answer is not None and (answer.get("id") is not None or "result" in answer):
                     said = answer.get("id")
-                else:
-                    said = (
-                        number  # an error need not say to what, where the server could not read it
-                    )
-                if self._flights.find(said) is not flight:
+                if self._pending.find(said) is not request:
                     msg = f"upstream {self._name} answered another request; {DELIVERY_UNKNOWN}"
                     raise UpstreamError(msg)
             else:
@@ -287,14 +261,14 @@ class StreamablePeer:
             parts.append(part)
         return b"".join(parts) if len(parts) != 1 else parts[0]
 
-    async def _read_refusal(self, number: int, response: httpx2.Response) -> JsonObject:
+    async def _read_refusal(self, request: PendingRequest, response: httpx2.Response) -> JsonObject:
         """Read an answer whose HTTP status is no success: a JSON-RPC error, or no answer at all."""
         status = response.status_code
         body = await self._read_body(response, ERROR_BODY_BYTES)
         message = parse_message(body)
-        if self._session is not None and _is_unknown_session(status, message, number):
-            self._fault = f"does not know the session any more (HTTP {status})"
-            raise SessionLostError(f"upstream {self._name} {self._fault}")
+        if self._session is not None and _is_unknown_session(status, message, request.number):
+            self.fault = f"does not know the session any more (HTTP {status})"
+            raise SessionLostError(f"upstream {self._name} {self.fault}")
         if message is not None and message.get("error") is not None and "jsonrpc" in message:
             return message
         text = self._redact(body.decode(errors="replace").strip().partition("\n")[0])[:200]
@@ -311,9 +285,7 @@ class StreamablePeer:
         """What is to be said of a request that may have been executed; the first ones do nothing."""
         return f"; {DELIVERY_UNKNOWN}" if self._version else ""
 
-    async def _read_stream(
-        self, number: int, flight: PendingRequest, response: httpx2.Response
-    ) -> JsonObject:
+    async def _read_stream(self, request: PendingRequest, response: httpx2.Response) -> JsonObject:
         """Read an answer stream to the answer; one that ends before it is resumed where it can be."""
         events = EventReader()
         answer: JsonObject | None = None
@@ -321,12 +293,12 @@ class StreamablePeer:
         async with anyio.create_task_group() as asking:
             try:
                 try:
-                    answer = await self._read_events(number, flight, response, events, asking)
+                    answer = await self._read_events(request, response, events, asking)
                 except httpx2.HTTPError as error:
                     words = f"broke its answer off: {_words(error)}"
                     failure = UpstreamError(f"upstream {self._name} {words}; {DELIVERY_UNKNOWN}")
                 if answer is None and events.last_id is not None and self._session is not None:
-                    answer = await self._resume(number, flight, events, asking)
+                    answer = await self._resume(request, events, asking)
             except UpstreamError as error:
                 failure = error
             asking.cancel_scope.cancel()
@@ -337,8 +309,7 @@ class StreamablePeer:
 
     async def _read_events(
         self,
-        number: int,
-        flight: PendingRequest,
+        request: PendingRequest,
         response: httpx2.Response,
         events: EventReader,
         asking: TaskGroup,
@@ -351,9 +322,9 @@ class StreamablePeer:
                     if message is None:
                         continue
                     if isinstance(message.get("method"), str):
-                        self._take(message, flight, asking)
-                        await flight.deliver()
-                    elif self._flights.find(message.get("id")) is flight:
+                        self._take(message, request, asking)
+                        await request.deliver()
+                    elif self._pending.find(message.get("id")) is request:
                         answer = message
                         draining.deadline = anyio.current_time() + DRAIN_SECONDS
             except (httpx2.HTTPError, UpstreamError) as error:
@@ -363,7 +334,7 @@ class StreamablePeer:
         return answer
 
     async def _resume(
-        self, number: int, flight: PendingRequest, events: EventReader, asking: TaskGroup
+        self, request: PendingRequest, events: EventReader, asking: TaskGroup
     ) -> JsonObject | None:
         """Ask for the rest of an answer stream, by the id of its last event; executes nothing again."""
         attempts = 0
@@ -381,7 +352,7 @@ class StreamablePeer:
                 async with self._sent("GET", headers, b"") as response:
                     if response.status_code != 200:
                         return None
-                    answer = await self._read_events(number, flight, response, events, asking)
+                    answer = await self._read_events(request, response, events, asking)
             except UpstreamError as error:
                 _log.debug("an answer was not resumed: %s", error)
                 answer = None
@@ -391,26 +362,24 @@ class StreamablePeer:
                 attempts = 0
         return None
 
-    def _take(self, message: JsonObject, flight: PendingRequest | None, asking: TaskGroup) -> None:
+    def _take(self, message: JsonObject, request: PendingRequest | None, asking: TaskGroup) -> None:
         """Take a notification or a request that came on a request's own stream, or on the standing one."""
         method, params = str(message["method"]), params_of(message)
         if "id" in message:
-            owner = flight or self._flights.only()
+            owner = request or self._pending.only()
             scope = anyio.CancelScope()
-            run_in_background(
-                asking, answer_request, self._name, message, owner, scope, self._post_message
-            )
-        elif method == "notifications/message" and flight is not None:
-            flight.note(method, params)
-        elif not self._flights.take_notification(method, params):
+            run_in_background(asking, self._answer, message, owner, scope)
+        elif method == "notifications/message" and request is not None:
+            request.note(method, params)
+        elif not self._pending.take_notification(method, params):
             self._hear(method, params)
 
-    async def _post_message(self, message: JsonObject) -> None:
+    async def _post(self, message: JsonObject) -> None:
         """Send what has no answer."""
         async with self._sent("POST", self._headers, orjson.dumps(message)) as response:
             if response.status_code == 404 and self._session is not None:
-                self._fault = "does not know the session any more (HTTP 404)"
-                raise SessionLostError(f"upstream {self._name} {self._fault}")
+                self.fault = "does not know the session any more (HTTP 404)"
+                raise SessionLostError(f"upstream {self._name} {self.fault}")
             if response.status_code >= 300:
                 msg = f"upstream {self._name} answered HTTP {response.status_code}"
                 raise StatusError(msg, response.status_code)
@@ -421,7 +390,7 @@ class StreamablePeer:
         pauses = BackOff(MIN_LISTEN_SECONDS, MAX_LISTEN_SECONDS)
         with self._listening:
             async with anyio.create_task_group() as asking:
-                while self._fault is None:
+                while self.fault is None:
                     opened = anyio.current_time()
                     try:
                         if not await self._listen_once(events, asking):

@@ -16,8 +16,7 @@ from astra_mcp.types import JsonObject
 from servers.deployed import DeployedServers
 from servers.deployed import session as sessions
 from servers.deployed.errors import NotSentError
-from servers.deployed.transports import duplex
-from servers.deployed.transports import pending as flights
+from servers.deployed.transports import duplex, pending
 
 from deployed_workshop import (
     MemoryChannel,
@@ -75,10 +74,9 @@ async def _give_up(servers: DeployedServers, calls: Path, arguments: JsonObject)
 
 
 async def test_an_answered_request_keeps_no_question_from_the_one_that_still_runs() -> None:
-    requests = flights.PendingRequests(is_shared=True)
-    call, ping = flights.PendingRequest(MemoryChannel(), None), flights.PendingRequest(None, None)
-    requests.add(1, call)
-    requests.add(2, ping)
+    requests = pending.PendingRequests(is_shared=True)
+    call, _ = requests.begin("tools/call", {}, MemoryChannel())
+    ping, _ = requests.begin("ping", {}, None)
     assert requests.only() is None
     ping.answer = {}
     assert requests.only() is call
@@ -101,7 +99,7 @@ async def test_a_question_is_nobodys_while_an_abandoned_call_may_still_run(
 async def test_an_abandoned_call_counts_for_a_bounded_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flights, "ABANDONED_SECONDS", 0.0)
+    monkeypatch.setattr(pending, "ABANDONED_SECONDS", 0.0)
     calls = tmp_path / "calls"
     entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
     async with deployed(tmp_path, raw=entry) as servers:

@@ -1,6 +1,7 @@
 """Servers that are slow to start, with a scripted peer: the first question stands until it is answered."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import anyio
 import pytest
@@ -10,20 +11,19 @@ from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import Channel, Era
 from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed.card import Card
-from servers.deployed.connecting import Connector, Opening
-from servers.deployed.peer import Peer, ignore
+from servers.deployed.connecting import Connector, Opening, Route
+from servers.deployed.peer import ignore
+from servers.deployed.transports.pending import Peer
 
 SECONDS = 0.15
 OPENING = Opening(era=Era.MODERN, capabilities={}, hear=ignore, key=None, is_shared=False)
 
 
-class _SlowPeer:
+class _SlowPeer(Peer):
     """Answers nothing before it has been asked in both eras; its era is that of the first question."""
 
-    fault: str | None = None
-    keeps_state = True
-
     def __init__(self, era: Era | None, *, refuses: bool = False) -> None:
+        super().__init__(anyio.create_task_group(), name="raw", hear=ignore, is_shared=False)
         self._era = era
         """None for one that speaks neither."""
         self._refuses = refuses
@@ -31,6 +31,10 @@ class _SlowPeer:
         self._is_up = anyio.Event()
         self.asked: list[str] = []
         self.is_closed = False
+
+    @property
+    def keeps_state(self) -> bool:
+        return True
 
     async def request(
         self,
@@ -57,31 +61,29 @@ class _SlowPeer:
         self.asked.append(method)
 
     def agree(self, version: str, *, expects_messages: bool) -> None:
-        del version, expects_messages
+        pass
+
+    async def _post(self, message: JsonObject) -> None:
+        pass
 
     async def aclose(self) -> None:
         self.is_closed = True
 
 
-class _OneRoute:
+@dataclass(frozen=True, kw_only=True)
+class _OneRoute(Route):
     """Leads to one peer, once: a server that is asked a second time from the start is slow again."""
 
-    def __init__(self, peer: _SlowPeer) -> None:
-        self._peers = [peer]
+    peers: list[Peer]
 
     async def make(self, opening: Opening, card: Card) -> Peer:
         del opening, card
-        return self._peers.pop()
-
-    async def make_old(self, opening: Opening) -> Peer | None:
-        del opening
-
-    async def aclose(self) -> None:
-        pass
+        return self.peers.pop()
 
 
 def _connector(peer: _SlowPeer, learned: list[Card], remedy: str = "") -> Connector:
-    return Connector(_OneRoute(peer), SECONDS, name="raw", learn=learned.append, remedy=remedy)
+    route = _OneRoute(name="raw", tasks=anyio.create_task_group(), peers=[peer])
+    return Connector(route, SECONDS, name="raw", learn=learned.append, remedy=remedy)
 
 
 @pytest.mark.parametrize("era", list(Era))
