@@ -18,15 +18,10 @@ from astra_mcp.types import CallOutcome, EmulatorKind, JsonObject, JsonValue, Pa
 from astra_mcp.values.nouns import key_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError, UnmetError
-from astra_mcp.values.schema_values import ValueMaker
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
 from servers.emulated.offline.facts import Facts, is_fact, outcome, state_of, written_arguments
 from servers.emulated.offline.fields import attribute_of, inner_fields
-from servers.emulated.offline.finding import (
-    Call,
-    check_references,
-    named_entities,
-)
+from servers.emulated.offline.finding import Call, check_references, named_entities
 from servers.emulated.offline.learning import Learned, Noun
 from servers.emulated.offline.result_lists import Answer, Listing, listed
 from servers.emulated.offline.selection import EntityRefusedError
@@ -43,14 +38,10 @@ class _Answering:
     """Answers the calls of one session."""
 
     def __init__(self, store: Store, rng: RandomStream) -> None:
-        """Prepare.
-
-        Args:
-            store: What exists; calls change it.
-            rng: Decide what is made up beside entities.
-        """
         self._store = store
+        """What exists; calls change it."""
         self._rng = rng
+        """Decide what is made up beside entities."""
         self._facts = Facts(store, rng)
         self._listing = Listing(store)
 
@@ -73,19 +64,17 @@ class _Answering:
         if collection.noun.is_fact(reading):
             return Answer(self._facts.told(call, collection))
         if reading.verb is Verb.GET:
-            return self._get(call, collection)
+            return self._shown(call, collection, named_entities(self._store, collection, call))
         return (self._update if reading.verb is Verb.UPDATE else self._delete)(call, collection)
 
     def _outcome(self, call: Call) -> Answer:
         if call.own is not None and call.reading.noun is not None:
             named_entities(self._store, self._store.collection(call.reading.noun), call)
         if is_fact(call.tool, call.reading):
-            return Answer(
-                self._facts.told(call, self._store.collection(call.reading.noun or "item"))
-            )
+            collection = self._store.collection(call.reading.noun or "item")
+            return Answer(self._facts.told(call, collection))
         rng = self._rng.at("outcome", call.tool.name, written_arguments(call.arguments))
-        told = outcome(call.tool, call.reading, call.arguments, self._store.wording, rng)
-        return Answer(told)
+        return Answer(outcome(call, self._store.wording, rng))
 
     def _create(self, call: Call, collection: Collection) -> Answer:
         many = self._items(call, collection.noun)
@@ -103,9 +92,7 @@ class _Answering:
             raise EntityRefusedError("Quota exceeded: no more entries can be stored")
         noun = collection.noun
         own = call.own
-        identity = call.arguments[own.name] if own is not None else None
-        if identity is None:
-            identity = given.get(noun.identity.name)
+        identity = given.get(noun.identity.name) if own is None else call.arguments[own.name]
         identity = None if isinstance(identity, dict | list) else identity
         if identity is not None and str(identity) in collection.entities:
             raise EntityRefusedError(
@@ -146,12 +133,9 @@ class _Answering:
         given = {noun.name_of(key_of(name), name): value for name, value in members.items()}
         return {name: value for name, value in given.items() if value is not None}
 
-    def _get(self, call: Call, collection: Collection) -> Answer:
-        return self._shown(call, collection, named_entities(self._store, collection, call))
-
     def _shown(self, call: Call, collection: Collection, found: list[Entity]) -> Answer:
         shown = [self._store.shown(collection, entity) for entity in found]
-        if call.own is not None and _is_list(call.arguments[call.own.name]):
+        if call.names_many:
             return listed(collection.noun, shown, {"total": len(shown)})
         return Answer(shown[0])
 
@@ -178,15 +162,9 @@ class _Answering:
         for entity in found:
             self._store.remove(collection, entity)
         name, ids = collection.noun.identity.name, [entity.identity for entity in found]
-        is_many = (
-            call.reading.is_many if call.own is None else _is_list(call.arguments[call.own.name])
-        )
+        is_many = call.reading.is_many if call.own is None else call.names_many
         told: JsonObject = {"ids": ids, "count": len(ids)} if is_many else {name: ids[0]}
         return Answer({"deleted": True, **told}, {"success": True})
-
-
-def _is_list(value: JsonValue) -> bool:
-    return isinstance(value, list)
 
 
 def _addressed(call: Call, noun: Noun) -> Call:
@@ -212,33 +190,14 @@ _MAX_LEARNED: Final = 1024
 """Of so many versions it is remembered what was learned."""
 
 
-class _Version(Learned):
-    """What is learned of a version, and who makes what its tools answer."""
-
-    def __init__(self, document: EmulatedDocument) -> None:
-        super().__init__(document)
-        self._outputs: dict[str, ValueMaker] = {}
-
-    def output(self, tool: ToolSpec) -> ValueMaker | None:
-        """Makes what a tool with an output schema answers."""
-        if tool.output_schema is None:
-            return None
-        if tool.name not in self._outputs:
-            self._outputs[tool.name] = ValueMaker(tool.output_schema)
-        return self._outputs[tool.name]
-
-
 class OfflineEmulator:
     """Opens the states of any number of servers."""
 
+    kind = EmulatorKind.OFFLINE
+
     def __init__(self) -> None:
         """Begin without having learned anything."""
-        self._learned: OrderedDict[str, _Version] = OrderedDict()
-
-    @property
-    def kind(self) -> EmulatorKind:
-        """It needs no model."""
-        return EmulatorKind.OFFLINE
+        self._learned: OrderedDict[str, Learned] = OrderedDict()
 
     def open_state(
         self, document: EmulatedDocument, *, seed: int, prompt: str | None = None
@@ -253,7 +212,7 @@ class OfflineEmulator:
         del prompt
         learned = self._learned.get(document.version)
         if learned is None:
-            learned = self._learned[document.version] = _Version(document)
+            learned = self._learned[document.version] = Learned(document)
         self._learned.move_to_end(document.version)
         if len(self._learned) > _MAX_LEARNED:
             self._learned.popitem(last=False)
@@ -263,7 +222,7 @@ class OfflineEmulator:
 class OfflineState:
     """One session's entities, and the calls so far."""
 
-    def __init__(self, learned: _Version, *, seed: int) -> None:
+    def __init__(self, learned: Learned, *, seed: int) -> None:
         """Begin; nothing is made up yet.
 
         Args:

@@ -21,7 +21,7 @@ from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import ToolReading, Verb
 
-__all__ = ["Facts", "echo", "is_fact", "named_values", "outcome", "state_of", "written_arguments"]
+__all__ = ["Facts", "is_fact", "outcome", "state_of", "written_arguments"]
 
 _MAX_ECHOED: Final = 200
 _MAX_TOLD: Final = 5
@@ -81,7 +81,7 @@ _EXTRAS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 _STATUS: Final = {"sent": "sent", "check": "ok", "file": "completed", "done": "completed"}
 
 
-def echo(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject:
+def _echo(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject:
     """The arguments that say what was asked for."""
     fields = {p.name for p in reading.parameters if p.role in (Role.FIELD, Role.QUERY)}
     return {
@@ -93,15 +93,8 @@ def echo(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject
     }
 
 
-def named_values(tool: ToolSpec, noun: str, wording: Wording, rng: RandomStream) -> JsonObject:
-    """The values that the name and the description of a tool speak of.
-
-    Args:
-        tool: Tells of something.
-        noun: What it tells of.
-        wording: Has the words.
-        rng: Decide the values.
-    """
+def _named_values(tool: ToolSpec, noun: str, wording: Wording, rng: RandomStream) -> JsonObject:
+    """The values that the name and the description of a tool speak of, which tells of a noun."""
     making = Making({}, wording)
     return {
         key: making.value({}, ValueContext(rng=rng.at(key), key=key, noun=noun, depth=1))
@@ -129,21 +122,16 @@ def is_fact(tool: ToolSpec, reading: ToolReading) -> bool:
     return not reading.word and _KINDS.keys().isdisjoint(words) and words[-1] in _FACTS
 
 
-def outcome(
-    tool: ToolSpec,
-    reading: ToolReading,
-    arguments: Mapping[str, JsonValue],
-    wording: Wording,
-    rng: RandomStream,
-) -> JsonObject:
+def outcome(call: Call, wording: Wording, rng: RandomStream) -> JsonObject:
     """What a tool says that did something.
 
     Raises:
         RefusedError: It was to divide by zero.
     """
+    tool, reading, arguments = call.tool, call.reading, call.arguments
     verb = reading.word or next(iter(words_of(tool.name)), "")
     kind = next((_KINDS[w] for w in (verb, *words_of(tool.name)) if w in _KINDS), "done")
-    record = echo(reading, arguments)
+    record = _echo(reading, arguments)
     making = Making({}, wording)
     for name, key in _EXTRAS[kind]:
         spot = ValueContext(rng=rng.at(name), key=key, noun=reading.noun or "", depth=1)
@@ -184,14 +172,10 @@ class Facts:
     """Gets, sets and takes away the facts of one session."""
 
     def __init__(self, store: Store, rng: RandomStream) -> None:
-        """Prepare.
-
-        Args:
-            store: Keeps what was set.
-            rng: Decide the rest.
-        """
         self._store = store
+        """Keeps what was set."""
         self._rng = rng
+        """Decide the rest."""
 
     def told(self, call: Call, collection: Collection) -> JsonObject:
         """What a call is told that gets, sets or takes away a fact.
@@ -200,18 +184,13 @@ class Facts:
             RefusedError: It was taken away.
             UnmetError: A member cannot be made.
         """
-        match call.reading.verb:
-            case Verb.UPDATE:
-                return self._set(call, collection)
-            case Verb.DELETE:
-                return self._remove(call, collection)
-            case _:
-                return self._get(call, collection)
+        ways = {Verb.UPDATE: self._set, Verb.DELETE: self._remove}
+        return ways.get(call.reading.verb, self._get)(call, collection)
 
     def _get(self, call: Call, collection: Collection) -> JsonObject:
         noun = collection.noun
         address = _address(call, noun)
-        asked = echo(call.reading, call.arguments)
+        asked = _echo(call.reading, call.arguments)
         if address in collection.gone:
             raise not_found(noun.name, next(iter(asked.values()), noun.name))
         entity = collection.entities.get(address) or self._store.glimpse(collection, {}, address)
@@ -222,7 +201,7 @@ class Facts:
             if each.root or each.key not in CREATED:
                 members = self._store.member(collection, drawn, each)
                 told.update((each.name, member) for member in members)
-        more = named_values(call.tool, noun.name, self._store.wording, rng)
+        more = _named_values(call.tool, noun.name, self._store.wording, rng)
         return {**asked, **more, **told, **asked, **entity.given}  # what was asked stands first
 
     def _set(self, call: Call, collection: Collection) -> JsonObject:
@@ -239,7 +218,7 @@ class Facts:
         return {**asked, **changes, "updated": True}
 
     def _remove(self, call: Call, collection: Collection) -> JsonObject:
-        asked = echo(call.reading, call.arguments)
+        asked = _echo(call.reading, call.arguments)
         address = _address(call, collection.noun)
         if asked and call.reading.word not in _CLEARING:
             if address in collection.gone:

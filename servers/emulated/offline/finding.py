@@ -12,14 +12,7 @@ from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Parameter, Role
 from servers.emulated.verbs import ToolReading
 
-__all__ = [
-    "Call",
-    "check_references",
-    "find",
-    "member_of",
-    "named_entities",
-    "not_found",
-]
+__all__ = ["Call", "check_references", "member_of", "named_entities", "not_found"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +35,11 @@ class Call:
         own = self.reading.id_parameter
         return next((p for p in self.fields() if p.name == own), None)
 
+    @property
+    def names_many(self) -> bool:
+        """The argument that names the entity is a list."""
+        return self.own is not None and isinstance(self.arguments[self.own.name], list)
+
 
 def _values_of(value: JsonValue) -> list[JsonValue]:
     """One or many values, as a list."""
@@ -60,7 +58,7 @@ def check_references(store: Store, call: Call) -> list[Entity]:
         RefusedError: One of them does not exist.
     """
     return [
-        find(store, store.collection(noun), call.tool, parameter, value)
+        _find(store, store.collection(noun), call.tool, parameter, value)
         for parameter in call.fields()
         if (noun := call.reading.references.get(parameter.name)) is not None
         for value in _values_of(call.arguments[parameter.name])
@@ -76,7 +74,7 @@ def named_entities(store: Store, collection: Collection, call: Call) -> list[Ent
     own = call.own
     if own is not None:
         values = _values_of(call.arguments[own.name])
-        found = (find(store, collection, call.tool, own, value) for value in values)
+        found = (_find(store, collection, call.tool, own, value) for value in values)
         return list(dict.fromkeys(found))
     members = {p.key: call.arguments[p.name] for p in call.fields() if p.is_scalar}
     for entity in collection.newest_first():
@@ -89,7 +87,7 @@ def named_entities(store: Store, collection: Collection, call: Call) -> list[Ent
     return [_adopted(store, collection, given, None)]
 
 
-def find(
+def _find(
     store: Store, collection: Collection, tool: ToolSpec, parameter: Parameter, value: JsonValue
 ) -> Entity:
     """The entity that a value names.

@@ -13,6 +13,7 @@ from typing import Final
 
 from astra_mcp.types import ToolSpec
 from astra_mcp.values.nouns import plural
+from astra_mcp.values.schema_values import ValueMaker
 from astra_mcp.values.vocabulary import usual_fields
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.offline.fields import (
@@ -88,6 +89,7 @@ class Learned:
         """Read nothing yet."""
         self.document = document
         self._nouns: dict[str, Noun] = {}
+        self._outputs: dict[str, ValueMaker] = {}
 
     @cached_property
     def readings(self) -> Mapping[str, ToolReading]:
@@ -119,6 +121,14 @@ class Learned:
             self._nouns[name] = self._learn(name)
         return self._nouns[name]
 
+    def output(self, tool: ToolSpec) -> ValueMaker | None:
+        """Makes what a tool with an output schema answers."""
+        if tool.output_schema is None:
+            return None
+        if tool.name not in self._outputs:
+            self._outputs[tool.name] = ValueMaker(tool.output_schema)
+        return self._outputs[tool.name]
+
     def about(self, noun: str) -> Iterator[tuple[ToolSpec, ToolReading]]:
         """The tools of a noun."""
         for name, reading in self.readings.items():
@@ -130,7 +140,8 @@ class Learned:
         verbs = {reading.verb for _, reading in about}
         identity = self._identity(name, about)
         fields = self._fields(name, identity, about)
-        is_many = any(r.is_many for _, r in about) or Verb.CREATE in verbs or Verb.DELETE in verbs
+        readings = [reading for _, reading in about]
+        is_many = any(r.is_many for r in readings) or Verb.CREATE in verbs or Verb.DELETE in verbs
         return Noun(
             name=name,
             shown=self.named(plural(name)) if is_many else "results",
@@ -139,7 +150,7 @@ class Learned:
             display=_display([identity, *fields]),
             is_given_out=not verbs.isdisjoint((Verb.LIST, Verb.SEARCH, Verb.CREATE)),
             is_kept=not verbs.isdisjoint((Verb.CREATE, Verb.DELETE)),
-            address=_address([reading for _, reading in about]),
+            address=_address(readings),
         )
 
     def _identity(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Field:
@@ -173,17 +184,13 @@ class Learned:
                 found.setdefault(field.key, field)
         fields = list(found.values())
         if sum(field.reference is None for field in fields) < _FEW:
-            fields = [*self._usual(noun, {*taken, *found}), *fields]
+            usual = [key for key in usual_fields(noun) if key not in taken | found.keys()]
+            fields = [*(_plain(self.named(key), key) for key in usual), *fields]
         if not {identity.key, *(field.key for field in fields)} & set(_DISPLAYS):
             fields.insert(0, _plain("name", "name"))
         if CREATED.isdisjoint(found):
             fields.append(_plain(self.named("created_at"), "created_at"))
         return tuple(fields)
-
-    def _usual(self, noun: str, taken: set[str]) -> Iterator[Field]:
-        for key in usual_fields(noun):
-            if key not in taken:
-                yield _plain(self.named(key), key)
 
     def _documented(
         self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]

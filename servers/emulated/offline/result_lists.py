@@ -62,12 +62,8 @@ class Listing:
     """Lists the entities of one session."""
 
     def __init__(self, store: Store) -> None:
-        """Prepare.
-
-        Args:
-            store: What exists; gets what is looked for.
-        """
         self._store = store
+        """What exists; gets what is looked for."""
 
     def told(self, call: Call, collection: Collection, parents: list[Entity]) -> Answer:
         """What a list or a search shows.
@@ -108,13 +104,9 @@ class Listing:
         return [
             entity
             for entity in collection.newest_first()
-            if all(each.passes(self._members(collection, entity, each.key)) for each in wanted)
+            if all(e.passes([*member_of(self._store, collection, entity, e.key)]) for e in wanted)
             and (not query or words_match(query, self._store.shown(collection, entity)))
         ]
-
-    def _members(self, collection: Collection, entity: Entity, key: str) -> list[JsonValue]:
-        """The member of a key, if the entity has it."""
-        return list(member_of(self._store, collection, entity, key))
 
     def _scope(self, call: Call, noun: Noun, wanted: list[Filter]) -> JsonObject:
         """The arguments without which there is no list, and all filters where the server only shows."""
@@ -145,10 +137,11 @@ class Listing:
         sort = sort_of(call.reading, call.arguments)
         if sort is None:
             return found
-        rows = [(self._members(collection, entity, sort.key), entity) for entity in found]
-        if not any(members for members, _ in rows):
+        members = [[*member_of(self._store, collection, each, sort.key)] for each in found]
+        if not any(members):
             return found
-        rows.sort(key=lambda row: _sort_key(next(iter(row[0]), None)), reverse=sort.is_down)
+        rows = [(next(iter(own), None), each) for own, each in zip(members, found, strict=True)]
+        rows.sort(key=lambda row: _sort_key(row[0]), reverse=sort.is_down)
         return [entity for _, entity in rows]
 
 
