@@ -11,6 +11,12 @@ from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+)
 
 from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.mcp.request_context import SILENT, Era, Exchange, Hear
@@ -21,7 +27,7 @@ from servers.deployed.peer import OtherEraError, begin
 from servers.deployed.transports.duplex import DuplexPeer, Wire
 from servers.deployed.transports.http_client import HttpLink
 from servers.deployed.transports.in_process import MemoryWire, ServerFactory
-from servers.deployed.transports.messages import with_meta
+from servers.deployed.transports.messages import CLIENT_INFO
 from servers.deployed.transports.old_sse import SseWire
 from servers.deployed.transports.pending import Peer
 from servers.deployed.transports.process import Watchdog
@@ -39,6 +45,8 @@ __all__ = [
     "Slots",
 ]
 
+_EPISODE_KEY: Final = "dev.astra-mcp/episode-key"
+"""``_meta`` of a request to a server that serves one episode at a time: names it without telling its id."""
 PROBE_SHARE: Final = 3
 """Of the time to start, a third for finding out whether a server of unknown age speaks the modern era, before
 it is asked in the other one too."""
@@ -83,7 +91,7 @@ class Connection:
         *,
         key: str | None = None,
     ) -> JsonObject:
-        """Send a request with its ``_meta``; see :class:`Peer`.
+        """Send a request with its ``_meta``: the client's own, the episode's key, and the modern envelope.
 
         Args:
             method: Of the request.
@@ -92,10 +100,18 @@ class Connection:
             headers: Further headers where the connection is HTTP.
             key: Names an episode where the connection names none.
         """
-        sent = with_meta(
-            params, exchange, self.era, version=self.facts.version, key=key or self.key
-        )
-        return await self.peer.request(method, sent, exchange.channel, headers)
+        meta: JsonObject = dict(exchange.meta)
+        channel = exchange.channel
+        if (named := key or self.key) is not None:
+            meta[_EPISODE_KEY] = named
+        if self.era is Era.MODERN:
+            meta[PROTOCOL_VERSION_META_KEY] = self.facts.version
+            meta[CLIENT_INFO_META_KEY] = CLIENT_INFO
+            meta[CLIENT_CAPABILITIES_META_KEY] = dict(channel.capabilities) if channel else {}
+            if exchange.log_level is not None:
+                meta[LOG_LEVEL_META_KEY] = exchange.log_level
+        sent: JsonObject = {**params, "_meta": meta} if meta else dict(params)
+        return await self.peer.request(method, sent, channel, headers)
 
     async def aclose(self) -> None:
         """Close it; closing twice is allowed."""

@@ -18,6 +18,7 @@ __all__ = [
     "StartError",
     "StatusError",
     "in_words",
+    "words_of",
 ]
 
 _log = logging.getLogger(__name__)
@@ -48,6 +49,11 @@ class StatusError(UpstreamError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+def words_of(error: Exception) -> str:
+    """What an error says, or its kind where it says nothing."""
+    return str(error) or type(error).__name__
 
 
 @contextmanager

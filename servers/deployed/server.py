@@ -31,6 +31,7 @@ from astra_mcp.types import (
 )
 from servers.deployed.card import Card, CardFile
 from servers.deployed.connecting import Connection, Connector, Opening, Route
+from servers.deployed.errors import words_of
 from servers.deployed.following import Follower
 from servers.deployed.peer import ignore
 from servers.deployed.session import DeployedSession
@@ -255,7 +256,7 @@ class DeployedServer:
                 await response.aclose()
                 fault = f"HTTP status {response.status_code}" if response.is_error else ""
             except (httpx2.HTTPError, httpx2.InvalidURL, UpstreamError) as error:
-                fault = str(error) or type(error).__name__
+                fault = words_of(error)
         if fault:
             _log.warning("%s was not told that an episode has ended: %s", self.name, fault)
 

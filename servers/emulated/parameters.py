@@ -14,7 +14,7 @@ from astra_mcp.types import ToolSpec
 from astra_mcp.values.guesses import resolve
 from astra_mcp.values.nouns import key_of, singular
 
-__all__ = ["Parameter", "Role", "key_suffix", "parameters_of", "type_names"]
+__all__ = ["Parameter", "Role", "key_suffix", "parameters_of"]
 
 
 class Role(StrEnum):
@@ -108,29 +108,19 @@ def parameters_of(tool: ToolSpec, tool_keys: frozenset[str]) -> tuple[Parameter,
         return ()
     wanted: Any = schema.get("required")
     required = frozenset(cast("list[str]", wanted) if isinstance(wanted, list) else ())
-    return tuple(
-        _parameter(name, member, schema, tool.description, (name in required, tool_keys))
-        for name, member in cast("dict[str, Any]", declared).items()
-    )
-
-
-def _parameter(
-    name: str,
-    member: Any,
-    root: Mapping[str, Any],
-    told: str,
-    known: tuple[bool, frozenset[str]],
-) -> Parameter:
-    is_required, tool_keys = known
-    declared = cast("dict[str, Any]", member) if isinstance(member, dict) else {}
-    schema = resolve(declared, root)
-    key = key_of(name)
-    is_noise = not is_required and _is_noise(name, key, schema, told, tool_keys)
-    types = frozenset(type_names(schema))
-    role = Role.NOISE if is_noise else _role_of(key, types)
-    return Parameter(
-        name=name, key=key, role=role, schema=schema, is_required=is_required, types=types
-    )
+    found: list[Parameter] = []
+    for name, member in cast("dict[str, Any]", declared).items():
+        named = cast("dict[str, Any]", member) if isinstance(member, dict) else {}
+        resolved, key, is_required = resolve(named, schema), key_of(name), name in required
+        types = frozenset(_type_names(resolved))
+        is_noise = not is_required and _is_noise(name, key, resolved, tool.description, tool_keys)
+        role = Role.NOISE if is_noise else _role_of(key, types)
+        found.append(
+            Parameter(
+                name=name, key=key, role=role, schema=resolved, is_required=is_required, types=types
+            )
+        )
+    return tuple(found)
 
 
 def _is_noise(
@@ -162,7 +152,7 @@ def _may_be(types: frozenset[str], *wanted: str) -> bool:
     return not types or not types.isdisjoint(wanted)
 
 
-def type_names(schema: Mapping[str, Any]) -> Iterator[str]:
+def _type_names(schema: Mapping[str, Any]) -> Iterator[str]:
     """The JSON types that a schema names, those of its alternatives included; never ``null``."""
     named: Any = schema.get("type")
     for kind in cast("list[Any]", named) if isinstance(named, list) else [named]:
@@ -172,7 +162,7 @@ def type_names(schema: Mapping[str, Any]) -> Iterator[str]:
         branches: Any = schema.get(keyword)
         for branch in cast("list[Any]", branches) if isinstance(branches, list) else ():
             if isinstance(branch, dict):
-                yield from type_names(cast("dict[str, Any]", branch))
+                yield from _type_names(cast("dict[str, Any]", branch))
 
 
 @lru_cache(maxsize=4096)

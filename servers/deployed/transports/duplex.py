@@ -15,7 +15,7 @@ from astra_mcp.concurrency import run_in_background
 from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
-from servers.deployed.errors import DELIVERY_UNKNOWN, NotSentError
+from servers.deployed.errors import NotSentError
 from servers.deployed.transports.messages import notification, request_message
 from servers.deployed.transports.pending import Peer, PendingRequest, params_of, result_of
 
@@ -160,9 +160,6 @@ class DuplexPeer(Peer):
                 raise self._unknown(self.fault)
             if not request.notes:
                 request.wake = anyio.Event()
-
-    def _unknown(self, fault: str) -> UpstreamError:
-        return UpstreamError(f"upstream {self._name} {fault}; {DELIVERY_UNKNOWN}")
 
     def _check_soon(self) -> None:
         """Find out whether a server that serves all still answers, once somebody has given it up."""

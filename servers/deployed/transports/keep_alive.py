@@ -10,6 +10,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass, field
 from typing import cast
 
 import anyio
@@ -129,14 +130,12 @@ class _Body(httpx2.AsyncByteStream):
             self._transport.rest(wire)
 
 
+@dataclass(slots=True)
 class _Answer:
     """The head of an answer; no later byte of its connection changes it."""
 
-    __slots__ = ("headers", "status")
-
-    def __init__(self) -> None:
-        self.status = 0
-        self.headers: list[tuple[bytes, bytes]] = []
+    status: int = 0
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list[tuple[bytes, bytes]])
 
 
 class _Wire(asyncio.Protocol):

@@ -1,4 +1,4 @@
-"""JSON-RPC and the envelope of MCP 2026-07-28, as plain JSON objects.
+"""JSON-RPC, as plain JSON objects.
 
 Members that nobody here knows pass through untouched. Knows no transport and does no input or output.
 """
@@ -7,16 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import orjson
-from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
-    LOG_LEVEL_META_KEY,
-    PROTOCOL_VERSION_META_KEY,
-)
 
 from astra_mcp import __version__
 from astra_mcp.errors import RelayedError
-from astra_mcp.mcp.request_context import Era, Exchange
 from astra_mcp.types import JsonObject, JsonValue
 
 __all__ = [
@@ -31,12 +24,9 @@ __all__ = [
     "parse_message",
     "request_message",
     "result_message",
-    "with_meta",
 ]
 
 CLIENT_INFO: Final[JsonObject] = {"name": "astra-mcp", "version": __version__}
-_EPISODE_KEY: Final = "dev.astra-mcp/episode-key"
-"""``_meta`` of a request to a server that serves one episode at a time: names it without telling its id."""
 METHOD_NOT_FOUND: Final = -32601
 INTERNAL_ERROR: Final = -32603
 MAX_MESSAGE_BYTES: Final = 64 << 20
@@ -102,33 +92,3 @@ def parse_message(text: bytes | str) -> JsonObject | None:
 def as_object(value: object) -> JsonObject | None:
     """Take a value out of a JSON parser for an object; None where it is none."""
     return cast("JsonObject", value) if isinstance(value, dict) else None
-
-
-def with_meta(
-    params: Mapping[str, JsonValue],
-    exchange: Exchange,
-    era: Era,
-    *,
-    version: str,
-    key: str | None,
-) -> JsonObject:
-    """Add ``_meta``: the client's own, the episode's key, and the envelope of the modern era.
-
-    Args:
-        params: Without ``_meta``.
-        exchange: Who asks.
-        era: In which the server is spoken to.
-        version: The protocol revision agreed with the server.
-        key: Names the episode; None where the server is not to know.
-    """
-    meta: JsonObject = dict(exchange.meta)
-    if key is not None:
-        meta[_EPISODE_KEY] = key
-    if era is Era.MODERN:
-        channel = exchange.channel
-        meta[PROTOCOL_VERSION_META_KEY] = version
-        meta[CLIENT_INFO_META_KEY] = CLIENT_INFO
-        meta[CLIENT_CAPABILITIES_META_KEY] = dict(channel.capabilities) if channel else {}
-        if exchange.log_level is not None:
-            meta[LOG_LEVEL_META_KEY] = exchange.log_level
-    return {**params, "_meta": meta} if meta else dict(params)

@@ -13,7 +13,7 @@ from httpx2 import ServerSentEvent
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.types import JsonObject
-from servers.deployed.errors import NotSentError, StatusError
+from servers.deployed.errors import NotSentError, StatusError, words_of
 from servers.deployed.transports.events import EventReader
 from servers.deployed.transports.http_client import HttpLink
 from servers.deployed.transports.messages import parse_message
@@ -52,8 +52,7 @@ class SseWire:
         try:
             response = await link.send("GET", {"accept": "text/event-stream", **headers}, b"")
         except httpx2.HTTPError as error:
-            words = str(error) or type(error).__name__
-            raise NotSentError(f"upstream {name} cannot be reached: {words}") from None
+            raise NotSentError(f"upstream {name} cannot be reached: {words_of(error)}") from None
         except httpx2.InvalidURL as error:
             raise UpstreamError(f"upstream {name} redirects to no URL: {error}") from None
         wire = cls(link, response, headers)
@@ -85,7 +84,7 @@ class SseWire:
         except TimeoutError:
             raise UpstreamError(f"did not take a message in {SEND_SECONDS:.0f} s") from None
         except httpx2.HTTPError as error:
-            raise UpstreamError(f"broke the connection: {error or type(error).__name__}") from None
+            raise UpstreamError(f"broke the connection: {words_of(error)}") from None
         except httpx2.InvalidURL as error:
             raise UpstreamError(f"redirects to no URL: {error}") from None
         if response.status_code >= 300:
@@ -112,19 +111,16 @@ class SseWire:
     async def _read_endpoint(self, name: str) -> None:
         event = await self._next_event()
         if event is None or event.event != "endpoint":
-            raise UpstreamError(
-                f"upstream {name} speaks neither Streamable HTTP nor the old SSE transport"
-            )
+            msg = f"upstream {name} speaks neither Streamable HTTP nor the old SSE transport"
+            raise UpstreamError(msg)
         try:
             endpoint = self._response.request.url.join(event.data)
         except httpx2.InvalidURL as error:
-            raise UpstreamError(
-                f"upstream {name} names no URL to send messages to: {error}"
-            ) from None
+            msg = f"upstream {name} names no URL to send messages to: {error}"
+            raise UpstreamError(msg) from None
         if not self._link.is_same_origin(endpoint):
-            raise UpstreamError(
-                f"upstream {name} wants messages sent to another host, which is refused"
-            )
+            msg = f"upstream {name} wants messages sent to another host, which is refused"
+            raise UpstreamError(msg)
         self._endpoint = endpoint
 
     async def _next_event(self) -> ServerSentEvent | None:
@@ -133,7 +129,7 @@ class SseWire:
             while (event := await anext(self._events, None)) is not None and not event.data:
                 pass
         except (httpx2.HTTPError, httpx2.StreamError) as error:
-            self._fault = f"broke its stream off: {error or type(error).__name__}"
+            self._fault = f"broke its stream off: {words_of(error)}"
             return None
         return event
 

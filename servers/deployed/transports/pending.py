@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from astra_mcp.errors import RelayedError, UpstreamError
 from astra_mcp.mcp.request_context import Channel, Hear
 from astra_mcp.types import JsonObject, JsonValue
+from servers.deployed.errors import DELIVERY_UNKNOWN
 from servers.deployed.transports.messages import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
@@ -259,6 +260,10 @@ class Peer(ABC):
     @abstractmethod
     async def _post(self, message: JsonObject) -> None:
         """Send what has no answer; raises ``UpstreamError``."""
+
+    def _unknown(self, fault: str) -> UpstreamError:
+        """Say of a request that was sent that nobody knows what became of it."""
+        return UpstreamError(f"upstream {self._name} {fault}; {DELIVERY_UNKNOWN}")
 
     async def _answer(
         self, message: JsonObject, request: PendingRequest | None, scope: anyio.CancelScope

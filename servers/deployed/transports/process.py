@@ -172,7 +172,7 @@ class Process:
     def __init__(self, popen: "subprocess.Popen[bytes]") -> None:
         self._popen = popen
         self._ended = asyncio.Event()
-        self.stdin = Input(cast("IO[bytes]", popen.stdin))
+        self.stdin = Input(_input_of(popen))
         self.stdout = Output(cast("IO[bytes]", popen.stdout))
         self.stderr = Output(cast("IO[bytes]", popen.stderr))
         _when_ended(popen, self._ended.set)
@@ -220,11 +220,15 @@ class Process:
         await self._ended.wait()
         return self._popen.returncode
 
+    def signal_group(self, number: signal.Signals) -> None:
+        """Send a signal to all of its group that is still there."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
     def close(self) -> None:
         """Let go of its streams; what still runs is killed with its group, and reaped once it has ended."""
         if not self._ended.is_set():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+            self.signal_group(signal.SIGKILL)
         for stream in (self.stdin, self.stdout, self.stderr):
             stream.close()
 
@@ -321,10 +325,9 @@ class Watchdog:
 
     def __exit__(self, *_: object) -> None:
         """End it; groups that are still known to it end too."""
-        process, self._process = self._process, None
-        if process is not None and process.stdin is not None:
-            process.stdin.close()
-            process.wait(END_SECONDS)
+        if self._process is not None:
+            _end(self._process)
+            self._process = None
 
     def add(self, group: int) -> None:
         """Have a group killed when this process ends."""
@@ -338,22 +341,26 @@ class Watchdog:
             self._tell(b"-%d\n" % group)
 
     def _tell(self, line: bytes) -> None:
-        if self._process is None:
-            self._process = _start_watchdog()
-        if self._process.stdin is None:
-            return
+        self._process = self._process or _start_watchdog()
         try:
-            os.write(self._process.stdin.fileno(), line)
+            os.write(_input_of(self._process).fileno(), line)
         except BrokenPipeError:
             _log.warning(
                 "the process that watches over deployed servers was killed: starting it again"
             )
-            self._process.stdin.close()
-            self._process.wait(END_SECONDS)
+            _end(self._process)
             self._process = _start_watchdog()
             lines = b"".join(b"+%d\n" % group for group in self._groups)
-            if self._process.stdin is not None:
-                os.write(self._process.stdin.fileno(), lines)
+            os.write(_input_of(self._process).fileno(), lines)
+
+
+def _input_of(popen: "subprocess.Popen[bytes]") -> IO[bytes]:
+    return cast("IO[bytes]", popen.stdin)
+
+
+def _end(popen: "subprocess.Popen[bytes]") -> None:
+    _input_of(popen).close()
+    popen.wait(END_SECONDS)
 
 
 def _start_watchdog() -> subprocess.Popen[bytes]:

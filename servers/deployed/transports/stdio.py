@@ -5,7 +5,6 @@ for each process whose entry names one as ``${SESSION_DIR}`` in ``args`` or ``en
 files: two processes never share one, so two episodes do not either. Knows no MCP.
 """
 
-import contextlib
 import logging
 import os
 import shutil
@@ -198,9 +197,9 @@ class StdioWire:
             with anyio.move_on_after(seconds):
                 await self._process.wait()
                 break
-            _signal_group(self._process.pid, number)
+            self._process.signal_group(number)
         # What it started itself stays in its group, and goes too.
-        _signal_group(self._process.pid, signal.SIGKILL)
+        self._process.signal_group(signal.SIGKILL)
         with anyio.move_on_after(KILL_SECONDS) as scope:
             await self._process.wait()
         if scope.cancelled_caught:
@@ -274,8 +273,3 @@ def _last_words(lines: Sequence[str]) -> str:
     written = [line.strip() for line in reversed(lines) if line.strip()]
     worded = (line for line in written if any(map(str.isalnum, line)))
     return next(worded, written[0] if written else "")
-
-
-def _signal_group(group: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)

@@ -26,6 +26,7 @@ from servers.deployed.errors import (
     NotSentError,
     SessionLostError,
     StatusError,
+    words_of,
 )
 from servers.deployed.transports.events import EventReader
 from servers.deployed.transports.http_client import HttpLink
@@ -56,6 +57,7 @@ LASTING_SECONDS = 5.0
 ERROR_BODY_BYTES = 1 << 16
 
 _log = logging.getLogger(__name__)
+_EVENTS: Final = "text/event-stream"
 _NOT_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
@@ -141,7 +143,7 @@ class StreamablePeer(Peer):
             ):
                 await self._tell_cancelled(request)
         if scope.cancelled_caught:
-            raise UpstreamError(f"upstream {self._name} {self.fault}; {DELIVERY_UNKNOWN}")
+            raise self._unknown(f"{self.fault}")
         what = f"upstream {self._name} answered {method} with no object; {DELIVERY_UNKNOWN}"
         return result_of(answer, what)
 
@@ -208,7 +210,7 @@ class StreamablePeer(Peer):
             if self._version == "" and (session := response.headers.get("mcp-session-id")):
                 self._session = session
             kind = response.headers.get("content-type", "")
-            if kind.startswith("text/event-stream"):
+            if kind.startswith(_EVENTS):
                 answer = await self._read_stream(request, response)
             elif kind.startswith("application/json"):
                 answer = parse_message(await self._read_body(response, MAX_MESSAGE_BYTES))
@@ -216,16 +218,13 @@ class StreamablePeer(Peer):
                 if answer is not None and (answer.get("id") is not None or "result" in answer):
                     said = answer.get("id")
                 if self._pending.find(said) is not request:
-                    msg = f"upstream {self._name} answered another request; {DELIVERY_UNKNOWN}"
-                    raise UpstreamError(msg)
+                    raise self._unknown("answered another request")
             else:
                 what = f"HTTP {response.status_code} with {kind or 'no type'!r}"
                 msg = f"upstream {self._name} answered {what}, which is no MCP{self._fate()}"
                 raise StatusError(msg, response.status_code)
         if answer is None:
-            raise UpstreamError(
-                f"upstream {self._name} answered what is no JSON-RPC; {DELIVERY_UNKNOWN}"
-            )
+            raise self._unknown("answered what is no JSON-RPC")
         return answer
 
     @asynccontextmanager
@@ -242,11 +241,10 @@ class StreamablePeer(Peer):
                     await response.aclose()
         except _NOT_SENT as error:
             raise NotSentError(
-                f"upstream {self._name} cannot be reached: {_words(error)}"
+                f"upstream {self._name} cannot be reached: {words_of(error)}"
             ) from None
         except httpx2.HTTPError as error:
-            msg = f"upstream {self._name} broke the connection: {_words(error)}; {DELIVERY_UNKNOWN}"
-            raise UpstreamError(msg) from None
+            raise self._unknown(f"broke the connection: {words_of(error)}") from None
         except httpx2.InvalidURL as error:
             raise UpstreamError(f"upstream {self._name} redirects to no URL: {error}") from None
 
@@ -295,16 +293,14 @@ class StreamablePeer(Peer):
                 try:
                     answer = await self._read_events(request, response, events, asking)
                 except httpx2.HTTPError as error:
-                    words = f"broke its answer off: {_words(error)}"
-                    failure = UpstreamError(f"upstream {self._name} {words}; {DELIVERY_UNKNOWN}")
+                    failure = self._unknown(f"broke its answer off: {words_of(error)}")
                 if answer is None and events.last_id is not None and self._session is not None:
                     answer = await self._resume(request, events, asking)
             except UpstreamError as error:
                 failure = error
             asking.cancel_scope.cancel()
         if answer is None:
-            msg = f"upstream {self._name} ended its answer without a result; {DELIVERY_UNKNOWN}"
-            raise failure or UpstreamError(msg)
+            raise failure or self._unknown("ended its answer without a result")
         return answer
 
     async def _read_events(
@@ -343,11 +339,7 @@ class StreamablePeer(Peer):
             seconds = RESUME_SECONDS if events.retry_seconds is None else events.retry_seconds
             await anyio.sleep(min(seconds, MAX_LISTEN_SECONDS))
             before = events.last_id
-            headers = {
-                **self._headers,
-                "accept": "text/event-stream",
-                "last-event-id": before or "",
-            }
+            headers = {**self._headers, "accept": _EVENTS, "last-event-id": before or ""}
             try:
                 async with self._sent("GET", headers, b"") as response:
                     if response.status_code != 200:
@@ -411,7 +403,7 @@ class StreamablePeer(Peer):
 
     async def _listen_once(self, events: EventReader, asking: TaskGroup) -> bool:
         """Read one connection to its end; False where the server offers no such stream."""
-        headers = {**self._headers, "accept": "text/event-stream"}
+        headers = {**self._headers, "accept": _EVENTS}
         if events.last_id is not None:
             headers["last-event-id"] = events.last_id
         async with self._sent("GET", headers, b"") as response:
@@ -432,7 +424,3 @@ def _is_unknown_session(status: int, message: JsonObject | None, number: int) ->
     if status != 400 or message is None or message.get("id") is not None:
         return False
     return "session" in str(error_of(message.get("error"))).lower()
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__

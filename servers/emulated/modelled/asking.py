@@ -17,9 +17,9 @@ from servers.emulated.modelled.excerpts import (
     server_text,
     tool_text,
 )
-from servers.emulated.modelled.history import MAX_STATE, History, calls_text
+from servers.emulated.modelled.history import MAX_STATE, History
 
-__all__ = ["EmulatedReply", "Question", "Rejected", "Writer"]
+__all__ = ["EmulatedReply", "Question", "Writer"]
 
 _PROMPTS: Final = "servers.emulated.modelled.prompts"
 _MAX_ARGUMENTS: Final = 4000
@@ -44,20 +44,15 @@ class _Folded(FrozenModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A call, and what its answer rests on."""
+    """A call, what its answer rests on, and an earlier answer to it that cannot be given."""
 
     tool: ToolSpec
     arguments: Mapping[str, JsonValue]
     history: History
     entities: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
-    """An answer that cannot be given, and why."""
-
-    reply: EmulatedReply
-    faults: Sequence[str]
+    rejected: EmulatedReply | None = None
+    faults: Sequence[str] = ()
+    """Why it cannot be given."""
 
 
 class Writer:
@@ -75,15 +70,8 @@ class Writer:
         self._server = server_text(document)
         self._hint = cut(hint, _MAX_HINT)
 
-    async def answer(
-        self, question: Question, *, sample: int, rejected: Rejected | None = None
-    ) -> EmulatedReply:
-        """Have a call answered.
-
-        Args:
-            question: The call.
-            sample: Another one asks anew.
-            rejected: An earlier answer to the same question.
+    async def answer(self, question: Question, *, sample: int) -> EmulatedReply:
+        """Have a call answered; another sample asks anew.
 
         Raises:
             ModelError: The model failed.
@@ -100,10 +88,10 @@ class Writer:
             hint=self._hint,
             state=history.state,
             entities=question.entities,
-            recent_calls=calls_text(history.recent),
+            recent_calls="\n".join(history.recent),
             call=f"{tool.name} {arguments}",
-            rejected="" if rejected is None else _rejected_text(rejected.reply),
-            faults="" if rejected is None else _faults_text(rejected.faults),
+            rejected="" if question.rejected is None else _rejected_text(question.rejected),
+            faults=cut("\n".join(f"- {fault}" for fault in question.faults), _MAX_FAULTS),
         )
         return await self._model.ask(prompt, EmulatedReply, sample=sample)
 
@@ -120,7 +108,7 @@ class Writer:
             prompt = load_prompt(_PROMPTS, "fold").render(
                 server=self._server,
                 state=state,
-                calls=calls_text(calls),
+                calls="\n".join(calls),
                 max_chars=MAX_STATE,
                 overlong=overlong,
             )
@@ -138,7 +126,3 @@ class Writer:
 def _rejected_text(reply: EmulatedReply) -> str:
     outcome = "failed" if reply.is_error else "answered"
     return f"{outcome}: {cut(answer_text(reply.result), _MAX_REJECTED)}"
-
-
-def _faults_text(faults: Sequence[str]) -> str:
-    return cut("\n".join(f"- {fault}" for fault in faults), _MAX_FAULTS)

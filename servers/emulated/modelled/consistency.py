@@ -26,7 +26,7 @@ from servers.emulated.modelled.ledger import Ledger, Standing
 from servers.emulated.modelled.mentions import Mentions
 from servers.emulated.verbs import Verb
 
-__all__ = ["Fault", "Rule", "Said", "contradictions", "denies", "form_faults"]
+__all__ = ["Fault", "Rule", "Said", "contradictions", "form_faults"]
 
 _MAX_NAMED = 5
 """Identifiers in one message, and faults of a form."""
@@ -118,7 +118,7 @@ def _about_one(
     name = f"the {entity.noun} {entity.id!r}"
     if standing is Standing.EXISTS:
         others = ledger.nouns() | vocabulary.settled
-        if denies(said.value, call, others, is_error=said.is_error):
+        if _denies(said, call, others):
             message = f"an earlier answer named {name}, and nothing deleted it: it is found"
             yield Fault(Rule.KNOWN_EXISTS, message)
     if said.is_error:
@@ -217,16 +217,17 @@ _MIN_VALUE: Final = 3
 """Shorter values stand in texts by chance."""
 
 
-def denies(value: JsonValue, call: ReadCall, nouns: Iterable[str], *, is_error: bool) -> bool:
+def _denies(said: Said, call: ReadCall, nouns: Iterable[str]) -> bool:
     """Say whether an answer tells that the entity of its call does not exist.
 
+    A success does only where it holds an error in its place.
+
     Args:
-        value: The answer.
+        said: The answer.
         call: Of which the entity is known.
         nouns: Of everything else that there may be: what names another may be about that.
-        is_error: A success denies only where it holds an error in its place.
     """
-    text = answer_text(value) if is_error else _error_in(value)
+    text = answer_text(said.value) if said.is_error else _error_in(said.value)
     if call.entity is None or not text or len(text) > _MAX_LENGTH:
         return False
     if not _MISSING.search(text) or _OTHER_REASON.search(text):

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from astra_mcp.errors import ModelError, ModelFault, UpstreamError
 from astra_mcp.llm.model import Model
 from astra_mcp.seeds import derive_seed, generator
-from astra_mcp.types import CallOutcome, EmulatorKind, JsonValue, PastCall, ToolSpec
+from astra_mcp.types import CallOutcome, EmulatorKind, JsonValue, PastCall, ToolResult, ToolSpec
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
-from servers.emulated.modelled.asking import EmulatedReply, Question, Rejected, Writer
+from servers.emulated.modelled.asking import EmulatedReply, Question, Writer
 from servers.emulated.modelled.consistency import Fault, Said, contradictions, form_faults
 from servers.emulated.modelled.document_entities import ReadCall, Vocabulary, read_vocabulary
 from servers.emulated.modelled.excerpts import answer_text
@@ -61,17 +61,7 @@ class ModelState:
         the cache keeps that like all else."""
 
     async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
-        """Answer a call, and remember it.
-
-        Args:
-            tool: Of this server.
-            arguments: Valid by the tool's schema.
-
-        Raises:
-            ModelError: The model failed, or its answers have faults.
-            BudgetSpentError: It may not be asked any more.
-            PipelineError: The cache of completions does not answer.
-        """
+        """Answer a call, and remember it; answers with faults are a failure of the model."""
         await self._fold()
         call = self._vocabulary.read(tool.name, arguments)
         reply, judged = await self._ask(tool, call)
@@ -86,16 +76,17 @@ class ModelState:
         Raises:
             UpstreamError: The record lacks a result.
         """
-        applied = [call for call in past if call.outcome is CallOutcome.APPLIED]
-        for known in applied:
-            if known.result is None:
-                msg = f"the record lacks what {known.tool} answered, on which later answers rest"
-                raise UpstreamError(msg)
-        for known in applied:
-            if known.result is not None:
-                call = self._vocabulary.read(known.tool, known.arguments)
-                text, is_error = known.result.text, known.result.is_error
-                self._take(known.tool, call, text, self._read(call, text, is_error=is_error))
+        told: list[tuple[PastCall, ToolResult]] = []
+        for call in past:
+            if call.outcome is CallOutcome.APPLIED:
+                if call.result is None:
+                    msg = f"the record lacks what {call.tool} answered, on which later answers rest"
+                    raise UpstreamError(msg)
+                told.append((call, call.result))
+        for known, result in told:
+            call = self._vocabulary.read(known.tool, known.arguments)
+            said = self._read(call, result.text, is_error=result.is_error)
+            self._take(known.tool, call, result.text, said)
 
     async def _fold(self) -> None:
         """Work what is too much into the state; it says the same then, so no failure has to undo it."""
@@ -120,16 +111,16 @@ class ModelState:
             history=self._history,
             entities=self._ledger.summary(),
         )
-        rejected: Rejected | None = None
         faults: Sequence[Fault] = ()
         for _ in range(_ANSWERS):
             sample = self._sample("answer", self._num_refused)
-            reply = await self._writer.answer(question, sample=sample, rejected=rejected)
+            reply = await self._writer.answer(question, sample=sample)
             judged = self._judge(tool, call, reply)
-            if not judged.faults:
-                return reply, judged
             faults = judged.faults
-            rejected = Rejected(reply=reply, faults=[fault.message for fault in faults])
+            if not faults:
+                return reply, judged
+            messages = [fault.message for fault in faults]
+            question = replace(question, rejected=reply, faults=messages)
         self._num_refused += 1
         told = "; ".join(f"{fault.rule.value}: {fault.message}" for fault in faults)
         msg = f"the emulator model gave no answer to {tool.name} that can be used, twice: {told}"
@@ -177,6 +168,8 @@ class ModelEmulator:
     Deviation: answers are held against a ledger of what was given out; the paper names no check.
     """
 
+    kind = EmulatorKind.MODEL
+
     def __init__(self, model: Model, *, hint_share: float = 0.0) -> None:
         """Open no session yet.
 
@@ -194,21 +187,10 @@ class ModelEmulator:
         self._hint_share = hint_share
         self._vocabularies: dict[str, Vocabulary] = {}
 
-    @property
-    def kind(self) -> EmulatorKind:
-        """A model."""
-        return EmulatorKind.MODEL
-
     def open_state(
         self, document: EmulatedDocument, *, seed: int, prompt: str | None = None
     ) -> ModelState:
-        """Begin a session.
-
-        Args:
-            document: Of the server.
-            seed: Another one asks the model anew.
-            prompt: What the user asked for; whether the model is shown it is drawn from the seed.
-        """
+        """Begin a session; whether the model is shown the prompt is drawn from the seed."""
         is_told = generator(seed, "hint").random() < self._hint_share
         writer = Writer(self._model, document, (prompt or "") if is_told else "")
         return ModelState(document, self._vocabulary(document), writer, seed=seed)

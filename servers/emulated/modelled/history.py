@@ -13,7 +13,7 @@ from typing import Final, Self
 from astra_mcp.types import JsonValue
 from servers.emulated.modelled.excerpts import arguments_text, cut
 
-__all__ = ["MAX_STATE", "History", "calls_text", "told_call"]
+__all__ = ["MAX_STATE", "History", "told_call"]
 
 MAX_STATE: Final = 4000
 """Characters of the compact state."""
@@ -73,8 +73,3 @@ def told_call(tool: str, arguments: Mapping[str, JsonValue], answer: str, *, is_
         answer = json.dumps(answer, ensure_ascii=False)
     call = f"call: {tool} {arguments_text(dict(arguments), _MAX_ARGUMENTS)}"
     return f"{call}\n{outcome}: {cut(answer, _MAX_ANSWER)}"
-
-
-def calls_text(told: Sequence[str]) -> str:
-    """Join calls for a prompt."""
-    return "\n".join(told)

@@ -4,7 +4,7 @@ Holds what answers said and nothing that was guessed. Where two entities could b
 may have become of one that the answers do not tell, it claims to know nothing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -113,13 +113,15 @@ class Ledger:
             self._take_object(mentioned, call.places)
         if about is not None and call.verb is Verb.UPDATE:
             self._name(about, call.places)
-        self._forget_oldest()
+        while len(self._entries) > _MAX_ENTITIES:
+            del self._entries[next(iter(self._entries))]
 
     def summary(self) -> str:
         """Tell the model which entities there are: a line for each noun, at most so long in all."""
         lines: dict[str, list[str]] = {}
         length = 0
-        for text, entry in self._latest_first():
+        latest = ((t, entry) for t in reversed(self._entries) for entry in self._entries[t][::-1])
+        for text, entry in latest:
             line = f"{entry.noun}, {'deleted' if entry.is_deleted else 'existing'}"
             length += len(text) + 2 + (len(line) + 3 if line not in lines else 0)
             if length > MAX_SUMMARY:
@@ -193,15 +195,6 @@ class Ledger:
             e for e in entries if not e.is_of(entity.noun, places) or (but_deleted and e.is_deleted)
         ]
 
-    def _forget_oldest(self) -> None:
-        while len(self._entries) > _MAX_ENTITIES:
-            del self._entries[next(iter(self._entries))]
-
-    def _latest_first(self) -> Iterator[tuple[str, _Entry]]:
-        for text in reversed(self._entries):
-            for entry in reversed(self._entries[text]):
-                yield text, entry
-
 
 def _is_done(call: ReadCall, value: JsonValue) -> bool:
     """Say whether a success means that what was asked for has happened, now and in earnest."""
@@ -215,8 +208,5 @@ def _is_done(call: ReadCall, value: JsonValue) -> bool:
     members = {key_of(name): given for name, given in value.items()}
     if members.get("error") or any(members.get(word) is False for word in _WORDS_OF_FAILURE):
         return False
-    return not _says(members.values(), _WORDS_OF_WAITING)
-
-
-def _says(values: Iterable[JsonValue], words: frozenset[str]) -> bool:
-    return any(isinstance(value, str) and key_of(value) in words for value in values)
+    texts = (value for value in members.values() if isinstance(value, str))
+    return not any(key_of(text) in _WORDS_OF_WAITING for text in texts)

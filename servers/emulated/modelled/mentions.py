@@ -28,13 +28,9 @@ _WRAPPERS: Final = frozenset(
 )
 """Members, in the singular, that say nothing of what they hold."""
 _GONE: Final = frozenset({"deleted", "removed", "archived", "trashed", "cancelled", "canceled"})
-_GONE_FIELDS: Final = _GONE | {
-    "is_deleted",
-    "deleted_at",
-    "removed_at",
-    "archived_at",
-    "is_archived",
-}
+_GONE_FIELDS: Final = _GONE.union(
+    ("is_deleted", "deleted_at", "removed_at", "archived_at", "is_archived")
+)
 _STATES: Final = frozenset({"status", "state"})
 
 

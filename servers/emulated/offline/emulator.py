@@ -202,13 +202,7 @@ class OfflineEmulator:
     def open_state(
         self, document: EmulatedDocument, *, seed: int, prompt: str | None = None
     ) -> "OfflineState":
-        """Begin a session; nothing is read before its first call.
-
-        Args:
-            document: Of the server.
-            seed: Decides everything that is made up.
-            prompt: Not used: what a user asks for decides nothing.
-        """
+        """Begin a session; nothing is read before its first call, and the prompt decides nothing."""
         del prompt
         learned = self._learned.get(document.version)
         if learned is None:
@@ -223,27 +217,14 @@ class OfflineState:
     """One session's entities, and the calls so far."""
 
     def __init__(self, learned: Learned, *, seed: int) -> None:
-        """Begin; nothing is made up yet.
-
-        Args:
-            learned: What the documents say.
-            seed: Decides everything that is made up.
-        """
+        """Begin with what the documents say; nothing is made up yet."""
         self._learned = learned
         self._rng = RandomStream.of_seed(derive_seed(seed, "offline", learned.document.version))
         self._store = Store(learned, self._rng)
         self._answering = _Answering(self._store, self._rng)
 
     async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
-        """Answer a call, and keep what it did.
-
-        Args:
-            tool: Of this server.
-            arguments: Valid by the tool's schema.
-
-        Raises:
-            UpstreamError: No value is found that fits the tool's output schema; the state is as it was.
-        """
+        """Answer a call, and keep what it did."""
         try:
             value = self._value(tool, arguments)
         except EntityRefusedError as refusal:

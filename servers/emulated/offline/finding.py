@@ -7,7 +7,7 @@ from typing import cast
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
 from astra_mcp.values.nouns import key_of
 from servers.emulated.offline.fields import attribute_of, is_documented
-from servers.emulated.offline.selection import EntityRefusedError
+from servers.emulated.offline.selection import EntityRefusedError, as_list
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Parameter, Role
 from servers.emulated.verbs import ToolReading
@@ -41,11 +41,6 @@ class Call:
         return self.own is not None and isinstance(self.arguments[self.own.name], list)
 
 
-def _values_of(value: JsonValue) -> list[JsonValue]:
-    """One or many values, as a list."""
-    return value if isinstance(value, list) else [value]
-
-
 def not_found(noun: str, value: JsonValue) -> EntityRefusedError:
     """What a real API says of an entity that there is not."""
     return EntityRefusedError(f"{noun.replace('_', ' ').capitalize()} not found: {value}")
@@ -61,7 +56,7 @@ def check_references(store: Store, call: Call) -> list[Entity]:
         _find(store, store.collection(noun), call.tool, parameter, value)
         for parameter in call.fields()
         if (noun := call.reading.references.get(parameter.name)) is not None
-        for value in _values_of(call.arguments[parameter.name])
+        for value in as_list(call.arguments[parameter.name])
     ]
 
 
@@ -73,7 +68,7 @@ def named_entities(store: Store, collection: Collection, call: Call) -> list[Ent
     """
     own = call.own
     if own is not None:
-        values = _values_of(call.arguments[own.name])
+        values = as_list(call.arguments[own.name])
         found = (_find(store, collection, call.tool, own, value) for value in values)
         return list(dict.fromkeys(found))
     members = {p.key: call.arguments[p.name] for p in call.fields() if p.is_scalar}

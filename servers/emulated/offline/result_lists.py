@@ -137,11 +137,12 @@ class Listing:
         sort = sort_of(call.reading, call.arguments)
         if sort is None:
             return found
-        members = [[*member_of(self._store, collection, each, sort.key)] for each in found]
+        key, is_down = sort
+        members = [[*member_of(self._store, collection, each, key)] for each in found]
         if not any(members):
             return found
         rows = [(next(iter(own), None), each) for own, each in zip(members, found, strict=True)]
-        rows.sort(key=lambda row: _sort_key(row[0]), reverse=sort.is_down)
+        rows.sort(key=lambda row: _sort_key(row[0]), reverse=is_down)
         return [entity for _, entity in rows]
 
 

@@ -16,7 +16,7 @@ from servers.emulated.verbs import ToolReading, Verb
 __all__ = [
     "EntityRefusedError",
     "Filter",
-    "Page",
+    "as_list",
     "filters_of",
     "page_of",
     "query_of",
@@ -64,11 +64,12 @@ class Filter(NamedTuple):
             return True
         if self.sign:
             return _is_ordered(members[0], self.value, self.sign)
-        wanted, have = _as_list(self.value), _as_list(members[0])
+        wanted, have = as_list(self.value), as_list(members[0])
         return not wanted or not {_folded(w) for w in wanted}.isdisjoint(map(_folded, have))
 
 
-def _as_list(value: JsonValue) -> list[JsonValue]:
+def as_list(value: JsonValue) -> list[JsonValue]:
+    """One or many values, as a list."""
     return value if isinstance(value, list) else [value]
 
 
@@ -189,7 +190,9 @@ class Page:
 
     def _cursor(self, total: int) -> str | None:
         after = self.offset + self.limit
-        return _written_cursor(after) if after < total else None
+        if after >= total:
+            return None
+        return urlsafe_b64encode(f"{_CURSOR}{after}".encode()).decode().rstrip("=")
 
 
 def page_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Page:
@@ -236,10 +239,6 @@ def _number(
     return number
 
 
-def _written_cursor(offset: int) -> str:
-    return urlsafe_b64encode(f"{_CURSOR}{offset}".encode()).decode().rstrip("=")
-
-
 def _read_cursor(name: str, cursor: str) -> int:
     try:
         text = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
@@ -248,16 +247,12 @@ def _read_cursor(name: str, cursor: str) -> int:
         raise EntityRefusedError(f"Invalid {name}: {cursor!r}") from None
 
 
-class Sort(NamedTuple):
-    """In which order a list is asked for."""
+def sort_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> tuple[str, bool] | None:
+    """Read ``sort=price``, ``-price``, ``price:desc`` or ``price`` beside ``order=desc``.
 
-    key: str
-    """Of the field, in normal form."""
-    is_down: bool
-
-
-def sort_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Sort | None:
-    """Read ``sort=price``, ``-price``, ``price:desc`` or ``price`` beside ``order=desc``."""
+    Returns:
+        The field in normal form, and whether downwards; None where no order is asked for.
+    """
     sort, direction = reading.parameter(Role.SORT), reading.parameter(Role.DIRECTION)
     wanted = arguments.get(sort.name) if sort is not None else None
     if not isinstance(wanted, str) or not wanted:
@@ -265,4 +260,4 @@ def sort_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Sort | 
     field, *way = re.split(r"[:,\s]+", wanted.lstrip("-+"))
     asked = str(arguments.get(direction.name) or "") if direction is not None else ""
     is_down = wanted.startswith("-") or (asked or "".join(way[:1])).lower().startswith("desc")
-    return Sort(key_of(field), is_down)
+    return key_of(field), is_down
