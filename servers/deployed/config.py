@@ -10,7 +10,9 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -24,7 +26,7 @@ from astra_mcp.types import canonical_json
 from servers.deployed.transports.messages import as_object
 from servers.deployed.transports.stdio import SESSION_DIR
 
-__all__ = ["Entry", "Isolation", "ServerEntry", "parse_entries", "read_entries"]
+__all__ = ["Entry", "Isolation", "ServerEntry", "read_entries"]
 
 Isolation = Literal["episode", "shared"]
 Transport = Literal["stdio", "streamable-http", "http", "sse"]
@@ -100,19 +102,20 @@ class ServerEntry(BaseModel):
         return self
 
 
+@dataclass(frozen=True)
 class Entry:
-    """One server of the file, ready to use: variables expanded, its hash known."""
+    """One server of the file, ready to use: variables expanded."""
 
-    __slots__ = ("config_hash", "name", "secrets", "server")
+    name: str
+    server: ServerEntry
+    secrets: tuple[str, ...]
+    """What must not appear in a message or log."""
 
-    def __init__(self, name: str, server: ServerEntry, secrets: tuple[str, ...]) -> None:
-        self.name = name
-        self.server = server
-        self.secrets = secrets
-        """What must not appear in a message or log."""
-        document = {"name": name, **server.model_dump(mode="json")}
-        self.config_hash = sha256(canonical_json(document)).hexdigest()
+    @cached_property
+    def config_hash(self) -> str:
         """Of everything that is configured; secrets go in as part of the digest only."""
+        document = {"name": self.name, **self.server.model_dump(mode="json")}
+        return sha256(canonical_json(document)).hexdigest()
 
     def redact(self, text: str) -> str:
         """Take the entry's secrets out of a text."""
@@ -135,11 +138,6 @@ def read_entries(path: Path, environ: Mapping[str, str] | None = None) -> dict[s
         text = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
-    return parse_entries(text, path, os.environ if environ is None else environ)
-
-
-def parse_entries(text: bytes, path: Path, environ: Mapping[str, str]) -> dict[str, Entry]:
-    """Read the servers of a file's text; see :func:`read_entries`."""
     text = text.removeprefix(codecs.BOM_UTF8)
     try:
         document = orjson.loads(text)
@@ -156,21 +154,16 @@ def parse_entries(text: bytes, path: Path, environ: Mapping[str, str]) -> dict[s
         )
         msg = f'{path}: "mcpServers" is missing: {remedy}'
         raise ConfigError(msg)
-    foreign: dict[str, list[str]] = {}
-    entries: dict[str, Entry] = {}
-    for name, raw in servers.items():
-        entry = _entry(path, name, raw, environ)
-        unknown = sorted(set(as_object(raw) or {}) - {*ServerEntry.model_fields, *_URL_ELSEWHERE})
-        if unknown:
-            foreign[name] = unknown
-        if not entry.server.disabled:
-            entries[entry.name] = entry
-    if foreign:
-        named = "; ".join(
-            f"{name}: {', '.join(map(_with_closest, keys))}" for name, keys in foreign.items()
-        )
+    variables = os.environ if environ is None else environ
+    entries = {name: _entry(path, name, raw, variables) for name, raw in servers.items()}
+    known = {*ServerEntry.model_fields, *_URL_ELSEWHERE}
+    foreign = {name: sorted((as_object(raw) or {}).keys() - known) for name, raw in servers.items()}
+    named = "; ".join(
+        f"{name}: {', '.join(map(_with_closest, keys))}" for name, keys in foreign.items() if keys
+    )
+    if named:
         _log.warning("%s: keys that are not known here are passed over (%s)", path, named)
-    return entries
+    return {name: entry for name, entry in entries.items() if not entry.server.disabled}
 
 
 def _refuse_repeated_keys(path: Path, text: bytes) -> None:
@@ -220,7 +213,7 @@ def _expanded(where: str, name: str, server: ServerEntry, environ: Mapping[str, 
     """Put in what ``${VARIABLE}`` stands for, and check what only then can be checked."""
     secrets: set[str] = set()
 
-    def expand(field: str) -> Callable[[str], str]:
+    def expand(field: str, text: str) -> str:
         def one(match: re.Match[str]) -> str:
             variable = match.group(1)
             if variable == SESSION_DIR and server.command is not None:
@@ -229,18 +222,18 @@ def _expanded(where: str, name: str, server: ServerEntry, environ: Mapping[str, 
             secrets.add(value)
             return value
 
-        return lambda text: _VARIABLE.sub(one, text)
+        return _VARIABLE.sub(one, text)
 
     changes: dict[str, Any] = {
-        "args": tuple(map(expand("args"), server.args)),
-        "env": {k: expand(f"env.{k}")(v) for k, v in server.env.items()},
-        "headers": {k.lower(): expand(f"headers.{k}")(v) for k, v in server.headers.items()},
+        "args": tuple(expand("args", arg) for arg in server.args),
+        "env": {k: expand(f"env.{k}", v) for k, v in server.env.items()},
+        "headers": {k.lower(): expand(f"headers.{k}", v) for k, v in server.headers.items()},
     }
     if server.url is not None:
-        changes["url"] = expand("url")(server.url)
+        changes["url"] = expand("url", server.url)
         _check_url(where, changes["url"])
     if server.episode_end_url is not None:
-        changes["episode_end_url"] = expand("episode_end_url")(server.episode_end_url)
+        changes["episode_end_url"] = expand("episode_end_url", server.episode_end_url)
         _check_url(f"{where}: episode_end_url", changes["episode_end_url"])
     if server.cwd is not None:
         changes["cwd"] = str(Path(server.cwd).expanduser())

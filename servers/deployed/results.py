@@ -4,7 +4,7 @@ Where a server of 2026-07-28 needs input from a client of the handshake era, it 
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Final, cast
+from typing import cast
 
 import anyio
 
@@ -22,7 +22,6 @@ from astra_mcp.types import (
 )
 
 __all__ = [
-    "INPUT_REQUIRED",
     "InputError",
     "answer_asks",
     "is_input_required",
@@ -31,12 +30,10 @@ __all__ = [
     "text_reply",
 ]
 
-INPUT_REQUIRED: Final = "input_required"
-
 
 def is_input_required(result: JsonObject) -> bool:
     """Tell whether the server needs input before it goes on (MCP 2026-07-28)."""
-    return result.get("resultType") == INPUT_REQUIRED
+    return result.get("resultType") == "input_required"
 
 
 def read_reply(result: JsonObject) -> UpstreamReply:

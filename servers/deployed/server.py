@@ -38,9 +38,9 @@ from servers.deployed.session import DeployedSession
 from servers.deployed.tools import list_tools, read_tools
 from servers.deployed.transports.http_client import HttpLink
 
-__all__ = ["Condition", "DeployedServer", "DeployedStatus", "Traits"]
+__all__ = ["DeployedServer", "DeployedStatus", "Traits"]
 
-Condition = Literal["unused", "starting", "ready", "broken"]
+_Condition = Literal["unused", "starting", "ready", "broken"]
 
 FIRST_PAUSE: Final = 0.5
 """After a failed :meth:`DeployedServer.prepare`, how long its failure is answered without a new try."""
@@ -67,7 +67,7 @@ class DeployedStatus:
     """How a deployed server is, for people."""
 
     name: str
-    condition: Condition
+    condition: _Condition
     """``unused`` where nobody has opened it yet, and ``starting`` where its first opening is under way."""
     reason: str
     """Why it is broken, in words that name the server; empty otherwise."""
@@ -182,7 +182,7 @@ class DeployedServer:
     def described(self) -> DeployedStatus:
         """The status for people; an opening under way shows where there was none before."""
         status, reason = self.status
-        condition: Condition = "starting" if self._being_opened else "unused"
+        condition: _Condition = "starting" if self._being_opened else "unused"
         if status is not ServerStatus.UNKNOWN:
             condition = "ready" if status is ServerStatus.READY else "broken"
         return DeployedStatus(

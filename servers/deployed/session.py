@@ -26,7 +26,7 @@ from servers.deployed.results import (
     text_reply,
 )
 
-__all__ = ["DeployedSession", "SessionHost"]
+__all__ = ["DeployedSession"]
 
 RETRIES: Final = 10
 """Of what was certainly not sent."""
@@ -256,16 +256,18 @@ class DeployedSession:
         connection.running += 1
         try:
             if exchange.log_level is not None:
-                await self._set_log_level(connection, exchange)
-            leveled = exchange if self._log_level is None else self._leveled(exchange)
+                await self._set_log_level(connection, exchange.log_level)
+            leveled = exchange
+            if self._log_level is not None and exchange.log_level is None:
+                leveled = replace(exchange, log_level=self._log_level)
             return await connection.request(method, params, leveled, headers, key=self._key)
         except NotSentError:
             is_sent = False
             raise
         finally:
             connection.running -= 1
-            if is_sent:  # and maybe acted on, however this ends
-                self._note_state(connection, method)
+            if is_sent and method == "tools/call":  # and maybe acted on, however this ends
+                self._has_state |= connection.peer.keeps_state and not self._host.is_shared
             if connection.peer.fault is not None:
                 await self._let_go(connection)
                 self._note_loss(connection)
@@ -296,10 +298,6 @@ class DeployedSession:
             raise
         self._subscribed[uri] = None
         return answer
-
-    def _note_state(self, connection: Connection, method: str) -> None:
-        if method == "tools/call" and connection.peer.keeps_state and not self._host.is_shared:
-            self._has_state = True
 
     def _note_loss(self, connection: Connection) -> None:
         if self._has_state and self._lost is None:
@@ -407,20 +405,12 @@ class DeployedSession:
             self._follow(connection)
         return {}
 
-    def _leveled(self, exchange: Exchange) -> Exchange:
-        if exchange.log_level is not None:
-            return exchange
-        return replace(exchange, log_level=self._log_level)
-
-    async def _set_log_level(self, connection: Connection, exchange: Exchange) -> None:
+    async def _set_log_level(self, connection: Connection, level: str) -> None:
         """Ask a server of the handshake era for the client's level; a shared one for the most of all."""
-        level = exchange.log_level
-        if (
-            level is None
-            or level == connection.log_level
-            or connection.era is Era.MODERN
-            or "logging" not in connection.facts.capabilities
-        ):
+        takes_levels = connection.era is not Era.MODERN and (
+            "logging" in connection.facts.capabilities
+        )
+        if not takes_levels or level == connection.log_level:
             return
         if self._host.is_shared and _is_more(connection.log_level, level):
             return

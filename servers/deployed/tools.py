@@ -18,7 +18,7 @@ from astra_mcp.errors import UpstreamError
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec, canonical_json, json_fault
 from servers.deployed.connecting import Connection
 
-__all__ = ["ToolList", "list_tools", "read_tools"]
+__all__ = ["list_tools", "read_tools"]
 
 MAX_PAGES: Final = 1000
 LIST_SECONDS: Final = 30.0

@@ -59,19 +59,10 @@ class EmulatedSession:
         *,
         key: str,
         seed: int,
-        past: Sequence[PastCall] = (),
-        prompt: str | None = None,
+        past: Sequence[PastCall],
+        prompt: str | None,
     ) -> None:
-        """Begin without a state.
-
-        Args:
-            server: Whose tools are called.
-            emulator: Who answers.
-            key: Names the session in the log.
-            seed: Decides everything that is made up.
-            past: Calls of an earlier life, of which the applied ones are taken over.
-            prompt: What the user asked for.
-        """
+        """Begin without a state; see :meth:`EmulatedServer.open_emulation`."""
         self._server = server
         self._emulator = emulator
         self._key = key
@@ -237,13 +228,7 @@ class EmulatedServer(ToolsOnly):
     def open_session(
         self, *, key: str, seed: int, past: Sequence[PastCall] = ()
     ) -> EmulatedSession:
-        """Make a session of the server's own emulator.
-
-        Args:
-            key: Names the session in the log.
-            seed: Decides everything that is made up.
-            past: Calls of an earlier life, taken over before the first new one.
-        """
+        """Make a session of the server's own emulator; see :meth:`open_emulation`."""
         return self.open_emulation(emulator=self.emulator, key=key, seed=seed, past=past)
 
     def open_emulation(
@@ -255,13 +240,13 @@ class EmulatedServer(ToolsOnly):
         past: Sequence[PastCall] = (),
         prompt: str | None = None,
     ) -> EmulatedSession:
-        """Make a session like :meth:`open_session`, of a chosen emulator.
+        """Make a session of a chosen emulator.
 
         Args:
             emulator: Who answers.
-            key: As there.
-            seed: As there.
-            past: As there.
+            key: Names the session in the log.
+            seed: Decides everything that is made up.
+            past: Calls of an earlier life, of which the applied ones are taken over before the first new one.
             prompt: What the user asked for, which an emulator may take a hint from.
 
         Raises:

@@ -71,13 +71,7 @@ class DuplexPeer(Peer):
     ) -> None:
         """Take over the wire, which is closed with the peer, and begin to read; see :class:`Peer`.
 
-        Args:
-            wire: To the server.
-            tasks: As there.
-            name: As there.
-            hear: As there.
-            is_shared: As there.
-            on_end: Told when the wire, and what is behind it, is gone.
+        ``on_end`` is told when the wire, and what is behind it, is gone.
         """
         super().__init__(tasks, name=name, hear=hear, is_shared=is_shared)
         self._wire = wire

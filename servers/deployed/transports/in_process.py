@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
@@ -34,8 +33,9 @@ class MemoryWire:
     def __init__(self, server: Server[Any], *, name: str) -> None:
         self._server = server
         self._name = name
-        self._to_server, self._server_reads = _stream()
-        self._server_writes, self._from_server = _stream()
+        stream = anyio.create_memory_object_stream[SessionMessage | Exception]
+        self._to_server, self._server_reads = stream(16)
+        self._server_writes, self._from_server = stream(16)
         self._running = anyio.CancelScope()
         self._ended = anyio.Event()
         self._fault = "ended its session"
@@ -95,10 +95,3 @@ class MemoryWire:
         finally:
             self._server_writes.close()
             self._ended.set()
-
-
-def _stream() -> tuple[
-    MemoryObjectSendStream[SessionMessage | Exception],
-    MemoryObjectReceiveStream[SessionMessage | Exception],
-]:
-    return anyio.create_memory_object_stream[SessionMessage | Exception](16)

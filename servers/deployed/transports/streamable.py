@@ -75,21 +75,14 @@ class StreamablePeer(Peer):
         headers: Mapping[str, str],
         redact: Callable[[str], str],
     ) -> None:
-        """Connect to nothing yet; see :class:`Peer`.
-
-        Args:
-            link: The connections, shared by all peers of the server.
-            tasks: As there.
-            name: As there.
-            hear: As there.
-            is_shared: As there.
-            headers: Of every request.
-            redact: Takes secrets out of what a server says.
-        """
+        """Connect to nothing yet; see :class:`Peer`."""
         super().__init__(tasks, name=name, hear=hear, is_shared=is_shared)
         self._redact = redact
+        """Takes secrets out of what a server says."""
         self._link = link
+        """The connections, shared by all peers of the server."""
         self._own_headers = dict(headers)
+        """Of every request."""
         self._version = ""
         self._session: str | None = None
         self._listening = anyio.CancelScope()
