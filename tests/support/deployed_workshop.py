@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +15,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from astra_mcp.errors import RelayedError
+from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.types import JsonObject, JsonValue, PastCall, UpstreamReply
-from servers.deployed import DeployedServers, DeployedSession, open_deployed
+from servers.deployed import DeployedServer, DeployedServers, DeployedSession, open_deployed
 
 from processes import table
 
@@ -110,9 +111,49 @@ def session(
     past: Sequence[PastCall] = (),
 ) -> DeployedSession:
     """Make a session of a server that exists."""
+    return found(servers, name).open_session(key=key, seed=0, past=past)
+
+
+def found(servers: DeployedServers, name: str = "raw") -> DeployedServer:
+    """A server that exists."""
     server = servers.find(name)
     assert server is not None
-    return server.open_session(key=key, seed=0, past=past)
+    return server
+
+
+async def text_of(
+    one: DeployedSession, tool: str = "count", exchange: Exchange = SILENT, /, **arguments: Any
+) -> str:
+    """Call a tool, and give the text of its answer."""
+    return (await one.call(tool, arguments, exchange)).result.text
+
+
+@asynccontextmanager
+async def noting(
+    folder: Path, *eras: str, **members: Any
+) -> AsyncGenerator[tuple[DeployedServers, Callable[[], list[str]]]]:
+    """Open a raw server that writes its calls down; gives the servers, and what it has written."""
+    calls = folder / "calls"
+    entry = raw_entry(*eras, env={"CALLS": str(calls)}, **members)
+    async with deployed(folder, raw=entry) as servers:
+        yield servers, lambda: calls_of(calls)
+
+
+@asynccontextmanager
+async def online(folder: Path, app: ASGIApp, **members: Any) -> AsyncGenerator[DeployedServers]:
+    """Open the server that an application is over HTTP."""
+    async with over_http(app) as url, deployed(folder, raw={"url": url, **members}) as servers:
+        yield servers
+
+
+@asynccontextmanager
+async def until_left(call: Callable[[], Coroutine[Any, Any, object]]) -> AsyncGenerator[None]:
+    """Have a call under way, and cancel it at the end."""
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            yield
+            group.cancel_scope.cancel()
 
 
 def structured(reply: UpstreamReply) -> dict[str, Any]:

@@ -26,11 +26,15 @@ from deployed_workshop import (
     MemoryChannel,
     calls_of,
     deployed,
+    found,
+    noting,
+    online,
     over_http,
     raw_entry,
     raw_processes,
     session,
     structured,
+    text_of,
     until,
     write_config,
 )
@@ -47,15 +51,13 @@ async def test_tools_are_listed_as_the_server_lists_them_over_all_pages(
     tmp_path: Path, eras: list[str]
 ) -> None:
     async with deployed(tmp_path, raw=raw_entry(*eras)) as servers:
-        server = servers.find("raw")
-        assert server is not None
+        server = found(servers)
         await server.prepare()
         names = [tool.name for tool in server.tools]
         assert names[:3] == ["count", "die", "hang"]
         assert len(names) == 12
         assert server.tools[0].extra == {"title": "T"}
-        assert server.kind is ServerKind.DEPLOYED
-        assert server.relays
+        assert (server.kind, server.relays) == (ServerKind.DEPLOYED, True)
         assert "tools" in server.capabilities
         assert server.status[0] is ServerStatus.READY
 
@@ -68,15 +70,14 @@ async def test_it_can_be_asked_how_each_server_is(tmp_path: Path) -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(servers.check)
             await until(lambda: "starting" in {s.condition for s in servers.statuses()})
-        found = {s.name: s for s in servers.statuses()}
-        assert (found["raw"].condition, found["raw"].tools, found["raw"].reason) == (
-            "ready",
-            12,
-            "",
-        )
-        assert found["lost"].condition == found["silent"].condition == "broken"
-        assert "upstream lost cannot be started" in found["lost"].reason
-        assert "within 0.5 s (raise timeout_seconds of its entry)" in found["silent"].reason
+        gone, raw, mute = servers.statuses()
+        assert (raw.name, raw.condition, raw.tools, raw.reason) == ("raw", "ready", 12, "")
+        assert [(s.name, s.condition) for s in (gone, mute)] == [
+            ("lost", "broken"),
+            ("silent", "broken"),
+        ]
+        assert "upstream lost cannot be started" in gone.reason
+        assert "within 0.5 s (raise timeout_seconds of its entry)" in mute.reason
     async with deployed(tmp_path, raw=raw_entry()) as servers:
         assert servers.statuses()[0].condition == "unused"  # though its tools are known
         assert [s.condition for s in await servers.check()] == ["ready"]
@@ -97,13 +98,11 @@ async def test_a_server_of_one_era_serves_clients_of_both(
 
 async def test_after_a_restart_tools_are_known_without_starting_anything(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry()) as servers:
-        server = servers.find("raw")
-        assert server is not None
+        server = found(servers)
         await server.prepare()
         tools, version = server.tools, server.version
     async with deployed(tmp_path, raw=raw_entry()) as servers:
-        again = servers.find("raw")
-        assert again is not None
+        again = found(servers)
         await again.prepare()
         assert (again.tools, again.version) == (tools, version)
         assert again.status == (ServerStatus.UNKNOWN, "")
@@ -111,13 +110,13 @@ async def test_after_a_restart_tools_are_known_without_starting_anything(tmp_pat
     [card] = (tmp_path / "home" / "cards").iterdir()
     card.write_text("{")
     async with deployed(tmp_path, raw=raw_entry()) as servers:
-        assert servers.find("raw").tools == ()  # type: ignore[union-attr]
+        assert found(servers).tools == ()
 
 
 async def test_a_card_holds_no_secret(tmp_path: Path) -> None:
     entry = raw_entry(env={"KEY": "very-secret"})
     async with deployed(tmp_path, raw=entry) as servers:
-        await servers.find("raw").prepare()  # type: ignore[union-attr]
+        await found(servers).prepare()
     [card] = (tmp_path / "home" / "cards").iterdir()
     assert "very-secret" not in card.read_text()
 
@@ -127,8 +126,7 @@ async def test_many_who_want_to_know_the_tools_start_one_process(tmp_path: Path)
     script = f"echo x >> {starts}; exec {sys.executable} -S {raw_entry()['args'][1]}"
     entry = {"command": "sh", "args": ["-c", script]}
     async with deployed(tmp_path, raw=entry) as servers:
-        server = servers.find("raw")
-        assert server is not None
+        server = found(servers)
         async with anyio.create_task_group() as group:
             for _ in range(20):
                 group.start_soon(server.prepare)
@@ -139,8 +137,7 @@ async def test_a_failed_start_is_not_tried_again_at_once(tmp_path: Path) -> None
     starts = tmp_path / "starts"
     entry = {"command": "sh", "args": ["-c", f"echo x >> {starts}; echo broken >&2; exit 1"]}
     async with deployed(tmp_path, raw=entry) as servers:
-        server = servers.find("raw")
-        assert server is not None
+        server = found(servers)
         for _ in range(5):
             with pytest.raises(UpstreamError, match="broken"):
                 await server.prepare()
@@ -155,15 +152,10 @@ async def test_a_failed_start_is_not_tried_again_at_once(tmp_path: Path) -> None
 async def test_tools_that_cannot_be_shown_are_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    page = {
-        "tools": [
-            {"name": "good", "inputSchema": {"type": "object"}},
-            {"name": "good", "inputSchema": {"type": "object"}, "title": "again"},
-            {"name": "", "inputSchema": {"type": "object"}},
-            {"name": "x" * 200, "inputSchema": {"type": "object"}},
-            {"name": "schemaless"},
-        ]
-    }
+    schema = {"inputSchema": {"type": "object"}}
+    named = [{"name": name, **schema} for name in ("good", "", "x" * 200)]
+    tools = [*named, {"name": "good", "title": "again", **schema}, {"name": "schemaless"}]
+    page = {"tools": tools}
     script = (
         "import sys, json\n"
         "for line in sys.stdin:\n"
@@ -172,11 +164,9 @@ async def test_tools_that_cannot_be_shown_are_left_out(
         f"    r = json.loads({json.dumps(json.dumps(page))}) if m['method'] == 'tools/list' else r\n"
         "    print(json.dumps({'id': m['id'], 'result': r}), flush=True)\n"
     )
-    async with deployed(
-        tmp_path, raw={"command": sys.executable, "args": ["-c", script]}
-    ) as servers:
-        server = servers.find("raw")
-        assert server is not None
+    entry = {"command": sys.executable, "args": ["-c", script]}
+    async with deployed(tmp_path, raw=entry) as servers:
+        server = found(servers)
         await server.prepare()
         assert [tool.name for tool in server.tools] == ["good"]
         assert server.tools[0].extra == {}
@@ -187,8 +177,7 @@ async def test_tools_that_cannot_be_shown_are_left_out(
 @pytest.mark.parametrize("isolation", ["episode", "shared"])
 async def test_tools_that_grow_are_noticed_and_told(tmp_path: Path, isolation: str) -> None:
     async with deployed(tmp_path, raw=raw_entry(isolation=isolation)) as servers:
-        server = servers.find("raw")
-        assert server is not None
+        server = found(servers)
         await server.prepare()
         told: list[str] = []
         end = servers.watch(told.append)
@@ -212,43 +201,37 @@ async def test_the_file_is_followed(tmp_path: Path) -> None:
         told: list[str] = []
         servers.watch(told.append)
         kept, gone, changed = (session(servers, n) for n in ("kept", "gone", "new"))
-        removed = servers.find("gone")
-        assert removed is not None
+        removed = found(servers, "gone")
         for one in (kept, gone, changed):
             await one.call("count", {})
         changed_entry = raw_entry(env={"X": "1"})
         write_config(tmp_path, kept=raw_entry(), new=changed_entry, added=raw_entry("modern"))
         await until(lambda: set(told) == {"gone", "new", "added"})
         assert [s.name for s in servers.upstreams()] == ["added", "kept", "new"]
-        assert (await kept.call("count", {})).result.text == "2"
-        with pytest.raises(
-            UpstreamError, match=r"upstream gone: its entry was removed from mcp\.json"
-        ):
-            await gone.call("count", {})
+        assert await text_of(kept) == "2"
         late = removed.open_session(key="late", seed=0)  # by who looked it up before
-        with pytest.raises(UpstreamError, match=r"its entry was removed from mcp\.json"):
-            await late.call("count", {})
-        with pytest.raises(
-            UpstreamError, match=r"upstream new: its entry was changed in mcp\.json"
+        for one, words in (
+            (gone, r"upstream gone: its entry was removed from mcp\.json"),
+            (late, r"upstream gone: its entry was removed from mcp\.json"),
+            (changed, r"upstream new: its entry was changed in mcp\.json"),
         ):
-            await changed.call("count", {})
-        assert (await session(servers, "new").call("count", {})).result.text == "1"
-        assert (await session(servers, "added").call("count", {})).result.text == "1"
+            with pytest.raises(UpstreamError, match=words):
+                await one.call("count", {})
+        assert await text_of(session(servers, "new")) == "1"
+        assert await text_of(session(servers, "added")) == "1"
 
 
 async def test_a_running_call_of_a_removed_server_ends_first(tmp_path: Path) -> None:
-    calls = tmp_path / "calls"
-    entry = raw_entry(env={"CALLS": str(calls)})
     texts: list[str] = []
-    async with deployed(tmp_path, raw=entry) as servers:
+    async with noting(tmp_path) as (servers, calls):
         one = session(servers)
 
         async def sleep() -> None:
-            texts.append((await one.call("sleep", {"seconds": 1})).result.text)
+            texts.append(await text_of(one, "sleep", seconds=1))
 
         async with anyio.create_task_group() as group:
             group.start_soon(sleep)
-            await until(lambda: "sleep" in calls_of(calls))
+            await until(lambda: "sleep" in calls())
             write_config(tmp_path)
             await until(lambda: not servers.upstreams())
             assert texts == []
@@ -259,7 +242,6 @@ async def test_a_running_call_of_a_removed_server_ends_first(tmp_path: Path) -> 
 async def test_a_running_call_of_a_removed_server_is_told_that_the_gateway_stops(
     tmp_path: Path,
 ) -> None:
-    calls = tmp_path / "calls"
     faults: list[str] = []
     is_over = anyio.Event()
 
@@ -271,9 +253,9 @@ async def test_a_running_call_of_a_removed_server_is_told_that_the_gateway_stops
         is_over.set()
 
     async with anyio.create_task_group() as group:
-        async with deployed(tmp_path, raw=raw_entry(env={"CALLS": str(calls)})) as servers:
+        async with noting(tmp_path) as (servers, calls):
             group.start_soon(sleep, session(servers))
-            await until(lambda: "sleep" in calls_of(calls))
+            await until(lambda: "sleep" in calls())
             write_config(tmp_path)
             await until(lambda: not servers.upstreams())
         with anyio.fail_after(20):
@@ -290,10 +272,10 @@ async def test_a_broken_file_leaves_the_servers_as_they_are(
         await one.call("count", {})
         (tmp_path / "mcp.json").write_text('{"mcpServers": {"raw":')
         await until(lambda: any("stay as they were" in message for message in caplog.messages))
-        assert (await one.call("count", {})).result.text == "2"
+        assert await text_of(one) == "2"
         (tmp_path / "mcp.json").unlink()
         await until(lambda: any("cannot be read" in message for message in caplog.messages))
-        assert (await one.call("count", {})).result.text == "3"
+        assert await text_of(one) == "3"
 
 
 async def test_that_the_file_was_read_again_is_no_warning(
@@ -317,16 +299,13 @@ async def test_a_server_of_this_process_is_mounted(tmp_path: Path, era: Era) -> 
         servers.watch(told.append)
         servers.mount("here", Talkative().server())
         assert told == ["here"]
-        server = servers.find("here")
-        assert server is not None
+        server = found(servers, "here")
         await server.prepare()
         assert [t.name for t in server.tools][:2] == ["count", "report"]
         assert server.instructions == "talk to me"
         channel = MemoryChannel()
         exchange = Exchange(era=era, meta={"progressToken": "p"}, channel=channel)
-        assert (
-            await session(servers, "here").call("report", {}, exchange)
-        ).result.text == "reported"
+        assert await text_of(session(servers, "here"), "report", exchange) == "reported"
         assert [p["progress"] for _, p in channel.told] == [0, 1, 2]
         with pytest.raises(ConfigError, match="'here' exists already"):
             servers.mount("here", Talkative().server())
@@ -336,7 +315,7 @@ async def test_each_session_of_a_factory_has_a_server_of_its_own(tmp_path: Path)
     async with open_deployed(None, home=tmp_path) as servers:
         servers.mount("here", lambda: Talkative().server())
         one, two = session(servers, "here", key="1"), session(servers, "here", key="2")
-        texts = [(await s.call("count", {})).result.text for s in (one, two, one)]
+        texts = [await text_of(s) for s in (one, two, one)]
         assert texts == ["1", "1", "2"]
 
 
@@ -344,8 +323,8 @@ async def test_a_mounted_server_asks_the_client_of_the_call(tmp_path: Path) -> N
     async with open_deployed(None, home=tmp_path) as servers:
         servers.mount("here", Talkative().server())
         channel = MemoryChannel(capabilities={"elicitation": {}}, answers=[{"action": "decline"}])
-        reply = await session(servers, "here").call("elicit", {}, Exchange(channel=channel))
-        assert reply.result.text == "decline None"
+        one = session(servers, "here")
+        assert await text_of(one, "elicit", Exchange(channel=channel)) == "decline None"
 
 
 # --- the transport of 2024-11-05 ------------------------------------------------------------------
@@ -372,20 +351,16 @@ def old_app(talkative: Talkative) -> Starlette:
 async def test_a_server_of_the_old_transport_is_reached(
     tmp_path: Path, members: dict[str, str]
 ) -> None:
-    async with over_http(old_app(Talkative())) as url:  # noqa: SIM117
-        async with deployed(tmp_path, raw={"url": url, **members}) as servers:
-            server = servers.find("raw")
-            assert server is not None
-            await server.prepare()
-            assert server.tools[0].name == "count"
-            channel = MemoryChannel(
-                capabilities={"elicitation": {}}, answers=[{"action": "cancel"}]
-            )
-            exchange = Exchange(meta={"progressToken": 1}, channel=channel)
-            one = session(servers)
-            assert (await one.call("report", {}, exchange)).result.text == "reported"
-            assert len(channel.told) == 3
-            assert (await one.call("elicit", {}, exchange)).result.text == "cancel None"
+    async with online(tmp_path, old_app(Talkative()), **members) as servers:
+        server = found(servers)
+        await server.prepare()
+        assert server.tools[0].name == "count"
+        channel = MemoryChannel(capabilities={"elicitation": {}}, answers=[{"action": "cancel"}])
+        exchange = Exchange(meta={"progressToken": 1}, channel=channel)
+        one = session(servers)
+        assert await text_of(one, "report", exchange) == "reported"
+        assert len(channel.told) == 3
+        assert await text_of(one, "elicit", exchange) == "cancel None"
 
 
 async def test_an_old_server_that_sends_messages_elsewhere_is_refused(tmp_path: Path) -> None:
@@ -394,9 +369,9 @@ async def test_an_old_server_that_sends_messages_elsewhere_is_refused(tmp_path: 
         return Response(body, media_type="text/event-stream")
 
     app = Starlette(routes=[Route("/mcp", endpoint=stream, methods=["GET"])])
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    async with online(tmp_path, app) as servers:
         with pytest.raises(UpstreamError, match="wants messages sent to another host"):
-            await servers.find("raw").prepare()  # type: ignore[union-attr]
+            await found(servers).prepare()
 
 
 # --- the end --------------------------------------------------------------------------------------
@@ -432,7 +407,7 @@ async def test_nothing_is_left_after_the_end(tmp_path: Path) -> None:
 async def test_what_a_server_started_itself_ends_with_its_session(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry()) as servers:
         one = session(servers)
-        grandchild = int((await one.call("spawn", {})).result.text)
+        grandchild = int(await text_of(one, "spawn"))
         handle = os.pidfd_open(grandchild)
         await one.aclose()
         assert await anyio.to_thread.run_sync(wait_until_gone, [handle], 10) == 0

@@ -13,21 +13,32 @@ from starlette.types import Receive, Scope, Send
 from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.mcp.request_context import Era, Exchange
 from astra_mcp.types import ServerStatus
+from servers.deployed import DeployedSession
 from servers.deployed.card import FORGET_SECONDS, Card, CardFile, EraFacts
 from servers.deployed.transports.events import EventReader
 
 from deployed_workshop import (
-    calls_of,
     deployed,
     event_response,
-    over_http,
+    found,
+    noting,
+    online,
     raw_entry,
     session,
+    text_of,
     until,
 )
 from talkative_server import Recording, Talkative
 
 ERAS = list(Era)
+
+
+async def _fail(one: DeployedSession, tool: str, exchange: Exchange, said: list[str]) -> None:
+    """Call a tool, and note what is said where that fails."""
+    try:
+        await one.call(tool, {}, exchange)
+    except UpstreamError as error:
+        said.append(str(error))
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -38,18 +49,11 @@ async def test_closing_a_session_ends_its_running_call_over_http(
     talkative = Talkative()
     app = talkative.server().streamable_http_app(json_response=is_json)
     said: list[str] = []
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    async with online(tmp_path, app) as servers:
         one = session(servers)
-
-        async def wait() -> None:
-            try:
-                await one.call("wait", {}, Exchange(era=era))
-            except UpstreamError as error:
-                said.append(str(error))
-
         with anyio.fail_after(20):
             async with anyio.create_task_group() as group:
-                group.start_soon(wait)
+                group.start_soon(_fail, one, "wait", Exchange(era=era), said)
                 await talkative.waiting.wait()
                 await one.aclose()
                 await one.aclose()
@@ -58,20 +62,12 @@ async def test_closing_a_session_ends_its_running_call_over_http(
 
 
 async def test_closing_a_session_ends_its_running_call_in_a_process(tmp_path: Path) -> None:
-    calls = tmp_path / "calls"
     said: list[str] = []
-    async with deployed(tmp_path, raw=raw_entry(env={"CALLS": str(calls)})) as servers:
+    async with noting(tmp_path) as (servers, calls):
         one = session(servers)
-
-        async def wait() -> None:
-            try:
-                await one.call("hang", {})
-            except UpstreamError as error:
-                said.append(str(error))
-
         async with anyio.create_task_group() as group:
-            group.start_soon(wait)
-            await until(lambda: calls_of(calls) == ["hang"])
+            group.start_soon(_fail, one, "hang", Exchange(), said)
+            await until(lambda: calls() == ["hang"])
             await one.aclose()
         with pytest.raises(UpstreamError, match="the session is closed"):
             await one.call("count", {})
@@ -87,8 +83,7 @@ async def test_a_server_that_repeats_a_secret_in_a_refusal_is_blacked_out(tmp_pa
         await send({"type": "http.response.start", "status": 403, "headers": []})
         await send({"type": "http.response.body", "body": b"no rights: " + given})
 
-    entry = {"headers": {"authorization": "Bearer s3cr3t-value"}}
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url, **entry}) as servers:
+    async with online(tmp_path, app, headers={"authorization": "Bearer s3cr3t-value"}) as servers:
         with pytest.raises(UpstreamError, match=r"HTTP 403: no rights: \*\*\*"):
             await session(servers).call("count", {})
 
@@ -100,30 +95,25 @@ async def test_a_busy_server_has_not_failed(tmp_path: Path) -> None:
         await one.call("count", {})
         with pytest.raises(BusyError):
             await session(servers, key="2").call("count", {})
-        server = servers.find("raw")
-        assert server is not None
-        assert server.status == (ServerStatus.READY, "")
+        assert found(servers).status == (ServerStatus.READY, "")
 
 
 async def test_a_dead_connection_shows_in_the_status_until_the_next_one(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry(isolation="shared")) as servers:
-        server = servers.find("raw")
-        assert server is not None
         one = session(servers)
         with pytest.raises(UpstreamError):
             await one.call("die", {})
-        status, reason = server.status
-        assert status is ServerStatus.FAILED
-        assert reason == "upstream raw closed (exit status 3): out of luck"
+        reason = "upstream raw closed (exit status 3): out of luck"
+        assert found(servers).status == (ServerStatus.FAILED, reason)
         await one.call("count", {})
-        assert server.status == (ServerStatus.READY, "")
+        assert found(servers).status == (ServerStatus.READY, "")
 
 
 async def test_a_subscription_at_a_modern_server_is_a_listening_stream(tmp_path: Path) -> None:
     talkative = Talkative()
     app = Recording(talkative.server().streamable_http_app())
     heard: list[tuple[str, object]] = []
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    async with online(tmp_path, app) as servers:
         one = session(servers)
         one.watch(lambda method, params: heard.append((method, params.get("uri"))))
         modern = Exchange(era=Era.MODERN)
@@ -141,11 +131,9 @@ async def test_a_handshake_level_reaches_a_modern_server_with_each_request(tmp_p
     async with deployed(tmp_path, raw=raw_entry("modern")) as servers:
         one = session(servers)
         await one.request("logging/setLevel", {"level": "debug"}, Exchange())
-        meta = json.loads((await one.call("show", {})).result.text)["_meta"]
-        assert meta["io.modelcontextprotocol/logLevel"] == "debug"
-        asked = Exchange(log_level="error")
-        meta = json.loads((await one.call("show", {}, asked)).result.text)["_meta"]
-        assert meta["io.modelcontextprotocol/logLevel"] == "error"
+        for exchange, level in ((Exchange(), "debug"), (Exchange(log_level="error"), "error")):
+            meta = json.loads(await text_of(one, "show", exchange))["_meta"]
+            assert meta["io.modelcontextprotocol/logLevel"] == level
 
 
 def test_an_old_card_no_longer_says_that_an_era_is_not_spoken(tmp_path: Path) -> None:
@@ -162,23 +150,13 @@ def test_an_old_card_no_longer_says_that_an_era_is_not_spoken(tmp_path: Path) ->
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 async def test_events_are_the_same_however_their_bytes_arrive(end: str, size: int) -> None:
-    lines = [
-        ": hello",
-        "retry: 50",
-        "id: 1",
-        "data:",
-        "",
-        "event: message",
-        "id: 2",
-        "data: {\"a\":",
-        "data: \"é\"}",
-        "",
-        "event: endpoint",
-        "data:/x",
-        "",
-        "data: unfinished",
-    ]  # fmt: skip
-    text = end.join(lines).encode()
+    sent = (
+        ": hello\nretry: 50\nid: 1\ndata:\n\n"
+        'event: message\nid: 2\ndata: {"a":\ndata: "é"}\n\n'
+        "event: endpoint\ndata:/x\n\n"
+        "data: unfinished"
+    )
+    text = sent.replace("\n", end).encode()
     reader = EventReader()
     response = event_response(*(text[i : i + size] for i in range(0, len(text), size)))
     events = [(e.event, e.data, e.id) async for e in reader.read(response)]

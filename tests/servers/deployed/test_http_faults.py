@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -16,7 +15,7 @@ from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed.transports import streamable
 from servers.deployed.transports.events import EventReader
 
-from deployed_workshop import deployed, event_response, over_http, session, until
+from deployed_workshop import event_response, found, online, session, text_of, until
 
 Call = Callable[[Request, JsonObject], Awaitable[Response]]
 
@@ -46,7 +45,6 @@ class Faulty:
         message: JsonObject = json.loads(await request.body())
         if message.get("id") is None:
             return Response(status_code=202)
-        tools: JsonValue = {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
         match message["method"]:
             case "initialize":
                 result: JsonValue = {
@@ -55,7 +53,7 @@ class Faulty:
                     "serverInfo": {"name": "faulty", "version": "1"},
                 }
             case "tools/list":
-                result = tools
+                result = {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
             case "tools/call":
                 self.calls.append(str(request.url).rpartition("/")[2])
                 return await self.call(request, message)
@@ -72,36 +70,37 @@ def good(message: JsonObject, **further: JsonValue) -> JsonObject:
     return {"jsonrpc": "2.0", "id": message["id"], "result": result, **further}
 
 
-async def test_an_answer_to_another_request_is_refused(tmp_path: Path) -> None:
-    async def call(request: Request, message: JsonObject) -> Response:
-        del request
-        return JSONResponse(good(message, id=4711))
+def saying(answer: Response) -> Call:
+    """Answer every call so."""
 
-    server = Faulty(call)
-    async with over_http(server) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    async def call(*_: object) -> Response:
+        return answer
+
+    return call
+
+
+async def well(_: Request, message: JsonObject) -> Response:
+    """Answer a call."""
+    return JSONResponse(good(message))
+
+
+@pytest.mark.parametrize(
+    "told", [{"result": {"content": []}}, {"error": {"code": -32000, "message": "not yours"}}]
+)
+async def test_an_answer_to_another_request_is_refused(tmp_path: Path, told: JsonObject) -> None:
+    server = Faulty(saying(JSONResponse({"jsonrpc": "2.0", "id": 4711, **told})))
+    async with online(tmp_path, server) as servers:
         with pytest.raises(UpstreamError, match="answered another request; delivery unknown"):
             await session(servers).call("t", {})
     assert len(server.calls) == 1
 
 
-async def test_an_error_for_another_request_is_refused(tmp_path: Path) -> None:
-    async def call(request: Request, message: JsonObject) -> Response:
-        del request, message
-        error: JsonValue = {"code": -32000, "message": "not yours"}
-        return JSONResponse({"jsonrpc": "2.0", "id": 4711, "error": error})
-
-    async with over_http(Faulty(call)) as url, deployed(tmp_path, raw={"url": url}) as servers:
-        with pytest.raises(UpstreamError, match="answered another request; delivery unknown"):
-            await session(servers).call("t", {})
-
-
 async def test_a_result_with_an_empty_error_is_a_result(tmp_path: Path) -> None:
-    async def call(request: Request, message: JsonObject) -> Response:
-        del request
+    async def call(_: Request, message: JsonObject) -> Response:
         return JSONResponse(good(message, error=None))
 
-    async with over_http(Faulty(call)) as url, deployed(tmp_path, raw={"url": url}) as servers:
-        assert (await session(servers).call("t", {})).result.text == "good"
+    async with online(tmp_path, Faulty(call)) as servers:
+        assert await text_of(session(servers), "t") == "good"
 
 
 @pytest.mark.parametrize(
@@ -110,11 +109,7 @@ async def test_a_result_with_an_empty_error_is_a_result(tmp_path: Path) -> None:
     ids=["no MCP", "a status"],
 )
 async def test_the_fate_of_a_call_that_was_sent_is_told(tmp_path: Path, answer: Response) -> None:
-    async def call(request: Request, message: JsonObject) -> Response:
-        del request, message
-        return answer
-
-    async with over_http(Faulty(call)) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    async with online(tmp_path, Faulty(saying(answer))) as servers:
         with pytest.raises(UpstreamError, match="delivery unknown"):
             await session(servers).call("t", {})
 
@@ -128,7 +123,7 @@ async def test_a_redirect_of_one_call_is_none_of_another(tmp_path: Path) -> None
 
     seen: list[JsonValue] = []
     server = Faulty(call)
-    async with over_http(server) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    async with online(tmp_path, server) as servers:
         await session(servers).call("t", {})
         seen.extend(range(1000))
         await session(servers, key="other").call("t", {})
@@ -159,8 +154,8 @@ async def test_a_stream_that_breaks_off_is_resumed_and_the_call_not_repeated(
 
     resumed: list[str] = []
     server = Faulty(call, get=get)
-    async with over_http(server) as url, deployed(tmp_path, raw={"url": url}) as servers:
-        assert (await session(servers).call("t", {})).result.text == "good"
+    async with online(tmp_path, server) as servers:
+        assert await text_of(session(servers), "t") == "good"
     assert resumed == ["7"]
     assert len(server.calls) == 1
 
@@ -175,18 +170,8 @@ async def test_a_standing_stream_that_ends_at_once_is_opened_ever_less_often(
         pauses.setdefault(anyio.get_current_task().id, []).append(seconds)
         await sleep(0)
 
-    async def get(request: Request, message: JsonObject) -> Response:
-        del request, message
-        return Response("retry: 0\n\n", media_type="text/event-stream")
-
-    async def call(request: Request, message: JsonObject) -> Response:
-        del request
-        return JSONResponse(good(message))
-
-    async with (
-        over_http(Faulty(call, get=get)) as url,
-        deployed(tmp_path, raw={"url": url}) as servers,
-    ):
+    get = saying(Response("retry: 0\n\n", media_type="text/event-stream"))
+    async with online(tmp_path, Faulty(well, get=get)) as servers:
         monkeypatch.setattr(streamable.anyio, "sleep", note)
         await session(servers).call("t", {})
         await until(lambda: any(streamable.MAX_LISTEN_SECONDS in p for p in pauses.values()))
@@ -203,25 +188,12 @@ async def test_an_absurd_time_to_wait_is_passed_over(digits: int) -> None:
     assert reader.retry_seconds == 0.02
 
 
-@asynccontextmanager
-async def naming(endpoint: str) -> AsyncGenerator[str]:
-    """A server of the old transport that names an address."""
-
+async def test_an_address_that_is_no_url_is_told(tmp_path: Path) -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            text = f"event: endpoint\ndata: {endpoint}\n\n"
+            text = "event: endpoint\ndata: /m\tX\n\n"
             await Response(text, media_type="text/event-stream")(scope, receive, send)
 
-    async with over_http(app) as url:
-        yield url
-
-
-async def test_an_address_that_is_no_url_is_told(tmp_path: Path) -> None:
-    async with (
-        naming("/m\tX") as url,
-        deployed(tmp_path, raw={"url": url, "type": "sse"}) as servers,
-    ):
-        server = servers.find("raw")
-        assert server is not None
+    async with online(tmp_path, app, type="sse") as servers:
         with pytest.raises(UpstreamError, match="names no URL"):
-            await server.prepare()
+            await found(servers).prepare()

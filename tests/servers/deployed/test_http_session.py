@@ -1,7 +1,7 @@
 """Sessions with servers at URLs: both eras, headers, answer streams, restarts, broken answers, redirects."""
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,10 +20,26 @@ from astra_mcp.mcp.request_context import Era, Exchange
 from astra_mcp.types import CallOutcome, JsonObject, PastCall
 from servers.deployed.transports import streamable
 
-from deployed_workshop import MemoryChannel, deployed, over_http, session, until
+from deployed_workshop import (
+    MemoryChannel,
+    deployed,
+    found,
+    online,
+    over_http,
+    session,
+    text_of,
+    until,
+    until_left,
+)
 from talkative_server import MemoryEvents, Recording, Talkative
 
 ERAS = list(Era)
+PAST = [PastCall(tool="count", arguments={}, outcome=CallOutcome.APPLIED)]
+
+
+def recording(talkative: Talkative) -> Recording:
+    """Its application, which answers in JSON, and notes what is asked of it."""
+    return Recording(talkative.server().streamable_http_app(json_response=True))
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -31,12 +47,10 @@ ERAS = list(Era)
 async def test_calls_are_answered_in_both_eras_and_both_forms(
     tmp_path: Path, era: Era, is_json: bool
 ) -> None:
-    talkative = Talkative()
-    app = talkative.server().streamable_http_app(json_response=is_json)
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    app = Talkative().server().streamable_http_app(json_response=is_json)
+    async with online(tmp_path, app) as servers:
         one = session(servers)
-        reply = await one.call("count", {}, Exchange(era=era))
-        assert reply.result.text == "1"
+        assert await text_of(one, "count", Exchange(era=era)) == "1"
         refused = await one.call("unknown", {}, Exchange(era=era))
         assert refused.result.refusal is not None
         assert refused.result.refusal["code"] == -32602
@@ -46,40 +60,39 @@ async def test_calls_are_answered_in_both_eras_and_both_forms(
 
 
 async def test_each_session_has_a_session_of_its_own_that_ends_with_it(tmp_path: Path) -> None:
-    talkative = Talkative()
-    app = Recording(talkative.server().streamable_http_app(json_response=True))
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    app = recording(Talkative())
+    async with online(tmp_path, app) as servers:
         one, two = session(servers, key="1"), session(servers, key="2")
-        texts = [(await s.call("count", {})).result.text for s in (one, two, one)]
+        texts = [await text_of(s) for s in (one, two, one)]
         assert texts == ["1", "1", "2"]
         await one.aclose()
         assert app.methods().count("DELETE") == 1
-        assert (await two.call("count", {})).result.text == "2"
+        assert await text_of(two) == "2"
 
 
 async def test_a_modern_request_names_what_it_asks_in_its_headers(tmp_path: Path) -> None:
-    app = Recording(Talkative().server().streamable_http_app(json_response=True))
-    entry = {"url": "", "headers": {"Authorization": "Bearer x"}}
-    async with over_http(app) as url, deployed(tmp_path, raw={**entry, "url": url}) as servers:
-        server = servers.find("raw")
-        assert server is not None
-        await server.prepare()
+    app = recording(Talkative())
+    async with online(tmp_path, app, headers={"Authorization": "Bearer x"}) as servers:
+        await found(servers).prepare()
         one = session(servers, key="abc")
         await one.call("mirror", {"region": "Zürich"}, Exchange(era=Era.MODERN))
-        headers = [h for _, h in app.requests if h.get("mcp-method") == "tools/call"][-1]
-        assert headers["mcp-name"] == "mirror"
-        assert headers["mcp-protocol-version"] == "2026-07-28"
-        assert headers["mcp-param-region"] == "=?base64?WsO8cmljaA==?="
-        assert headers["astra-episode-key"] == "abc"
-        assert headers["authorization"] == "Bearer x"
-        assert "mcp-session-id" not in headers
+    headers = [h for _, h in app.requests if h.get("mcp-method") == "tools/call"][-1]
+    said = {
+        "mcp-name": "mirror",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-param-region": "=?base64?WsO8cmljaA==?=",
+        "astra-episode-key": "abc",
+        "authorization": "Bearer x",
+    }
+    assert said.items() <= headers.items()
+    assert "mcp-session-id" not in headers
 
 
 async def test_no_header_of_a_shared_server_names_an_episode(tmp_path: Path) -> None:
-    app = Recording(Talkative().server().streamable_http_app(json_response=True))
+    app = recording(Talkative())
     async with over_http(app) as url:
         async with deployed(tmp_path, raw={"url": url, "isolation": "shared"}) as servers:
-            texts = [(await session(servers, key=k).call("count", {})).result.text for k in "ab"]
+            texts = [await text_of(session(servers, key=k)) for k in "ab"]
             assert texts == ["1", "2"]
         assert not any("astra-episode-key" in headers for _, headers in app.requests)
 
@@ -99,9 +112,7 @@ async def test_the_address_of_an_entry_gets_one_post_of_an_end(
         entry = {"command": "run", "episode_end_url": url}
         async with deployed(tmp_path, raw=entry, mute={"command": "run"}) as servers:
             for name in ("raw", "mute"):
-                server = servers.find(name)
-                assert server is not None
-                await server.note_end("abc", EpisodeStatus.LIMIT)
+                await found(servers, name).note_end("abc", EpisodeStatus.LIMIT)
 
     assert posted == [("application/json", {"key": "abc", "status": "limit"})]
     assert len(caplog.records) == warnings
@@ -112,19 +123,17 @@ async def test_an_address_that_nobody_answers_at_is_named_in_the_log_alone(
 ) -> None:
     entry = {"command": "run", "episode_end_url": "http://127.0.0.1:9/"}
     async with deployed(tmp_path, raw=entry) as servers:
-        server = servers.find("raw")
-        assert server is not None
-        await server.note_end("abc", EpisodeStatus.CLOSED)
+        await found(servers).note_end("abc", EpisodeStatus.CLOSED)
     assert "raw was not told that an episode has ended" in caplog.text
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_progress_of_a_call_comes_on_its_own_stream(tmp_path: Path, era: Era) -> None:
     app = Talkative().server().streamable_http_app()
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    async with online(tmp_path, app) as servers:
         channel = MemoryChannel()
         exchange = Exchange(era=era, meta={"progressToken": "mine"}, channel=channel)
-        assert (await session(servers).call("report", {}, exchange)).result.text == "reported"
+        assert await text_of(session(servers), "report", exchange) == "reported"
         assert [(p["progress"], p["progressToken"]) for _, p in channel.told] == [
             (step, "mine") for step in (0, 1, 2)
         ]
@@ -132,11 +141,11 @@ async def test_progress_of_a_call_comes_on_its_own_stream(tmp_path: Path, era: E
 
 async def test_a_servers_request_comes_back_with_the_clients_answer(tmp_path: Path) -> None:
     app = Talkative().server().streamable_http_app()
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    async with online(tmp_path, app) as servers:
         answer: JsonObject = {"action": "accept", "content": {"name": "Ann"}}
         channel = MemoryChannel(capabilities={"elicitation": {}}, answers=[answer])
-        reply = await session(servers).call("elicit", {}, Exchange(channel=channel))
-        assert reply.result.text == "accept {'name': 'Ann'}"
+        told = await text_of(session(servers), "elicit", Exchange(channel=channel))
+        assert told == "accept {'name': 'Ann'}"
         assert channel.asked[0][0] == "elicitation/create"
 
 
@@ -148,19 +157,13 @@ async def test_a_servers_request_comes_back_with_the_clients_answer(tmp_path: Pa
 async def test_a_cancelled_call_ends_at_the_server(tmp_path: Path, era: Era, is_json: bool) -> None:
     talkative = Talkative()
     app = talkative.server().streamable_http_app(json_response=is_json)
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    async with online(tmp_path, app) as servers:
         one = session(servers)
-
-        async def wait() -> None:
-            await one.call("wait", {}, Exchange(era=era))
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(wait)
+        async with until_left(lambda: one.call("wait", {}, Exchange(era=era))):
             await talkative.waiting.wait()
-            group.cancel_scope.cancel()
         with anyio.fail_after(10):
             await talkative.was_cancelled.wait()
-        assert (await one.call("count", {}, Exchange(era=era))).result.text == "2"
+        assert await text_of(one, "count", Exchange(era=era)) == "2"
 
 
 async def test_an_answer_whose_stream_broke_off_is_fetched_and_not_asked_for_again(
@@ -168,8 +171,8 @@ async def test_an_answer_whose_stream_broke_off_is_fetched_and_not_asked_for_aga
 ) -> None:
     talkative = Talkative()
     app = talkative.server().streamable_http_app(event_store=MemoryEvents(), retry_interval=10)
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
-        assert (await session(servers).call("drop", {})).result.text == "fetched"
+    async with online(tmp_path, app) as servers:
+        assert await text_of(session(servers), "drop") == "fetched"
         assert sum(talkative.calls.values()) == 1
 
 
@@ -177,9 +180,8 @@ async def test_an_answer_whose_stream_broke_off_is_fetched_and_not_asked_for_aga
 async def test_a_changed_tool_list_is_noticed(tmp_path: Path, era: Era) -> None:
     talkative = Talkative()
     app = talkative.server().streamable_http_app()
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
-        server = servers.find("raw")
-        assert server is not None
+    async with online(tmp_path, app) as servers:
+        server = found(servers)
         await server.prepare()
         version = server.version
         told: list[str] = []
@@ -199,8 +201,8 @@ async def test_a_changed_tool_list_is_noticed(tmp_path: Path, era: Era) -> None:
 
 async def test_a_session_that_the_server_forgot_has_lost_its_state(tmp_path: Path) -> None:
     talkative = Talkative()
-    app = Recording(talkative.server().streamable_http_app(json_response=True))
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    app = recording(talkative)
+    async with online(tmp_path, app) as servers:
         one = session(servers)
         await one.call("count", {})
         async with restarted(app, talkative):
@@ -212,7 +214,7 @@ async def test_a_session_that_the_server_forgot_has_lost_its_state(tmp_path: Pat
 
 async def test_a_session_without_calls_and_a_shared_one_begin_anew(tmp_path: Path) -> None:
     talkative = Talkative()
-    app = Recording(talkative.server().streamable_http_app(json_response=True))
+    app = recording(talkative)
     async with over_http(app) as url:
         shared = {"url": url, "isolation": "shared"}
         async with deployed(tmp_path, raw={"url": url}, shared=shared) as servers:
@@ -220,30 +222,28 @@ async def test_a_session_without_calls_and_a_shared_one_begin_anew(tmp_path: Pat
             await fresh.request("ping", {}, Exchange())
             await all_.call("count", {})
             async with restarted(app, talkative):
-                assert (await fresh.call("count", {})).result.text == "1"
-                assert (await all_.call("count", {})).result.text == "1"
+                assert await text_of(fresh) == "1"
+                assert await text_of(all_) == "1"
 
 
 async def test_a_modern_session_has_nothing_to_lose(tmp_path: Path) -> None:
     talkative = Talkative()
-    app = Recording(talkative.server().streamable_http_app(json_response=True))
-    past = [PastCall(tool="count", arguments={}, outcome=CallOutcome.APPLIED)]
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
-        one = session(servers, past=past)
+    app = recording(talkative)
+    async with online(tmp_path, app) as servers:
+        one = session(servers, past=PAST)
         modern = Exchange(era=Era.MODERN)
         await one.call("count", {}, modern)
         async with restarted(app, talkative):
-            assert (await one.call("count", {}, modern)).result.text == "2"
+            assert await text_of(one, "count", modern) == "2"
 
 
 async def test_a_handshake_session_of_before_a_restart_of_the_gateway_is_lost(
     tmp_path: Path,
 ) -> None:
-    past = [PastCall(tool="count", arguments={}, outcome=CallOutcome.APPLIED)]
     app = Talkative().server().streamable_http_app(json_response=True)
-    async with over_http(app) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    async with online(tmp_path, app) as servers:
         with pytest.raises(UpstreamError, match=r"restart.*lost"):
-            await session(servers, past=past).call("count", {})
+            await session(servers, past=PAST).call("count", {})
 
 
 async def test_a_call_waits_for_a_server_that_is_about_to_listen(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ async def test_a_call_waits_for_a_server_that_is_about_to_listen(tmp_path: Path)
         group.start_soon(serve_later)
         async with deployed(tmp_path, raw={"url": url}) as servers:
             called.set()
-            assert (await session(servers).call("count", {})).result.text == "1"
+            assert await text_of(session(servers)) == "1"
         served.set()
 
 
@@ -290,7 +290,7 @@ async def restarted(app: Recording, talkative: Talkative) -> AsyncGenerator[None
 
 @asynccontextmanager
 async def breaking(
-    answer: Callable[[bytes, SocketStream], Awaitable[None]],
+    answer: Callable[[JsonObject], bytes],
 ) -> AsyncGenerator[str]:
     """A server that answers the handshake of the modern era, and calls as told."""
 
@@ -306,9 +306,11 @@ async def breaking(
             message = json.loads(body)
             if message["method"] == "server/discover":
                 result: JsonObject = {"supportedVersions": ["2026-07-28"], "capabilities": {}}
-                await stream.send(_http(json.dumps({"id": message["id"], "result": result})))
+                sent = _http(json.dumps({"id": message["id"], "result": result}))
             else:
-                await answer(body, stream)
+                sent = answer(message)
+            if sent:
+                await stream.send(sent)
 
     async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
         port = listener.extra_attributes[anyio.abc.SocketAttribute.local_port]()
@@ -346,12 +348,11 @@ STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: clo
 async def test_a_broken_answer_is_told_and_the_call_is_not_repeated(
     tmp_path: Path, sent: bytes, said: str
 ) -> None:
-    calls: list[bytes] = []
+    calls: list[JsonObject] = []
 
-    async def answer(body: bytes, stream: SocketStream) -> None:
-        calls.append(body)
-        if sent:
-            await stream.send(sent)
+    def answer(message: JsonObject) -> bytes:
+        calls.append(message)
+        return sent
 
     async with breaking(answer) as url, deployed(tmp_path, raw={"url": url}) as servers:
         with pytest.raises(UpstreamError, match=said):
@@ -363,12 +364,10 @@ async def test_an_answer_without_end_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streamable, "MAX_MESSAGE_BYTES", 10_000)
-
-    async def answer(body: bytes, stream: SocketStream) -> None:
-        del body
-        await stream.send(_http("x" * 50_000))
-
-    async with breaking(answer) as url, deployed(tmp_path, raw={"url": url}) as servers:
+    async with (
+        breaking(lambda _: _http("x" * 50_000)) as url,
+        deployed(tmp_path, raw={"url": url}) as servers,
+    ):
         with pytest.raises(UpstreamError, match="answered more than 9 KiB"):
             await session(servers).call("count", {}, Exchange(era=Era.MODERN))
 
@@ -376,9 +375,8 @@ async def test_an_answer_without_end_is_given_up(
 async def test_a_result_that_is_no_tool_result_becomes_an_error_that_says_so(
     tmp_path: Path,
 ) -> None:
-    async def answer(body: bytes, stream: SocketStream) -> None:
-        number = json.loads(body)["id"]
-        await stream.send(_http(json.dumps({"id": number, "result": {"content": "text"}})))
+    def answer(message: JsonObject) -> bytes:
+        return _http(json.dumps({"id": message["id"], "result": {"content": "text"}}))
 
     async with breaking(answer) as url, deployed(tmp_path, raw={"url": url}) as servers:
         reply = await session(servers).call("count", {}, Exchange(era=Era.MODERN))
@@ -394,7 +392,6 @@ class Redirect:
 
     def __init__(self, location: str) -> None:
         self.location = location
-        self.headers: list[tuple[bytes, bytes]] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -422,14 +419,15 @@ async def test_a_redirect_within_the_origin_is_followed(tmp_path: Path) -> None:
         old = scope["type"] == "http" and scope["path"] == "/old"
         await (redirect if old else app)(scope, receive, send)
 
-    async with over_http(both) as url:
-        entry = {"url": url.replace("/mcp", "/old")}
-        async with deployed(tmp_path, raw=entry) as servers:
-            assert (await session(servers).call("count", {})).result.text == "1"
+    async with (
+        over_http(both) as url,
+        deployed(tmp_path, raw={"url": url.replace("/mcp", "/old")}) as servers,
+    ):
+        assert await text_of(session(servers)) == "1"
 
 
 async def test_a_password_in_the_url_becomes_a_header(tmp_path: Path) -> None:
-    app = Recording(Talkative().server().streamable_http_app(json_response=True))
+    app = recording(Talkative())
     async with over_http(app) as url:
         entry = {"url": url.replace("http://", "http://ann:s%40crt@")}
         async with deployed(tmp_path, raw=entry) as servers:

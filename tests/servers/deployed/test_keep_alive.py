@@ -92,35 +92,47 @@ async def read(response: httpx2.Response) -> bytes:
     return body
 
 
-async def say(stream: SocketStream, body: bytes, *fields: bytes) -> bool:
-    """Answer a body of known length."""
+def said(body: bytes, *fields: bytes) -> bytes:
+    """An answer with a body of known length."""
     length = b"content-length: %d" % len(body)
-    head = b"\r\n".join([b"HTTP/1.1 200 OK", length, *fields, b"", b""])
-    await stream.send(head + body)
+    return b"\r\n".join([b"HTTP/1.1 200 OK", length, *fields, b"", b""]) + body
+
+
+def always(*parts: bytes, stays: bool = True) -> Answer:
+    """Answer each request in these parts; the connection stays open or not."""
+
+    async def answer(stream: SocketStream, _: int) -> bool:
+        for part in parts:
+            await stream.send(part)
+        return stays
+
+    return answer
+
+
+async def counting(stream: SocketStream, number: int) -> bool:
+    """Answer with the number of the request."""
+    await stream.send(said(b"answer %d" % number))
     return True
 
 
-async def test_requests_in_turn_share_one_connection() -> None:
-    async def answer(stream: SocketStream, number: int) -> bool:
-        return await say(stream, b"answer %d" % number)
+async def ask(sending: KeepAliveTransport, server: Scripted) -> bytes:
+    """Send a request, and read its answer to the end."""
+    return await read(await sending.handle_async_request(server.request()))
 
-    async with scripted(answer) as server, transport() as sending:
-        bodies = [
-            await read(await sending.handle_async_request(server.request())) for _ in range(3)
-        ]
+
+async def test_requests_in_turn_share_one_connection() -> None:
+    async with scripted(counting) as server, transport() as sending:
+        bodies = [await ask(sending, server) for _ in range(3)]
     assert bodies == [b"answer 0", b"answer 1", b"answer 2"]
     assert server.connections == 1
     assert server.heads[0].startswith(b"GET /mcp?x=1 HTTP/1.1\r\n")
 
 
 async def test_what_was_left_unread_of_one_answer_is_no_part_of_the_next() -> None:
-    async def answer(stream: SocketStream, number: int) -> bool:
-        return await say(stream, b"answer %d" % number)
-
-    async with scripted(answer) as server, transport() as sending:
+    async with scripted(counting) as server, transport() as sending:
         unread = await sending.handle_async_request(server.request())
         await unread.aclose()
-        assert await read(await sending.handle_async_request(server.request())) == b"answer 1"
+        assert await ask(sending, server) == b"answer 1"
     assert server.connections == 1
 
 
@@ -130,7 +142,7 @@ async def test_requests_at_once_take_connections_of_their_own() -> None:
     async def answer(stream: SocketStream, number: int) -> bool:
         (second if first.is_set() else first).set()
         await second.wait()
-        return await say(stream, b"both are here")
+        return await always(said(b"both are here"))(stream, number)
 
     async with scripted(answer) as server, transport() as sending:
         async with anyio.create_task_group() as group:
@@ -151,14 +163,9 @@ async def test_requests_at_once_take_connections_of_their_own() -> None:
 )
 @pytest.mark.parametrize("is_slow", [False, True], ids=["at once", "byte by byte"])
 async def test_a_body_is_read_as_it_is_framed(wire: bytes, body: bytes, is_slow: bool) -> None:
-    async def answer(stream: SocketStream, number: int) -> bool:
-        del number
-        message = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n" + wire
-        for part in [message[i : i + 1] for i in range(len(message))] if is_slow else [message]:
-            await stream.send(part)
-        return False
-
-    async with scripted(answer) as server, transport() as sending:
+    message = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n" + wire
+    parts = [message[i : i + 1] for i in range(len(message))] if is_slow else [message]
+    async with scripted(always(*parts, stays=False)) as server, transport() as sending:
         response = await sending.handle_async_request(server.request())
         assert (response.status_code, await read(response)) == (200, body)
 
@@ -169,24 +176,18 @@ async def test_a_body_is_read_as_it_is_framed(wire: bytes, body: bytes, is_slow:
     ids=["nothing", "half a head", "garbage", "a head without end"],
 )
 async def test_what_is_no_answer_fails_as_one_whose_fate_is_unknown(wire: bytes) -> None:
-    async def answer(stream: SocketStream, number: int) -> bool:
-        del number
-        await stream.send(wire) if wire else None
-        return False
-
     assert len(wire) < 2 * MAX_HEAD_BYTES
-    async with scripted(answer) as server, transport() as sending:
+    async with (
+        scripted(always(*[wire] * bool(wire), stays=False)) as server,
+        transport() as sending,
+    ):
         with pytest.raises((httpx2.RemoteProtocolError, httpx2.ReadError)):
             await sending.handle_async_request(server.request())
 
 
 async def test_a_body_that_breaks_off_fails() -> None:
-    async def answer(stream: SocketStream, number: int) -> bool:
-        del number
-        await stream.send(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")
-        return False
-
-    async with scripted(answer) as server, transport() as sending:
+    half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"
+    async with scripted(always(half, stays=False)) as server, transport() as sending:
         response = await sending.handle_async_request(server.request())
         with pytest.raises(httpx2.ReadError):
             await response.aread()
@@ -206,37 +207,21 @@ async def test_a_connection_with_an_unread_answer_is_not_used_again() -> None:
 async def test_a_connection_that_the_server_ends_or_that_rested_too_long_is_not_used_again() -> (
     None
 ):
-    async def answer(stream: SocketStream, number: int) -> bool:
-        del number
-        return await say(stream, b"bye", b"connection: close")
-
-    async def stay(stream: SocketStream, number: int) -> bool:
-        return await say(stream, b"%d" % number)
-
-    async with scripted(answer) as server, transport() as sending:
-        for _ in range(2):
-            await read(await sending.handle_async_request(server.request()))
-        assert server.connections == 2
-    async with scripted(stay) as server, transport(keep_seconds=-1.0) as sending:
-        for _ in range(2):
-            await read(await sending.handle_async_request(server.request()))
-        assert server.connections == 2
+    for answer, keep_seconds in (
+        (always(said(b"bye", b"connection: close")), 60.0),
+        (counting, -1.0),
+    ):
+        async with scripted(answer) as server, transport(keep_seconds=keep_seconds) as sending:
+            for _ in range(2):
+                await ask(sending, server)
+            assert server.connections == 2
 
 
 async def test_bytes_that_nobody_asked_for_answer_no_later_request() -> None:
-    async def answer(stream: SocketStream, number: int) -> bool:
-        del number
-        smuggled = b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nsmuggled"
-        await stream.send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok" + smuggled)
-        return True
-
+    answer = always(said(b"ok") + said(b"smuggled"))
     async with scripted(answer) as server, transport() as sending:
-        first = await sending.handle_async_request(server.request())
-        assert await first.aread() != b"smuggled"
-        await first.aclose()
-        second = await sending.handle_async_request(server.request())
-        assert await second.aread() != b"smuggled"
-        await second.aclose()
+        for _ in range(2):
+            assert await ask(sending, server) != b"smuggled"
 
 
 @pytest.mark.parametrize(
@@ -255,14 +240,9 @@ async def test_bytes_that_nobody_asked_for_answer_no_later_request() -> None:
 async def test_what_comes_behind_an_answer_changes_nothing_of_it(
     further: bytes, closes: bool
 ) -> None:
-    async def answer(stream: SocketStream, number: int) -> bool:
-        del number
-        close = b"connection: close\r\n" if closes else b""
-        head = b"HTTP/1.1 200 OK\r\nx-good: 1\r\n" + close + b"content-length: 4\r\n\r\n"
-        await stream.send(head + b"good" + further)
-        return True
-
-    async with scripted(answer) as server, transport() as sending:
+    close = b"connection: close\r\n" if closes else b""
+    head = b"HTTP/1.1 200 OK\r\nx-good: 1\r\n" + close + b"content-length: 4\r\n\r\n"
+    async with scripted(always(head + b"good" + further)) as server, transport() as sending:
         for _ in range(2):
             response = await sending.handle_async_request(server.request())
             assert (response.status_code, await read(response)) == (200, b"good")
@@ -272,12 +252,8 @@ async def test_what_comes_behind_an_answer_changes_nothing_of_it(
 
 
 async def test_a_change_of_the_protocol_is_refused_with_words() -> None:
-    async def answer(stream: SocketStream, number: int) -> bool:
-        del number
-        await stream.send(b"HTTP/1.1 101 Other\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n")
-        return True
-
-    async with scripted(answer) as server, transport() as sending:
+    change = b"HTTP/1.1 101 Other\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"
+    async with scripted(always(change)) as server, transport() as sending:
         with pytest.raises(httpx2.RemoteProtocolError, match="another protocol"):
             await sending.handle_async_request(server.request())
 
@@ -312,11 +288,7 @@ async def test_nothing_was_sent_where_nobody_listens() -> None:
 
 
 async def test_a_header_cannot_begin_another() -> None:
-    async def answer(stream: SocketStream, number: int) -> bool:
-        del number
-        return await say(stream, b"ok")
-
-    async with scripted(answer) as server, transport() as sending:
+    async with scripted(always(said(b"ok"))) as server, transport() as sending:
         with pytest.raises(httpx2.LocalProtocolError, match="line end"):
             await sending.handle_async_request(server.request(name="a\r\nx-key: stolen"))
         assert server.connections == 0

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -12,65 +14,64 @@ from anyio import to_thread
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.mcp.request_context import Exchange
-from astra_mcp.types import JsonObject
+from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed import DeployedServers
 from servers.deployed import session as sessions
 from servers.deployed.errors import NotSentError
+from servers.deployed.peer import ignore
 from servers.deployed.transports import duplex, pending
 
 from deployed_workshop import (
     MemoryChannel,
-    calls_of,
     deployed,
-    over_http,
+    found,
+    noting,
+    online,
     raw_entry,
     raw_processes,
     session,
+    text_of,
     until,
+    until_left,
 )
 from processes import wait_until_gone
 from talkative_server import Recording, Talkative
 
+Calls = Callable[[], list[str]]
+
 
 async def _call(
-    servers: DeployedServers, key: str, tool: str, arguments: JsonObject, channel: MemoryChannel
+    servers: DeployedServers, key: str, tool: str, channel: MemoryChannel, **arguments: JsonValue
 ) -> str:
-    exchange = Exchange(channel=channel)
-    return (await session(servers, key=key).call(tool, arguments, exchange)).result.text
+    return await text_of(session(servers, key=key), tool, Exchange(channel=channel), **arguments)
 
 
 async def test_a_shared_servers_request_that_could_be_anyones_is_refused(tmp_path: Path) -> None:
-    calls = tmp_path / "calls"
-    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
     channels = [MemoryChannel(answers=[{}]), MemoryChannel(answers=[{}])]
     texts: list[str] = []
-    async with deployed(tmp_path, raw=entry) as servers:
+    async with noting(tmp_path, isolation="shared") as (servers, calls):
 
         async def ask() -> None:
-            texts.append(await _call(servers, "1", "sample", {"behind": 1}, channels[0]))
+            texts.append(await _call(servers, "1", "sample", channels[0], behind=1))
 
         with anyio.fail_after(20):
             async with anyio.create_task_group() as group:
                 group.start_soon(ask)
-                await until(lambda: calls_of(calls) == ["sample"])
+                await until(lambda: calls() == ["sample"])
                 # The server asks once it has this call too.
-                assert await _call(servers, "2", "count", {}, channels[1]) == "1"
+                assert await _call(servers, "2", "count", channels[1]) == "1"
     assert [c.asked for c in channels] == [[], []]
     assert json.loads(texts[0])["error"]["code"] == -32601
 
 
-async def _give_up(servers: DeployedServers, calls: Path, arguments: JsonObject) -> None:
+async def _give_up(servers: DeployedServers, calls: Calls, **arguments: JsonValue) -> None:
     """Cancel a call of one caller, of which the server knows, with nothing else under way."""
-    server = servers.find("raw")
-    assert server is not None
-    assert await _call(servers, "1", "count", {}, MemoryChannel()) == "1"
-    await until(lambda: bool(server.tools))  # which are asked for when the connection opens
-    with anyio.fail_after(20):
-        async with anyio.create_task_group() as group:
-            group.start_soon(_call, servers, "1", "give_up", arguments, MemoryChannel())
-            await until(lambda: "give_up" in calls_of(calls))
-            group.cancel_scope.cancel()
-        await until(lambda: "given up" in calls_of(calls))
+    assert await _call(servers, "1", "count", MemoryChannel()) == "1"
+    # The tools are asked for when the connection opens.
+    await until(lambda: bool(found(servers).tools))
+    async with until_left(lambda: _call(servers, "1", "give_up", MemoryChannel(), **arguments)):
+        await until(lambda: "give_up" in calls())
+    await until(lambda: "given up" in calls())
 
 
 async def test_an_answered_request_keeps_no_question_from_the_one_that_still_runs() -> None:
@@ -86,12 +87,10 @@ async def test_an_answered_request_keeps_no_question_from_the_one_that_still_run
 async def test_a_question_is_nobodys_while_an_abandoned_call_may_still_run(
     tmp_path: Path, answers: bool
 ) -> None:
-    calls = tmp_path / "calls"
-    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
-    async with deployed(tmp_path, raw=entry) as servers:
-        await _give_up(servers, calls, {"answers": answers})
+    async with noting(tmp_path, isolation="shared") as (servers, calls):
+        await _give_up(servers, calls, answers=answers)
         other = MemoryChannel(answers=[{"role": "assistant"}])
-        said = json.loads(await _call(servers, "2", "sample", {}, other))
+        said = json.loads(await _call(servers, "2", "sample", other))
     assert len(other.asked) == (1 if answers else 0)
     assert ("result" in said) is answers
 
@@ -100,55 +99,57 @@ async def test_an_abandoned_call_counts_for_a_bounded_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pending, "ABANDONED_SECONDS", 0.0)
-    calls = tmp_path / "calls"
-    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
-    async with deployed(tmp_path, raw=entry) as servers:
-        await _give_up(servers, calls, {})
+    async with noting(tmp_path, isolation="shared") as (servers, calls):
+        await _give_up(servers, calls)
         other = MemoryChannel(answers=[{"role": "assistant"}])
         with anyio.fail_after(20):
             # The gateway's own question for the tools may be under way when the first one comes.
-            while "result" not in json.loads(await _call(servers, "2", "sample", {}, other)):
+            while "result" not in json.loads(await _call(servers, "2", "sample", other)):
                 await anyio.lowlevel.checkpoint()
 
 
 async def test_a_log_message_that_could_be_about_anyones_call_reaches_nobody(
     tmp_path: Path,
 ) -> None:
-    calls = tmp_path / "calls"
-    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
     channels = [MemoryChannel(), MemoryChannel()]
     heard: list[str] = []
-    async with deployed(tmp_path, raw=entry) as servers:
-        listener = session(servers, key="3")
-        listener.watch(lambda method, _: heard.append(method))
+    async with noting(tmp_path, isolation="shared") as (servers, calls):
+        session(servers, key="3").watch(lambda method, _: heard.append(method))
         with anyio.fail_after(20):
             async with anyio.create_task_group() as group:
-                nothing: JsonObject = {}
-                group.start_soon(_call, servers, "1", "chat", nothing, channels[0])
-                await until(lambda: calls_of(calls) == ["chat"])
-                await _call(servers, "2", "count", {}, channels[1])
+                group.start_soon(_call, servers, "1", "chat", channels[0])
+                await until(lambda: calls() == ["chat"])
+                await _call(servers, "2", "count", channels[1])
         assert [c.told for c in channels] == [[], []]
         assert heard == []
-        await _call(servers, "1", "grow", {}, channels[0])
+        await _call(servers, "1", "grow", channels[0])
         assert heard == ["notifications/resources/updated"]
+
+
+@asynccontextmanager
+async def _forgetful(
+    folder: Path,
+) -> AsyncGenerator[tuple[DeployedServers, Talkative, Callable[[], None]]]:
+    """A shared server over HTTP; gives what makes it forget its sessions too."""
+    talkative = Talkative()
+    app = Recording(talkative.server().streamable_http_app(json_response=True))
+    fresh = talkative.server().streamable_http_app(json_response=True)
+    async with (
+        online(folder, app, isolation="shared") as servers,
+        fresh.router.lifespan_context(fresh),
+    ):
+        yield servers, talkative, lambda: setattr(app, "app", fresh)
 
 
 async def test_a_forgotten_session_is_opened_anew_without_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions, "RETRIES", 0)
-    talkative = Talkative()
-    app = Recording(talkative.server().streamable_http_app(json_response=True))
-    fresh = talkative.server().streamable_http_app(json_response=True)
-    async with (
-        over_http(app) as url,
-        deployed(tmp_path, raw={"url": url, "isolation": "shared"}) as servers,
-    ):
+    async with _forgetful(tmp_path) as (servers, _, forget):
         one = session(servers)
         await one.call("count", {})
-        async with fresh.router.lifespan_context(fresh):
-            app.app = fresh
-            assert (await one.call("count", {})).result.text == "1"
+        forget()
+        assert await text_of(one) == "1"
 
 
 def test_no_pause_between_attempts_is_longer_than_half_a_second() -> None:
@@ -159,14 +160,8 @@ def test_no_pause_between_attempts_is_longer_than_half_a_second() -> None:
 async def test_a_call_under_way_is_not_cut_off_when_another_finds_the_session_forgotten(
     tmp_path: Path,
 ) -> None:
-    talkative = Talkative()
-    app = Recording(talkative.server().streamable_http_app(json_response=True))
-    fresh = talkative.server().streamable_http_app(json_response=True)
     said: list[str] = []
-    async with (
-        over_http(app) as url,
-        deployed(tmp_path, raw={"url": url, "isolation": "shared"}) as servers,
-    ):
+    async with _forgetful(tmp_path) as (servers, talkative, forget):
         one, two = session(servers, key="1"), session(servers, key="2")
 
         async def wait() -> None:
@@ -175,80 +170,61 @@ async def test_a_call_under_way_is_not_cut_off_when_another_finds_the_session_fo
             except UpstreamError as error:
                 said.append(str(error))
 
-        async with fresh.router.lifespan_context(fresh):
-            with anyio.fail_after(20):
-                async with anyio.create_task_group() as group:
-                    group.start_soon(wait)
-                    await talkative.waiting.wait()
-                    app.app = fresh
-                    assert (await two.call("count", {})).result.text == "1"
-                    assert said == []
-                    group.cancel_scope.cancel()
+        async with until_left(wait):
+            await talkative.waiting.wait()
+            forget()
+            assert await text_of(two) == "1"
+            assert said == []
 
 
 async def test_a_shared_process_that_answers_nothing_any_more_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duplex, "CHECK_SECONDS", 0.3)
-    calls = tmp_path / "calls"
-    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
-    async with deployed(tmp_path, raw=entry) as servers:
+    async with noting(tmp_path, isolation="shared") as (servers, calls):
+        async with until_left(lambda: _call(servers, "1", "sleep", MemoryChannel(), seconds=3600)):
+            await until(lambda: calls() == ["sleep"])
         with anyio.fail_after(20):
-            async with anyio.create_task_group() as group:
-                forever: JsonObject = {"seconds": 3600}
-                group.start_soon(_call, servers, "1", "sleep", forever, MemoryChannel())
-                await until(lambda: calls_of(calls) == ["sleep"])
-                group.cancel_scope.cancel()
             with pytest.raises(UpstreamError, match="upstream raw did not answer a ping"):
-                await _call(servers, "2", "count", {}, MemoryChannel())
-            assert await _call(servers, "3", "count", {}, MemoryChannel()) == "1"
+                await _call(servers, "2", "count", MemoryChannel())
+            assert await _call(servers, "3", "count", MemoryChannel()) == "1"
 
 
 async def test_a_shared_server_that_still_answers_is_kept_after_a_call_was_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duplex, "CHECK_SECONDS", 5.0)
-    calls = tmp_path / "calls"
-    entry = raw_entry(isolation="shared", env={"CALLS": str(calls)})
-    async with deployed(tmp_path, raw=entry) as servers:
-        assert await _call(servers, "1", "count", {}, MemoryChannel()) == "1"
+    async with noting(tmp_path, isolation="shared") as (servers, calls):
+        assert await _call(servers, "1", "count", MemoryChannel()) == "1"
+        async with until_left(lambda: _call(servers, "1", "sleep", MemoryChannel(), seconds=0.3)):
+            await until(lambda: "sleep" in calls())
         with anyio.fail_after(20):
-            async with anyio.create_task_group() as group:
-                moment: JsonObject = {"seconds": 0.3}
-                group.start_soon(_call, servers, "1", "sleep", moment, MemoryChannel())
-                await until(lambda: "sleep" in calls_of(calls))
-                group.cancel_scope.cancel()
-            assert await _call(servers, "2", "count", {}, MemoryChannel()) == "2"
+            assert await _call(servers, "2", "count", MemoryChannel()) == "2"
 
 
 async def test_of_those_who_share_a_connection_the_last_one_to_leave_ends_a_subscription(
     tmp_path: Path,
 ) -> None:
-    calls = tmp_path / "calls"
     wanted: JsonObject = {"uri": "note://1"}
-    entry = raw_entry("handshake", isolation="shared", env={"CALLS": str(calls)})
-    async with deployed(tmp_path, raw=entry) as servers:
+    async with noting(tmp_path, "handshake", isolation="shared") as (servers, calls):
         one, two, gone = (session(servers, key=key) for key in "123")
         for each in (one, two, gone):
             await each.request("resources/subscribe", wanted, Exchange())
         await gone.aclose()
         await one.request("resources/unsubscribe", wanted, Exchange())
-        assert calls_of(calls) == ["resources/subscribe note://1"] * 3
+        assert calls() == ["resources/subscribe note://1"] * 3
         await two.request("resources/unsubscribe", wanted, Exchange())
-        assert calls_of(calls)[3:] == ["resources/unsubscribe note://1"]
+        assert calls()[3:] == ["resources/unsubscribe note://1"]
 
 
 @pytest.mark.parametrize("isolation", ["episode", "shared"])
 async def test_a_server_that_is_started_again_is_told_what_its_clients_want_news_of(
     tmp_path: Path, isolation: str
 ) -> None:
-    calls = tmp_path / "calls"
-    entry = raw_entry("handshake", isolation=isolation, env={"CALLS": str(calls)})
-    async with deployed(tmp_path, raw=entry) as servers:
+    async with noting(tmp_path, "handshake", isolation=isolation) as (servers, calls):
         one = session(servers)
-        for number in "12":
-            wanted: JsonObject = {"uri": f"note://{number}"}
-            await one.request("resources/subscribe", wanted, Exchange())
+        for uri in ("note://1", "note://2"):
+            await one.request("resources/subscribe", {"uri": uri}, Exchange())
         await one.request("resources/unsubscribe", {"uri": "note://2"}, Exchange())
         connection = one.connection
         assert connection is not None
@@ -256,9 +232,9 @@ async def test_a_server_that_is_started_again_is_told_what_its_clients_want_news
         os.kill(pid, signal.SIGKILL)
         await until(lambda: connection.peer.fault is not None)
 
-        assert (await one.call("count", {})).result.text == "1"
+        assert await text_of(one) == "1"
 
-        assert calls_of(calls)[3:] == ["resources/subscribe note://1", "count"]
+        assert calls()[3:] == ["resources/subscribe note://1", "count"]
 
 
 # --- an output that is closed ---------------------------------------------------------------------
@@ -273,15 +249,13 @@ async def test_a_shared_server_that_closes_its_output_and_lives_on_is_ended_and_
     monkeypatch.setattr(duplex, "CHECK_SECONDS", 1000)
     async with deployed(tmp_path, raw=raw_entry(isolation="shared")) as servers:
         one, two = session(servers, key="1"), session(servers, key="2")
-        assert (await one.call("count", {})).result.text == "1"
+        assert await text_of(one) == "1"
         [pid] = raw_processes()
         handle = os.pidfd_open(pid)
         with anyio.fail_after(20):
-            with pytest.raises(
-                UpstreamError, match="upstream raw closed its output; delivery unknown"
-            ):
+            with pytest.raises(UpstreamError, match=r"^upstream raw closed its output; delivery"):
                 await two.call("close_output", {})
-            assert (await one.call("count", {})).result.text == "1"
+            assert await text_of(one) == "1"
             assert await to_thread.run_sync(wait_until_gone, [handle], 20) == 0
         assert len(raw_processes()) == 1
 
@@ -312,16 +286,12 @@ class _EndedWire:
 async def test_a_request_behind_the_end_of_a_wire_is_not_sent_and_told_why() -> None:
     wire = _EndedWire()
     async with anyio.create_task_group() as tasks:
-        peer = duplex.DuplexPeer(wire, tasks, name="raw", hear=_ignore, is_shared=True)
+        peer = duplex.DuplexPeer(wire, tasks, name="raw", hear=ignore, is_shared=True)
         await wire.is_asked.wait()
         tasks.start_soon(_set_once_all_wait, wire.may_tell)
         with anyio.fail_after(20), pytest.raises(NotSentError, match="raw closed its output"):
             await peer.request("tools/call", {})
     assert wire.sent == []
-
-
-def _ignore(method: str, params: JsonObject) -> None:
-    del method, params
 
 
 async def _set_once_all_wait(event: anyio.Event) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 from pathlib import Path
 
 import anyio
@@ -15,13 +16,16 @@ from servers.deployed import DeployedServers
 
 from deployed_workshop import (
     MemoryChannel,
-    calls_of,
     deployed,
+    found,
+    noting,
     raw_entry,
     raw_processes,
     session,
     structured,
+    text_of,
     until,
+    until_left,
 )
 from processes import wait_until_gone
 
@@ -32,9 +36,7 @@ ERAS = list(Era)
 async def test_each_session_has_a_state_of_its_own(tmp_path: Path, era: Era) -> None:
     async with deployed(tmp_path, raw=raw_entry()) as servers:
         one, two = session(servers, key="1"), session(servers, key="2")
-        texts = [
-            (await s.call("count", {}, Exchange(era=era))).result.text for s in (one, one, two, one)
-        ]
+        texts = [await text_of(s, "count", Exchange(era=era)) for s in (one, one, two, one)]
         assert texts == ["1", "2", "1", "3"]
 
 
@@ -42,29 +44,24 @@ async def test_each_session_has_a_state_of_its_own(tmp_path: Path, era: Era) -> 
 async def test_sessions_of_a_shared_server_share_its_state(tmp_path: Path, era: Era) -> None:
     async with deployed(tmp_path, raw=raw_entry(isolation="shared")) as servers:
         one, two = session(servers, key="1"), session(servers, key="2")
-        texts = [
-            (await s.call("count", {}, Exchange(era=era))).result.text for s in (one, two, one)
-        ]
+        texts = [await text_of(s, "count", Exchange(era=era)) for s in (one, two, one)]
         await one.aclose()
-        texts.append((await two.call("count", {}, Exchange(era=era))).result.text)
+        texts.append(await text_of(two, "count", Exchange(era=era)))
         assert texts == ["1", "2", "3", "4"]
 
 
 async def test_nothing_starts_before_the_first_use(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry()) as servers:
         session(servers)
-        assert servers.find("raw").status == (ServerStatus.UNKNOWN, "")  # type: ignore[union-attr]
+        assert found(servers).status == (ServerStatus.UNKNOWN, "")
         assert raw_processes() == []
 
 
 async def test_the_servers_own_error_keeps_its_code_message_and_data(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry()) as servers:
         reply = await session(servers).call("refuse", {})
-        assert reply.result.refusal == {
-            "code": -32601,
-            "message": "no such method",
-            "data": {"why": "raw"},
-        }
+        refusal = {"code": -32601, "message": "no such method", "data": {"why": "raw"}}
+        assert reply.result.refusal == refusal
         assert reply.result.is_error
         assert "no such method" in reply.result.text
         assert (reply.origin, reply.outcome) == (Origin.TOOL, CallOutcome.APPLIED)
@@ -72,21 +69,17 @@ async def test_the_servers_own_error_keeps_its_code_message_and_data(tmp_path: P
 
 async def test_meta_and_the_episode_key_arrive_as_they_are(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry()) as servers:
-        exchange = Exchange(meta={"traceparent": "00-1-2-01", "com.example/x": [1, {"y": None}]})
-        reply = await session(servers, key="abc").call("show", {"a": [1.5, None, "é"]}, exchange)
-        params = json.loads(reply.result.text)
+        meta: JsonObject = {"traceparent": "00-1-2-01", "com.example/x": [1, {"y": None}]}
+        one = session(servers, key="abc")
+        params = json.loads(await text_of(one, "show", Exchange(meta=meta), a=[1.5, None, "é"]))
         assert params["arguments"] == {"a": [1.5, None, "é"]}
-        assert params["_meta"] == {
-            "traceparent": "00-1-2-01",
-            "com.example/x": [1, {"y": None}],
-            "dev.astra-mcp/episode-key": "abc",
-        }
+        assert params["_meta"] == {**meta, "dev.astra-mcp/episode-key": "abc"}
 
 
 async def test_a_shared_server_hears_with_each_request_whose_it_is(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry(isolation="shared")) as servers:
-        replies = [await session(servers, key=key).call("show", {}) for key in ("a", "b")]
-        metas = [json.loads(reply.result.text)["_meta"] for reply in replies]
+        texts = [await text_of(session(servers, key=key), "show") for key in ("a", "b")]
+        metas = [json.loads(text)["_meta"] for text in texts]
         assert [meta["dev.astra-mcp/episode-key"] for meta in metas] == ["a", "b"]
 
 
@@ -128,17 +121,14 @@ async def test_each_process_has_a_session_folder_that_ends_with_it(tmp_path: Pat
 async def test_a_process_that_dies_in_a_call_is_reported_with_its_last_words(
     tmp_path: Path, era: Era
 ) -> None:
-    calls = tmp_path / "calls"
-    async with deployed(tmp_path, raw=raw_entry(env={"CALLS": str(calls)})) as servers:
+    words = r"upstream raw closed \(exit status 3\): out of luck; delivery unknown"
+    async with noting(tmp_path) as (servers, calls):
         one, other = session(servers, key="1"), session(servers, key="2")
         await other.call("count", {}, Exchange(era=era))
-        with pytest.raises(
-            UpstreamError, match=r"upstream raw closed \(exit status 3\): out of luck"
-        ) as told:
+        with pytest.raises(UpstreamError, match=words):
             await one.call("die", {}, Exchange(era=era))
-        assert "delivery unknown" in str(told.value)
-        assert calls_of(calls).count("die") == 1
-        assert (await other.call("count", {}, Exchange(era=era))).result.text == "2"
+        assert calls().count("die") == 1
+        assert await text_of(other, "count", Exchange(era=era)) == "2"
 
 
 async def test_a_session_whose_state_died_says_so_and_does_not_go_on(tmp_path: Path) -> None:
@@ -164,30 +154,27 @@ async def test_a_session_without_calls_takes_a_new_process_for_one_that_died(
         [pid] = raw_processes()
         os.kill(pid, signal.SIGKILL)
         await until(lambda: connection.peer.fault is not None)
-        assert (await one.call("count", {})).result.text == "1"
+        assert await text_of(one) == "1"
 
 
 async def test_a_shared_server_that_dies_is_started_again_for_all(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry(isolation="shared")) as servers:
         one, two = session(servers, key="1"), session(servers, key="2")
-        assert (await one.call("count", {})).result.text == "1"
+        assert await text_of(one) == "1"
         with pytest.raises(UpstreamError, match="delivery unknown"):
             await two.call("die", {})
-        assert (await one.call("count", {})).result.text == "1"
-        assert (await two.call("count", {})).result.text == "2"
+        assert await text_of(one) == "1"
+        assert await text_of(two) == "2"
 
 
 async def test_a_server_that_dies_at_its_start_says_why(tmp_path: Path) -> None:
     entry = raw_entry(env={"DIE_AT_START": "1"})
     async with deployed(tmp_path, raw=entry) as servers:
-        server = servers.find("raw")
-        assert server is not None
+        server = found(servers)
         with pytest.raises(UpstreamError, match=r"closed \(exit status 4\): no licence") as told:
             await server.prepare()
         assert "delivery" not in str(told.value)
-        status, reason = server.status
-        assert status is ServerStatus.FAILED
-        assert "no licence" in reason
+        assert server.status == (ServerStatus.FAILED, str(told.value))
 
 
 async def test_a_command_that_does_not_exist_is_named(tmp_path: Path) -> None:
@@ -197,30 +184,28 @@ async def test_a_command_that_does_not_exist_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_secret_in_the_last_words_is_blacked_out(tmp_path: Path) -> None:
-    script = "import os,sys; sys.exit('bad key ' + os.environ['KEY'])"
-    entry = {
-        "command": raw_entry()["command"],
-        "args": ["-c", script],
-        "env": {"KEY": "s3cr3t-value"},
-    }
+    args = ["-c", "import os,sys; sys.exit('bad key ' + os.environ['KEY'])"]
+    entry = {"command": sys.executable, "args": args, "env": {"KEY": "s3cr3t-value"}}
     async with deployed(tmp_path, raw=entry) as servers:
         with pytest.raises(UpstreamError, match=r"bad key \*\*\*"):
-            await servers.find("raw").prepare()  # type: ignore[union-attr]
+            await found(servers).prepare()
 
 
 async def test_state_of_before_a_restart_is_not_made_up(tmp_path: Path) -> None:
-    past = [PastCall(tool="count", arguments={}, outcome=CallOutcome.APPLIED)]
+    past, rejected = (
+        [PastCall(tool="count", arguments={}, outcome=outcome)]
+        for outcome in (CallOutcome.APPLIED, CallOutcome.REJECTED)
+    )
     async with deployed(tmp_path, raw=raw_entry()) as servers:
         with pytest.raises(UpstreamError, match=r"restart.*lost"):
             await session(servers, past=past).call("count", {})
-        rejected = [PastCall(tool="count", arguments={}, outcome=CallOutcome.REJECTED)]
-        assert (await session(servers, past=rejected).call("count", {})).result.text == "1"
+        assert await text_of(session(servers, past=rejected)) == "1"
 
 
 async def test_a_shared_server_goes_on_after_a_restart(tmp_path: Path) -> None:
     past = [PastCall(tool="count", arguments={}, outcome=CallOutcome.APPLIED)]
     async with deployed(tmp_path, raw=raw_entry(isolation="shared")) as servers:
-        assert (await session(servers, past=past).call("count", {})).result.text == "1"
+        assert await text_of(session(servers, past=past)) == "1"
 
 
 # --- bad servers ---------------------------------------------------------------------------------
@@ -228,14 +213,13 @@ async def test_a_shared_server_goes_on_after_a_restart(tmp_path: Path) -> None:
 
 async def test_some_lines_that_are_no_json_are_passed_over(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry()) as servers:
-        assert (await session(servers).call("garbage", {"lines": 20})).result.text == "clean"
+        assert await text_of(session(servers), "garbage", lines=20) == "clean"
 
 
 async def test_a_server_that_writes_nothing_but_garbage_has_failed(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry()) as servers:
-        with pytest.raises(
-            UpstreamError, match="lines that are no JSON-RPC, such as 'this is no JSON"
-        ):
+        words = "lines that are no JSON-RPC, such as 'this is no JSON"
+        with pytest.raises(UpstreamError, match=words):
             await session(servers).call("garbage", {"lines": 200})
 
 
@@ -243,24 +227,17 @@ async def test_a_server_that_does_not_answer_the_handshake_is_given_up(tmp_path:
     entry = {"command": "sleep", "args": ["300"], "timeout_seconds": 0.3}
     async with deployed(tmp_path, raw=entry) as servers:
         with pytest.raises(UpstreamError, match=r"did not answer the handshake within 0\.3 s"):
-            await servers.find("raw").prepare()  # type: ignore[union-attr]
+            await found(servers).prepare()
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path, era: Era) -> None:
-    calls = tmp_path / "calls"
-    async with deployed(tmp_path, raw=raw_entry(env={"CALLS": str(calls)})) as servers:
+    async with noting(tmp_path) as (servers, calls):
         one = session(servers)
-        async with anyio.create_task_group() as group:
-
-            async def hang() -> None:
-                await one.call("hang", {}, Exchange(era=era))
-
-            group.start_soon(hang)
-            await until(lambda: "hang" in calls_of(calls))
-            group.cancel_scope.cancel()
-        await until(lambda: "cancelled" in calls_of(calls))
-        assert (await one.call("count", {}, Exchange(era=era))).result.text == "1"
+        async with until_left(lambda: one.call("hang", {}, Exchange(era=era))):
+            await until(lambda: "hang" in calls())
+        await until(lambda: "cancelled" in calls())
+        assert await text_of(one, "count", Exchange(era=era)) == "1"
 
 
 # --- the queue -----------------------------------------------------------------------------------
@@ -273,7 +250,7 @@ async def test_many_sessions_wait_for_a_few_processes(tmp_path: Path, sessions: 
     async def live(servers: DeployedServers, number: int) -> None:
         nonlocal most
         one = session(servers, key=str(number))
-        assert (await one.call("count", {})).result.text == "1"
+        assert await text_of(one) == "1"
         most = max(most, len(raw_processes()))
         await one.aclose()
 
@@ -294,7 +271,7 @@ async def test_a_session_that_finds_no_place_in_time_is_told_that_the_server_is_
         with pytest.raises(BusyError, match="upstream raw is busy: 1 processes run"):
             await two.call("count", {})
         await one.aclose()
-        assert (await two.call("count", {})).result.text == "1"
+        assert await text_of(two) == "1"
 
 
 async def test_a_dead_process_gives_its_place_back_while_its_session_stays_open(
@@ -305,7 +282,7 @@ async def test_a_dead_process_gives_its_place_back_while_its_session_stays_open(
         one, two = session(servers, key="1"), session(servers, key="2")
         with pytest.raises(UpstreamError):
             await one.call("die", {})
-        assert (await two.call("count", {})).result.text == "1"
+        assert await text_of(two) == "1"
 
 
 # --- the way back --------------------------------------------------------------------------------
@@ -355,33 +332,28 @@ async def test_the_capabilities_of_the_first_client_are_declared(tmp_path: Path)
 
 async def test_a_servers_request_goes_to_the_client_of_the_call(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry()) as servers:
-        channel = MemoryChannel(
-            answers=[{"role": "assistant"}, RelayedError(-1, "the user said no", [1])]
-        )
-        one = session(servers)
-        first = await one.call("sample", {"n": 5}, Exchange(channel=channel))
-        second = await one.call("sample", {}, Exchange(channel=channel))
+        refusal = RelayedError(-1, "the user said no", [1])
+        channel = MemoryChannel(answers=[{"role": "assistant"}, refusal])
+        one, exchange = session(servers), Exchange(channel=channel)
+        first = json.loads(await text_of(one, "sample", exchange, n=5))
+        second = json.loads(await text_of(one, "sample", exchange))
         assert channel.asked[0] == ("sampling/createMessage", {"n": 5})
-        assert json.loads(first.result.text)["result"] == {"role": "assistant"}
-        assert json.loads(second.result.text)["error"] == {
-            "code": -1,
-            "message": "the user said no",
-            "data": [1],
-        }
+        assert first["result"] == {"role": "assistant"}
+        assert second["error"] == {"code": -1, "message": "the user said no", "data": [1]}
 
 
 async def test_a_servers_request_without_a_client_is_refused(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry()) as servers:
-        reply = await session(servers).call("sample", {})
-        assert json.loads(reply.result.text)["error"]["code"] == -32601
+        told = json.loads(await text_of(session(servers), "sample"))
+        assert told["error"]["code"] == -32601
 
 
 async def test_input_for_a_modern_server_is_asked_of_a_handshake_client(tmp_path: Path) -> None:
     async with deployed(tmp_path, raw=raw_entry("modern")) as servers:
         channel = MemoryChannel(answers=[{"action": "accept"}, {"action": "decline"}])
-        reply = await session(servers).call("need", {"rounds": 2}, Exchange(channel=channel))
+        told = await text_of(session(servers), "need", Exchange(channel=channel), rounds=2)
         assert [p["message"] for _, p in channel.asked] == ["round 0", "round 1"]
-        assert json.loads(reply.result.text) == {"who": {"action": "decline"}}
+        assert json.loads(told) == {"who": {"action": "decline"}}
 
 
 async def test_a_handshake_client_that_cannot_be_asked_reads_why(tmp_path: Path) -> None:
@@ -391,8 +363,8 @@ async def test_a_handshake_client_that_cannot_be_asked_reads_why(tmp_path: Path)
         assert reply.result.is_error
         assert reply.result.text == "The tool need asks for input that this client cannot give."
         refusing = MemoryChannel(answers=[RelayedError(-1, "no thanks")])
-        reply = await one.call("need", {}, Exchange(channel=refusing))
-        assert "elicitation/create, which it did not give: no thanks" in reply.result.text
+        told = await text_of(one, "need", Exchange(channel=refusing))
+        assert "elicitation/create, which it did not give: no thanks" in told
 
 
 async def test_a_server_that_asks_without_end_is_stopped(tmp_path: Path) -> None:
