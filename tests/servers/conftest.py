@@ -24,6 +24,12 @@ def notebook(notebook_folder: Path) -> Bundle:
 
 
 @pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Of a command: a home of its own and no PATH."""
+    return {"ASTRA_MCP_HOME": str(tmp_path / "home"), "PATH": ""}
+
+
+@pytest.fixture
 async def sandbox() -> AsyncGenerator[Sandbox]:
     """The real sandbox; a call may take half a second, a result 64 KiB."""
     limits = SandboxLimits(soft_seconds=0.25, hard_seconds=0.5, result_bytes=64 << 10)

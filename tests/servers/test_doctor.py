@@ -21,12 +21,6 @@ WITHOUT_SECCOMP = (sys.executable, str(Path(__file__).parent / "without_seccomp.
 DEADLINE_SECONDS = 60
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """A home of its own and no PATH."""
-    return {"ASTRA_MCP_HOME": str(tmp_path / "home"), "PATH": ""}
-
-
 def run(*arguments: str, environment: dict[str, str], launcher: Sequence[str] = ()) -> Run:
     """Run a command here, or as a program of the launcher where there is one."""
     cli = Cli(Path(environment["ASTRA_MCP_HOME"]), environment)
@@ -69,30 +63,34 @@ def test_a_gateway_that_runs_is_found(environment: dict[str, str]) -> None:
     assert url in checks["gateway"]["detail"]
 
 
-def test_a_home_that_cannot_be_written_is_missing(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    code, checks = examined({"ASTRA_MCP_HOME": str(tmp_path / "file" / "home"), "PATH": ""})
-    assert code == 1
-    assert checks["home folder"]["state"] == "missing"
-    assert "ASTRA_MCP_HOME" in checks["home folder"]["remedy"]
-
-
-def test_a_wrong_setting_is_named(environment: dict[str, str]) -> None:
-    environment["ASTRA_MCP_SERVE__PORT"] = "many"
-    code, checks = examined(environment)
-    assert code == 1
-    assert "serve.port" in checks["configuration"]["detail"]
-
-
-def test_a_published_bundle_that_does_not_load_is_named(
-    environment: dict[str, str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("variable", "value", "check", "member", "words"),
+    [
+        ("HOME", "FOLDER/file/home", "home folder", "remedy", "ASTRA_MCP_HOME"),
+        ("SERVE__PORT", "many", "configuration", "detail", "serve.port"),
+        ("ENVIRONMENTS", '["FOLDER/mine"]', "environments", "detail", "broken"),
+        ("EMULATORS__KIND", "model", "emulators", "detail", "models.emulator.model"),
+    ],
+    ids=["a home that cannot be written", "a wrong setting", "a broken bundle", "no model's name"],
+)
+def test_what_is_wrong_is_named(
+    environment: dict[str, str],
+    tmp_path: Path,
+    *,
+    variable: str,
+    value: str,
+    check: str,
+    member: str,
+    words: str,
 ) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
     (tmp_path / "mine" / "broken").mkdir(parents=True)
     (tmp_path / "mine" / "broken" / "environment.json").write_text("{}", encoding="utf-8")
-    environment["ASTRA_MCP_ENVIRONMENTS"] = json.dumps([str(tmp_path / "mine")])
+    environment[f"ASTRA_MCP_{variable}"] = value.replace("FOLDER", str(tmp_path))
     code, checks = examined(environment)
     assert code == 1
-    assert "broken" in checks["environments"]["detail"]
+    assert checks[check]["state"] == "missing"
+    assert words in checks[check][member]
 
 
 def test_a_missing_layer_is_named_and_all_that_is_not_ok_has_a_remedy(
@@ -197,12 +195,6 @@ def running_endpoint() -> Generator[str]:
             thread.join()
 
 
-def test_emulators_that_ask_for_a_model_without_a_name_are_missing(
-    environment: dict[str, str],
-) -> None:
-    environment["ASTRA_MCP_EMULATORS__KIND"] = "model"
-    code, checks = examined(environment)
-    assert code == 1
-    assert "models.emulator.model" in checks["emulators"]["detail"]
-    environment["ASTRA_MCP_EMULATORS__PUBLISH"] = "false"
+def test_emulators_that_are_not_published_need_no_model(environment: dict[str, str]) -> None:
+    environment |= {"ASTRA_MCP_EMULATORS__KIND": "model", "ASTRA_MCP_EMULATORS__PUBLISH": "false"}
     assert "emulators" not in examined(environment)[1]

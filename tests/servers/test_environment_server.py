@@ -2,9 +2,10 @@
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import anyio
@@ -57,11 +58,22 @@ def past_of(calls: Sequence[Call], outcome: CallOutcome = CallOutcome.APPLIED) -
     return [PastCall(tool=tool, arguments=a, outcome=outcome) for tool, a in calls]
 
 
+def facts(*replies: UpstreamReply) -> list[tuple[Origin, CallOutcome]]:
+    """Who answered, and what the calls did."""
+    return [(reply.origin, reply.outcome) for reply in replies]
+
+
+APPLIED = (Origin.TOOL, CallOutcome.APPLIED)
+REJECTED = (Origin.TOOL, CallOutcome.REJECTED)
+KILLED = (Origin.TOOL, CallOutcome.KILLED)
+FAILED = (Origin.SANDBOX, CallOutcome.REJECTED)
+FAILED_AT_LAST = (Origin.SANDBOX, CallOutcome.KILLED)
+
+
 async def test_server_shows_what_the_bundle_declares(
     notebook: Bundle, server: EnvironmentServer
 ) -> None:
-    assert server.name == "notebook"
-    assert server.kind is ServerKind.ENVIRONMENT
+    assert (server.name, server.kind) == ("notebook", ServerKind.ENVIRONMENT)
     assert [t.name for t in server.tools] == ["remember", "draw", "refuse", "flood", "hang"]
     assert server.version == notebook.content_hash
 
@@ -70,8 +82,7 @@ async def test_a_value_comes_back_as_text_and_as_structure(server: EnvironmentSe
     async with opened(server) as session:
         reply = await session.call("remember", {"word": "one"})
         unstructured = await session.call("draw", {})
-    assert reply.origin is Origin.TOOL
-    assert reply.outcome is CallOutcome.APPLIED
+    assert facts(reply, unstructured) == [APPLIED, APPLIED]
     assert reply.result.text == '{"words": ["one"], "count": 1}'
     assert reply.result.structured == {"words": ["one"], "count": 1}
     assert unstructured.result.structured is None
@@ -83,7 +94,7 @@ async def test_an_exception_is_an_error_that_names_its_kind(server: EnvironmentS
         after = await session.call("remember", {"word": "y"})
     assert reply.result.is_error
     assert reply.result.text == "LookupError: the notebook has no page for x"
-    assert (reply.origin, reply.outcome) == (Origin.TOOL, CallOutcome.APPLIED)
+    assert facts(reply) == [APPLIED]
     assert after.result.structured == {"words": ["x", "y"], "count": 2}
 
 
@@ -105,7 +116,7 @@ async def test_wrong_calls_are_rejected_before_the_tool(
         after = await session.call("remember", {"word": "first"})
     assert reply.result.is_error
     assert expected in reply.result.text
-    assert (reply.origin, reply.outcome) == (Origin.TOOL, CallOutcome.REJECTED)
+    assert facts(reply) == [REJECTED]
     assert after.result.structured == {"words": ["first"], "count": 1}
 
 
@@ -133,19 +144,8 @@ async def test_the_call_after_a_kill_sees_the_state_as_if_it_had_not_been(
         replies += await play(killed, TALK[2:])
     assert replies == expected
     assert kill.result.is_error
-    assert (kill.origin, kill.outcome) == (Origin.TOOL, CallOutcome.KILLED)
-    assert "hang was stopped" in kill.result.text
-    assert "no effect" in kill.result.text
-
-
-async def test_a_call_that_never_returns_is_stopped_and_says_so(server: EnvironmentServer) -> None:
-    async with opened(server) as session:
-        await session.call("remember", {"word": "kept"})
-        kill = await session.call("hang", {})
-        after = await session.call("remember", {"word": "next"})
-    assert kill.outcome is CallOutcome.KILLED
-    assert "0.5 s" in kill.result.text
-    assert after.result.structured == {"words": ["kept", "next"], "count": 2}
+    assert facts(kill) == [KILLED]
+    assert all(words in kill.result.text for words in ("hang was stopped", "0.5 s", "no effect"))
 
 
 INTERRUPTED = """
@@ -158,42 +158,44 @@ def draw(): words.append("drawn"); raise Timeout("of the tool's own")
 """
 
 
+@pytest.fixture
+def interrupted(notebook: Bundle, sandbox: Sandbox) -> EnvironmentServer:
+    """Publishes what is interrupted in the middle of its work, and what only says so."""
+    return EnvironmentServer(notebook.model_copy(update={"code": INTERRUPTED}), sandbox)
+
+
 async def test_a_call_that_was_interrupted_takes_no_effect_and_counts_as_a_kill(
-    notebook: Bundle, sandbox: Sandbox
+    interrupted: EnvironmentServer,
 ) -> None:
-    server = EnvironmentServer(notebook.model_copy(update={"code": INTERRUPTED}), sandbox)
-    async with opened(server) as session:
+    async with opened(interrupted) as session:
         await session.call("remember", {"word": "kept"})
         kill = await session.call("refuse", {"word": "half"})
         after = await session.call("remember", {"word": "next"})
         more = await play(session, [("refuse", {"word": "half"})] * (MAX_KILLS - 1))
-    assert (kill.origin, kill.outcome) == (Origin.TOOL, CallOutcome.KILLED)
+    assert facts(kill, more[-1]) == [KILLED, FAILED_AT_LAST]
     assert "0.25 s of processor time. The call had no effect" in kill.result.text
     assert after.result.structured == {"words": ["kept", "next"], "count": 2}
-    assert (more[-1].origin, more[-1].outcome) == (Origin.SANDBOX, CallOutcome.KILLED)
 
 
 async def test_an_exception_that_calls_itself_a_timeout_is_applied(
-    notebook: Bundle, sandbox: Sandbox
+    interrupted: EnvironmentServer,
 ) -> None:
-    server = EnvironmentServer(notebook.model_copy(update={"code": INTERRUPTED}), sandbox)
-    async with opened(server) as session:
+    async with opened(interrupted) as session:
         reply = await session.call("draw", {})
         after = await session.call("remember", {"word": "next"})
-    assert (reply.outcome, reply.result.text) == (
-        CallOutcome.APPLIED,
-        "Timeout: of the tool's own",
-    )
+    assert facts(reply) == [APPLIED]
+    assert reply.result.text == "Timeout: of the tool's own"
     assert after.result.structured == {"words": ["drawn", "next"], "count": 2}
 
 
-async def test_an_interruption_during_the_replay_is_the_sandbox_failing(
-    notebook: Bundle, sandbox: Sandbox
+async def test_a_death_or_an_interruption_during_the_replay_is_the_sandbox_failing(
+    server: EnvironmentServer, interrupted: EnvironmentServer
 ) -> None:
-    server = EnvironmentServer(notebook.model_copy(update={"code": INTERRUPTED}), sandbox)
-    async with opened(server, past=past_of([("refuse", {"word": "half"})])) as session:
-        reply = await session.call("remember", {"word": "one"})
-    assert (reply.origin, reply.outcome) == (Origin.SANDBOX, CallOutcome.REJECTED)
+    for one, deadly in ((server, HANG), (interrupted, ("refuse", {"word": "half"}))):
+        async with opened(one, past=past_of([deadly])) as session:
+            reply = await session.call("remember", {"word": "one"})
+        assert facts(reply) == [FAILED]
+        assert reply.result.text == "The environment could not run the tool: its sandbox failed."
 
 
 async def test_a_result_that_is_too_large_is_an_error_and_the_state_stays(
@@ -203,7 +205,7 @@ async def test_a_result_that_is_too_large_is_an_error_and_the_state_stays(
         await session.call("remember", {"word": "kept"})
         replies = await play(session, [("flood", {"length": 1 << 20})] * MAX_KILLS)
         after = await session.call("remember", {"word": "next"})
-    assert {(r.origin, r.outcome) for r in replies} == {(Origin.TOOL, CallOutcome.APPLIED)}
+    assert facts(*replies) == [APPLIED] * MAX_KILLS
     assert replies[0].result.is_error
     assert "1,048,578 bytes" in replies[0].result.text
     assert "65,536" in replies[0].result.text
@@ -214,34 +216,45 @@ async def test_the_last_kill_is_the_sandbox_failing(server: EnvironmentServer) -
     async with opened(server) as session:
         kills = await play(session, [HANG] * MAX_KILLS)
         after = await session.call("remember", {"word": "late"})
-    assert [k.origin for k in kills] == [Origin.TOOL, Origin.TOOL, Origin.SANDBOX]
-    assert {k.outcome for k in kills} == {CallOutcome.KILLED}
-    assert (after.origin, after.outcome) == (Origin.SANDBOX, CallOutcome.REJECTED)
+    assert facts(*kills, after) == [KILLED, KILLED, FAILED_AT_LAST, FAILED]
     assert after.result.is_error
 
 
-async def test_a_process_lost_with_its_fork_server_is_rebuilt_and_nobody_notices(
-    server: EnvironmentServer, sandbox: Sandbox
-) -> None:
-    assert isinstance(sandbox, LockedSandbox)
-    async with opened(server) as whole:
-        expected = await play(whole, TALK)
-    async with opened(server) as session:
-        replies: list[UpstreamReply] = []
-        for call in TALK:
-            replies += await play(session, [call])
-            pid = sandbox.server_pid
-            assert pid is not None
-            os.kill(pid, signal.SIGKILL)
-            with anyio.fail_after(10):
-                while sandbox.server_pid == pid:  # noqa: ASYNC110 - a process's end is no event here
-                    await anyio.sleep(0.01)
-        assert replies == expected
+async def kill_fork_server(sandbox: LockedSandbox) -> None:
+    """Kill it, and wait for the next one."""
+    pid = sandbox.server_pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    with anyio.fail_after(10):
+        while sandbox.server_pid == pid:  # noqa: ASYNC110 - a process's end is no event here
+            await anyio.sleep(0.01)
 
 
-@pytest.mark.parametrize("is_template", [True, False], ids=["with-its-template", "alone"])
+async def kill_processes(sandbox: LockedSandbox, *, is_template: bool) -> None:
+    """Kill the templates, with all that came of them, or the processes of sessions alone."""
+    assert sandbox.server_pid is not None
+    victims = [
+        row
+        for row in below(sandbox.server_pid)
+        if row.state != "Z" and (row.pid == row.group) is is_template
+    ]
+    assert victims
+    handles = [os.pidfd_open(row.pid) for row in victims]
+    for handle in handles:
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    assert await anyio.to_thread.run_sync(wait_until_gone, handles, 20.0) == 0
+
+
+@pytest.mark.parametrize(
+    "kill",
+    [
+        pytest.param(kill_fork_server, id="with-its-fork-server"),
+        pytest.param(partial(kill_processes, is_template=True), id="with-its-template"),
+        pytest.param(partial(kill_processes, is_template=False), id="alone"),
+    ],
+)
 async def test_a_process_lost_while_no_tool_ran_is_rebuilt_and_nobody_is_blamed(
-    server: EnvironmentServer, sandbox: Sandbox, is_template: bool
+    server: EnvironmentServer, sandbox: Sandbox, kill: Callable[[LockedSandbox], Awaitable[None]]
 ) -> None:
     assert isinstance(sandbox, LockedSandbox)
     async with opened(server) as whole:
@@ -250,17 +263,7 @@ async def test_a_process_lost_while_no_tool_ran_is_rebuilt_and_nobody_is_blamed(
         replies: list[UpstreamReply] = []
         for call in TALK:
             replies += await play(session, [call])
-            assert sandbox.server_pid is not None
-            victims = [
-                row
-                for row in below(sandbox.server_pid)
-                if row.state != "Z" and (row.pid == row.group) is is_template
-            ]
-            assert victims
-            handles = [os.pidfd_open(row.pid) for row in victims]
-            for handle in handles:
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
-            assert await anyio.to_thread.run_sync(wait_until_gone, handles, 20.0) == 0
+            await kill(sandbox)
         assert replies == expected
 
 
@@ -281,14 +284,7 @@ async def test_kills_of_an_earlier_life_count(server: EnvironmentServer) -> None
     killed = past_of([HANG] * (MAX_KILLS - 1), CallOutcome.KILLED)
     async with opened(server, past=killed) as session:
         reply = await session.call("hang", {})
-    assert (reply.origin, reply.outcome) == (Origin.SANDBOX, CallOutcome.KILLED)
-
-
-async def test_a_death_during_the_replay_is_the_sandbox_failing(server: EnvironmentServer) -> None:
-    async with opened(server, past=past_of([HANG])) as session:
-        reply = await session.call("remember", {"word": "one"})
-    assert (reply.origin, reply.outcome) == (Origin.SANDBOX, CallOutcome.REJECTED)
-    assert reply.result.text == "The environment could not run the tool: its sandbox failed."
+    assert facts(reply) == [FAILED_AT_LAST]
 
 
 async def test_code_that_does_not_load_is_the_sandbox_failing(

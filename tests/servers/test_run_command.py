@@ -15,7 +15,7 @@ import pytest
 from anyio.abc import Process
 from mcp import Client, StdioServerParameters
 
-from command_line import Cli, Run, command
+from command_line import Cli, command
 
 RUN = command("run")
 DEADLINE_SECONDS = 60
@@ -24,12 +24,6 @@ SIGNALS = [
     pytest.param(signal.SIGTERM, 0, marks=pytest.mark.system),
 ]
 """And how each ends a server."""
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """A home of its own and no PATH."""
-    return {"ASTRA_MCP_HOME": str(tmp_path / "home"), "PATH": ""}
 
 
 @asynccontextmanager
@@ -51,9 +45,12 @@ async def running(
                     process.kill()
 
 
-def run_to_end(arguments: Sequence[str], environment: dict[str, str]) -> Run:
-    """Run the command in this process."""
-    return Cli(Path(environment["ASTRA_MCP_HOME"]), environment).run("run", *arguments)
+def refused(arguments: Sequence[str], environment: dict[str, str], code: int) -> str:
+    """Run the command in this process; gives what it says, which is nothing on standard output."""
+    done = Cli(Path(environment["ASTRA_MCP_HOME"]), environment).run("run", *arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert "Traceback" not in done.stderr
+    return done.stderr
 
 
 @pytest.mark.parametrize("mode", ["legacy", pytest.param("2026-07-28", marks=pytest.mark.system)])
@@ -87,26 +84,15 @@ async def test_stdio_serves_a_bundled_environment_by_name(environment: dict[str,
 def test_standard_output_carries_nothing_but_the_protocol(
     notebook_folder: Path, environment: dict[str, str]
 ) -> None:
+    client = {"name": "test", "version": "1"}
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+    call = {"name": "remember", "arguments": {"word": "one"}}
     requests: list[dict[str, Any]] = [
-        {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": "2025-11-25",
-                "capabilities": {},
-                "clientInfo": {"name": "test", "version": "1"},
-            },
-        },
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {
-            "jsonrpc": "2.0",
-            "id": 2,
-            "method": "tools/call",
-            "params": {"name": "remember", "arguments": {"word": "one"}},
-        },
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": call},
     ]
-    text = "".join(json.dumps(r) + "\n" for r in requests)
+    text = "".join(json.dumps({"jsonrpc": "2.0", **request}) + "\n" for request in requests)
     with subprocess.Popen(
         [*RUN, str(notebook_folder)],
         env=environment,
@@ -145,10 +131,9 @@ async def test_http_stops_at_a_signal_although_clients_are_connected(
 async def test_stdio_stops_at_a_signal_while_it_waits_for_input(
     notebook_folder: Path, environment: dict[str, str], number: signal.Signals, code: int
 ) -> None:
+    program = [*RUN, str(notebook_folder)]
     with anyio.fail_after(DEADLINE_SECONDS):
-        async with await anyio.open_process(
-            [*RUN, str(notebook_folder)], env=environment
-        ) as process:
+        async with await anyio.open_process(program, env=environment) as process:
             assert process.stdin is not None
             assert process.stdout is not None
             assert process.stderr is not None
@@ -205,10 +190,9 @@ def test_standard_streams_that_the_parent_left_closed_are_an_empty_input(
 
 
 def test_an_unknown_name_is_answered_with_the_closest_ones(environment: dict[str, str]) -> None:
-    done = run_to_end(["drone-show-wind"], environment)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "no environment or server of the registry is named 'drone-show-wind'" in done.stderr
-    assert "drone-show-winds" in done.stderr.replace("'drone-show-wind'", "")
+    said = refused(["drone-show-wind"], environment, 1)
+    assert "no environment or server of the registry is named 'drone-show-wind'" in said
+    assert "drone-show-winds" in said.replace("'drone-show-wind'", "")
 
 
 def test_a_broken_bundle_is_answered_with_its_faults(
@@ -216,21 +200,17 @@ def test_a_broken_bundle_is_answered_with_its_faults(
 ) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "environment.json").write_text("{", encoding="utf-8")
-    done = run_to_end([str(tmp_path / "broken")], environment)
-    assert done.returncode == 1
-    assert "environment.json" in done.stderr
-    assert "tools.py" in done.stderr
-    assert "Traceback" not in done.stderr
+    said = refused([str(tmp_path / "broken")], environment, 1)
+    assert "environment.json" in said
+    assert "tools.py" in said
 
 
 def test_a_port_in_use_is_answered_with_what_to_do(environment: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = run_to_end(["drone-show-winds", "--http", "--port", str(port)], environment)
-    assert done.returncode == 1
-    assert f"port {port} on 127.0.0.1 is in use" in done.stderr
-    assert "--port" in done.stderr
-    assert "Traceback" not in done.stderr
+        said = refused(["drone-show-winds", "--http", "--port", str(port)], environment, 1)
+    assert f"port {port} on 127.0.0.1 is in use" in said
+    assert "--port" in said
 
 
 @pytest.mark.parametrize(
@@ -247,7 +227,4 @@ def test_wrong_options_are_usage_errors(
 ) -> None:
     if "no-such-host.invalid" in arguments:
         environment["ASTRA_MCP_SERVE__API_KEYS"] = '["a-long-enough-test-key"]'
-    done = run_to_end(["drone-show-winds", *arguments], environment)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert message in refused(["drone-show-winds", *arguments], environment, 2)

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from io import FileIO
 from pathlib import Path
@@ -284,33 +284,24 @@ async def test_a_file_is_read_and_written_like_a_pipe() -> None:
 # --- the command ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """A home of its own and no PATH."""
-    return {"ASTRA_MCP_HOME": str(tmp_path / "home"), "PATH": ""}
-
-
-def run_with_input(
-    folder: Path, environment: dict[str, str], lines: Iterable[bytes]
-) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
+def start(folder: Path, environment: dict[str, str], input: int) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
         [*RUN, str(folder)],
         env=environment,
-        input=b"".join(lines),
-        capture_output=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
+        stdin=input,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
 
 
 def test_a_script_may_pipe_its_requests_into_the_command(
     notebook_folder: Path, environment: dict[str, str]
 ) -> None:
-    done = run_with_input(
-        notebook_folder, environment, [OPENING, call(1), b"garbage\n", call(2).rstrip(b"\n")]
-    )
-    answers = {a["id"]: a for a in map(json.loads, done.stdout.splitlines())}
-    assert (done.returncode, done.stderr) == (0, b"")
+    lines = OPENING + call(1) + b"garbage\n" + call(2).rstrip(b"\n")
+    with start(notebook_folder, environment, subprocess.PIPE) as process:
+        out, errors = process.communicate(lines, DEADLINE_SECONDS)
+    answers = {a["id"]: a for a in map(json.loads, out.splitlines())}
+    assert (process.returncode, errors) == (0, b"")
     assert answers.keys() == {0, 1, None, 2}
     assert {answers[n]["result"]["structuredContent"]["count"] for n in (1, 2)} == {1, 2}
 
@@ -318,27 +309,15 @@ def test_a_script_may_pipe_its_requests_into_the_command(
 def test_the_command_ends_at_once_without_input(
     notebook_folder: Path, environment: dict[str, str]
 ) -> None:
-    done = subprocess.run(
-        [*RUN, str(notebook_folder)],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    with start(notebook_folder, environment, subprocess.DEVNULL) as process:
+        assert process.communicate(timeout=DEADLINE_SECONDS) == (b"", b"")
+    assert process.returncode == 0
 
 
 def test_the_command_ends_quietly_when_nobody_reads_its_answers(
     notebook_folder: Path, environment: dict[str, str]
 ) -> None:
-    with subprocess.Popen(
-        [*RUN, str(notebook_folder)],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
+    with start(notebook_folder, environment, subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None

@@ -6,8 +6,8 @@ the emulator tells it what happened.
 
 import json
 import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, cast
 
 from astra_mcp.completions import Reply
@@ -16,6 +16,7 @@ from astra_mcp.llm.model import Model, open_model
 from astra_mcp.llm.usage import Budget
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
 from servers.emulated.emulator import EmulatedDocument
+from servers.emulated.modelled.emulator import ModelEmulator, ModelState
 
 from asked_models import CacheInMemory
 from completions_server import Body, CompletionsServer, says
@@ -26,6 +27,7 @@ __all__ = [
     "document_of",
     "emulator_model",
     "is_fold",
+    "notes_session",
     "play",
     "prompt_of",
     "section",
@@ -89,6 +91,15 @@ def emulator_model(
     """Open the model of the role at a scripted endpoint."""
     config = server.config(**{"max_retries": 0, **settings})
     return open_model(Role.EMULATOR, config, cache=cache, budget=budget)
+
+
+@asynccontextmanager
+async def notes_session(
+    server: CompletionsServer, document: EmulatedDocument = NOTES, *, seed: int = 1, **options: Any
+) -> AsyncGenerator[ModelState]:
+    """Open a session with the model at a scripted endpoint."""
+    async with emulator_model(server, **options) as model:
+        yield ModelEmulator(model).open_state(document, seed=seed)
 
 
 def answers(result: JsonValue, *, is_error: bool = False) -> Reply:

@@ -8,11 +8,11 @@ from astra_mcp.errors import AstraError, BudgetSpentError, ModelError, ModelFaul
 from astra_mcp.llm.usage import Budget
 from astra_mcp.types import JsonObject
 from servers.emulated.emulator import EmulatedAnswer
-from servers.emulated.modelled.emulator import ModelEmulator, ModelState
+from servers.emulated.modelled.emulator import ModelState
 
 from asked_models import CacheInMemory
 from completions_server import CompletionsServer, breaks_off, says
-from notes_world import NOTES, answers, emulator_model, play, prompt_of, tool_named
+from notes_world import answers, notes_session, play, prompt_of, tool_named
 
 
 async def listed(state: ModelState) -> EmulatedAnswer:
@@ -25,6 +25,7 @@ async def made(state: ModelState) -> None:
         await state.answer(tool_named("create_note"), {"title": "milk"})
 
 
+KEPT = EmulatedAnswer(value={"notes": [{"id": "note-1", "title": "milk"}]})
 FAILURES = [
     pytest.param(Refusal(429, "slow down"), ModelFault.RATE_LIMITED, id="429"),
     pytest.param(Refusal(500, "oh no"), ModelFault.SERVER_ERROR, id="500"),
@@ -46,9 +47,7 @@ async def test_a_failure_of_the_model_is_an_error_and_the_call_can_be_made_again
     completions: CompletionsServer, failure: Reply, fault: ModelFault | None
 ) -> None:
     completions.always = play
-
-    async with emulator_model(completions, max_answers=1) as model:
-        state = ModelEmulator(model).open_state(NOTES, seed=1)
+    async with notes_session(completions, max_answers=1) as state:
         await made(state)
         completions.script.extend([failure, failure])
         if fault is None:
@@ -60,7 +59,7 @@ async def test_a_failure_of_the_model_is_an_error_and_the_call_can_be_made_again
         answer = await listed(state)
 
     assert caught.value.fault is fault
-    assert answer == EmulatedAnswer(value={"notes": [{"id": "note-1", "title": "milk"}]})
+    assert answer == KEPT
     first, again = completions.requests[1], completions.requests[-1]
     assert prompt_of(first) == prompt_of(again)
 
@@ -79,8 +78,7 @@ async def test_a_spent_budget_and_a_silent_cache_leave_the_state_as_it_was(
     completions.always = play
     cache, budget = FailingCache(), Budget(max_calls=1)
 
-    async with emulator_model(completions, cache=cache, budget=budget) as model:
-        state = ModelEmulator(model).open_state(NOTES, seed=1)
+    async with notes_session(completions, cache=cache, budget=budget) as state:
         await made(state)
         with pytest.raises(BudgetSpentError):
             await listed(state)
@@ -90,16 +88,14 @@ async def test_a_spent_budget_and_a_silent_cache_leave_the_state_as_it_was(
         cache.error, budget.max_calls = None, None
         answer = await listed(state)
 
-    assert answer == EmulatedAnswer(value={"notes": [{"id": "note-1", "title": "milk"}]})
+    assert answer == KEPT
 
 
 async def test_a_call_that_is_cancelled_leaves_the_state_as_it_was(
     completions: CompletionsServer,
 ) -> None:
     completions.always = play
-
-    async with emulator_model(completions) as model:
-        state = ModelEmulator(model).open_state(NOTES, seed=1)
+    async with notes_session(completions) as state:
         await made(state)
         with anyio.fail_after(20):
             async with anyio.create_task_group() as group:
@@ -111,4 +107,4 @@ async def test_a_call_that_is_cancelled_leaves_the_state_as_it_was(
         completions.hang = False
         answer = await listed(state)
 
-    assert answer == EmulatedAnswer(value={"notes": [{"id": "note-1", "title": "milk"}]})
+    assert answer == KEPT

@@ -1,6 +1,7 @@
 """Sessions with a model that knows of them what its prompts tell: remembered, told apart, and repeatable."""
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -23,6 +24,7 @@ from notes_world import (
     document_of,
     emulator_model,
     is_fold,
+    notes_session,
     play,
     prompt_of,
     tool_named,
@@ -58,12 +60,9 @@ async def played(
 
 def as_past(call: Call, answer: EmulatedAnswer) -> PastCall:
     """What the record holds of a call."""
-    value = answer.value
-    result = (
-        ToolResult.from_text(str(value), is_error=True)
-        if answer.is_error
-        else ToolResult.from_value(value)
-    )
+    result = ToolResult.from_value(answer.value)
+    if answer.is_error:
+        result = ToolResult.from_text(str(answer.value), is_error=True)
     return PastCall(tool=call[0], arguments=call[1], outcome=CallOutcome.APPLIED, result=result)
 
 
@@ -72,7 +71,6 @@ async def test_what_is_created_changed_and_deleted_shows_in_later_answers(
     completions: CompletionsServer,
 ) -> None:
     completions.always = play
-
     async with emulator_model(completions) as model:
         told = await played(model)
 
@@ -80,8 +78,7 @@ async def test_what_is_created_changed_and_deleted_shows_in_later_answers(
         {"id": "note-1", "title": "milk"},
         {"id": "note-2", "title": "bread"},
         {"notes": [{"id": "note-1", "title": "milk"}, {"id": "note-2", "title": "bread"}]},
-        {"id": "note-1", "title": "oat milk"},
-        {"id": "note-1", "title": "oat milk"},
+        *[{"id": "note-1", "title": "oat milk"}] * 2,
         {"deleted": True, "id": "note-2"},
         "Note note-2 not found",
         {"results": [{"id": "note-1", "title": "oat milk"}], "total": 1},
@@ -109,8 +106,8 @@ def test_a_session_is_one_world_however_long_it_lasts(steps: list[tuple[str, int
     async def live() -> None:
         async with open_completions_server() as server:
             server.always = play
-            async with emulator_model(server) as model:
-                await check(ModelEmulator(model).open_state(NOTES, seed=1))
+            async with notes_session(server) as state:
+                await check(state)
 
     async def check(state: EmulatedState) -> None:
         notes, ids = dict[str, str](), list[str]()
@@ -141,7 +138,6 @@ def test_a_session_is_one_world_however_long_it_lasts(steps: list[tuple[str, int
 async def test_a_rerun_asks_nothing_and_answers_the_same(completions: CompletionsServer) -> None:
     completions.always = play
     cache = CacheInMemory()
-
     async with emulator_model(completions, cache=cache) as model:
         first = await played(model)
     asked = len(completions.requests)
@@ -170,7 +166,6 @@ async def test_another_seed_or_version_asks_anew(completions: CompletionsServer)
 
 async def test_sessions_never_see_each_others_entities(completions: CompletionsServer) -> None:
     completions.always = play
-
     async with emulator_model(completions) as model:
         emulator = ModelEmulator(model)
         states = {mark: emulator.open_state(NOTES, seed=1) for mark in ("plum", "fig")}
@@ -181,10 +176,10 @@ async def test_sessions_never_see_each_others_entities(completions: CompletionsS
 
     prompts = [prompt_of(body) for body in completions.requests]
     assert not any("plum" in prompt and "fig" in prompt for prompt in prompts)
-    for mark, answer in listed.items():
-        other = "fig" if mark == "plum" else "plum"
-        assert mark in json.dumps(answer.value)
-        assert other not in json.dumps(answer.value)
+    shown = {mark: json.dumps(answer.value) for mark, answer in listed.items()}
+    for mark, other in (("plum", "fig"), ("fig", "plum")):
+        assert mark in shown[mark]
+        assert other not in shown[mark]
 
 
 async def test_older_calls_live_on_in_a_state_that_the_model_keeps(
@@ -193,8 +188,7 @@ async def test_older_calls_live_on_in_a_state_that_the_model_keeps(
     completions.always = play
     long = "x" * 900
 
-    async with emulator_model(completions) as model:
-        state = ModelEmulator(model).open_state(NOTES, seed=1)
+    async with notes_session(completions) as state:
         await called(state, ("create_note", {"title": "the first"}))
         for number in range(30):
             call = ("update_note", {"note_id": "note-1", "title": f"{number} {long}"})
@@ -207,35 +201,43 @@ async def test_older_calls_live_on_in_a_state_that_the_model_keeps(
     assert "the first" not in prompt_of(completions.requests[-1])
 
 
+@dataclass
+class LongStates:
+    """A model that writes states that are too long, so often."""
+
+    left: int
+
+    def reply(self, body: Body) -> Reply:
+        if is_fold(body) and self.left:
+            self.left -= 1
+            return says(json.dumps({"state": "s" * 4001}))
+        return play(body)
+
+
+UPDATE = ("update_note", {"note_id": "note-1", "title": "t" * 2000})
+READ = ("get_note", {"note_id": "note-1"})
+
+
+async def fail_to_fold(state: EmulatedState) -> ModelError:
+    """Make calls until they have to be folded, which does not succeed."""
+    await called(state, ("create_note", {"title": "t"}))
+    with pytest.raises(ModelError, match="wrote 4001 characters") as caught:  # noqa: PT012
+        for _ in range(20):
+            await called(state, UPDATE)
+    return caught.value
+
+
 async def test_a_state_that_is_too_long_is_asked_for_once_more_and_then_fails(
     completions: CompletionsServer,
 ) -> None:
-    too_long = says(json.dumps({"state": "s" * 4001}))
-    num_too_long = 2
+    states = LongStates(2)
+    completions.always = states.reply
+    async with notes_session(completions) as state:
+        failure = await fail_to_fold(state)
+        states.left = 1
+        answer = await called(state, READ)
 
-    def reply(body: Body) -> Reply:
-        nonlocal num_too_long
-        if is_fold(body) and num_too_long:
-            num_too_long -= 1
-            return too_long
-        return play(body)
-
-    completions.always = reply
-    update = ("update_note", {"note_id": "note-1", "title": "t" * 2000})
-    async with emulator_model(completions) as model:
-        state = ModelEmulator(model).open_state(NOTES, seed=1)
-        await called(state, ("create_note", {"title": "t"}))
-
-        async def go_on() -> None:
-            for _ in range(20):
-                await called(state, update)
-
-        with pytest.raises(ModelError, match="wrote 4001 characters") as caught:
-            await go_on()
-        num_too_long = 1
-        answer = await called(state, ("get_note", {"note_id": "note-1"}))
-
-    assert caught.value.fault is ModelFault.INVALID
+    assert failure.fault is ModelFault.INVALID
     assert answer.value == {"id": "note-1", "title": "t" * 2000}
     overlong = [b for b in completions.requests if "4001 characters long" in prompt_of(b)]
     assert len(overlong) == 2
@@ -244,27 +246,12 @@ async def test_a_state_that_is_too_long_is_asked_for_once_more_and_then_fails(
 async def test_a_state_that_came_out_too_long_is_drawn_anew_although_the_cache_keeps_it(
     completions: CompletionsServer,
 ) -> None:
-    is_too_long = True
-
-    def reply(body: Body) -> Reply:
-        if is_fold(body) and is_too_long:
-            return says(json.dumps({"state": "s" * 4001}))
-        return play(body)
-
-    completions.always = reply
-    update = ("update_note", {"note_id": "note-1", "title": "t" * 2000})
-    async with emulator_model(completions, cache=CacheInMemory()) as model:
-        state = ModelEmulator(model).open_state(NOTES, seed=1)
-        await called(state, ("create_note", {"title": "t"}))
-
-        async def go_on() -> None:
-            for _ in range(20):
-                await called(state, update)
-
-        with pytest.raises(ModelError, match="wrote 4001 characters"):
-            await go_on()
-        is_too_long = False
-        answer = await called(state, ("get_note", {"note_id": "note-1"}))
+    states = LongStates(1000)
+    completions.always = states.reply
+    async with notes_session(completions, cache=CacheInMemory()) as state:
+        await fail_to_fold(state)
+        states.left = 0
+        answer = await called(state, READ)
 
     assert answer.value == {"id": "note-1", "title": "t" * 2000}
 
@@ -295,13 +282,11 @@ async def test_restoring_asks_nothing_and_skips_what_was_not_applied(
     completions: CompletionsServer,
 ) -> None:
     completions.always = play
-    made = as_past(
-        ("create_note", {"title": "a"}), EmulatedAnswer(value={"id": "note-1", "title": "a"})
-    )
+    answer = EmulatedAnswer(value={"id": "note-1", "title": "a"})
+    made = as_past(("create_note", {"title": "a"}), answer)
     refused = PastCall(tool="get_note", arguments={}, outcome=CallOutcome.REJECTED)
 
-    async with emulator_model(completions) as model:
-        state = ModelEmulator(model).open_state(NOTES, seed=1)
+    async with notes_session(completions) as state:
         await state.restore([made, refused])
         assert completions.requests == []
         listed = await called(state, ("list_notes", {}))
@@ -312,8 +297,7 @@ async def test_restoring_asks_nothing_and_skips_what_was_not_applied(
 async def test_a_record_without_a_result_is_not_taken_over(completions: CompletionsServer) -> None:
     lost = PastCall(tool="list_notes", arguments={}, outcome=CallOutcome.APPLIED)
 
-    async with emulator_model(completions) as model:
-        state = ModelEmulator(model).open_state(NOTES, seed=1)
+    async with notes_session(completions) as state:
         with pytest.raises(UpstreamError, match="lacks what list_notes answered"):
             await state.restore([lost])
 
