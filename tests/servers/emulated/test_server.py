@@ -33,6 +33,8 @@ from servers.emulated.server import EmulatedServer
 from fake_emulation import REMEMBER, FakeDocuments, FakeEmulator, document
 from in_memory_tools import spec
 
+APPLIED = (Origin.TOOL, CallOutcome.APPLIED)
+REJECTED = (Origin.TOOL, CallOutcome.REJECTED)
 FAILURES = [
     ModelError("the model is away", ModelFault.UNREACHABLE),
     BudgetSpentError("the budget is spent"),
@@ -41,17 +43,16 @@ FAILURES = [
 ]
 
 
-def serve(
-    held: EmulatedDocument, emulator: FakeEmulator | None = None, cache: DocumentCache | None = None
-) -> tuple[EmulatedServer, FakeDocuments]:
+def serve(held: EmulatedDocument, *emulators: FakeEmulator) -> tuple[EmulatedServer, FakeDocuments]:
+    """A server of documents; the first emulator answers unless another one is asked for."""
     documents = FakeDocuments(held)
-    answering = emulator or FakeEmulator()
+    known = {emulator.kind: emulator for emulator in emulators or (FakeEmulator(),)}
     server = EmulatedServer(
         held.name,
         source=documents,
-        emulators={answering.kind: answering},
-        emulator=answering.kind,
-        cache=cache or DocumentCache(),
+        emulators=known,
+        emulator=next(iter(known)),
+        cache=DocumentCache(),
     )
     return server, documents
 
@@ -108,7 +109,7 @@ async def test_bad_arguments_are_refused_as_a_real_server_does_and_reach_nobody(
         ({"word": "x", "wrod": "y"}, "unknown argument 'wrod'; did you mean 'word'?"),
     ):
         reply = await session.call("remember", arguments)
-        assert (reply.origin, reply.outcome) == (Origin.TOOL, CallOutcome.REJECTED)
+        assert (reply.origin, reply.outcome) == REJECTED
         assert reply.result.is_error
         assert reply.result.text.startswith("Invalid arguments for remember:\n- ")
         assert said in reply.result.text
@@ -137,14 +138,14 @@ async def test_an_answer_is_structured_where_its_form_is_documented() -> None:
     server, _ = serve(document("desk", formed))
     reply = await server.open_session(key="k", seed=0).call("remember", {"word": "x"})
     assert reply.result.structured == {"words": ["x"], "seed": 0, "prompt": None}
-    assert (reply.origin, reply.outcome) == (Origin.TOOL, CallOutcome.APPLIED)
+    assert (reply.origin, reply.outcome) == APPLIED
 
 
 async def test_what_a_tool_refuses_is_its_own_word_and_part_of_the_state() -> None:
     server, _ = serve(document("desk"))
     reply = await server.open_session(key="k", seed=0).call("refuse", {})
     assert (reply.result.is_error, reply.result.text) == (True, "404: there is no such thing")
-    assert (reply.origin, reply.outcome) == (Origin.TOOL, CallOutcome.APPLIED)
+    assert (reply.origin, reply.outcome) == APPLIED
 
 
 @pytest.mark.parametrize("fault", FAILURES, ids=lambda fault: type(fault).__name__)
@@ -221,19 +222,9 @@ async def test_a_closed_session_takes_no_call() -> None:
 
 
 async def test_an_emulator_is_chosen_for_a_session_and_may_be_told_the_task() -> None:
-    held = document("desk")
-    documents = FakeDocuments(held)
     offline, model = FakeEmulator(), FakeEmulator(kind=EmulatorKind.MODEL)
-    server = EmulatedServer(
-        "desk",
-        source=documents,
-        emulators={e.kind: e for e in (offline, model)},
-        emulator=EmulatorKind.OFFLINE,
-        cache=DocumentCache(),
-    )
-    chosen = server.open_emulation(
-        emulator=EmulatorKind.MODEL, key="k", seed=3, prompt="Tidy the desk"
-    )
+    server, _ = serve(document("desk"), offline, model)
+    chosen = server.open_emulation(emulator=model.kind, key="k", seed=3, prompt="Tidy the desk")
     assert await words(chosen, "x") == '{"words": ["x"], "seed": 3, "prompt": "Tidy the desk"}'
     assert (len(offline.states), len(model.states)) == (0, 1)
 
@@ -277,9 +268,8 @@ def test_a_packed_document_is_the_same_when_it_is_unpacked(held: EmulatedDocumen
     del equal
     unpacked = packed.unpack()
     assert unpacked == held
-    assert [list(t.input_schema) for t in unpacked.tools] == [
-        list(t.input_schema) for t in held.tools
-    ]
+    orders = [[list(t.input_schema) for t in each.tools] for each in (unpacked, held)]
+    assert orders[0] == orders[1]
     assert packed.unpack() is unpacked
 
 

@@ -65,25 +65,19 @@ def test_a_name_without_a_verb_is_read_by_its_description() -> None:
     assert read_alone(spec("open_issues", "Lists all open issues.")).verb is Verb.LIST
     assert read_alone(spec("weather", "获取城市的天气", city=text)).verb is Verb.GET
     assert read_alone(spec("查询订单", "按编号", order_id=text)).noun == "订单"
-    assert (
-        read_alone(spec("pages", "Deploy Server X @a/b Try in Playground Search pages")).noun
-        == "page"
-    )
+    crawled = spec("pages", "Deploy Server X @a/b Try in Playground Search pages")
+    assert read_alone(crawled).noun == "page"
 
 
-def test_a_word_that_all_names_begin_with_is_no_noun() -> None:
-    tools = [
-        spec(f"jira_{verb}_issue", "Does it.", key=text) for verb in ("get", "create", "delete")
-    ]
-    readings = read_tools(tools)
+@pytest.mark.parametrize(
+    ("form", "noun"), [("jira_{}_issue", "issue"), ("page.{}", "page")], ids=["prefix", "all"]
+)
+def test_a_word_that_all_names_begin_with_is_no_noun_unless_there_is_no_other(
+    form: str, noun: str
+) -> None:
+    tools = [spec(form.format(verb), "Does it.", id=text) for verb in ("get", "create", "delete")]
 
-    assert {reading.noun for reading in readings.values()} == {"issue"}
-
-
-def test_one_noun_that_most_names_consist_of_is_what_they_are_about() -> None:
-    tools = [spec(f"page.{verb}", "Does it.", id=text) for verb in ("get", "create", "delete")]
-
-    assert {reading.noun for reading in read_tools(tools).values()} == {"page"}
+    assert {reading.noun for reading in read_tools(tools).values()} == {noun}
 
 
 def test_tools_of_a_server_agree_on_their_nouns_and_refer_to_them() -> None:
@@ -129,33 +123,24 @@ def test_what_keeps_a_thing_makes_it_where_nothing_says_which_one_it_changes(wor
 
 
 def test_parameters_are_told_apart_by_what_they_are_for() -> None:
-    tool = spec(
-        "search_pages",
-        "Search pages. Add Item",
-        optional=("search_pages", "Add"),
-        q=text,
-        maxResults={"type": "integer"},
-        startAt={"type": "integer"},
-        pageToken=text,
-        sortBy=text,
-        apiKey=text,
-        space={"type": "string", "description": "Where to look."},
-        search_pages=text,
-        Add=text,
-    )
-    roles = {p.name: p.role for p in read_alone(tool).parameters}
-
-    assert roles == {
-        "q": Role.QUERY,
-        "maxResults": Role.LIMIT,
-        "startAt": Role.OFFSET,
-        "pageToken": Role.CURSOR,
-        "sortBy": Role.SORT,
-        "apiKey": Role.OPTION,
-        "space": Role.FIELD,
-        "search_pages": Role.NOISE,
-        "Add": Role.NOISE,
+    number, told = {"type": "integer"}, {"type": "string", "description": "Where to look."}
+    expected: dict[str, tuple[Any, Role]] = {
+        "q": (text, Role.QUERY),
+        "maxResults": (number, Role.LIMIT),
+        "startAt": (number, Role.OFFSET),
+        "pageToken": (text, Role.CURSOR),
+        "sortBy": (text, Role.SORT),
+        "apiKey": (text, Role.OPTION),
+        "space": (told, Role.FIELD),
+        "search_pages": (text, Role.NOISE),
+        "Add": (text, Role.NOISE),
     }
+    schemas: Any = {name: schema for name, (schema, _) in expected.items()}
+    optional = ("search_pages", "Add")
+    tool = spec("search_pages", "Search pages. Add Item", optional=optional, **schemas)
+
+    roles = {p.name: p.role for p in read_alone(tool).parameters}
+    assert roles == {name: role for name, (_, role) in expected.items()}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.schemas import compile_validator
+from astra_mcp.types import ToolSpec
 from astra_mcp.values.schema_values import ValueMaker
 from astra_mcp.values.vocabulary import words_in
 from servers.emulated.offline.store import MAX_ENTITIES
@@ -15,24 +16,16 @@ from servers.emulated.offline.store import MAX_ENTITIES
 from emulated_worlds import World, document_of, spec, text
 
 number: dict[str, Any] = {"type": "integer"}
+texts: dict[str, Any] = {"type": "array", "items": text}
 TASKS = document_of(
-    spec(
-        "list_tasks",
-        "List tasks.",
-        optional=("status", "min_effort", "limit", "page", "sort_by", "order", "assignees"),
-        status=text,
-        assignees={"type": "array", "items": text},
-        min_effort=number,
-        limit=number,
-        page=number,
-        sort_by=text,
-        order=text,
-    ),
+    spec("list_tasks", "List tasks.", status=text, assignees=texts, min_effort=number, limit=number,
+         page=number, sort_by=text, order=text,
+         optional=("status", "min_effort", "limit", "page", "sort_by", "order", "assignees")),
     spec("add_task", "Add.", optional=("status", "project_id"), title=text, status={"enum": ["new", "done"]},
-         effort=number, assignees={"type": "array", "items": text}, project_id=text),
+         effort=number, assignees=texts, project_id=text),
     spec("get_task", "Get.", task_id=text),
     spec("close_task", "Close a task.", task_id=text),
-    spec("delete_tasks", "Delete tasks.", task_ids={"type": "array", "items": text}),
+    spec("delete_tasks", "Delete tasks.", task_ids=texts),
     spec("find_tasks", "Find tasks.", optional=("offset", "max_results"), query=text, offset=number,
          max_results=number),
     spec("list_projects", "List projects."),
@@ -41,6 +34,11 @@ TASKS = document_of(
     spec("add_comment", "Comment on a task.", task_id=text, body=text),
     spec("notify_task_owner", "Send word.", task_id=text, message=text),
 )  # fmt: skip
+
+
+def world_of(*tools: ToolSpec, language: str = "en") -> World:
+    """A session of a server with these tools."""
+    return world_of(*tools, language=language)
 
 
 @pytest.fixture
@@ -71,10 +69,8 @@ def test_filters_leave_out_what_does_not_fit(world: World) -> None:
     assert done in world.call("list_tasks", status="DONE")["tasks"]
     assert new not in world.call("list_tasks", status="done")["tasks"]
     assert world.call("list_tasks", min_effort=90_000)["tasks"] == [new]
-    assert {row["title"] for row in world.call("list_tasks", assignees=["ada", "Bo"])["tasks"]} == {
-        "A",
-        "B",
-    }
+    adas = world.call("list_tasks", assignees=["ada", "Bo"])["tasks"]
+    assert {row["title"] for row in adas} == {"A", "B"}
     assert world.call("list_tasks", status="never")["tasks"] == []
 
 
@@ -158,24 +154,20 @@ def test_other_verbs_echo_what_they_were_asked_and_need_what_they_name(world: Wo
 
 
 def test_a_number_that_is_none_is_refused() -> None:
-    world = World(document_of(spec("list_logs", optional=("limit",), limit=text)))
-
-    assert (
-        world.refusal("list_logs", limit="many")
-        == "Invalid value for limit: 'many' is not a number"
-    )
+    refusal = world_of(spec("list_logs", limit=text)).refusal("list_logs", limit="many")
+    assert refusal == "Invalid value for limit: 'many' is not a number"
 
 
 @pytest.mark.parametrize("page", [1e300, 2**60, "1e30"])
 def test_a_page_beyond_what_json_counts_is_refused(page: Any) -> None:
     pages = spec("list_notes", page={"type": ["number", "string"]}, output={"type": "object"})
-    assert "out of range" in World(document_of(pages)).refusal("list_notes", page=page)
+    assert "out of range" in world_of(pages).refusal("list_notes", page=page)
 
 
 @pytest.mark.parametrize(("a", "b"), [(1e308, 10.0), (10**18, 10**18)])
 def test_a_result_that_json_cannot_carry_is_refused(a: float, b: float) -> None:
     number = {"type": "number"}
-    world = World(document_of(spec("multiply", a=number, b=number)))
+    world = world_of(spec("multiply", a=number, b=number))
     assert world.refusal("multiply", a=a, b=b) == "The result is out of range"
     assert world.call("multiply", a=3, b=4)["result"] == 12
 
@@ -184,7 +176,7 @@ def test_a_call_that_breaks_in_the_middle_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     making = spec("create_note", title=text, output={"type": "object"})
-    world = World(document_of(making, spec("list_notes")))
+    world = world_of(making, spec("list_notes"))
     before = world.call("list_notes")
 
     def breaks(*_: Any, **__: Any) -> None:
@@ -201,7 +193,7 @@ def test_a_call_that_breaks_in_the_middle_changes_nothing(
 def test_taking_all_away_in_one_call_takes_little_memory() -> None:
     tasks = {"type": "array", "items": {"type": "object", "properties": {"title": text}}}
     tools = spec("create_tasks", tasks=tasks), spec("list_tasks"), spec("delete_all_tasks")
-    world = World(document_of(*tools))
+    world = world_of(*tools)
     world.call("create_tasks", tasks=[{"title": f"t{n}"} for n in range(600)])
     tracemalloc.start()
     try:
@@ -214,12 +206,9 @@ def test_taking_all_away_in_one_call_takes_little_memory() -> None:
 
 
 def test_cursors_lead_through_a_list_and_no_others_do() -> None:
-    world = World(
-        document_of(spec("list_logs", optional=("limit", "cursor"), limit=number, cursor=text))
-    )
-    seen: list[str] = []
+    world = world_of(spec("list_logs", optional=("limit", "cursor"), limit=number, cursor=text))
     page = world.call("list_logs", limit=2)
-    seen += [row["id"] for row in page["logs"]]
+    seen = [row["id"] for row in page["logs"]]
     while page["next_cursor"]:
         page = world.call("list_logs", limit=2, cursor=page["next_cursor"])
         seen += [row["id"] for row in page["logs"]]
@@ -245,8 +234,7 @@ def test_facts_are_the_same_for_the_same_question() -> None:
     lyon, graz = world.call("get_weather", city="Lyon"), world.call("get_weather", city="Graz")
 
     assert lyon["city"] == "Lyon"
-    assert isinstance(lyon["temperature"], int | float)
-    assert isinstance(lyon["humidity"], int | float)
+    assert all(isinstance(lyon[name], int | float) for name in ("temperature", "humidity"))
     assert {**graz, "city": "Lyon"} != lyon
     world.call("calculate_distance", origin="Lyon", destination="Graz")
     assert world.call("get_weather", city="Lyon") == lyon
@@ -275,8 +263,7 @@ def test_what_only_others_can_know_of_exists_from_the_first_look() -> None:
 
 
 def test_what_the_documents_name_exists() -> None:
-    listed = document_of(spec("list_orders"), spec("get_order", "Such as A-1001.", order_id=text))
-    world = World(listed)
+    world = world_of(spec("list_orders"), spec("get_order", "Such as A-1001.", order_id=text))
 
     assert world.call("get_order", order_id="A-1001")["id"] == "A-1001"
     assert world.refusal("get_order", order_id="A-1002") == "Order not found: A-1002"
@@ -291,13 +278,12 @@ def test_two_numbers_are_added_and_none_is_divided_by_zero() -> None:
 
 def test_many_are_made_by_one_call() -> None:
     node = {"type": "object", "properties": {"name": text, "kind": text}, "required": ["name"]}
-    graph = document_of(
+    world = world_of(
         spec("create_entities", "Make some.", entities={"type": "array", "items": node}),
-        spec("delete_entities", "Remove some.", entityNames={"type": "array", "items": text}),
+        spec("delete_entities", "Remove some.", entityNames=texts),
         spec("search_nodes", "Find.", query=text),
         spec("list_entities"),
     )
-    world = World(graph)
     made = world.call("create_entities", entities=[{"name": "Ada", "kind": "x"}, {"name": "Bo"}])
 
     assert [row["name"] for row in made["entities"]] == ["Ada", "Bo"]
@@ -308,10 +294,8 @@ def test_many_are_made_by_one_call() -> None:
 
 
 def test_a_name_that_is_taken_is_refused() -> None:
-    world = World(
-        document_of(
-            spec("create_branch", name=text), spec("get_branch", name=text), spec("list_branches")
-        )
+    world = world_of(
+        spec("create_branch", name=text), spec("get_branch", name=text), spec("list_branches")
     )
     assert world.call("create_branch", name="release")["name"] == "release"
 
@@ -321,12 +305,10 @@ def test_a_name_that_is_taken_is_refused() -> None:
 
 
 def test_files_are_written_and_read_by_their_paths() -> None:
-    world = World(
-        document_of(
-            spec("write_file", path=text, content=text),
-            spec("read_file", path=text),
-            spec("delete_file", path=text),
-        )
+    world = world_of(
+        spec("write_file", path=text, content=text),
+        spec("read_file", path=text),
+        spec("delete_file", path=text),
     )
     world.call("write_file", path="/a.txt", content="One")
     world.call("write_file", path="/b.txt", content="Two")
@@ -367,18 +349,10 @@ def of_issues(inner: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 DESCRIBED = document_of(
-    spec(
-        "list_issues",
-        output=of_issues({"payload": ISSUES}, totalCount=number) | {"$defs": {"issue": ISSUE}},
-    ),
-    spec(
-        "create_issue",
-        title=text,
-        optional=("labels", "metadata"),
-        labels={"type": "object"},
-        metadata={"type": "object"},
-        output=of_issues({"issue": ISSUE}),
-    ),
+    spec("list_issues",
+         output={**of_issues({"payload": ISSUES}, totalCount=number), "$defs": {"issue": ISSUE}}),
+    spec("create_issue", title=text, optional=("labels", "metadata"), labels={"type": "object"},
+         metadata={"type": "object"}, output=of_issues({"issue": ISSUE})),
     spec("get_issue", issueId=number, output=ISSUE),
     spec("close_issue", issueId=number, output=of_issues({"result": ISSUE})),
     spec("delete_issue", issueId=number, output=of_issues({}, success={"type": "boolean"}, issueId=number)),
@@ -399,23 +373,19 @@ def test_answers_fit_their_output_schemas_and_each_other() -> None:
     assert closed["state"] == "closed"
     assert {**closed, "state": made["state"], "updatedAt": made["updatedAt"]} == made
     assert closed["updatedAt"] > made["updatedAt"]
-    gone = world.call("delete_issue", issueId=made["issueId"])
-    assert gone == {"success": True, "issueId": made["issueId"]}
-    assert (
-        world.refusal("get_issue", issueId=made["issueId"]) == f"Issue not found: {made['issueId']}"
-    )
+    number = made["issueId"]
+    gone = world.call("delete_issue", issueId=number)
+    assert gone == {"success": True, "issueId": number}
+    assert world.refusal("get_issue", issueId=number) == f"Issue not found: {number}"
     for tool in DESCRIBED.tools:
         assert tool.output_schema is not None
         compile_validator(tool.output_schema)
 
 
 def test_where_no_value_fits_the_upstream_fails_and_nothing_is_changed() -> None:
-    never = {
-        "type": "object",
-        "required": ["x"],
-        "properties": {"x": {"type": "string", "pattern": "(?!)"}},
-    }
-    world = World(document_of(spec("create_note", title=text, output=never), spec("list_notes")))
+    unmet = {"x": {"type": "string", "pattern": "(?!)"}}
+    never = {"type": "object", "required": ["x"], "properties": unmet}
+    world = world_of(spec("create_note", title=text, output=never), spec("list_notes"))
     before = world.call("list_notes")
 
     with pytest.raises(UpstreamError, match="create_note cannot be answered"):
@@ -425,7 +395,7 @@ def test_where_no_value_fits_the_upstream_fails_and_nothing_is_changed() -> None
 
 def test_a_session_keeps_only_so_much() -> None:
     items = {"type": "array", "items": {"type": "object", "properties": {"name": text}}}
-    world = World(document_of(spec("create_items", items=items), spec("list_items")))
+    world = world_of(spec("create_items", items=items), spec("list_items"))
     for _ in range(MAX_ENTITIES // 200):
         world.ask("create_items", items=[{"name": "x"}] * 200)
 
@@ -434,23 +404,20 @@ def test_a_session_keeps_only_so_much() -> None:
 
 
 def test_chinese_servers_answer_in_chinese() -> None:
-    world = World(
-        document_of(
-            spec("list_tasks", "列出所有任务"),
-            spec("search_tasks", "搜索任务", query=text),
-            language="zh",
-        )
+    listing, searching = (
+        spec("list_tasks", "列出所有任务"),
+        spec("search_tasks", "搜索任务", query=text),
     )
+    world = world_of(listing, searching, language="zh")
+    rows, found = world.call("list_tasks"), world.call("search_tasks", query="预算")
 
-    assert all(
-        re.search("[\u4e00-\u9fff]", row["title"]) for row in world.call("list_tasks")["tasks"]
-    )
-    assert all("预算" in row["title"] for row in world.call("search_tasks", query="预算")["tasks"])
+    assert all(re.search("[\u4e00-\u9fff]", row["title"]) for row in rows["tasks"])
+    assert all("预算" in row["title"] for row in found["tasks"])
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_person_has_the_name_that_is_in_the_address(language: str) -> None:
-    world = World(document_of(spec("list_users"), language=language))
+    world = world_of(spec("list_users"), language=language)
     words = words_in(language)
     logins = words["first_names" if language == "en" else "first_logins"]
 
@@ -462,7 +429,7 @@ def test_a_person_has_the_name_that_is_in_the_address(language: str) -> None:
 
 def test_a_value_that_is_set_is_told_as_it_was_given() -> None:
     number = {"type": "number"}
-    world = World(document_of(spec("set_price", gameId=text, price=number), spec("start_game")))
+    world = world_of(spec("set_price", gameId=text, price=number), spec("start_game"))
     told = world.call("set_price", gameId="g1", price=143.75)
 
     assert told["price"] == 143.75

@@ -120,15 +120,14 @@ def test_what_calls_did_is_so_for_all_tools(style: Style) -> None:
 @pytest.mark.parametrize("keys", [("isbn",), ("shelf", "row")])
 def test_a_change_is_of_what_the_other_tools_look_up_by(keys: tuple[str, ...]) -> None:
     named: dict[str, Any] = dict.fromkeys(keys, text)
-    world = World(
-        document_of(
-            spec("add_book", "Add a book", **named, title=text),
-            spec("lookup_book", "Look up a book", **named),
-            spec("edit_book", "Edit a book", **named, title=text),
-            spec("remove_book", "Remove a book", **named),
-            spec("get_all_books", "Get all books"),
-        )
+    books = document_of(
+        spec("add_book", "Add a book", **named, title=text),
+        spec("lookup_book", "Look up a book", **named),
+        spec("edit_book", "Edit a book", **named, title=text),
+        spec("remove_book", "Remove a book", **named),
+        spec("get_all_books", "Get all books"),
     )
+    world = World(books)
     first, second = ({key: f"{key}-{n}" for key in keys} for n in (1, 2))
     world.call("add_book", **first, title="amber")
     world.call("add_book", **second, title="basalt")
@@ -142,13 +141,12 @@ def test_a_change_is_of_what_the_other_tools_look_up_by(keys: tuple[str, ...]) -
 
 
 def test_saving_twice_makes_two() -> None:
-    world = World(
-        document_of(
-            spec("save_memo", "Save a memo", content=text),
-            spec("read_memo", "Read a memo", id={"type": "integer"}),
-            spec("show_memos", "Show all memos"),
-        )
+    memos = document_of(
+        spec("save_memo", "Save a memo", content=text),
+        spec("read_memo", "Read a memo", id={"type": "integer"}),
+        spec("show_memos", "Show all memos"),
     )
+    world = World(memos)
     made = [world.call("save_memo", content=word) for word in ("amber", "basalt")]
     assert made[0]["id"] != made[1]["id"]
     assert [world.call("read_memo", id=one["id"])["content"] for one in made] == ["amber", "basalt"]

@@ -17,28 +17,20 @@ from astra_mcp.values.schema_values import ValueMaker
 
 from random_schemas import RandomSchemas
 
+NODE: dict[str, Any] = {"$ref": "#/$defs/node"}
+PAIR = {
+    "type": "object",
+    "properties": {"left": NODE, "right": NODE},
+    "required": ["left", "right"],
+}
 TREE: dict[str, Any] = {
     "type": "object",
     "properties": {
         "name": {"type": "string"},
-        "children": {"type": "array", "items": {"$ref": "#/$defs/node"}, "minItems": 1},
+        "children": {"type": "array", "items": NODE, "minItems": 1},
     },
     "required": ["name", "children"],
-    "$defs": {
-        "node": {
-            "anyOf": [
-                {
-                    "type": "object",
-                    "properties": {
-                        "left": {"$ref": "#/$defs/node"},
-                        "right": {"$ref": "#/$defs/node"},
-                    },
-                    "required": ["left", "right"],
-                },
-                {"type": "integer"},
-            ]
-        }
-    },
+    "$defs": {"node": {"anyOf": [PAIR, {"type": "integer"}]}},
 }
 SCHEMAS: tuple[dict[str, Any], ...] = (
     {"type": "string", "minLength": 40, "maxLength": 44},
@@ -214,9 +206,8 @@ def test_names_decide_what_is_written() -> None:
     }
     made: Any = ValueMaker(schema).make(3)
 
-    assert {
-        name for name, form in properties.items() if not re.fullmatch(form, str(made[name]))
-    } == set()
+    unfit = [name for name, form in properties.items() if not re.fullmatch(form, str(made[name]))]
+    assert unfit == []
 
 
 def test_equal_seeds_make_equal_values_and_others_do_not() -> None:
@@ -226,10 +217,8 @@ def test_equal_seeds_make_equal_values_and_others_do_not() -> None:
 
 
 def test_texts_are_chinese_where_the_server_is() -> None:
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {"title": {}, "author": {}, "city": {}},
-    }
+    members: dict[str, Any] = {"title": {}, "author": {}, "city": {}}
+    schema = {"type": "object", "properties": members}
     made: Any = ValueMaker(schema).make(1, language="zh", share=1.0)
 
     assert all(re.search("[\u4e00-\u9fff]", value) for value in made.values())
