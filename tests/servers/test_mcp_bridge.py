@@ -25,13 +25,7 @@ from astra_mcp.errors import (
     SandboxError,
     UnknownNameError,
 )
-from astra_mcp.mcp.bridge import (
-    ANONYMOUS,
-    McpRequest,
-    build_server,
-    result_to_mcp,
-    tool_to_mcp,
-)
+from astra_mcp.mcp.bridge import ANONYMOUS, McpRequest, build_server, result_to_mcp, tool_to_mcp
 from astra_mcp.mcp.http import open_http
 from astra_mcp.mcp.lines import MAX_BODY_BYTES
 from astra_mcp.serving.http.server import bind, listen, url_of
@@ -120,8 +114,11 @@ async def served(
             yield url_of(listener, "/mcp")
 
 
-async def caller_of(url: str, mode: Any, key: str | None = None) -> str:
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+async def caller_of(url: str, mode: Any, headers: dict[str, str] | None = None) -> str:
     async with (
         httpx2.AsyncClient(headers=headers, verify=False) as http,
         Client(streamable_http_client(url, http_client=http), mode=mode, cache=None) as client,
@@ -146,7 +143,9 @@ async def test_lists_calls_and_meta_arrive_in_both_eras(mode: Any) -> None:
 
 async def test_each_session_of_the_handshake_era_is_a_caller() -> None:
     async with served() as url:
-        callers = [await caller_of(url, "legacy", key) for key in (None, None, "k", "k")]
+        callers = [
+            await caller_of(url, "legacy", key) for key in (None, None, bearer("k"), bearer("k"))
+        ]
         callers.append(await caller_of(f"{url}?caller=t", "legacy"))
     assert len(set(callers)) == 5
     assert all(c.startswith("session-") for c in callers)
@@ -155,11 +154,13 @@ async def test_each_session_of_the_handshake_era_is_a_caller() -> None:
 async def test_keys_and_tokens_are_callers_of_the_modern_era() -> None:
     async with served() as url:
         asked = {
-            (key, token): await caller_of(f"{url}?caller={token}" if token else url, ERAS[1], key)
+            (key, token): await caller_of(
+                f"{url}?caller={token}" if token else url, ERAS[1], bearer(key) if key else None
+            )
             for key in (None, "key-1", "key-2")
             for token in (None, "t1", "t2")
         }
-        repeated = await caller_of(f"{url}?caller=t1", ERAS[1], "key-1")
+        repeated = await caller_of(f"{url}?caller=t1", ERAS[1], bearer("key-1"))
     assert asked[None, None] == ANONYMOUS
     assert len(set(asked.values())) == len(asked)
     assert asked["key-1", "t1"] == repeated
@@ -168,15 +169,7 @@ async def test_keys_and_tokens_are_callers_of_the_modern_era() -> None:
 
 async def test_a_session_id_names_nobody_in_the_modern_era() -> None:
     async with served() as url:
-        headers = {"Mcp-Session-Id": "somebody-elses"}
-        async with (
-            httpx2.AsyncClient(headers=headers, verify=False) as http,
-            Client(
-                streamable_http_client(url, http_client=http), mode="2026-07-28", cache=None
-            ) as client,
-        ):
-            result = await client.call_tool("tell", {})
-    assert result.structured_content["caller"] == ANONYMOUS
+        assert await caller_of(url, ERAS[1], {"Mcp-Session-Id": "somebody-elses"}) == ANONYMOUS
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -138,20 +138,15 @@ async def test_http_clients_list_and_call(url: str, mode: Any) -> None:
 
 
 async def test_http_callers_of_both_eras_have_their_own_states(url: str) -> None:
-    targets = [
-        (url, "legacy"),
-        (url, "legacy"),
-        (url, "2026-07-28"),
-        (f"{url}?caller=a", "2026-07-28"),
-        (f"{url}?caller=b", "2026-07-28"),
-    ]
-    for number, (target, mode) in enumerate(targets):
-        async with Client(target, mode=mode, cache=None) as client:  # pyright: ignore[reportArgumentType]
-            result = await client.call_tool("remember", {"word": f"w{number}"})
-            assert result.structured_content == {"words": [f"w{number}"], "count": 1}
-    async with Client(targets[3][0], mode="2026-07-28", cache=None) as client:
-        result = await client.call_tool("remember", {"word": "again"})
-    assert result.structured_content == {"words": ["w3", "again"], "count": 2}
+    async def words(target: str, mode: Any, word: str) -> list[str]:
+        async with Client(target, mode=mode, cache=None) as client:
+            result = await client.call_tool("remember", {"word": word})
+        return result.structured_content["words"]
+
+    modern = [(target, ERAS[1]) for target in (url, f"{url}?caller=a", f"{url}?caller=b")]
+    for number, (target, mode) in enumerate([(url, "legacy"), (url, "legacy"), *modern]):
+        assert await words(target, mode, f"w{number}") == [f"w{number}"]
+    assert await words(*modern[1], "again") == ["w3", "again"]
 
 
 @pytest.mark.parametrize("mode", ERAS)

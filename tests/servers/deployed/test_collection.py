@@ -2,12 +2,12 @@
 
 import asyncio
 import gc
-import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -156,12 +156,12 @@ async def test_tools_that_cannot_be_shown_are_left_out(
     named = [{"name": name, **schema} for name in ("good", "", "x" * 200)]
     tools = [*named, {"name": "good", "title": "again", **schema}, {"name": "schemaless"}]
     page = {"tools": tools}
+    hello: Any = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
     script = (
         "import sys, json\n"
         "for line in sys.stdin:\n"
         "    m = json.loads(line)\n"
-        "    r = {'supportedVersions': ['2026-07-28'], 'capabilities': {'tools': {}}}\n"
-        f"    r = json.loads({json.dumps(json.dumps(page))}) if m['method'] == 'tools/list' else r\n"
+        f"    r = {page!r} if m['method'] == 'tools/list' else {hello!r}\n"
         "    print(json.dumps({'id': m['id'], 'result': r}), flush=True)\n"
     )
     entry = {"command": sys.executable, "args": ["-c", script]}
@@ -377,6 +377,11 @@ async def test_an_old_server_that_sends_messages_elsewhere_is_refused(tmp_path: 
 # --- the end --------------------------------------------------------------------------------------
 
 
+def held() -> tuple[int, int]:
+    """Open files and tasks."""
+    return len(os.listdir("/proc/self/fd")), len(asyncio.all_tasks())
+
+
 async def test_nothing_is_left_after_the_end(tmp_path: Path) -> None:
     app = Talkative().server().streamable_http_app()
 
@@ -391,16 +396,11 @@ async def test_nothing_is_left_after_the_end(tmp_path: Path) -> None:
     async with over_http(app) as url:
         await use(url)
         gc.collect()
-        before = (len(os.listdir("/proc/self/fd")), len(asyncio.all_tasks()))
+        before = held()
         children = {p.pid for p in below(os.getpid())}
         await use(url)
         gc.collect()
-        await until(
-            lambda: (
-                len(os.listdir("/proc/self/fd")) <= before[0]
-                and len(asyncio.all_tasks()) <= before[1]
-            )
-        )
+        await until(lambda: all(now <= then for now, then in zip(held(), before, strict=True)))
         assert {p.pid for p in below(os.getpid())} <= children
 
 
