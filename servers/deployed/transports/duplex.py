@@ -19,7 +19,7 @@ from servers.deployed.errors import NotSentError
 from servers.deployed.transports.messages import notification, request_message
 from servers.deployed.transports.pending import Peer, PendingRequest, params_of, result_of
 
-__all__ = ["DuplexPeer"]
+__all__ = ["DuplexPeer", "Wire"]
 
 MAX_SERVER_REQUESTS = 64
 CHECK_SECONDS = 10.0
