@@ -38,7 +38,7 @@ TASKS = document_of(
 
 def world_of(*tools: ToolSpec, language: str = "en") -> World:
     """A session of a server with these tools."""
-    return world_of(*tools, language=language)
+    return World(document_of(*tools, language=language))
 
 
 @pytest.fixture
