@@ -33,10 +33,6 @@ NAME_PATTERN = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 DEFAULT_CLOCK = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
-class _Model(FrozenModel):
-    pass
-
-
 class ScenarioType(StrEnum):
     """Shape of the decomposition. Source: ASTRA sec. 2.2.1 and appendix A.1."""
 
@@ -59,7 +55,7 @@ class ArgumentRole(StrEnum):
     """Shapes the output (a unit, a page size); another value may keep the answer."""
 
 
-class SubTask(_Model):
+class SubTask(FrozenModel):
     """A sub-question with its answer. Source: ASTRA sec. 2.2.1, eq. (11) and (13)."""
 
     id: int = Field(ge=1)
@@ -75,7 +71,7 @@ class SubTask(_Model):
     """The tool that answers it; None for a leaf that needs none (to compare, to summarise)."""
 
 
-class GoldArgument(_Model):
+class GoldArgument(FrozenModel):
     """One argument of a gold call."""
 
     value: JsonValue
@@ -84,7 +80,7 @@ class GoldArgument(_Model):
     """Other values of the same kind that exist in the data, where the schema cannot name any."""
 
 
-class GoldCall(_Model):
+class GoldCall(FrozenModel):
     """A call that solves sub-tasks, in the order in which an oracle plays it."""
 
     tool: str
@@ -98,7 +94,7 @@ class GoldCall(_Model):
         return {name: a.value for name, a in self.arguments.items()}
 
 
-class Provenance(_Model):
+class Provenance(FrozenModel):
     """Where the scenario comes from."""
 
     source: str = Field(min_length=1)
@@ -110,7 +106,7 @@ class Provenance(_Model):
     notes: str = ""
 
 
-class EnvironmentDocument(_Model):
+class EnvironmentDocument(FrozenModel):
     """The contents of ``environment.json``."""
 
     schema_version: Literal[1]
@@ -137,7 +133,7 @@ class EnvironmentDocument(_Model):
     provenance: Provenance
 
 
-class Bundle(_Model):
+class Bundle(FrozenModel):
     """A loaded environment: its document, its tool code and the hash of both."""
 
     document: EnvironmentDocument

@@ -5,6 +5,7 @@ Works on the document alone; knows neither tools nor files.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from astra_mcp.environments.bundle import EnvironmentDocument, ScenarioType, SubTask
 from astra_mcp.errors import BundleFault
@@ -13,7 +14,7 @@ __all__ = ["decomposition_faults"]
 
 _MAX_SUB_TASKS = 8
 """Most sub-tasks of an environment. Source: ASTRA sec. 2.2.1."""
-_FILE = "environment.json"
+_fault = partial(BundleFault.at, "environment.json")
 
 
 def decomposition_faults(document: EnvironmentDocument) -> list[BundleFault]:
@@ -54,10 +55,6 @@ def _depths_of(sub_tasks: Sequence[SubTask]) -> dict[int, int]:
     return depths
 
 
-def _fault(field: str, message: str) -> BundleFault:
-    return BundleFault.at(_FILE, field, message)
-
-
 def _id_faults(subs: Sequence[SubTask]) -> Iterator[BundleFault]:
     seen: dict[int, int] = {}
     for index, sub in enumerate(subs):
@@ -91,12 +88,8 @@ def _level_faults(subs: Sequence[SubTask], depths: Mapping[int, int]) -> Iterato
         is_parallel = width[level] > 1
         if sub.is_parallel not in (None, is_parallel):
             count = width[level] - 1
-            stand = (
-                "1 other sub-task stands"
-                if count == 1
-                else f"{count or 'no'} other sub-tasks stand"
-            )
-            others = f"{stand} on hop level {level}"
+            stand = "sub-task stands" if count == 1 else "sub-tasks stand"
+            others = f"{count or 'no'} other {stand} on hop level {level}"
             message = f"must be {str(is_parallel).lower()}, since {others}"
             yield _fault(f"sub_tasks[{index}].is_parallel", message)
 
@@ -114,23 +107,19 @@ def _leaf_faults(subs: Sequence[SubTask]) -> Iterator[BundleFault]:
 
 def _scenario_faults(scenario: ScenarioType, width: Counter[int]) -> Iterator[BundleFault]:
     total, levels, is_wide = width.total(), len(width), max(width.values()) > 1
-    if scenario is ScenarioType.SINGLE_HOP:
-        if total != 1:
-            yield _scenario_fault(scenario, "has exactly one sub-task", f"there are {total}")
-        return
-    if not 2 <= total <= _MAX_SUB_TASKS:
-        yield _scenario_fault(
-            scenario, f"has 2 to {_MAX_SUB_TASKS} sub-tasks", f"there are {total}"
-        )
-    if scenario is ScenarioType.PARALLEL_SINGLE_HOP and levels != 1:
-        yield _scenario_fault(scenario, "has one hop level", f"there are {levels}")
-    if scenario is not ScenarioType.PARALLEL_SINGLE_HOP and levels < 2:
-        yield _scenario_fault(scenario, "has at least two hop levels", "there is one")
-    if scenario is ScenarioType.MULTI_HOP and is_wide:
-        yield _scenario_fault(scenario, "never has two sub-tasks on a hop level", "this one has")
-    if scenario is ScenarioType.PARALLEL_MULTI_HOP and not is_wide:
-        yield _scenario_fault(scenario, "has several sub-tasks on some hop level", "no level has")
-
-
-def _scenario_fault(scenario: ScenarioType, rule: str, found: str) -> BundleFault:
-    return _fault("scenario_type", f"{scenario.value} {rule}, but {found}; change one of the two")
+    is_single = scenario is ScenarioType.SINGLE_HOP
+    is_level = scenario is ScenarioType.PARALLEL_SINGLE_HOP
+    is_chain = scenario is ScenarioType.MULTI_HOP
+    is_mixed = scenario is ScenarioType.PARALLEL_MULTI_HOP
+    several = f"has 2 to {_MAX_SUB_TASKS} sub-tasks"
+    for is_broken, rule, found in (
+        (is_single and total != 1, "has exactly one sub-task", f"there are {total}"),
+        (not is_single and not 2 <= total <= _MAX_SUB_TASKS, several, f"there are {total}"),
+        (is_level and levels != 1, "has one hop level", f"there are {levels}"),
+        ((is_chain or is_mixed) and levels < 2, "has at least two hop levels", "there is one"),
+        (is_chain and is_wide, "never has two sub-tasks on a hop level", "this one has"),
+        (is_mixed and not is_wide, "has several sub-tasks on some hop level", "no level has"),
+    ):
+        if is_broken:
+            message = f"{scenario.value} {rule}, but {found}; change one of the two"
+            yield _fault("scenario_type", message)

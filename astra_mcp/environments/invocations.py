@@ -6,9 +6,8 @@ Works on the document alone; whether a call really returns its answer is for the
 import keyword
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, cast
-
-import jsonschema_rs
 
 from astra_mcp.environments.bundle import EnvironmentDocument, GoldCall, SubTask
 from astra_mcp.errors import BundleFault
@@ -17,12 +16,8 @@ from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 
 __all__ = ["gold_faults", "tool_faults"]
 
-_FILE = "environment.json"
+_fault = partial(BundleFault.at, "environment.json")
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-
-
-def _fault(field: str, message: str) -> BundleFault:
-    return BundleFault.at(_FILE, field, message)
 
 
 def tool_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
@@ -86,22 +81,15 @@ def _property_faults(field: str, schema: object) -> Iterator[BundleFault]:
     fields = cast("dict[str, Any]", schema)
     if not {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"} & fields.keys():
         yield _fault(field, "says nothing about its values; give it a type or an enum")
-    validator = _without_references(fields)
-    if validator is None:
+    try:
+        validator = compile_validator(fields)
+    except SchemaError:  # the whole schema compiled: only a local reference can be missing
         return
     if "default" in fields and not validator.is_valid(fields["default"]):
         yield _fault(f"{field}.default", f"{fields['default']!r} is not valid for this property")
     for index, example in enumerate(fields.get("examples", ())):
         if not validator.is_valid(example):
             yield _fault(f"{field}.examples[{index}]", f"{example!r} is not valid here")
-
-
-def _without_references(schema: dict[str, Any]) -> jsonschema_rs.Validator | None:
-    """Compile a property by itself; None where it refers to another part of its schema."""
-    try:
-        return compile_validator(schema)
-    except SchemaError:  # the whole schema compiled: only a local reference can be missing
-        return None
 
 
 def gold_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:

@@ -7,7 +7,7 @@ is for the acceptance.
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -19,7 +19,7 @@ from astra_mcp.environments.server_document import server_faults
 from astra_mcp.environments.signatures import signature_faults
 from astra_mcp.errors import BundleError, BundleFault
 from astra_mcp.strict_json import parse_strict
-from astra_mcp.types import canonical_json
+from astra_mcp.types import JsonObject, canonical_json
 
 __all__ = [
     "MAX_CODE_BYTES",
@@ -56,23 +56,22 @@ _PATTERNS = {
 }
 
 
-def _parse_document(file: str, raw: str, faults: list[BundleFault]) -> EnvironmentDocument | None:
+def _parse_document(raw: str | None, faults: list[BundleFault]) -> EnvironmentDocument | None:
     """Parse ``environment.json``, or note why its fields are not valid one by one."""
-    fields = _parse_object(file, raw, faults)
-    if fields is None:
+    fields = _parse_object(_DOCUMENT, raw, faults)
+    if raw is None or fields is None:
         return None
     version = fields.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        message = (
-            f"{version} is newer than {SCHEMA_VERSION}, all that this version reads; update it"
-        )
-        faults.append(BundleFault.at(file, "schema_version", message))
+        known = f"{SCHEMA_VERSION}, all that this version reads"
+        message = f"{version} is newer than {known}; update it"
+        faults.append(BundleFault.at(_DOCUMENT, "schema_version", message))
         return None
     try:
         return EnvironmentDocument.model_validate_json(raw, strict=True)
     except ValidationError as error:
         faults.extend(
-            BundleFault.at(file, _field(e["loc"]), _plain_words(e))
+            BundleFault.at(_DOCUMENT, _field(e["loc"]), _plain_words(e))
             for e in error.errors(include_url=False, include_input=False)
         )
     return None
@@ -94,8 +93,10 @@ def _field(location: tuple[int | str, ...]) -> str:
     return "".join(parts).lstrip(".")
 
 
-def _parse_object(file: str, raw: str, faults: list[BundleFault]) -> dict[str, Any] | None:
-    """Parse a file that must hold one JSON object, or note why it does not."""
+def _parse_object(file: str, raw: str | None, faults: list[BundleFault]) -> JsonObject | None:
+    """Parse a file that must hold one JSON object, or note why it does not; None was not read."""
+    if raw is None:
+        return None
     try:
         value = parse_strict(raw)
         canonical_json(value)
@@ -110,7 +111,7 @@ def _parse_object(file: str, raw: str, faults: list[BundleFault]) -> dict[str, A
         faults.append(BundleFault.at(file, "", str(error)))
     else:
         if isinstance(value, dict):
-            return cast("dict[str, Any]", value)
+            return cast("JsonObject", value)
         faults.append(BundleFault.at(file, "", "must hold one JSON object"))
     return None
 
@@ -121,19 +122,19 @@ def load_bundle(path: Path) -> Bundle:
     Raises:
         BundleError: It does not load; carries every fault found.
     """
-    faults: list[BundleFault] = []
     if not path.is_dir():
-        message = "there is no such folder; check the path"
-        raise BundleError(str(path), [BundleFault(message)])
+        raise BundleError(str(path), [BundleFault("there is no such folder; check the path")])
+    faults: list[BundleFault] = []
     raw_document = _read(path / _DOCUMENT, _MAX_DOCUMENT_BYTES, faults)
     code = _read(path / _CODE, MAX_CODE_BYTES, faults)
     raw_server = _read(path / _SERVER, _MAX_DOCUMENT_BYTES, faults)
-    document = (
-        _parse_document(_DOCUMENT, raw_document, faults) if raw_document is not None else None
-    )
-    server = _parse_object(_SERVER, raw_server, faults) if raw_server is not None else None
+    document = _parse_document(raw_document, faults)
+    server = _parse_object(_SERVER, raw_server, faults)
     if document is not None:
-        faults.extend(_folder_faults(document, path.resolve().name))
+        folder = path.resolve().name
+        if document.name != folder:
+            message = f"is {document.name!r}, but the folder is {folder!r}; rename one of them"
+            faults.append(BundleFault.at(_DOCUMENT, "name", message))
         faults.extend(document_faults(document, code))
     if server is not None:
         faults.extend(server_faults(server, document))
@@ -158,12 +159,6 @@ def _read(file: Path, max_bytes: int, faults: list[BundleFault]) -> str | None:
         fault = f"cannot be read: {error.strerror}"
     faults.append(BundleFault.at(file.name, "", fault))
     return None
-
-
-def _folder_faults(document: EnvironmentDocument, folder: str) -> Iterator[BundleFault]:
-    if document.name != folder:
-        message = f"is {document.name!r}, but the folder is {folder!r}; rename one of them"
-        yield BundleFault.at(_DOCUMENT, "name", message)
 
 
 def document_faults(document: EnvironmentDocument, code: str | None) -> Iterator[BundleFault]:

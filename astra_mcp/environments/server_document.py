@@ -5,6 +5,7 @@ Checks the fields that the format requires (schema of 2025-12-11); knows no regi
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from astra_mcp.environments.bundle import EnvironmentDocument
@@ -13,7 +14,7 @@ from astra_mcp.errors import BundleFault
 __all__ = ["SERVER_SCHEMA", "server_faults"]
 
 SERVER_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
-_FILE = "server.json"
+_fault = partial(BundleFault.at, "server.json")
 _NAME = re.compile(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+")
 _MAX_TEXT = 100
 _FIELDS = frozenset(
@@ -51,9 +52,7 @@ def server_faults(
     name = server.get("name")
     if isinstance(name, str) and name and not _NAME.fullmatch(name):
         yield _fault("name", f"{name!r} must look like example.org/{name.rpartition('/')[2]}")
-    if document is None:
-        return
-    if server.get("version") != document.version:
+    if document is not None and server.get("version") != document.version:
         message = f"is {server.get('version')!r}, but environment.json says {document.version!r}"
         yield _fault("version", message)
 
@@ -63,7 +62,3 @@ def _text_faults(server: dict[str, Any], name: str, limit: int) -> Iterator[Bund
     if not isinstance(value, str) or not 1 <= len(value) <= limit:
         found = f"has {len(value)}" if isinstance(value, str) else f"is {value!r}"
         yield _fault(name, f"must be a text of 1 to {limit} characters, but {found}")
-
-
-def _fault(field: str, message: str) -> BundleFault:
-    return BundleFault.at(_FILE, field, message)

@@ -4,7 +4,8 @@ import ast
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from functools import partial
+from typing import Any, Final, cast
 
 from astra_mcp.environments.bundle import EnvironmentDocument
 from astra_mcp.errors import BundleFault
@@ -12,7 +13,7 @@ from astra_mcp.types import ToolSpec, canonical_json
 
 __all__ = ["signature_faults"]
 
-_FILE = "tools.py"
+_fault = partial(BundleFault.at, "tools.py")
 _TYPES = {
     "str": {"string"},
     "int": {"integer"},
@@ -23,16 +24,10 @@ _TYPES = {
 }
 
 
-class _NoDefault:
-    """Marks a parameter that must be given."""
-
-
-_NO_DEFAULT = _NoDefault()
+_NO_LITERAL: Final = object()
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def _fault(field: str, message: str) -> BundleFault:
-    return BundleFault.at(_FILE, field, message)
+_Parameters = Mapping[str, tuple[ast.expr | None, ast.expr | None]]
+"""Each parameter with its default and its annotation; None where it has none."""
 
 
 def signature_faults(document: EnvironmentDocument, code: str) -> list[BundleFault]:
@@ -47,9 +42,7 @@ def signature_faults(document: EnvironmentDocument, code: str) -> list[BundleFau
     except ValueError as error:
         return [_fault("", f"does not compile: {error}")]
     bound = Counter(_bound_names(module))
-    functions = {
-        n.name: n for n in module.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
+    functions = {n.name: n for n in module.body if isinstance(n, _Function)}
     faults: list[BundleFault] = []
     for tool in document.tools:
         function = functions.get(tool.name)
@@ -65,7 +58,7 @@ def signature_faults(document: EnvironmentDocument, code: str) -> list[BundleFau
 
 def _bound_names(module: ast.Module) -> Iterator[str]:
     for node in module.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, _Function | ast.ClassDef):
             yield node.name
             continue
         for inner in ast.walk(node):
@@ -73,7 +66,7 @@ def _bound_names(module: ast.Module) -> Iterator[str]:
                 yield inner.id
             elif isinstance(inner, ast.alias):
                 yield (inner.asname or inner.name).partition(".")[0]
-            elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            elif isinstance(inner, _Function | ast.ClassDef):
                 yield inner.name
 
 
@@ -88,28 +81,18 @@ def _function_faults(tool: ToolSpec, function: _Function) -> Iterator[BundleFaul
             yield _fault(tool.name, f"must not take *{star.arg}; name every parameter")
     if arguments.posonlyargs:
         yield _fault(tool.name, "must not have positional-only parameters; remove the /")
-    yield from _parameter_faults(tool, _parameters(arguments), _annotations(arguments))
+    yield from _parameter_faults(tool, _parameters(arguments))
 
 
-def _parameters(arguments: ast.arguments) -> dict[str, ast.expr | None]:
-    """Map each parameter to its default; None where it has none."""
+def _parameters(arguments: ast.arguments) -> _Parameters:
     plain = [*arguments.posonlyargs, *arguments.args]
     missing: list[ast.expr | None] = [None] * (len(plain) - len(arguments.defaults))
     defaults = [*missing, *arguments.defaults, *arguments.kw_defaults]
-    names = [a.arg for a in (*plain, *arguments.kwonlyargs)]
-    return dict(zip(names, defaults, strict=True))
+    rows = zip((*plain, *arguments.kwonlyargs), defaults, strict=True)
+    return {parameter.arg: (default, parameter.annotation) for parameter, default in rows}
 
 
-def _annotations(arguments: ast.arguments) -> dict[str, ast.expr | None]:
-    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    return {a.arg: a.annotation for a in every}
-
-
-def _parameter_faults(
-    tool: ToolSpec,
-    parameters: Mapping[str, ast.expr | None],
-    annotations: Mapping[str, ast.expr | None],
-) -> Iterator[BundleFault]:
+def _parameter_faults(tool: ToolSpec, parameters: _Parameters) -> Iterator[BundleFault]:
     properties = cast("dict[str, dict[str, Any]]", tool.input_schema.get("properties", {}))
     required = set(tool.input_schema.get("required", ()))
     for name in parameters.keys() - properties.keys():
@@ -119,8 +102,9 @@ def _parameter_faults(
         if name not in parameters:
             yield _fault(field, "the document declares this parameter; the function lacks it")
             continue
-        yield from _default_faults(field, schema, parameters[name], is_required=name in required)
-        yield from _annotation_faults(field, schema, annotations[name])
+        default, annotation = parameters[name]
+        yield from _default_faults(field, schema, default, is_required=name in required)
+        yield from _annotation_faults(field, schema, annotation)
 
 
 def _default_faults(
@@ -136,7 +120,7 @@ def _default_faults(
         yield _fault(field, "is optional in the document, but has no default; add one")
         return
     value = _literal(default)
-    if isinstance(value, _NoDefault):
+    if value is _NO_LITERAL:
         yield _fault(field, "its default must be a literal, so that it can be compared")
     elif "default" not in schema:
         if value is not None:
@@ -158,7 +142,7 @@ def _literal(expression: ast.expr) -> object:
         value: object = ast.literal_eval(expression)
         canonical_json(value)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return _NO_DEFAULT
+        return _NO_LITERAL
     return value
 
 
@@ -177,9 +161,7 @@ def _annotation_faults(
 def _annotated_types(annotation: ast.expr | None) -> set[str]:
     """JSON types that an annotation allows; empty where it cannot be told."""
     match annotation:
-        case ast.Name(id=name):
-            return _TYPES.get(name, set())
-        case ast.Subscript(value=ast.Name(id=name)):
+        case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)):
             return _TYPES.get(name, set())
         case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
             return _annotated_types(left)

@@ -55,7 +55,12 @@ async def exchange_within(
 
     async def watch() -> None:
         nonlocal failure
-        failure = await _time_over(seconds, channel, pid)
+        patience = ExtensibleDeadline(seconds, channel, pid)
+        over = None
+        while over is None:
+            await anyio.sleep_until(patience.deadline)
+            over = patience.extend()
+        failure = over
         tasks.cancel_scope.cancel()
 
     async with anyio.create_task_group() as tasks:
@@ -68,16 +73,6 @@ async def exchange_within(
     if answers:
         return answers[0]
     raise failure
-
-
-async def _time_over(seconds: float, channel: Channel, pid: int) -> Exception:
-    """Wait until the time is over; answers what that means."""
-    patience = ExtensibleDeadline(seconds, channel, pid)
-    while True:
-        await anyio.sleep_until(patience.deadline)
-        over = patience.extend()
-        if over is not None:
-            return over
 
 
 class ExtensibleDeadline:

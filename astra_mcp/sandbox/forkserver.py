@@ -80,12 +80,9 @@ class ForkServer:
         """
         # Not to be cancelled between question and answer; both are short and have a deadline.
         with shielded():
-            return await self._ask(channel)
-
-    async def _ask(self, channel: socket.socket) -> LockedProcess:
-        async with self._turn:
-            self._send(channel.fileno())
-            answer, descriptors = await self._receive_or_give_up()
+            async with self._turn:
+                self._send(channel.fileno())
+                answer, descriptors = await self._receive_or_give_up()
         if not descriptors:
             raise SandboxError(f"no process for a template: {answer.get('error')}")
         return LockedProcess(answer["pid"], descriptors[0])

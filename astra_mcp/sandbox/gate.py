@@ -30,7 +30,8 @@ class ForkGate:
         self._listener = listener
         self._template = template
         self._granted = False
-        self._used = False
+        self.is_used = False
+        """Whether a fork passed since the last grant."""
         self._questions = select.poll()
         self._questions.register(listener, select.POLLIN)
         self._scope = anyio.CancelScope()
@@ -38,12 +39,7 @@ class ForkGate:
     def grant(self) -> None:
         """Let the next fork of the template itself pass."""
         self._granted = True
-        self._used = False
-
-    @property
-    def is_used(self) -> bool:
-        """Whether a fork passed since the last grant."""
-        return self._used
+        self.is_used = False
 
     def revoke(self) -> None:
         """Let no further fork pass."""
@@ -76,7 +72,7 @@ class ForkGate:
             number, process = _QUESTION.unpack_from(question)
             passes = self._granted and process == self._template
             if passes:
-                self._granted, self._used = False, True
+                self._granted, self.is_used = False, True
             verdict = (0, 0, _CONTINUE) if passes else (0, -errno.EPERM, 0)
             fcntl.ioctl(self._listener, _ANSWER, _VERDICT.pack(number, *verdict))
         except OSError as error:

@@ -4,7 +4,6 @@ Knows the wire and the module's text; does not know how the process came to be.
 """
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -18,7 +17,7 @@ from astra_mcp.sandbox.deadline import exchange_within
 from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits
 from astra_mcp.sandbox.replies import MalformedReplyError, head_limit, parse_head
 from astra_mcp.sandbox.runtime import START_SECONDS
-from astra_mcp.types import JsonValue, canonical_json
+from astra_mcp.types import canonical_json
 
 __all__ = [
     "BranchRefusedError",
@@ -99,13 +98,9 @@ async def load_module(
     except (MalformedReplyError, OversizedMessageError) as error:
         raise ToolCodeError("tools.py: tampered with its process while it was loaded") from error
     if head.get("status") != "loaded":
-        raise ToolCodeError(_load_fault(head))
-
-
-def _load_fault(head: Mapping[str, JsonValue]) -> str:
-    line = head.get("line")
-    place = f"tools.py line {line}" if isinstance(line, int) else "tools.py"
-    return f"{place}: {head.get('kind')}: {head.get('message')}"
+        line = head.get("line")
+        place = f"tools.py line {line}" if isinstance(line, int) else "tools.py"
+        raise ToolCodeError(f"{place}: {head.get('kind')}: {head.get('message')}")
 
 
 async def begin_session(channel: Channel, source: ModuleSource, *, seed: int) -> int | None:

@@ -69,7 +69,8 @@ class LockedSandbox:
         idle_templates: int,
     ) -> None:
         self._limits = limits
-        self._report = report
+        self.report = report
+        """What isolates the sessions."""
         self._runtime = runtime
         self._tasks = tasks
         self._idle_templates = idle_templates
@@ -82,11 +83,6 @@ class LockedSandbox:
         self._server: ForkServer | None = None
         self._server_turn = anyio.Lock()
         self._closed = False
-
-    @property
-    def report(self) -> SandboxReport:
-        """What isolates the sessions."""
-        return self._report
 
     @property
     def server_pid(self) -> int | None:
@@ -116,15 +112,20 @@ class LockedSandbox:
         """Kill every process and wait until all are gone."""
         with shielded():
             self._closed = True
-            templates = [*self._current.values(), *self._retired]
-            self._current.clear()
-            self._retired.clear()
+            templates = self._take_templates()
             for template in templates:
                 template.kill(_CLOSED)
             for template in templates:
                 await template.aclose(_CLOSED)
             if self._server is not None:
                 await self._server.aclose()
+
+    def _take_templates(self) -> list[Template]:
+        """All that there are; nothing branches from them any more."""
+        templates = [*self._current.values(), *self._retired]
+        self._current.clear()
+        self._retired.clear()
+        return templates
 
     async def _branch_or_rebuild(self, source: ModuleSource, seed: int) -> ProcessSession:
         # A branch that were cancelled half-way would leave a process that nobody owns.
@@ -208,9 +209,7 @@ class LockedSandbox:
     async def _bury(self, server: ForkServer) -> None:
         if self._server is not server:
             return
-        orphans = [*self._current.values(), *self._retired]
-        self._current.clear()
-        self._retired.clear()
+        orphans = self._take_templates()
         self._server = None
         for template in orphans:
             await _close_in_background(template, _SERVER_ENDED)

@@ -1,18 +1,18 @@
 """The way in: examines this machine, and opens the sandbox that it offers; none where a layer is missing."""
 
+import contextlib
 import json
 import os
 import platform
 import subprocess
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 from anyio import to_thread
 
 from astra_mcp.errors import SandboxUnavailableError
 from astra_mcp.sandbox.locked import open_locked
 from astra_mcp.sandbox.protocol import Sandbox, SandboxLimits, SandboxReport
-from astra_mcp.sandbox.runtime import Runtime, settings_for
+from astra_mcp.sandbox.runtime import ENVIRONMENT, Runtime, settings_for
 from astra_mcp.sandbox.unsandboxed import open_plain_processes
 
 __all__ = ["examine_machine", "open_sandbox"]
@@ -29,10 +29,10 @@ def examine_machine(runtime: Runtime | None = None) -> SandboxReport:
     settings = settings_for(SandboxLimits(), runtime).encode()
     facts: dict[str, bool | int] = {}
     if platform.system() == "Linux":
-        try:
+        with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
             finished = subprocess.run(  # noqa: S603 - our own interpreter and launcher
                 runtime.command("examine", "1", settings),
-                env=runtime.environment,
+                env=ENVIRONMENT,
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -41,12 +41,6 @@ def examine_machine(runtime: Runtime | None = None) -> SandboxReport:
                 check=False,
             )
             facts = json.loads(finished.stdout)
-        except (OSError, ValueError, subprocess.TimeoutExpired):
-            facts = {}
-    return _report(facts)
-
-
-def _report(facts: dict[str, bool | int]) -> SandboxReport:
     report = SandboxReport(
         backend="zygote",
         machine=platform.machine(),
@@ -59,7 +53,7 @@ def _report(facts: dict[str, bool | int]) -> SandboxReport:
     return report.model_copy(update={"backend": "unsandboxed"}) if report.missing else report
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def open_sandbox(
     limits: SandboxLimits,
     *,

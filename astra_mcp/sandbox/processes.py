@@ -3,6 +3,7 @@
 Process ids are reused; a pidfd is not. Knows signals; does not know what the process runs.
 """
 
+import contextlib
 import os
 import select
 import signal
@@ -25,12 +26,9 @@ class LockedProcess:
 
     def kill(self) -> None:
         """Kill at once; a process that is gone is left alone."""
-        if self._handle is None:
-            return
-        try:
-            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
-        except ProcessLookupError:
-            return
+        if self._handle is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
 
     @property
     def has_ended(self) -> bool:

@@ -13,14 +13,15 @@ from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.protocol import SandboxLimits
 from astra_mcp.sandbox.zygote.settings import Settings
 
-__all__ = ["START_SECONDS", "Runtime", "settings_for"]
+__all__ = ["ENVIRONMENT", "START_SECONDS", "Runtime", "settings_for"]
 
 START_SECONDS = 30.0
 """How long a new process may take to answer on a busy machine."""
 _FLAGS = ("-s", "-S", "-B", "-P")
 """No user site, no site, no bytecode files, no implicit path. ``-I`` and ``-E`` would ignore
 PYTHONHASHSEED."""
-_ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+"""The whole environment of a process: nothing of the host's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +44,6 @@ class Runtime:
         """Command line of one mode of the launcher."""
         return [self.python, *_FLAGS, self.launcher, mode, *arguments]
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """The whole environment of a process: nothing of the host's own."""
-        return dict(_ENVIRONMENT)
-
     async def start(self, mode: str, descriptor: int, settings: Settings) -> Process:
         """Start a process that inherits one descriptor, in a session of its own.
 
@@ -61,7 +57,7 @@ class Runtime:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                env=self.environment,
+                env=ENVIRONMENT,
                 pass_fds=[descriptor],
                 start_new_session=True,
             )

@@ -5,7 +5,7 @@ The same for every backend; what differs is the :class:`SessionProcess` that is 
 
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Protocol, cast
 
@@ -101,7 +101,7 @@ class ProcessSession:
                 raise self._death
             outcome: Returned | Raised | str = _ABANDONED
             # Not to be guessed: a reply that was written before its call was asked fits none.
-            call = _numbers.draw()
+            call = next(_names)
             patience = ExtensibleDeadline(
                 self._limits.hard_seconds, self._channel, self._process.pid
             )
@@ -180,24 +180,15 @@ class ProcessSession:
                 self._on_closed(self)
 
 
-class _Numbers:
-    """Random names for calls, drawn from the kernel by the page."""
-
-    def __init__(self) -> None:
-        self._drawn = b""
-        self._used = 0
-
-    def draw(self) -> str:
-        """Name a call by a number that nothing which came before tells."""
-        begin, end = self._used, self._used + _CALL_BYTES
-        if end > len(self._drawn):
-            self._drawn = secrets.token_bytes(_DRAWN_BYTES)
-            begin, end = 0, _CALL_BYTES
-        self._used = end
-        return self._drawn[begin:end].hex()
+def _random_names() -> Iterator[str]:
+    """Name calls by numbers that nothing which came before tells, drawn from the kernel by the page."""
+    while True:
+        page = secrets.token_bytes(_DRAWN_BYTES)
+        for begin in range(0, _DRAWN_BYTES, _CALL_BYTES):
+            yield page[begin : begin + _CALL_BYTES].hex()
 
 
-_numbers = _Numbers()
+_names = _random_names()
 
 
 @lru_cache

@@ -15,7 +15,6 @@ from anyio.abc import Process
 
 from astra_mcp.sandbox.channel import channel_pair
 from astra_mcp.sandbox.handshake import ModuleSource, begin_session, load_module, wait_until_up
-from astra_mcp.sandbox.processes import has_ended
 from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits, SandboxReport
 from astra_mcp.sandbox.runtime import Runtime, settings_for
 from astra_mcp.sandbox.session import ProcessSession
@@ -108,10 +107,6 @@ class _Child:
     def kill(self) -> None:
         if self._process.returncode is None:
             self._process.kill()
-
-    @property
-    def has_ended(self) -> bool:
-        return self._process.returncode is not None or has_ended(self._process.pid)
 
     async def wait_gone(self) -> None:
         with anyio.fail_after(_GONE_SECONDS):

@@ -1,5 +1,6 @@
 """A schema without references and alternatives: which of them count for a value is decided here."""
 
+from functools import reduce
 from typing import Any, Final, cast
 
 from astra_mcp.types import JsonValue
@@ -136,10 +137,8 @@ def as_schema(schema: object) -> Schema:
 
 
 def _all_of(schema: Schema) -> Schema:
-    flat: Schema = {name: value for name, value in schema.items() if name != "allOf"}
-    for member in schema["allOf"]:
-        flat = merged(flat, as_schema(member))
-    return flat
+    rest: Schema = {name: value for name, value in schema.items() if name != "allOf"}
+    return reduce(merged, map(as_schema, schema["allOf"]), rest)
 
 
 def _anchored(schema: object, name: str) -> object:

@@ -31,6 +31,7 @@ MAX_ITEMS = 4
 MAX_DRAWS = 200
 """Values tried before a schema counts as impossible."""
 _ENTROPY_BYTES = 4096
+_IMPOSSIBLE = "no arguments can be made for the schema"
 _INT64 = {"minimum": -(2**63), "maximum": 2**63 - 1}
 """Bounds of a number whose schema sets none: larger integers cannot be written on every way to a tool."""
 _SCALARS = ["string", "integer", "number", "boolean", "null"]
@@ -57,8 +58,7 @@ class ArgumentSource:
             self._is_valid = _validator(canonical_json(schema)).is_valid
             values = self._values({**_inlined(schema), "type": "object"})
         except (HypothesisException, ValueError) as error:
-            msg = f"no arguments can be made for the schema: {error}"
-            raise NoValueError(msg) from None
+            raise NoValueError(f"{_IMPOSSIBLE}: {error}") from None
 
         # The database stays off: nothing is written, and nothing remembered from run to run.
         @settings(database=None)
@@ -86,10 +86,8 @@ class ArgumentSource:
                 if self._drawn and self._is_valid(self._drawn[0]):
                     return cast("JsonObject", self._drawn[0])
         except (HypothesisException, ValueError) as error:
-            msg = f"no arguments can be made for the schema: {error}"
-            raise NoValueError(msg) from None
-        msg = f"no valid arguments were found for the schema in {MAX_DRAWS} draws"
-        raise NoValueError(msg)
+            raise NoValueError(f"{_IMPOSSIBLE}: {error}") from None
+        raise NoValueError(f"no valid arguments were found for the schema in {MAX_DRAWS} draws")
 
     def _values(self, schema: _Schema) -> _Values:
         """Make the strategy of a schema."""

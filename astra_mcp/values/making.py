@@ -4,13 +4,14 @@ What is made is valid under most schemas, not under all: keywords that only a tr
 exactly one of several) are not followed. Who uses it checks, and tries again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, cast
 
 from astra_mcp.types import JsonValue
 from astra_mcp.values.alternatives import NOTHING, Alternatives
-from astra_mcp.values.merging import Schema
+from astra_mcp.values.merging import Schema, kinds_of
 from astra_mcp.values.nouns import is_plural, key_of, singular
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import TooLargeError, UnmetError, make_number, make_text, takes
@@ -96,10 +97,10 @@ class Making:
             "object": self._object,
             "array": self._array,
             "string": self._text,
-            "integer": self._integer,
-            "number": self._number,
+            "integer": partial(self._number, is_integer=True),
+            "number": partial(self._number, is_integer=False),
             "boolean": self._flag,
-            "null": self._null,
+            "null": lambda _schema, _spot: None,
         }
 
     def value(self, schema: object, spot: ValueContext) -> JsonValue:
@@ -162,18 +163,12 @@ class Making:
     def _text(self, schema: Schema, spot: ValueContext) -> str:
         return make_text(schema, spot.rng, self._wording, key=spot.key, noun=spot.noun)
 
-    def _integer(self, schema: Schema, spot: ValueContext) -> int | float:
-        return make_number(schema, spot.rng, key=spot.key, is_integer=True)
-
-    def _number(self, schema: Schema, spot: ValueContext) -> int | float:
-        return make_number(schema, spot.rng, key=spot.key, is_integer=False)
+    def _number(self, schema: Schema, spot: ValueContext, *, is_integer: bool) -> int | float:
+        return make_number(schema, spot.rng, key=spot.key, is_integer=is_integer)
 
     def _flag(self, _: Schema, spot: ValueContext) -> bool:
         meaning, usual = meaning_of(spot.key)
         return usual == "true" if meaning is Meaning.FLAG else spot.rng.below(2) == 1
-
-    def _null(self, _: Schema, __: ValueContext) -> None:
-        return None
 
     def _object(self, schema: Schema, spot: ValueContext) -> dict[str, JsonValue]:
         known = _known(spot.told)
@@ -204,7 +199,7 @@ class Making:
         optional = [n for n in unknown if declared[n] is not False]
         if spot.depth < _DEPTH_OF_OPTIONS:
             wanted |= {n for n in optional if spot.rng.at("?", n).fraction() < self._share}
-        self._add_dependent(schema, wanted)
+        _add_dependent(schema, wanted)
         names = [n for n in declared if n in wanted]
         told = _free_names(schema, declared, spot.told)
         names += [
@@ -225,15 +220,6 @@ class Making:
         """An object of any names, of which the members are described."""
         extra = schema.get("additionalProperties")
         return not declared and not names and isinstance(extra, dict) and self._share == 1
-
-    def _add_dependent(self, schema: Schema, wanted: set[str]) -> None:
-        dependent: Mapping[str, list[str]] = schema.get("dependentRequired") or {}
-        pending = list(wanted)
-        while pending:
-            for name in dependent.get(pending.pop(), ()):
-                if name not in wanted:
-                    wanted.add(name)
-                    pending.append(name)
 
     def _further(
         self, schema: Schema, names: list[str], optional: list[str], number: int, rng: RandomStream
@@ -302,10 +288,7 @@ def _kept(flat: Schema, spot: ValueContext) -> Iterator[JsonValue]:
 
 def _is_free(flat: Schema, kind: str) -> bool:
     """Say whether a schema takes any object, or any list."""
-    kinds: Iterable[str] = flat.get("type") or kind
-    return kind in ([kinds] if isinstance(kinds, str) else kinds) and _KEYWORDS[kind].isdisjoint(
-        flat
-    )
+    return kind in (kinds_of(flat) or (kind,)) and _KEYWORDS[kind].isdisjoint(flat)
 
 
 def _structure(told: object) -> str | None:
@@ -346,6 +329,15 @@ def _listed(told: object) -> list[JsonValue] | None:
     return None
 
 
+def _add_dependent(schema: Schema, wanted: set[str]) -> None:
+    dependent: Mapping[str, list[str]] = schema.get("dependentRequired") or {}
+    pending = list(wanted)
+    while pending:
+        further = set(dependent.get(pending.pop(), ())) - wanted
+        wanted |= further
+        pending.extend(further)
+
+
 def _free_names(schema: Schema, declared: Mapping[str, Any], told: object) -> list[str]:
     """The members that are known of an object of any names."""
     is_open = not declared and schema.get("additionalProperties", True) is not False
@@ -358,16 +350,13 @@ def _only_list(declared: Mapping[str, Any], known: Told) -> str | None:
     """The one list of an object, where it has no more of them and entities are to be listed."""
     if LISTED not in known:
         return None
-    lists = [key_of(name) for name, schema in declared.items() if _is_list(schema)]
+    lists = [
+        key_of(n)
+        for n, s in declared.items()
+        if isinstance(s, dict) and "array" in kinds_of(cast("Schema", s))
+    ]
     left = [key for key in lists if key not in known]
     return left[0] if len(left) == 1 else None
-
-
-def _is_list(schema: Any) -> bool:
-    if not isinstance(schema, dict):
-        return False
-    kinds: Iterable[str] = cast("dict[str, Any]", schema).get("type") or ()
-    return "array" in ([kinds] if isinstance(kinds, str) else kinds)
 
 
 def _patterns(schema: Schema) -> Mapping[str, Any]:

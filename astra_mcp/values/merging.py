@@ -3,10 +3,11 @@
 Where they do not, as with two patterns, one of them is left out; who makes values checks them.
 """
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
-__all__ = ["Schema", "merged", "same"]
+__all__ = ["Schema", "kinds_of", "merged", "same"]
 
 Schema = Mapping[str, Any]
 """A schema that is an object."""
@@ -41,15 +42,17 @@ def _schemas(first: Any, second: Any) -> Any:
 
 
 def _properties(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    joined = dict(first)
-    for name, schema in second.items():
-        joined[name] = _schemas(joined[name], schema) if name in joined else schema
-    return joined
+    return first | {n: _schemas(first[n], s) if n in first else s for n, s in second.items()}
+
+
+def kinds_of(schema: Schema) -> Sequence[str]:
+    """The types that a schema names; none where it names none."""
+    kinds: Any = schema.get("type") or ()
+    return [kinds] if isinstance(kinds, str) else kinds
 
 
 def _types(first: str | list[str], second: str | list[str]) -> list[str]:
-    left = [first] if isinstance(first, str) else first
-    right = [second] if isinstance(second, str) else second
+    left, right = kinds_of({"type": first}), kinds_of({"type": second})
     both = [kind for kind in left if kind in right]
     if "integer" not in both and "number" in {*left, *right} and "integer" in {*left, *right}:
         both.append("integer")
@@ -67,14 +70,7 @@ def same(first: Any, second: Any) -> bool:
 
 def _prefix(first: list[Any], second: list[Any]) -> list[Any]:
     longer, shorter = sorted((first, second), key=len, reverse=True)
-    return [
-        _schemas(schema, shorter[at]) if at < len(shorter) else schema
-        for at, schema in enumerate(longer)
-    ]
-
-
-def _all(first: list[Any], second: list[Any]) -> list[Any]:
-    return [*first, *second]
+    return [*map(_schemas, longer, shorter), *longer[len(shorter) :]]
 
 
 def _union(first: list[Any], second: list[Any]) -> list[Any]:
@@ -82,20 +78,14 @@ def _union(first: list[Any], second: list[Any]) -> list[Any]:
 
 
 _JOINS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "properties": _properties,
-    "patternProperties": _properties,
-    "dependentSchemas": _properties,
+    **dict.fromkeys(("properties", "patternProperties", "dependentSchemas"), _properties),
     "required": _union,
     "type": _types,
     "enum": _members,
-    "allOf": _all,
+    "allOf": operator.add,
     "prefixItems": _prefix,
-    "items": _schemas,
-    "contains": _schemas,
-    "additionalProperties": _schemas,
-    "unevaluatedProperties": _schemas,
-    "unevaluatedItems": _schemas,
-    "propertyNames": _schemas,
+    **dict.fromkeys(("items", "unevaluatedItems", "contains", "propertyNames"), _schemas),
+    **dict.fromkeys(("additionalProperties", "unevaluatedProperties"), _schemas),
     **dict.fromkeys(
         ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"),
         max,

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 from astra_mcp.values.guesses import guess_value, resolve
+from astra_mcp.values.merging import kinds_of
 
 __all__ = [
     "MAX_NEIGHBOURS",
@@ -52,15 +53,14 @@ def property_of(tool: ToolSpec, name: str) -> Mapping[str, Any]:
 def known_values(schema: Mapping[str, Any]) -> tuple[JsonValue, ...]:
     """Values that a schema names: members of an enumeration and examples, those of items too."""
     values: list[JsonValue] = [*schema.get("enum", ()), *schema.get("examples", ())]
-    kinds = schema.get("type")
-    kinds = cast("list[str]", kinds) if isinstance(kinds, list) else [kinds]
+    kinds = kinds_of(schema)
     if "boolean" in kinds:
         values.extend((True, False))
     if values and "null" in kinds:
         values.append(None)
-    for items in (schema.get("items"),):
-        if isinstance(items, dict):
-            values.extend([v] for v in known_values(cast("dict[str, Any]", items)))
+    items: Any = schema.get("items")
+    if isinstance(items, dict):
+        values.extend([v] for v in known_values(cast("dict[str, Any]", items)))
     for branch in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
         values.extend(known_values(branch))
     return tuple(_unique(values, ()))
@@ -159,15 +159,11 @@ def _other_moments(text: str) -> Iterator[str]:
             day = date.fromisoformat(text)
             yield from ((day + timedelta(days=step)).isoformat() for step in _DAY_STEPS)
         elif len(text) > len("2026-01-05"):
-            moment = datetime.fromisoformat(text)
-            suffix = "Z" if text.endswith("Z") else ""
+            moment, suffix = datetime.fromisoformat(text), ""
+            if text.endswith("Z"):
+                moment, suffix = moment.replace(tzinfo=None), "Z"
             for step in _DAY_STEPS:
-                other = moment + timedelta(days=step)
-                yield (
-                    (other.replace(tzinfo=None).isoformat() + suffix)
-                    if suffix
-                    else other.isoformat()
-                )
+                yield (moment + timedelta(days=step)).isoformat() + suffix
     except (ValueError, OverflowError):
         return
 
@@ -176,8 +172,7 @@ def _other_lists(schema: Mapping[str, Any], value: list[JsonValue]) -> Iterator[
     items = cast("Mapping[str, Any]", schema.get("items") or {})
     choices = known_values(items)
     if not value:
-        made = (*choices, guess_value(items))
-        yield from ([item] for item in made)
+        yield from ([item] for item in (*choices, guess_value(items)))
     for index, item in enumerate(value):
         rest = value[:index], value[index + 1 :]
         if len(value) > 1:

@@ -4,6 +4,7 @@ English only: other scripts are words as they stand. Knows neither tools nor sch
 """
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -83,9 +84,12 @@ def _known_key(name: str) -> str:
 
 def singular(word: str) -> str:
     """``orders`` is ``order``; of several words joined by ``_`` the last changes."""
-    head, _, last = word.rpartition("_")
-    one = _one(last)
-    return f"{head}_{one}" if head else one
+    return _with_last(word, _one)
+
+
+def _with_last(words: str, change: Callable[[str], str]) -> str:
+    head, _, last = words.rpartition("_")
+    return f"{head}_{change(last)}" if head else change(last)
 
 
 def _one(word: str) -> str:
@@ -104,9 +108,7 @@ def _one(word: str) -> str:
 
 def plural(word: str) -> str:
     """``order`` is ``orders``; of several words joined by ``_`` the last changes."""
-    head, _, last = word.rpartition("_")
-    many = _many(last)
-    return f"{head}_{many}" if head else many
+    return _with_last(word, _many)
 
 
 def _many(word: str) -> str:

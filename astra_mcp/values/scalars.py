@@ -11,7 +11,7 @@ import jsonschema_rs
 
 from astra_mcp.schemas import compile_validator
 from astra_mcp.types import JsonValue
-from astra_mcp.values.merging import Schema, same
+from astra_mcp.values.merging import Schema, kinds_of, same
 from astra_mcp.values.nouns import key_of
 from astra_mcp.values.patterns import PatternError, matching_text
 from astra_mcp.values.random_stream import RandomStream
@@ -77,7 +77,9 @@ def _suggested(key: str, noun: str, rng: RandomStream, wording: Wording) -> str:
         case Meaning.TEXT:
             return wording.text(name, rng, noun)
         case Meaning.NUMBER:
-            return str(_of_size(numbers_of(name), rng))
+            size = numbers_of(name)
+            exact = size.low + rng.fraction() * (size.high - size.low)
+            return str(_rounded(exact, size.decimals))
         case Meaning.FLAG:
             return name
         case Meaning.ID:
@@ -97,13 +99,17 @@ def make_id(noun: str, rng: RandomStream) -> str:
     head = noun.rpartition("_")[2]
     match RandomStream.of_seed(0).at("style of ids", noun).below(5):
         case 0:
-            return str(UUID(int=rng.number << 64 | rng.at(1).number, version=4))
+            return _uuid(rng)
         case 1:
             return rng.digits(24)
         case _ if head.isascii() and 1 < len(head) <= 12:
             return f"{head}_{rng.digits(8)}"
         case _:
             return rng.digits(12)
+
+
+def _uuid(rng: RandomStream) -> str:
+    return str(UUID(int=rng.number << 64 | rng.at(1).number, version=4))
 
 
 def _matching(pattern: str, schema: Schema, rng: RandomStream) -> str:
@@ -122,9 +128,9 @@ def _matching(pattern: str, schema: Schema, rng: RandomStream) -> str:
 
 def _sized(text: str, schema: Schema, rng: RandomStream, wording: Wording) -> str:
     least, most = int(schema.get("minLength", 0)), schema.get("maxLength")
-    at = 0
     if least > _MAX_LENGTH:
         raise UnmetError(f"a text of at least {least} characters")
+    at = 0
     while len(text) < least:
         text += f" {wording.sentence(rng.at('more', at))}"
         at += 1
@@ -140,22 +146,17 @@ def make_number(schema: Schema, rng: RandomStream, *, key: str, is_integer: bool
     Raises:
         UnmetError: There is none between its bounds.
     """
+    size = _size(key)
     try:
-        return _number(schema, rng, key=key, is_integer=is_integer)
+        low, high = _span(*_bounds(schema), size)
+        step = schema.get("multipleOf", 1 if is_integer else None)
+        if is_integer and step is not None and float(step) != int(step):
+            step = _whole_step(float(step))
+        if step is not None:
+            return _stepped(low, high, step, rng)
+        return _between(schema, low, high, size, rng)
     except OverflowError:
         raise UnmetError("its bounds or its step are beyond what is counted with") from None
-
-
-def _number(schema: Schema, rng: RandomStream, *, key: str, is_integer: bool) -> int | float:
-    size = _size(key)
-    low, high = _bounds(schema)
-    low, high = _span(low, high, size)
-    step = schema.get("multipleOf", 1 if is_integer else None)
-    if is_integer and step is not None and float(step) != int(step):
-        step = _whole_step(float(step))
-    if step is not None:
-        return _stepped(low, high, step, rng)
-    return _between(schema, low, high, size, rng)
 
 
 def _size(key: str) -> Numbers:
@@ -210,15 +211,14 @@ def _between(
 ) -> int | float:
     exact = low + rng.fraction() * (high - low)
     for decimals in range(size.decimals, 16):
-        number = round(exact, decimals) if decimals else round(exact)
+        number = _rounded(exact, decimals)
         if low <= number <= high:
             return number
     return exact if takes(schema, exact) else low
 
 
-def _of_size(size: Numbers, rng: RandomStream) -> int | float:
-    exact = size.low + rng.fraction() * (size.high - size.low)
-    return round(exact, size.decimals) if size.decimals else round(exact)
+def _rounded(exact: float, decimals: int) -> int | float:
+    return round(exact, decimals) if decimals else round(exact)
 
 
 _FORMATS: Final[Mapping[str, Callable[[Wording, RandomStream], str]]] = {
@@ -226,19 +226,15 @@ _FORMATS: Final[Mapping[str, Callable[[Wording, RandomStream], str]]] = {
     "date-time": lambda w, rng: w.text("datetime", rng),
     "time": lambda w, rng: w.text("datetime", rng)[11:],
     "duration": lambda _, rng: f"PT{rng.between(5, 90)}M",
-    "email": lambda w, rng: w.text("email", rng),
-    "idn-email": lambda w, rng: w.text("email", rng),
-    "hostname": lambda w, rng: w.text("domain", rng),
-    "idn-hostname": lambda w, rng: w.text("domain", rng),
+    **dict.fromkeys(("email", "idn-email"), lambda w, rng: w.text("email", rng)),
+    **dict.fromkeys(("hostname", "idn-hostname"), lambda w, rng: w.text("domain", rng)),
     "ipv4": lambda w, rng: w.text("ip", rng),
     "ipv6": lambda _, rng: f"fd{rng.digits(2)}:" + ":".join(rng.at(i).digits(4) for i in range(7)),
-    "uri": lambda w, rng: w.text("url", rng),
-    "uri-reference": lambda w, rng: w.text("url", rng),
-    "iri": lambda w, rng: w.text("url", rng),
-    "iri-reference": lambda w, rng: w.text("url", rng),
+    **dict.fromkeys(
+        ("uri", "uri-reference", "iri", "iri-reference", "url"), lambda w, rng: w.text("url", rng)
+    ),
     "uri-template": lambda w, rng: w.text("url", rng) + "/{id}",
-    "url": lambda w, rng: w.text("url", rng),
-    "uuid": lambda _, rng: str(UUID(int=rng.number << 64 | rng.at(1).number, version=4)),
+    "uuid": lambda _, rng: _uuid(rng),
     "json-pointer": lambda w, rng: f"/{w.text('tag', rng)}/{rng.below(9)}",
     "relative-json-pointer": lambda w, rng: f"{rng.below(3)}/{key_of(w.text('tag', rng))}",
     "regex": lambda w, rng: f"^{w.text('slug', rng)}$",
@@ -253,8 +249,7 @@ def takes(schema: Schema, value: JsonValue) -> bool:
         return False
     if "const" in schema and not same(value, schema["const"]):
         return False
-    kinds: Any = schema.get("type")
-    if kinds is not None and _kind(value).isdisjoint([kinds] if isinstance(kinds, str) else kinds):
+    if schema.get("type") is not None and _kind(value).isdisjoint(kinds_of(schema)):
         return False
     if isinstance(value, str):
         return _takes_text(schema, value)

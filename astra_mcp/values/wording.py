@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from astra_mcp.values.nouns import plural
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.vocabulary import Words, words_in
 
@@ -96,7 +97,9 @@ class Wording:
             rng: Decide it.
             noun: What the text belongs to, which says what its name is a name of.
         """
-        return _WRITERS[meaning](self, rng, noun)
+        if meaning in _WRITERS:
+            return _WRITERS[meaning](self, rng, noun)
+        return self.one_of(plural(meaning), rng)
 
     def about(self, query: str, rng: RandomStream) -> str:
         """A title that holds the words of a query."""
@@ -208,10 +211,6 @@ class Wording:
 _Writer = Callable[[Wording, RandomStream, str], str]
 
 
-def _listed(name: str) -> _Writer:
-    return lambda wording, rng, _: wording.one_of(name, rng)
-
-
 _NAMES: Final = (
     (_PEOPLE, "person"),
     (_COMPANIES, "company"),
@@ -223,21 +222,12 @@ _NAMES: Final = (
 _WRITERS: Final[Mapping[str, _Writer]] = {
     "name": lambda w, rng, noun: w.name(rng, noun),
     "person": lambda w, rng, _: w.person(rng),
-    "first_name": _listed("first_names"),
-    "last_name": _listed("last_names"),
     "username": lambda w, rng, _: w.login(rng),
     "email": lambda w, rng, _: f"{w.login(rng)}@{w.domain(rng)}",
     "phone": lambda w, rng, _: w.phone(rng),
     "company": lambda w, rng, _: w.company(rng),
-    "job": _listed("jobs"),
-    "city": _listed("cities"),
-    "country": _listed("countries"),
-    "region": _listed("regions"),
     "address": lambda w, rng, _: w.address(rng),
     "postal_code": lambda w, rng, _: str(rng.between(10115, 98660)),
-    "timezone": _listed("timezones"),
-    "language": _listed("languages"),
-    "currency": _listed("currencies"),
     "title": lambda w, rng, _: w.phrase(rng),
     "sentence": lambda w, rng, _: w.sentence(rng),
     "paragraph": lambda w, rng, _: w.paragraph(rng),
@@ -251,26 +241,16 @@ _WRITERS: Final[Mapping[str, _Writer]] = {
     ),
     "date": lambda w, rng, _: w.date(rng),
     "datetime": lambda w, rng, _: written(w.moment(rng)),
-    "status": _listed("statuses"),
-    "priority": _listed("priorities"),
-    "action": _listed("past_actions"),
-    "category": _listed("categories"),
-    "tag": _listed("tags"),
-    "color": _listed("colors"),
-    "gender": _listed("genders"),
-    "unit": _listed("units"),
+    "action": lambda w, rng, _: w.one_of("past_actions", rng),
     "version": lambda w, rng, _: f"{rng.between(1, 6)}.{rng.at(1).below(15)}.{rng.at(2).below(10)}",
     "hash": lambda w, rng, _: rng.digits(40),
-    "symbol": _listed("symbols"),
     "code": lambda w, rng, _: (
         rng.digits(3, _ASCII_LETTERS.upper()) + rng.at(1).digits(5, "0123456789")
     ),
     "key": lambda w, rng, _: f"{rng.digits(3, _ASCII_LETTERS.upper())}-{rng.between(100, 9999)}",
     "token": lambda w, rng, _: rng.digits(24, _TOKEN),
-    "mime": _listed("mimes"),
-    "extension": _listed("extensions"),
-    "weather": _listed("weathers"),
-    "direction": _listed("directions"),
+    "weather": lambda w, rng, _: w.one_of("weathers", rng),
     "branch": lambda w, rng, _: f"feature/{w.slug(rng)}",
     "query": lambda w, rng, _: w.phrase(rng),
 }
+"""Those that are not written in the list of words whose name is their plural."""

@@ -391,8 +391,8 @@ IMPOSTORS = {
     "answers-itself-without-forking": (
         "def branch(descriptor):\n"
         "    import socket\n"
-        "    from astra_mcp.sandbox.zygote import wire\n"
-        "    wire.receive(s := socket.socket(fileno=descriptor))\n"
+        "    from astra_mcp.sandbox.zygote import frames as wire\n"
+        "    wire.receive_with_descriptor(s := socket.socket(fileno=descriptor))\n"
         "    s.sendall(wire.encode({'status': 'ready'}))\n"
         "loop._branch = branch\n"
     ),

@@ -8,9 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from astra_mcp.environments.acceptance.gold import planned_gold
 from astra_mcp.environments.acceptance.playing import PlannedCall, Player
-from astra_mcp.environments.bundle import Bundle
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 from astra_mcp.values.guesses import guess_value
 from astra_mcp.values.neighbours import known_values, property_of
@@ -31,18 +29,13 @@ class Base:
 class Bases:
     """Finds the bases of each tool of a bundle."""
 
-    def __init__(self, bundle: Bundle, player: Player) -> None:
-        self._bundle = bundle
+    def __init__(self, player: Player) -> None:
         self._player = player
-        self._calls = planned_gold(bundle)
+        self._calls = player.calls
 
     async def of(self, tool: ToolSpec) -> list[Base]:
         """The bases of a tool; none only where no call could be made that its schema accepts."""
-        gold = [
-            Base(call, self._calls[:index])
-            for index, call in enumerate(self._calls)
-            if call.tool == tool.name
-        ]
+        gold = [Base(s.call, s.before) for s in self._player.gold if s.call.tool == tool.name]
         if gold:
             return gold
         made = [c async for c in self._made_calls(tool)]
@@ -56,14 +49,11 @@ class Bases:
 
     def named_values(self, name: str) -> list[JsonValue]:
         """Values that the gold calls give to a parameter of this name, in any tool."""
-        found = [g.arguments[name] for g in self._bundle.document.gold if name in g.arguments]
+        found = [s.arguments[name] for s in self._player.gold if name in s.arguments]
         return [v for a in found for v in (a.value, *a.neighbours)]
 
     async def _made_calls(self, tool: ToolSpec) -> AsyncIterator[PlannedCall]:
-        seen = [
-            (await self._player.observe(c, self._calls[:i])).value
-            for i, c in enumerate(self._calls)
-        ]
+        seen = [(await self._player.observe(s.call, s.before)).value for s in self._player.gold]
         required = [
             n for n in tool.input_schema["properties"] if n in tool.input_schema.get("required", ())
         ]

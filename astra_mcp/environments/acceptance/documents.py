@@ -12,7 +12,7 @@ from astra_mcp.types import ToolSpec
 
 __all__ = ["document_failures", "fault_check"]
 
-MIN_ENUM = 8
+_MIN_ENUM = 8
 """An enumeration with fewer members gives away an answer that is among them."""
 _MIN_CODE = 5
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
@@ -89,7 +89,7 @@ def _leaves(place: str, node: object) -> Iterator[tuple[str, str]]:
     Members of a long enumeration are none: they give a choice, not an answer.
     """
     if isinstance(node, Mapping):
-        for key, value in cast("Mapping[str, Any]", node).items():
+        for key, value in cast("Mapping[str, object]", node).items():
             yield f"{place}, the name {key}", key
             if not (key == "enum" and _is_long(value)):
                 yield from _leaves(f"{place}, {key}", value)
@@ -101,7 +101,7 @@ def _leaves(place: str, node: object) -> Iterator[tuple[str, str]]:
 
 
 def _is_long(value: object) -> bool:
-    return isinstance(value, list) and len(cast("list[Any]", value)) >= MIN_ENUM
+    return isinstance(value, list) and len(cast("list[Any]", value)) >= _MIN_ENUM
 
 
 def document_failures(bundle: Bundle) -> Iterator[FailedCheck]:
@@ -109,7 +109,10 @@ def document_failures(bundle: Bundle) -> Iterator[FailedCheck]:
     document = bundle.document
     for fault in document_faults(document, bundle.code):
         yield FailedCheck.of(fault_check(fault), fault)
-    yield from _incomplete(document)
+    missing = missing_fields(document)
+    if missing:
+        detail = f"environment.json lacks {', '.join(missing)}; it stays unverified without them"
+        yield FailedCheck.of(Check.COMPLETE, detail)
     for sub in document.sub_tasks:
         fault = answer_fault(sub.answer) if sub.tool is not None else None
         if fault:
@@ -120,10 +123,3 @@ def document_failures(bundle: Bundle) -> Iterator[FailedCheck]:
 def fault_check(fault: str) -> Check:
     """Name the check that a fault of loading belongs to."""
     return Check.SIGNATURE if fault.startswith("tools.py: ") else Check.DOCUMENT
-
-
-def _incomplete(document: EnvironmentDocument) -> Iterator[FailedCheck]:
-    missing = missing_fields(document)
-    if missing:
-        detail = f"environment.json lacks {', '.join(missing)}; it stays unverified without them"
-        yield FailedCheck.of(Check.COMPLETE, detail)

@@ -9,23 +9,18 @@ from astra_mcp.environments.acceptance.playing import (
     LIMIT_KINDS,
     REFUSED,
     Conditions,
+    GoldStep,
     Observation,
     PlannedCall,
     Play,
     Player,
 )
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
-from astra_mcp.environments.bundle import Bundle, GoldCall
 from astra_mcp.reward import score_episode, solved_by
 from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.types import Origin, canonical_json
 
-__all__ = [
-    "gold_failures",
-    "planned_gold",
-    "repetition_failures",
-    "stability_failures",
-]
+__all__ = ["gold_failures", "repetition_failures", "stability_failures"]
 
 _ORACLE_REWARD = 0.999
 _OUTSIDE_KINDS = frozenset(
@@ -46,77 +41,59 @@ _PADDING = (
 """Some hundred objects of every size that the interpreter pools, with holes between them."""
 
 
-def planned_gold(bundle: Bundle) -> tuple[PlannedCall, ...]:
-    """The gold calls, in order."""
-    return tuple(PlannedCall.of_gold(g) for g in bundle.document.gold)
-
-
-async def gold_failures(bundle: Bundle, player: Player) -> list[FailedCheck]:
+async def gold_failures(player: Player) -> list[FailedCheck]:
     """Play the gold calls in two fresh sessions: same bytes, right answers, full reward."""
-    calls = planned_gold(bundle)
+    calls, job = player.calls, player.bundle.job
     first, second = await player.play(calls), await player.play(calls)
-    failures = [*_differences(calls, first, second, "two fresh sessions")]
-    answers = {s.id: s.answer for s in bundle.document.sub_tasks}
+    failures = _differences(calls, first, second, "two fresh sessions")
     solved: set[int] = set()
-    for gold, seen in zip(bundle.document.gold, first, strict=False):
-        failures.extend(_call_failures(gold, seen, answers))
-        solved |= solved_by(bundle.job, gold.tool, seen.result, Origin.TOOL)
-    failures.extend(_gift_failures(bundle, first))
-    oracle = score_episode(bundle.job, solved, len(calls))
+    for step, seen in zip(player.gold, first, strict=False):
+        failures.extend(_call_failures(step, seen))
+        solved |= solved_by(job, step.call.tool, seen.result, Origin.TOOL)
+    for step, seen in zip(player.gold, first, strict=False):
+        failures.extend(_gift_failures(player, step, seen))
+    oracle = score_episode(job, solved, len(calls))
     if not failures and (oracle is None or oracle.reward < _ORACLE_REWARD):
         detail = f"the gold calls score {oracle.reward if oracle else None}, not {_ORACLE_REWARD}"
         failures.append(FailedCheck.of(Check.REWARD, detail))
     return failures
 
 
-def _gift_failures(bundle: Bundle, seen: Sequence[Observation]) -> list[FailedCheck]:
+def _gift_failures(player: Player, step: GoldStep, seen: Observation) -> Iterator[FailedCheck]:
     """A gold call must earn what it declares and no more, and not by repeating what it was told."""
-    answers = {s.id: s.answer for s in bundle.document.sub_tasks}
-    failures: list[FailedCheck] = []
-    for gold, observed in zip(bundle.document.gold, seen, strict=False):
-        call = PlannedCall.of_gold(gold)
-        extra = solved_by(bundle.job, gold.tool, observed.result, Origin.TOOL) - {*gold.solves}
-        failures += [
-            FailedCheck.of(
-                Check.REWARD,
-                f"{call} also contains answer {i}, {answers[i]!r}, which it does not declare in "
-                f"solves: {observed}",
+    call = step.call
+    solved = solved_by(player.bundle.job, call.tool, seen.result, Origin.TOOL)
+    for i in sorted(solved - dict(step.answers).keys()):
+        detail = (
+            f"{call} also contains answer {i}, {player.answers[i]!r}, which it does not declare in "
+            f"solves: {seen}"
+        )
+        yield FailedCheck.of(Check.REWARD, detail)
+    values = call.arguments.values()
+    texts = [v if isinstance(v, str) else canonical_json(v).decode() for v in values]
+    for i, answer in step.answers:
+        if any(contains_answer(text, answer) for text in texts):
+            detail = (
+                f"answer {i}, {answer!r}, stands in the arguments of the call that should find it: "
+                f"{call}"
             )
-            for i in sorted(extra)
-        ]
-        failures += [
-            FailedCheck.of(
-                Check.LEAKED_ANSWER,
-                f"answer {i}, {answers[i]!r}, stands in the arguments of the call that should "
-                f"find it: {call}",
-            )
-            for i in gold.solves
-            if any(contains_answer(text, answers[i]) for text in _texts(gold))
-        ]
-    return failures
+            yield FailedCheck.of(Check.LEAKED_ANSWER, detail)
 
 
-def _texts(gold: GoldCall) -> list[str]:
-    """The arguments of a gold call, as texts."""
-    return [v if isinstance(v, str) else canonical_json(v).decode() for v in gold.values.values()]
-
-
-def _call_failures(gold: GoldCall, seen: Observation, answers: dict[int, str]) -> list[FailedCheck]:
-    call = PlannedCall.of_gold(gold)
+def _call_failures(step: GoldStep, seen: Observation) -> list[FailedCheck]:
+    call = step.call
     if seen.is_success and seen.value is None and not seen.output.strip():
         return [FailedCheck.of(Check.RESULT, f"{call} returns nothing; return an object or a text")]
     if seen.error_kind is not None:
         return [FailedCheck.of(_error_check(seen.error_kind), f"{call} answered {seen}")]
-    lost = [i for i in gold.solves if not contains_answer(seen.result.text, answers[i])]
-    printed = [i for i in lost if contains_answer(seen.output, answers[i])]
-    if printed:
-        detail = f"{call} prints answer {printed[0]} instead of returning it; it returned {seen}"
-        return [FailedCheck.of(Check.RESULT, detail)]
+    lost = [(i, answer) for i, answer in step.answers if not seen.holds(answer)]
+    for i, answer in lost:
+        if contains_answer(seen.output, answer):
+            detail = f"{call} prints answer {i} instead of returning it; it returned {seen}"
+            return [FailedCheck.of(Check.RESULT, detail)]
     return [
-        FailedCheck.of(
-            Check.GOLD_ANSWER, f"{call} does not contain answer {i}, {answers[i]!r}: {seen}"
-        )
-        for i in lost
+        FailedCheck.of(Check.GOLD_ANSWER, f"{call} does not contain answer {i}, {answer!r}: {seen}")
+        for i, answer in lost
     ]
 
 
@@ -129,33 +106,35 @@ def _error_check(kind: str) -> Check:
 
 
 async def stability_failures(
-    bundle: Bundle, sandbox: Sandbox, player: Player, conditions: Conditions
+    player: Player, sandbox: Sandbox, conditions: Conditions
 ) -> AsyncIterator[FailedCheck]:
     """Play the gold calls under other seeds and a later clock: the answers must hold under all."""
-    document, calls = bundle.document, planned_gold(bundle)
+    bundle = player.bundle
     for seed in conditions.other_seeds:
-        seen = await player.play(calls, seed=seed)
-        lost = _lost_answers(bundle, seen, "under another episode seed")
+        seen = await player.play(player.calls, seed=seed)
+        lost = _lost_answers(player, seen, "under another episode seed")
         for failure in lost:
             yield failure
         if lost:
             break
     later = await sandbox.load(
-        bundle.code, load_seed=document.load_seed, clock=document.clock + conditions.later
+        bundle.code,
+        load_seed=bundle.document.load_seed,
+        clock=bundle.document.clock + conditions.later,
     )
-    seen = await Player(bundle, sandbox, later, seed=conditions.seed).play(calls)
+    seen = await Player(bundle, sandbox, later, seed=conditions.seed).play(player.calls)
     when = f"{conditions.later.total_seconds():.0f} seconds later"
-    for failure in _lost_answers(bundle, seen, when):
+    for failure in _lost_answers(player, seen, when):
         yield failure
 
 
 async def repetition_failures(
-    bundle: Bundle, sandbox: Sandbox, player: Player, conditions: Conditions
+    player: Player, sandbox: Sandbox, conditions: Conditions
 ) -> AsyncIterator[FailedCheck]:
     """Repeat gold calls and a sample of all others under another layout of memory: equal bytes."""
-    document, calls = bundle.document, planned_gold(bundle)
+    bundle, calls = player.bundle, player.calls
     padded = await sandbox.load(
-        _padded(bundle.code), load_seed=document.load_seed, clock=document.clock
+        _padded(bundle.code), load_seed=bundle.document.load_seed, clock=bundle.document.clock
     )
     other = Player(bundle, sandbox, padded, seed=conditions.seed)
     between = "two layouts of memory (id, repr, set order)"
@@ -191,16 +170,14 @@ def _must_lead(node: ast.stmt) -> bool:
     return is_text or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
 
 
-def _lost_answers(bundle: Bundle, seen: Sequence[Observation], when: str) -> list[FailedCheck]:
-    answers = {s.id: s.answer for s in bundle.document.sub_tasks}
+def _lost_answers(player: Player, seen: Sequence[Observation], when: str) -> list[FailedCheck]:
     return [
         FailedCheck.of(
-            Check.DETERMINISM,
-            f"{when}, {PlannedCall.of_gold(gold)} loses answer {i}, {answers[i]!r}: {observed}",
+            Check.DETERMINISM, f"{when}, {step.call} loses answer {i}, {answer!r}: {observed}"
         )
-        for gold, observed in zip(bundle.document.gold, seen, strict=False)
-        for i in gold.solves
-        if not observed.is_success or not contains_answer(observed.result.text, answers[i])
+        for step, observed in zip(player.gold, seen, strict=False)
+        for i, answer in step.answers
+        if not observed.holds(answer)
     ]
 
 

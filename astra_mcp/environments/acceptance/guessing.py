@@ -1,48 +1,31 @@
 """Can the job be solved without knowing anything?"""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 
 from astra_mcp.environments.acceptance.playing import PlannedCall, Player
+from astra_mcp.environments.acceptance.refusals import takes_alone
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
-from astra_mcp.environments.bundle import Bundle
 from astra_mcp.reward import solved_by
-from astra_mcp.schemas import compile_validator
 from astra_mcp.types import JsonObject, Origin, ToolSpec
 from astra_mcp.values.guesses import guess_arguments
-from astra_mcp.values.neighbours import property_of
 
 __all__ = ["guessing_failures"]
 
 
-async def guessing_failures(bundle: Bundle, player: Player) -> list[FailedCheck]:
+async def guessing_failures(player: Player) -> AsyncIterator[FailedCheck]:
     """Call each tool once with what its schema suggests, and once with as little as it takes."""
-    rounds = {
-        "reorder its enum or examples, or choose another default": [
-            guess_arguments(t.input_schema) for t in bundle.document.tools
-        ],
-        "require what identifies the record, and refuse calls without it": [
-            _least_arguments(t) for t in bundle.document.tools
-        ],
-    }
-    failures: list[FailedCheck] = []
-    for remedy, guesses in rounds.items():
-        tools = bundle.document.tools
-        calls = [PlannedCall(t.name, a) for t, a in zip(tools, guesses, strict=True)]
-        for call, solved in await _solving(bundle, player, [c for c in calls if player.accepts(c)]):
+    for guess, remedy in _ROUNDS:
+        guesses = (PlannedCall(t.name, guess(t)) for t in player.tools.values())
+        calls = [call for call in guesses if player.accepts(call)]
+        for call, seen in zip(calls, await player.play(calls), strict=False):
+            solved = sorted(solved_by(player.bundle.job, call.tool, seen.result, Origin.TOOL))
             told = remedy if call.arguments else "it needs neither an argument nor a call before it"
-            failures.append(FailedCheck.of(Check.GUESSABLE, f"{call} solves {solved}; {told}"))
-    return failures
+            if solved:
+                yield FailedCheck.of(Check.GUESSABLE, f"{call} solves {solved}; {told}")
 
 
-async def _solving(
-    bundle: Bundle, player: Player, calls: list[PlannedCall]
-) -> list[tuple[PlannedCall, list[int]]]:
-    seen = await player.play(calls)
-    solved = [
-        sorted(solved_by(bundle.job, call.tool, observed.result, Origin.TOOL))
-        for call, observed in zip(calls, seen, strict=False)
-    ]
-    return [(call, found) for call, found in zip(calls, solved, strict=False) if found]
+def _suggested_arguments(tool: ToolSpec) -> JsonObject:
+    return guess_arguments(tool.input_schema)
 
 
 def _least_arguments(tool: ToolSpec) -> JsonObject:
@@ -51,12 +34,12 @@ def _least_arguments(tool: ToolSpec) -> JsonObject:
     guessed = guess_arguments(tool.input_schema)
     return {
         **{n: v for n, v in guessed.items() if n in required},
-        **dict.fromkeys(_nullable(tool)),
+        **{n: None for n in tool.input_schema["properties"] if takes_alone(tool, n, None)},
     }
 
 
-def _nullable(tool: ToolSpec) -> Iterator[str]:
-    for name in tool.input_schema["properties"]:
-        schema = {"$defs": tool.input_schema.get("$defs", {}), **property_of(tool, name)}
-        if compile_validator(schema).is_valid(None):
-            yield name
+_ROUNDS = (
+    (_suggested_arguments, "reorder its enum or examples, or choose another default"),
+    (_least_arguments, "require what identifies the record, and refuse calls without it"),
+)
+"""What is guessed, and what helps where it solves anything."""

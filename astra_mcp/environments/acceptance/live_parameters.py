@@ -14,15 +14,9 @@ from astra_mcp.environments.acceptance.bases import Base, Bases
 from astra_mcp.environments.acceptance.perturbation import masked, words_of
 from astra_mcp.environments.acceptance.playing import REFUSED, Observation, PlannedCall, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
-from astra_mcp.environments.bundle import Bundle
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 from astra_mcp.values.guesses import guess_value
-from astra_mcp.values.neighbours import (
-    MAX_NEIGHBOURS,
-    find_neighbours,
-    known_values,
-    property_of,
-)
+from astra_mcp.values.neighbours import MAX_NEIGHBOURS, known_values, property_of
 
 __all__ = ["parameter_failures"]
 
@@ -32,13 +26,12 @@ _MAX_TRIES = 240
 class _Search:
     """Looks for results that a parameter changes."""
 
-    def __init__(self, bundle: Bundle, player: Player) -> None:
-        self._bundle = bundle
+    def __init__(self, player: Player) -> None:
         self._player = player
-        self._bases = Bases(bundle, player)
+        self._bases = Bases(player)
 
     async def failures(self) -> AsyncIterator[FailedCheck]:
-        for tool in self._bundle.document.tools:
+        for tool in self._player.tools.values():
             bases = await self._bases.of(tool)
             for base in bases:  # judged with all that was seen, even where nothing can be varied
                 await self._player.observe(base.call, base.before)
@@ -109,18 +102,15 @@ class _Search:
         value = call.arguments.get(name, guess_value(schema))
         declared = [value] if name not in call.arguments else []
         declared += self._bases.named_values(name)
-        others = find_neighbours(
-            schema, value, lambda v: self._player.accepts(call.having(name, v)), declared
-        )
+        others = self._player.neighbours(call, name, value, declared)
         yield from (call.having(name, v) for v in others)
         if name not in call.arguments and self._player.accepts(call.having(name, value)):
             yield call.having(name, value)
 
 
-async def parameter_failures(bundle: Bundle, player: Player) -> AsyncIterator[FailedCheck]:
+def parameter_failures(player: Player) -> AsyncIterator[FailedCheck]:
     """Name every parameter that changes no result."""
-    async for failure in _Search(bundle, player).failures():
-        yield failure
+    return _Search(player).failures()
 
 
 def _differs(usual: Observation, seen: Observation, *, needs_success: bool) -> bool:

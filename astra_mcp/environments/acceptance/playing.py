@@ -6,20 +6,23 @@ Those follow from a hash over the tool code itself: code that knew them could be
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Self
+from typing import Any, Self
 
-from astra_mcp.environments.bundle import Bundle, GoldCall
+from astra_mcp.answers import contains_answer
+from astra_mcp.environments.bundle import ArgumentRole, Bundle, GoldArgument
 from astra_mcp.environments.rendering import render_answer, render_refusal
 from astra_mcp.errors import AstraError, SandboxDiedError
 from astra_mcp.sandbox.protocol import ModuleId, Raised, Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema
 from astra_mcp.seeds import derive_seed, generator
 from astra_mcp.types import JsonValue, ToolResult, canonical_json
+from astra_mcp.values.neighbours import Neighbours, find_neighbours, property_of
 
 __all__ = [
     "LIMIT_KINDS",
     "REFUSED",
     "Conditions",
+    "GoldStep",
     "LimitsExceededError",
     "Observation",
     "PlannedCall",
@@ -70,11 +73,6 @@ class PlannedCall:
     tool: str
     arguments: Mapping[str, JsonValue]
 
-    @classmethod
-    def of_gold(cls, call: GoldCall) -> Self:
-        """The gold call, as it stands in the document."""
-        return cls(call.tool, call.values)
-
     def having(self, name: str, value: JsonValue) -> Self:
         """Copy with another value of one argument."""
         return type(self)(self.tool, {**self.arguments, name: value})
@@ -83,6 +81,23 @@ class PlannedCall:
         arguments = canonical_json(dict(self.arguments)).decode()
         text = f"{self.tool}({arguments[1:-1]})"
         return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
+
+
+@dataclass(frozen=True, slots=True)
+class GoldStep:
+    """A gold call in its place among the others."""
+
+    call: PlannedCall
+    arguments: Mapping[str, GoldArgument]
+    answers: tuple[tuple[int, str], ...]
+    """The sub-tasks that it solves, each with what its result is to contain."""
+    before: tuple[PlannedCall, ...]
+    """The gold calls before it."""
+
+    def is_identifying(self, name: str) -> bool:
+        """Tell whether an argument picks the record."""
+        argument = self.arguments.get(name)
+        return argument is not None and argument.role is ArgumentRole.IDENTIFYING
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +117,10 @@ class Observation:
         """True where the tool returned."""
         return self.error_kind is None
 
+    def holds(self, answer: str) -> bool:
+        """Tell whether the tool returned, and an answer with it."""
+        return self.is_success and contains_answer(self.result.text, answer)
+
     def __str__(self) -> str:
         text = self.result.text
         return repr(text if len(text) <= 160 else text[:157] + "...")
@@ -120,10 +139,21 @@ class Player:
     """Plays calls against one loaded module of a bundle."""
 
     def __init__(self, bundle: Bundle, sandbox: Sandbox, module: ModuleId, *, seed: int) -> None:
+        self.bundle = bundle
+        self.tools = {t.name: t for t in bundle.document.tools}
+        self.answers = {s.id: s.answer for s in bundle.document.sub_tasks}
+        gold = bundle.document.gold
+        self.calls = tuple(PlannedCall(g.tool, g.values) for g in gold)
+        """The gold calls, in order."""
+        self.gold = tuple(
+            GoldStep(
+                call, g.arguments, tuple((i, self.answers[i]) for i in g.solves), self.calls[:index]
+            )
+            for index, (call, g) in enumerate(zip(self.calls, gold, strict=True))
+        )
         self._sandbox = sandbox
         self._seed = seed
         self._module = module
-        self._tools = {t.name: t for t in bundle.document.tools}
         self._checks = {t.name: compile_schema(t.input_schema) for t in bundle.document.tools}
         self._remembered: dict[bytes, Play] = {}
         self._num_exceeded = 0
@@ -131,6 +161,24 @@ class Player:
     def accepts(self, call: PlannedCall) -> bool:
         """Tell whether the arguments pass the tool's schema."""
         return not self._checks[call.tool].faults(call.arguments)
+
+    def property_of(self, call: PlannedCall, name: str) -> Mapping[str, Any]:
+        """The schema of one parameter of a call."""
+        return property_of(self.tools[call.tool], name)
+
+    def neighbours(
+        self, call: PlannedCall, name: str, value: JsonValue, declared: Sequence[JsonValue]
+    ) -> Neighbours:
+        """Values of an argument other than the given one, with which the call is accepted."""
+        schema = self.property_of(call, name)
+        return find_neighbours(
+            schema, value, lambda v: self.accepts(call.having(name, v)), declared
+        )
+
+    def gold_neighbours(self, step: GoldStep, name: str) -> Neighbours:
+        """Other values of an argument of a gold call."""
+        argument = step.arguments[name]
+        return self.neighbours(step.call, name, argument.value, argument.neighbours)
 
     async def observe(self, call: PlannedCall, after: Sequence[PlannedCall] = ()) -> Observation:
         """Make a call in a fresh session, after other calls; equal plays are run once.
@@ -184,7 +232,7 @@ class Player:
             answer = await session.call(call.tool, call.arguments)
         except SandboxDiedError as error:
             return Observation(ToolResult.from_text(str(error), is_error=True), error_kind=_DIED)
-        result = render_answer(self._tools[call.tool], answer)
+        result = render_answer(self.tools[call.tool], answer)
         if isinstance(answer, Raised):
             return Observation(result, output=answer.output, error_kind=answer.kind)
         return Observation(result, value=answer.value, output=answer.output)

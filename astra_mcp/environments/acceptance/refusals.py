@@ -18,7 +18,7 @@ from astra_mcp.schemas import compile_schema, compile_validator
 from astra_mcp.types import JsonValue, ToolSpec
 from astra_mcp.values.neighbours import property_of
 
-__all__ = ["schema_refusal_failures", "seen_failures"]
+__all__ = ["schema_refusal_failures", "seen_failures", "takes_alone"]
 
 _WRONG_TYPES: tuple[JsonValue, ...] = ([["nested"]], {"unexpected": {}}, "\u2042", -1.5, True, None)
 _CRASHES = frozenset(
@@ -58,21 +58,22 @@ def schema_refusal_failures(bundle: Bundle) -> Iterator[FailedCheck]:
                 detail = f"{tool.name}: a call without {name} is not refused by its name"
                 yield FailedCheck.of(Check.CLEAR_ERROR, detail)
         for name in tool.input_schema["properties"]:
-            if all(_accepts_type(tool, name, value) for value in _WRONG_TYPES):
+            if all(takes_alone(tool, name, value) for value in _WRONG_TYPES):
                 detail = f"{tool.name}: the schema of {name} takes any value; give it a type"
                 yield FailedCheck.of(Check.CLEAR_ERROR, detail)
 
 
-def _accepts_type(tool: ToolSpec, name: str, value: JsonValue) -> bool:
+def takes_alone(tool: ToolSpec, name: str, value: JsonValue) -> bool:
+    """Tell whether the schema of a parameter takes a value, whatever the others are."""
     schema = {"$defs": tool.input_schema.get("$defs", {}), **property_of(tool, name)}
     return compile_validator(schema).is_valid(value)
 
 
-def seen_failures(bundle: Bundle, player: Player) -> Iterator[FailedCheck]:
+def seen_failures(player: Player) -> Iterator[FailedCheck]:
     """Judge every result that the other checks led to; each fault of a tool once."""
     validators = {
         t.name: compile_validator(t.output_schema)
-        for t in bundle.document.tools
+        for t in player.tools.values()
         if t.output_schema is not None
     }
     told: set[tuple[str, str]] = set()

@@ -12,14 +12,17 @@ from typing import Any, cast
 
 from astra_mcp.answers import contains_answer
 from astra_mcp.environments.acceptance.bases import Bases
-from astra_mcp.environments.acceptance.gold import planned_gold
 from astra_mcp.environments.acceptance.perturbation import masked
-from astra_mcp.environments.acceptance.playing import Observation, PlannedCall, Player
+from astra_mcp.environments.acceptance.playing import (
+    GoldStep,
+    Observation,
+    PlannedCall,
+    Player,
+)
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
-from astra_mcp.environments.bundle import ArgumentRole, Bundle, GoldCall
-from astra_mcp.types import JsonValue, ToolSpec
+from astra_mcp.types import JsonValue
 from astra_mcp.values.guesses import guess_value
-from astra_mcp.values.neighbours import find_neighbours, known_values, property_of
+from astra_mcp.values.neighbours import known_values
 
 __all__ = ["senseless_argument_failures"]
 
@@ -32,38 +35,33 @@ _MAX_BASES = 2
 _Path = tuple[str, ...]
 
 
-async def senseless_argument_failures(bundle: Bundle, player: Player) -> AsyncIterator[FailedCheck]:
+async def senseless_argument_failures(player: Player) -> AsyncIterator[FailedCheck]:
     """Put senseless values into each parameter of each tool."""
-    for index in range(len(bundle.document.gold)):
-        async for failure in _gold_failures(bundle, player, index):
+    for step in player.gold:
+        async for failure in _gold_failures(player, step):
             yield failure
-    bases = Bases(bundle, player)
-    named = {g.tool for g in bundle.document.gold}
-    for tool in bundle.document.tools:
-        if tool.name not in named:
+    bases = Bases(player)
+    for tool in player.tools.values():
+        if tool.name not in {call.tool for call in player.calls}:
             for base in (await bases.of(tool))[:_MAX_BASES]:
-                for _, call in _senseless_calls(tool, base.call, player):
+                for _, call in _senseless_calls(player, base.call):
                     await player.observe(call, base.before)
 
 
-async def _gold_failures(bundle: Bundle, player: Player, index: int) -> AsyncIterator[FailedCheck]:
-    gold, calls = bundle.document.gold[index], planned_gold(bundle)
-    tool = next(t for t in bundle.document.tools if t.name == gold.tool)
-    answers = {s.id: s.answer for s in bundle.document.sub_tasks}
-    wanted = [answers[i] for i in gold.solves]
-    call, before = calls[index], calls[:index]
-    usual = await player.observe(call, before)
-    for name, other in _senseless_calls(tool, call, player):
-        seen = await player.observe(other, before)
-        if not _is_identifying(gold, name) or not seen.is_success:
+async def _gold_failures(player: Player, step: GoldStep) -> AsyncIterator[FailedCheck]:
+    call = step.call
+    usual = await player.observe(call, step.before)
+    for name, other in _senseless_calls(player, call):
+        seen = await player.observe(other, step.before)
+        if not step.is_identifying(name) or not seen.is_success:
             continue
         words = {str(other.arguments[name]).casefold(), str(call.arguments[name]).casefold()}
-        kept = [a for a in wanted if contains_answer(seen.result.text, a)]
+        kept = [a for _, a in step.answers if seen.holds(a)]
         if kept or masked(seen, words) == masked(usual, words):
             found = f"answer {kept[0]!r}" if kept else "the gold result"
             detail = f"{other} still has {found}; refuse unknown values"
             yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail)
-    example = await _swallowing_example(tool, gold, player, before, wanted)
+    example = await _swallowing_example(player, step, usual)
     if example is not None:
         detail = (
             f"{call}: whatever texts identify the record, there is one, such as for "
@@ -72,16 +70,10 @@ async def _gold_failures(bundle: Bundle, player: Player, index: int) -> AsyncIte
         yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail)
 
 
-def _is_identifying(gold: GoldCall, name: str) -> bool:
-    return name in gold.arguments and gold.arguments[name].role is ArgumentRole.IDENTIFYING
-
-
-def _senseless_calls(
-    tool: ToolSpec, call: PlannedCall, player: Player
-) -> Iterator[tuple[str, PlannedCall]]:
+def _senseless_calls(player: Player, call: PlannedCall) -> Iterator[tuple[str, PlannedCall]]:
     """The call with senseless values that the schema accepts, but neither names nor means."""
-    for name in tool.input_schema["properties"]:
-        schema = property_of(tool, name)
+    for name in player.tools[call.tool].input_schema["properties"]:
+        schema = player.property_of(call, name)
         value = call.arguments.get(name, guess_value(schema))
         meant = [value, *known_values(schema), schema.get("default")]
         values = itertools.islice(_senseless_values(schema, value), _MAX_VALUES)
@@ -113,30 +105,19 @@ def _senseless_values(schema: Mapping[str, Any], value: JsonValue) -> Iterator[J
 
 
 async def _swallowing_example(
-    tool: ToolSpec,
-    gold: GoldCall,
-    player: Player,
-    before: tuple[PlannedCall, ...],
-    answers: list[str],
+    player: Player, step: GoldStep, usual: Observation
 ) -> PlannedCall | None:
     """A call with a made-up text, where all of them fill the place in which the answer stands."""
-    call = PlannedCall.of_gold(gold)
-    usual = await player.observe(call, before)
-    places = {p for a in answers for p, v in _leaves(usual.value, ()) if contains_answer(v, a)}
+    leaves = [*_leaves(usual.value, ())]
+    places = {p for p, v in leaves if any(contains_answer(v, a) for _, a in step.answers)}
     example = None
-    for name, argument in gold.arguments.items():
-        schema = property_of(tool, name)
-        if not _is_identifying(gold, name) or not _is_free_text(schema, argument.value):
+    for name, argument in step.arguments.items():
+        schema = player.property_of(step.call, name)
+        if not step.is_identifying(name) or not _is_free_text(schema, argument.value):
             continue
-        made = find_neighbours(
-            schema,
-            argument.value,
-            lambda v, name=name: player.accepts(call.having(name, v)),
-            argument.neighbours,
-        ).made_up
-        for value in made:
-            example = call.having(name, value)
-            if not _fills(await player.observe(example, before), places):
+        for value in player.gold_neighbours(step, name).made_up:
+            example = step.call.having(name, value)
+            if not _fills(await player.observe(example, step.before), places):
                 return None
     return example
 

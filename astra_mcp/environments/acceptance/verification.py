@@ -3,10 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
-from astra_mcp.environments.acceptance.documents import (
-    document_failures,
-    fault_check,
-)
+from astra_mcp.environments.acceptance.documents import document_failures, fault_check
 from astra_mcp.environments.acceptance.gold import (
     gold_failures,
     repetition_failures,
@@ -22,10 +19,7 @@ from astra_mcp.environments.acceptance.playing import (
     Player,
     conditions_of,
 )
-from astra_mcp.environments.acceptance.refusals import (
-    schema_refusal_failures,
-    seen_failures,
-)
+from astra_mcp.environments.acceptance.refusals import schema_refusal_failures, seen_failures
 from astra_mcp.environments.acceptance.senseless_arguments import senseless_argument_failures
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck, Verdict
 from astra_mcp.environments.bundle import Bundle
@@ -67,26 +61,27 @@ async def _executed_failures(bundle: Bundle, sandbox: Sandbox) -> list[FailedChe
         return [FailedCheck.of(Check.LOAD, f"tools.py does not load: {error}")]
     conditions = conditions_of(bundle)
     player = Player(bundle, sandbox, module, seed=conditions.seed)
-    failures = await gold_failures(bundle, player)
+    failures = await gold_failures(player)
     if failures:
         return failures
     with contextlib.suppress(LimitsExceededError):  # what exceeded them is among what was seen
-        async for failure in _probing_failures(bundle, sandbox, player, conditions):
+        async for failure in _probing_failures(player, sandbox, conditions):
             failures.append(failure)
-    failures.extend(seen_failures(bundle, player))
+    failures.extend(seen_failures(player))
     return failures
 
 
 async def _probing_failures(
-    bundle: Bundle, sandbox: Sandbox, player: Player, conditions: Conditions
+    player: Player, sandbox: Sandbox, conditions: Conditions
 ) -> AsyncIterator[FailedCheck]:
     """Play other calls than the gold ones."""
-    async for failure in stability_failures(bundle, sandbox, player, conditions):
-        yield failure
-    for check in (perturbation_failures, parameter_failures, senseless_argument_failures):
-        async for failure in check(bundle, player):
+    for failures in (
+        stability_failures(player, sandbox, conditions),
+        perturbation_failures(player),
+        parameter_failures(player),
+        senseless_argument_failures(player),
+        guessing_failures(player),
+        repetition_failures(player, sandbox, conditions),
+    ):
+        async for failure in failures:
             yield failure
-    for failure in await guessing_failures(bundle, player):
-        yield failure
-    async for failure in repetition_failures(bundle, sandbox, player, conditions):
-        yield failure

@@ -18,9 +18,7 @@ __all__ = [
     "decode",
     "encode",
     "join",
-    "receive",
     "receive_ahead",
-    "receive_exactly",
     "receive_with_descriptor",
 ]
 
@@ -58,30 +56,6 @@ def join(head: bytes, body: bytes) -> bytes:
 def decode(data: bytes | bytearray) -> Any:
     """Read JSON that the host wrote, without white space around it."""
     return _DECODE(data.decode())[0]
-
-
-def receive_exactly(channel: socket.socket, size: int) -> bytes:
-    """Read ``size`` bytes from a blocking socket.
-
-    Raises:
-        EOFError: The other side closed before the last byte.
-    """
-    received = bytearray()
-    while len(received) < size:
-        chunk = channel.recv(min(size - len(received), _CHUNK))
-        if not chunk:
-            raise EOFError
-        received += chunk
-    return bytes(received)
-
-
-def receive(channel: socket.socket) -> Frame:
-    """Read one message from a blocking socket.
-
-    Raises:
-        EOFError: The host closed its end.
-    """
-    return _finish(channel, receive_exactly(channel, PREFIX.size))
 
 
 def receive_ahead(channel: socket.socket, ahead: bytearray) -> tuple[bytes, bytes]:
@@ -126,11 +100,18 @@ def receive_with_descriptor(channel: socket.socket) -> tuple[Frame, int | None]:
     start, descriptors, _, _ = socket.recv_fds(channel, PREFIX.size, 1)
     if not start:
         raise EOFError
-    prefix = start + receive_exactly(channel, PREFIX.size - len(start))
-    return _finish(channel, prefix), (descriptors[0] if descriptors else None)
-
-
-def _finish(channel: socket.socket, prefix: bytes) -> Frame:
+    prefix = start + _receive_exactly(channel, PREFIX.size - len(start))
     head_size, body_size = PREFIX.unpack(prefix)
-    head = receive_exactly(channel, head_size)
-    return Frame(decode(head) if head else {}, receive_exactly(channel, body_size))
+    head = _receive_exactly(channel, head_size)
+    frame = Frame(decode(head) if head else {}, _receive_exactly(channel, body_size))
+    return frame, (descriptors[0] if descriptors else None)
+
+
+def _receive_exactly(channel: socket.socket, size: int) -> bytes:
+    received = bytearray()
+    while len(received) < size:
+        chunk = channel.recv(min(size - len(received), _CHUNK))
+        if not chunk:
+            raise EOFError
+        received += chunk
+    return bytes(received)

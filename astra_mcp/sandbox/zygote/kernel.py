@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import struct
+from typing import NamedTuple
 
 __all__ = ["Kernel", "Ruleset"]
 
@@ -37,12 +38,11 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-class Ruleset:
+class Ruleset(NamedTuple):
     """A landlock ruleset that handles every right it knows and grants none."""
 
-    def __init__(self, descriptor: int, abi: int) -> None:
-        self.descriptor = descriptor
-        self.abi = abi
+    descriptor: int
+    abi: int
 
 
 class Kernel:
@@ -110,8 +110,7 @@ class Kernel:
         if abi >= _FIRST_WITH_SCOPES:
             fields.append(_ABSTRACT_SOCKETS_AND_SIGNALS)
         attributes = ctypes.create_string_buffer(struct.pack(f"{len(fields)}Q", *fields))
-        size = 8 * len(fields)
-        pointer = ctypes.addressof(attributes)
+        size, pointer = 8 * len(fields), ctypes.addressof(attributes)
         return Ruleset(self._call(_LANDLOCK_CREATE_RULESET, pointer, size, 0), abi)
 
     def restrict(self, ruleset: Ruleset) -> None:

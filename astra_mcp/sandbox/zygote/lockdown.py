@@ -6,21 +6,21 @@ step that fails raises :class:`LayerMissingError`, except landlock, whose absenc
 """
 
 import os
+import platform
 import resource
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from typing import TypeVar
 
 from astra_mcp.sandbox.zygote.kernel import Kernel
 from astra_mcp.sandbox.zygote.seccomp import server_filter, tool_filter
 from astra_mcp.sandbox.zygote.settings import Settings
-from astra_mcp.sandbox.zygote.syscalls import native
+from astra_mcp.sandbox.zygote.syscalls import TABLES
 
-__all__ = ["NOBODY", "LayerMissingError", "Layers", "Lockdown", "drop_root", "limit_resources"]
+__all__ = ["LayerMissingError", "Lockdown", "drop_root", "limit_resources"]
 
 Result = TypeVar("Result")
 
-NOBODY = 65534
+_NOBODY = 65534
 """User and group that root becomes."""
 _STACK_BYTES = 8 << 20
 _OPEN_FILES = 8
@@ -36,23 +36,11 @@ class LayerMissingError(Exception):
         self.layer = layer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layers:
-    """The layers in force, for the host's report."""
-
-    landlock_abi: int
-    uid: int
-
-    def as_dict(self) -> dict[str, int]:
-        """Render for a message."""
-        return asdict(self)
-
-
 class Lockdown:
     """Everything that the steps need, prepared."""
 
     def __init__(self) -> None:
-        architecture = native()
+        architecture = TABLES.get(platform.machine())
         if architecture is None:
             raise LayerMissingError("seccomp", "no table of system calls for this processor")
         self._kernel = Kernel()
@@ -66,15 +54,19 @@ class Lockdown:
         """Version of landlock; 0 where it is missing."""
         return self._ruleset.abi if self._ruleset else 0
 
-    def enter_server(self) -> Layers:
-        """Lock the fork server: from here on it can fork, and open, connect or execute nothing."""
+    def enter_server(self) -> dict[str, int]:
+        """Lock the fork server: from here on it can fork, and open, connect or execute nothing.
+
+        Returns:
+            What differs between machines, for the host.
+        """
         self._kernel.adopt_orphans()
         self.give_up_new_privileges()
         self.restrict()
         _require("privilege drop", drop_root)
         self._kernel.hide_memory()
         _require("seccomp", lambda: self._kernel.install_filter(self._server_filter))
-        return Layers(landlock_abi=self.landlock_abi, uid=os.getuid())
+        return {"landlock_abi": self.landlock_abi, "uid": os.getuid()}
 
     def enter_tool(self, settings: Settings, *, last_descriptor: int) -> int:
         """Lock a process for tool code; returns the descriptor that asks the host about forks.
@@ -114,8 +106,8 @@ def drop_root() -> None:
     """Become nobody without groups and capabilities, when started as root."""
     if os.geteuid() == 0:
         os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+        os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+        os.setresuid(_NOBODY, _NOBODY, _NOBODY)
 
 
 def limit_resources(settings: Settings) -> None:
@@ -129,14 +121,11 @@ def limit_resources(settings: Settings) -> None:
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
     ):
-        lowered = _at_most(bound, resource.getrlimit(kind)[1])
+        hard = resource.getrlimit(kind)[1]
+        lowered = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
         resource.setrlimit(kind, (lowered, lowered))
     # The soft limit's signal can be caught, the kill one second later cannot.
     resource.setrlimit(resource.RLIMIT_CPU, (settings.cpu_seconds, settings.cpu_seconds + 1))
-
-
-def _at_most(bound: int, hard: int) -> int:
-    return bound if hard == resource.RLIM_INFINITY else min(bound, hard)
 
 
 def _require(layer: str, step: Callable[[], Result]) -> Result:

@@ -40,11 +40,11 @@ def _run_zygote(descriptor: int, settings: Settings) -> None:
     try:
         lockdown = Lockdown()
         server = ForkServer(control, settings, lockdown)
-        layers = lockdown.enter_server()
+        locked = lockdown.enter_server()
     except LayerMissingError as error:
         control.send(json.dumps({"missing": error.layer, "reason": str(error)}).encode())
         return
-    control.send(json.dumps(layers.as_dict()).encode())
+    control.send(json.dumps(locked).encode())
     server.run()
 
 

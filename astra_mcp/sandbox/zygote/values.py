@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 __all__ = [
-    "MAX_DEPTH",
     "NotJsonError",
     "Output",
     "ResultTooLargeError",
@@ -16,9 +15,9 @@ __all__ = [
     "encode_value",
 ]
 
-MAX_DEPTH = 100
+_MAX_DEPTH = 100
 """Nesting of a result; deeper ones would exhaust the stack of whoever reads them."""
-MAX_MESSAGE = 2000
+_MAX_MESSAGE = 2000
 _INTEGERS = range(-(2**63), 2**64)
 
 # No cycle gets past the check of the depth.
@@ -60,8 +59,8 @@ def encode_value(value: object, limit: int) -> bytes:
 
 
 def _check(value: Any, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise NotJsonError(f"the result is nested deeper than {MAX_DEPTH} levels")
+    if depth > _MAX_DEPTH:
+        raise NotJsonError(f"the result is nested deeper than {_MAX_DEPTH} levels")
     if isinstance(value, _SCALARS):
         return
     if isinstance(value, dict):
@@ -89,7 +88,7 @@ def describe(error: BaseException) -> tuple[str, str]:
         message = str(text)
     except BaseException as second:  # noqa: BLE001 - __str__ is the tool's own code
         message = f"(its message raised {type(second).__name__})"
-    return type(error).__name__[:100], _MACHINE_PATH.sub("<library>", message)[:MAX_MESSAGE]
+    return type(error).__name__[:100], _MACHINE_PATH.sub("<library>", message)[:_MAX_MESSAGE]
 
 
 def _machine_path() -> re.Pattern[str]:
