@@ -8,34 +8,124 @@ from astra_mcp.sandbox import Sandbox
 
 from workshop import (
     AUTHOR,
+    DATED,
     DUE,
     FIND,
-    HONEST_DUE,
     NUMBER,
+    SOUGHT,
+    Change,
     Document,
     Workshop,
     both,
+    due,
     evidence,
     put,
     verdict_of,
 )
 
+MANY = [f"BK-{n}" for n in (2205, 6184, 1573, 4471, 3957, 8642, 5820, 7316)]
+FEW = ["BK-7316", "BK-1573", "BK-5820", "BK-8642", "BK-3957"]
+OF_BOTH = {
+    "number": {"value": "BK-9038", "role": "identifying", "neighbours": ["BK-2205"]},
+    "renewed": {"value": True, "role": "identifying"},
+}
+FIND_ALL = (
+    "def find_book(author: str | None = None, format: str = 'hardcover') -> object:\n"
+    "    if author is None:\n"
+    "        return {'all': [b['number'] for b in BOOKS.values()]}"
+)
 
-async def test_made_up_values_are_tried_however_many_are_known(
-    workshop: Workshop, sandbox: Sandbox
-) -> None:
-    workshop.replace_function(
-        "get_due_date",
+
+def without_author(schema: Document) -> Change:
+    """Name the author's kind, and require none."""
+    return both(
+        put(AUTHOR, {**schema, "examples": ["Tomas Brandt"]}),
+        put("tools.0.input_schema.required", []),
+    )
+
+
+CHEATS: dict[str, tuple[str, Change, Check, str]] = {
+    "keeps the answer for what nobody names, however many values are known": (
+        f'{DUE}    book = BOOKS.get(number, BOOKS["BK-9038"]){DATED}',
+        put("gold.1.arguments.number.neighbours", MANY),
+        Check.IDENTIFYING_ARGUMENT,
+        "made-up values of number, more than half",
+    ),
+    "earns more than it declares": (
+        due("{'due': str(due), 'first': book['due']}"),
+        both(
+            put("sub_tasks.0.tool", "get_due_date"),
+            put("sub_tasks.0.answer", "2026-03-03"),
+            put("gold.0", {"tool": "get_due_date", "solves": [1], "arguments": OF_BOTH}),
+        ),
+        Check.REWARD,
+        "also contains answer 2, '2026-02-17', which it does not declare",
+    ),
+    "is told the answer by the call itself": (
+        due("{'due': str(due), 'number': number}"),
+        put("sub_tasks.1.answer", "BK-9038"),
+        Check.LEAKED_ANSWER,
+        "stands in the arguments of the call that should find it",
+    ),
+    "crashes on garbage in a parameter outside the gold calls": (
+        due(
+            "{'due': str(due), 'share': 100 // copies}",
+            head=DUE.replace("False)", "False, copies: int = 1)"),
+        ),
+        put("tools.1.input_schema.properties.copies", {"type": "integer", "default": 1}),
+        Check.CLEAR_ERROR,
+        "crashes instead of explaining (ZeroDivisionError)",
+    ),
+    "answers without the argument that identifies": (
+        FIND_ALL + SOUGHT,
+        without_author({"type": "string"}),
+        Check.GUESSABLE,
+        "solves [1]",
+    ),
+    "answers where the argument that identifies is null": (
+        FIND_ALL + SOUGHT,
+        without_author({"type": ["string", "null"]}),
+        Check.GUESSABLE,
+        "solves [1]",
+    ),
+    "repeats no result of another argument": (
+        due(
+            "{'due': str(due), 'row': row}",
+            before="    row = hash(object()) if number == 'BK-2205' else 0\n",
+        ),
+        both(),
+        Check.DETERMINISM,
+        "BK-2205",
+    ),
+    "has its answer in a default": (
+        FIND.replace("'hardcover')", "'hardcover', number: str = 'BK-9038')") + SOUGHT,
+        put("tools.0.input_schema.properties.number", {"type": "string", "default": "BK-9038"}),
+        Check.LEAKED_ANSWER,
+        "the schema of find_book, properties, number, default",
+    ),
+    "swallows garbage that the schema lets through": (
         DUE
         + """
-    due = dt.date.fromisoformat(BOOKS.get(number, BOOKS["BK-9038"])["due"])
-    return {"due": str(due + (_RENEWAL if renewed else dt.timedelta()))}
-""",
-    )
-    names = [f"BK-{n}" for n in (2205, 6184, 1573, 4471, 3957, 8642, 5820, 7316)]
-    workshop.change_document(put("gold", 1, "arguments", "number", "neighbours", value=names))
-    details = evidence(await verdict_of(workshop, sandbox), Check.IDENTIFYING_ARGUMENT)
-    assert "made-up values of number, more than half" in details
+    book = BOOKS.get(number) if number.startswith("BK-") else BOOKS["BK-9038"]
+    if book is None:
+        raise ValueError(f"No book has the number {number!r}; find_book gives numbers.")
+"""
+        + DATED,
+        put(NUMBER, {"type": "string", "examples": FEW}),
+        Check.SWALLOWED_ARGUMENT,
+        "still has answer '2026-02-17'",
+    ),
+}
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+async def test_a_cheat_in_code_and_document_is_refused_for_its_own_reason(
+    workshop: Workshop, sandbox: Sandbox, cheat: str
+) -> None:
+    source, change, check, words = CHEATS[cheat]
+    workshop.replace_function(source)
+    workshop.change_document(change)
+    assert words in evidence(await verdict_of(workshop, sandbox), check)
 
 
 HANDLE: Document = {"type": "object", "properties": {}, "required": []}
@@ -52,7 +142,6 @@ async def test_an_answer_after_other_calls_must_depend_on_them(
         '_FOUND.append(book["number"])\n            return {"number": book["number"]',
     )
     workshop.replace_function(
-        "get_due_date",
         f"""def get_due_date() -> dict[str, str]:
     if {condition}:
         return {{"due": "2026-02-17"}}
@@ -60,52 +149,13 @@ async def test_an_answer_after_other_calls_must_depend_on_them(
 
 
 _FOUND: list[str] = []
-""",
+"""
     )
-    workshop.change_document(put("tools", 1, "input_schema", value=HANDLE))
-    workshop.change_document(put("gold", 1, "arguments", value={}))
+    workshop.change_document(put("tools.1.input_schema", HANDLE))
+    workshop.change_document(put("gold.1.arguments", {}))
     failed = (await verdict_of(workshop, sandbox)).failed_checks
     details = [f.detail for f in failed if f.check is Check.IDENTIFYING_ARGUMENT]
     assert any("whatever the calls before name" in d for d in details) is not is_tied
-
-
-SAME_TOOL = both(
-    put("sub_tasks", 0, "tool", value="get_due_date"),
-    put("sub_tasks", 0, "answer", value="2026-03-03"),
-    put("gold", 0, value={"tool": "get_due_date", "solves": [1]}),
-    put(
-        "gold",
-        0,
-        "arguments",
-        value={
-            "number": {"value": "BK-9038", "role": "identifying", "neighbours": ["BK-2205"]},
-            "renewed": {"value": True, "role": "identifying"},
-        },
-    ),
-)
-
-
-async def test_a_call_that_earns_more_than_it_declares_is_refused(
-    workshop: Workshop, sandbox: Sandbox
-) -> None:
-    workshop.replace_function(
-        "get_due_date",
-        DUE + HONEST_DUE + "    return {'due': str(due), 'first': book['due']}\n",
-    )
-    workshop.change_document(SAME_TOOL)
-    details = evidence(await verdict_of(workshop, sandbox), Check.REWARD)
-    assert "also contains answer 2, '2026-02-17', which it does not declare" in details
-
-
-async def test_an_answer_that_the_call_itself_names_is_refused(
-    workshop: Workshop, sandbox: Sandbox
-) -> None:
-    workshop.replace_function(
-        "get_due_date", DUE + HONEST_DUE + "    return {'due': str(due), 'number': number}\n"
-    )
-    workshop.change_document(put("sub_tasks", 1, "answer", value="BK-9038"))
-    details = evidence(await verdict_of(workshop, sandbox), Check.LEAKED_ANSWER)
-    assert "stands in the arguments of the call that should find it" in details
 
 
 REACHES = {
@@ -181,53 +231,6 @@ async def test_a_tool_without_gold_calls_and_parameters_is_judged_too(
     assert words in evidence(await verdict_of(workshop, sandbox), check)
 
 
-async def test_a_parameter_outside_the_gold_calls_takes_garbage_too(
-    workshop: Workshop, sandbox: Sandbox
-) -> None:
-    workshop.replace_function(
-        "get_due_date",
-        DUE.replace("False)", "False, copies: int = 1)")
-        + HONEST_DUE
-        + "    return {'due': str(due), 'share': 100 // copies}\n",
-    )
-    parameter = {"type": "integer", "default": 1}
-    workshop.change_document(
-        put("tools", 1, "input_schema", "properties", "copies", value=parameter)
-    )
-    details = evidence(await verdict_of(workshop, sandbox), Check.CLEAR_ERROR)
-    assert "crashes instead of explaining (ZeroDivisionError)" in details
-
-
-@pytest.mark.parametrize("schema", [{"type": "string"}, {"type": ["string", "null"]}])
-async def test_an_answer_without_the_argument_that_identifies_is_refused(
-    workshop: Workshop, sandbox: Sandbox, schema: Document
-) -> None:
-    workshop.replace_function(
-        "find_book",
-        """def find_book(author: str | None = None, format: str = "hardcover") -> object:
-    if author is None:
-        return {"all": [b["number"] for b in BOOKS.values()]}
-    for book in BOOKS.values():
-        if (book["author"], book["format"]) == (author, format):
-            return {"number": book["number"]}
-    raise ValueError(f"The library has no author named {author!r}.")
-""",
-    )
-    workshop.change_document(put(*AUTHOR, value={**schema, "examples": ["Tomas Brandt"]}))
-    workshop.change_document(put("tools", 0, "input_schema", "required", value=[]))
-    details = evidence(await verdict_of(workshop, sandbox), Check.GUESSABLE)
-    assert "solves [1]" in details
-
-
-async def test_results_of_other_arguments_must_repeat(workshop: Workshop, sandbox: Sandbox) -> None:
-    late = "    row = hash(object()) if number == 'BK-2205' else 0\n"
-    workshop.replace_function(
-        "get_due_date", DUE + HONEST_DUE + late + "    return {'due': str(due), 'row': row}\n"
-    )
-    details = evidence(await verdict_of(workshop, sandbox), Check.DETERMINISM)
-    assert "BK-2205" in details
-
-
 async def test_exactly_four_fifths_of_the_neighbours_are_enough(
     workshop: Workshop, sandbox: Sandbox
 ) -> None:
@@ -236,45 +239,13 @@ async def test_exactly_four_fifths_of_the_neighbours_are_enough(
         "BK-2205 | Ida Moreau | audio | The Salt Orchard | 2026-02-17",
     )
     schema = {"type": "string", "enum": ["BK-9038", "BK-2205", "BK-6184", "BK-1573", "BK-4471"]}
-    workshop.change_document(put(*NUMBER, value={**schema, "enum": [*schema["enum"], "BK-3957"]}))
-    workshop.change_document(put("gold", 1, "arguments", "number", "neighbours", value=[]))
+    workshop.change_document(put(NUMBER, {**schema, "enum": [*schema["enum"], "BK-3957"]}))
+    workshop.change_document(put("gold.1.arguments.number.neighbours", []))
     details = [f.detail for f in (await verdict_of(workshop, sandbox)).failed_checks]
     assert not any("more than 20%" in d for d in details)
-    workshop.change_document(put(*NUMBER, value=schema))
+    workshop.change_document(put(NUMBER, schema))
     details = [f.detail for f in (await verdict_of(workshop, sandbox)).failed_checks]
     assert any("1 of 4" in d and "more than 20%" in d for d in details)
-
-
-async def test_an_answer_in_a_default_is_refused(workshop: Workshop, sandbox: Sandbox) -> None:
-    workshop.replace_code(
-        'format: str = "hardcover")', 'format: str = "hardcover", number: str = "BK-9038")'
-    )
-    parameter = {"type": "string", "default": "BK-9038"}
-    workshop.change_document(
-        put("tools", 0, "input_schema", "properties", "number", value=parameter)
-    )
-    details = evidence(await verdict_of(workshop, sandbox), Check.LEAKED_ANSWER)
-    assert "the schema of find_book, properties, number, default" in details
-
-
-async def test_swallowed_garbage_is_refused_where_the_schema_lets_it_through(
-    workshop: Workshop, sandbox: Sandbox
-) -> None:
-    workshop.replace_function(
-        "get_due_date",
-        DUE
-        + """
-    book = BOOKS.get(number) if number.startswith("BK-") else BOOKS["BK-9038"]
-    if book is None:
-        raise ValueError(f"No book has the number {number!r}; find_book gives numbers.")
-    due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
-    return {"due": due.isoformat()}
-""",
-    )
-    schema = {"type": "string", "examples": ["BK-7316", "BK-1573", "BK-5820", "BK-8642", "BK-3957"]}
-    workshop.change_document(put(*NUMBER, value=schema))
-    details = evidence(await verdict_of(workshop, sandbox), Check.SWALLOWED_ARGUMENT)
-    assert "still has answer '2026-02-17'" in details
 
 
 @pytest.mark.parametrize("num_draws", range(1, 5))
@@ -283,8 +254,7 @@ async def test_an_answer_that_depends_on_the_episode_seed_is_refused(
 ) -> None:
     workshop.replace_code("import datetime as dt", "import datetime as dt\nimport random")
     draws = f"    odd = [random.randrange(2) for _ in range({num_draws})][-1]\n"
-    late = "    return {'due': str(due + dt.timedelta(days=odd))}\n"
-    workshop.replace_function("get_due_date", DUE + HONEST_DUE + draws + late)
+    workshop.replace_function(due("{'due': str(due + dt.timedelta(days=odd))}", before=draws))
     verdict = await verdict_of(workshop, sandbox)
     if any(f.check is Check.GOLD_ANSWER for f in verdict.failed_checks):
         workshop.replace_code("days=odd", "days=1 - odd")  # then the first seed gives the answer
@@ -322,14 +292,14 @@ async def test_a_handle_that_an_earlier_call_made_needs_no_known_neighbour(
     (workshop.path / "tools.py").write_text(STATEFUL, encoding="utf-8")
     workshop.change_document(
         both(
-            put(*AUTHOR, value={"type": "string"}),
-            put(*NUMBER, value={"type": "string"}),
-            put("sub_tasks", 0, "answer", value=code),
-            put("sub_tasks", 1, "answer", value="Gate A51"),
-            put("gold", 0, "arguments", "author", "value", value="TR-88"),
-            put("gold", 0, "arguments", "author", "neighbours", value=["TR-95"]),
-            put("gold", 1, "arguments", "number", "value", value=code),
-            put("gold", 1, "arguments", "number", "neighbours", value=[]),
+            put(AUTHOR, {"type": "string"}),
+            put(NUMBER, {"type": "string"}),
+            put("sub_tasks.0.answer", code),
+            put("sub_tasks.1.answer", "Gate A51"),
+            put("gold.0.arguments.author.value", "TR-88"),
+            put("gold.0.arguments.author.neighbours", ["TR-95"]),
+            put("gold.1.arguments.number.value", code),
+            put("gold.1.arguments.number.neighbours", []),
         )
     )
     assert (await verdict_of(workshop, sandbox)).failed_checks == ()
@@ -339,17 +309,14 @@ async def test_a_list_that_drops_results_is_live_without_examples(
     workshop: Workshop, sandbox: Sandbox
 ) -> None:
     workshop.replace_function(
-        "find_book",
         FIND.replace("'hardcover')", "'hardcover', avoid: list[str] = [])")
         + """
     own = [b for b in BOOKS.values() if (b["author"], b["format"]) == (author, format)]
     if not own:
         raise ValueError(f"The library has no author named {author!r}.")
     return {"numbers": [b["number"] for b in own if b["number"] not in avoid]}
-""",
+"""
     )
     parameter: Document = {"type": "array", "items": {"type": "string"}, "default": []}
-    workshop.change_document(
-        put("tools", 0, "input_schema", "properties", "avoid", value=parameter)
-    )
+    workshop.change_document(put("tools.0.input_schema.properties.avoid", parameter))
     assert (await verdict_of(workshop, sandbox)).failed_checks == ()

@@ -61,7 +61,7 @@ def test_a_bad_name_is_refused_with_a_good_one(home: Path) -> None:
 
 def test_verify_reports_each_refused_bundle_and_fails(home: Path, workshop: Workshop) -> None:
     run("new", "night-bus")
-    workshop.change_document(put("sub_tasks", 1, "answer", value="Yes"))
+    workshop.change_document(put("sub_tasks.1.answer", "Yes"))
     done = run("verify", workshop.path, home, "--json")
     assert done.exit_code == 1
     rows = {row["name"]: row for row in json_of(done)["environments"]}
@@ -73,7 +73,7 @@ def test_verify_reports_each_refused_bundle_and_fails(home: Path, workshop: Work
 
 
 def test_verify_reports_a_bundle_that_does_not_load(home: Path, workshop: Workshop) -> None:
-    workshop.change_document(put("domain", value="libraries"))
+    workshop.change_document(put("domain", "libraries"))
     done = run("verify", workshop.path)
     assert done.exit_code == 1
     assert "refused  small-library" in done.stdout

@@ -10,7 +10,7 @@ from astra_mcp.environments.bundle import ScenarioType
 from astra_mcp.environments.loading import MAX_CODE_BYTES, load_bundle
 from astra_mcp.errors import BundleError
 
-from workshop import Change, Document, Workshop, calling, put, remove
+from workshop import AUTHOR, Change, Document, Workshop, calling, put, remove
 
 
 def faults_of(path: Path) -> str:
@@ -35,12 +35,11 @@ def test_the_hash_sees_the_document_and_the_code(workshop: Workshop) -> None:
     assert load_bundle(workshop.path).content_hash == before
     workshop.replace_code("Nine Bridges", "Ten Bridges")
     changed_code = load_bundle(workshop.path).content_hash
-    workshop.change_document(put("title", value="Another title"))
+    workshop.change_document(put("title", "Another title"))
     assert len({before, changed_code, load_bundle(workshop.path).content_hash}) == 3
 
 
-AUTHOR = ("tools", 0, "input_schema", "properties", "author")
-FORMAT = ("tools", 0, "input_schema", "properties", "format")
+FORMAT = "tools.0.input_schema.properties.format"
 THIRD: Document = {
     "id": 3,
     "question": "Which of the two?",
@@ -52,159 +51,108 @@ THIRD: Document = {
 }
 
 DOCUMENT_FAULTS: list[tuple[Change, str]] = [
-    (put("schema_version", value=2), "schema_version: 2 is newer than 1"),
-    (put("schema_version", value="1"), "schema_version: must be 1"),
-    (put("name", value="Small Library"), "name: must be lower-case words joined by hyphens"),
-    (
-        put("name", value="other-library"),
-        "name: is 'other-library', but the folder is 'small-library'",
-    ),
-    (put("surprise", value=1), "surprise: there is no such field"),
-    (put("domain", value="libraries"), "domain: must be "),
-    (put("language", value="de"), "language: must be 'en' or 'zh'"),
-    (put("version", value="1"), "version: must be three numbers"),
-    (put("clock", value="2026-01-05T09:00:00"), "clock: has no time zone"),
-    (put("provenance", value={}), "provenance.source: is missing"),
+    (put("schema_version", 2), "schema_version: 2 is newer than 1"),
+    (put("schema_version", "1"), "schema_version: must be 1"),
+    (put("name", "Small Library"), "name: must be lower-case words joined by hyphens"),
+    (put("name", "other-library"), "name: is 'other-library', but the folder is 'small-library'"),
+    (put("surprise", 1), "surprise: there is no such field"),
+    (put("domain", "libraries"), "domain: must be "),
+    (put("language", "de"), "language: must be 'en' or 'zh'"),
+    (put("version", "1"), "version: must be three numbers"),
+    (put("clock", "2026-01-05T09:00:00"), "clock: has no time zone"),
+    (put("provenance", {}), "provenance.source: is missing"),
     (remove("question"), "question: is missing"),
     (remove("answer"), "answer: is required of a verified environment"),
     (remove("scenario_type"), "scenario_type: is required of a verified environment"),
     (remove("gold"), "gold: is required of a verified environment"),
-    (remove("sub_tasks", 0, "question"), "sub_tasks[0].question: is required of a verified"),
-    (remove("sub_tasks", 1, "hop_level"), "sub_tasks[1].hop_level: is required of a verified"),
-    (remove("sub_tasks", 1, "is_parallel"), "sub_tasks[1].is_parallel: is required of a verified"),
-    (put("sub_tasks", value=[]), "sub_tasks: must not be empty"),
-    (put("question", value=" "), "question: is blank"),
-    (put("answer", value="\u2003"), "environment.json: answer: is blank"),
-    (put("sub_tasks", 0, "question", value=" "), "sub_tasks[0].question: is blank"),
-    (put("sub_tasks", 0, "answer", value=" "), "sub_tasks[0].answer: is blank"),
-    (put("sub_tasks", 0, "hop_level", value="1"), "sub_tasks[0].hop_level: must be an integer"),
-    (put("sub_tasks", 0, "id", value=0), "sub_tasks[0].id: must be at least 1"),
-    (put("clock", value="tomorrow"), "clock: must be a day and time"),
+    (remove("sub_tasks.0.question"), "sub_tasks[0].question: is required of a verified"),
+    (remove("sub_tasks.1.hop_level"), "sub_tasks[1].hop_level: is required of a verified"),
+    (remove("sub_tasks.1.is_parallel"), "sub_tasks[1].is_parallel: is required of a verified"),
+    (put("sub_tasks", []), "sub_tasks: must not be empty"),
+    (put("question", " "), "question: is blank"),
+    (put("answer", "\u2003"), "environment.json: answer: is blank"),
+    (put("sub_tasks.0.question", " "), "sub_tasks[0].question: is blank"),
+    (put("sub_tasks.0.answer", " "), "sub_tasks[0].answer: is blank"),
+    (put("sub_tasks.0.hop_level", "1"), "sub_tasks[0].hop_level: must be an integer"),
+    (put("sub_tasks.0.id", 0), "sub_tasks[0].id: must be at least 1"),
+    (put("clock", "tomorrow"), "clock: must be a day and time"),
     # decomposition
-    (put("sub_tasks", 1, "id", value=1), "sub_tasks[1].id: 1 is also the id of sub_tasks[0]"),
+    (put("sub_tasks.1.id", 1), "sub_tasks[1].id: 1 is also the id of sub_tasks[0]"),
+    (put("sub_tasks.1.dependencies", [9]), "sub_tasks[1].dependencies: there is no sub-task 9"),
+    (put("sub_tasks.1.dependencies", [2]), "sub-task 2 depends on itself"),
+    (put("sub_tasks.1.dependencies", [1, 1]), "1 stands there 2 times"),
+    (put("sub_tasks.0.dependencies", [2]), "sub_tasks: the dependencies of [1, 2] form a cycle"),
     (
-        put("sub_tasks", 1, "dependencies", value=[9]),
-        "sub_tasks[1].dependencies: there is no sub-task 9",
-    ),
-    (put("sub_tasks", 1, "dependencies", value=[2]), "sub-task 2 depends on itself"),
-    (put("sub_tasks", 1, "dependencies", value=[1, 1]), "1 stands there 2 times"),
-    (
-        put("sub_tasks", 0, "dependencies", value=[2]),
-        "sub_tasks: the dependencies of [1, 2] form a cycle",
-    ),
-    (
-        put("sub_tasks", 1, "hop_level", value=3),
+        put("sub_tasks.1.hop_level", 3),
         "sub_tasks[1].hop_level: is 3, but the dependencies make it 2",
     ),
-    (put("sub_tasks", 1, "is_parallel", value=True), "sub_tasks[1].is_parallel: must be false"),
+    (put("sub_tasks.1.is_parallel", True), "sub_tasks[1].is_parallel: must be false"),
+    (put("sub_tasks.0.tool", None), "sub_tasks[0].tool: only a leaf may go without a tool"),
+    (put("scenario_type", "Single-Hop"), "scenario_type: Single-Hop has exactly one sub-task"),
     (
-        put("sub_tasks", 0, "tool", value=None),
-        "sub_tasks[0].tool: only a leaf may go without a tool",
-    ),
-    (
-        put("scenario_type", value="Single-Hop"),
-        "scenario_type: Single-Hop has exactly one sub-task",
-    ),
-    (
-        put("scenario_type", value="Parallel Single-Hop"),
+        put("scenario_type", "Parallel Single-Hop"),
         "Parallel Single-Hop has one hop level, but there are 2",
     ),
     (
-        put("scenario_type", value="Parallel Multi-Hop"),
+        put("scenario_type", "Parallel Multi-Hop"),
         "Parallel Multi-Hop has several sub-tasks on some",
     ),
     (
-        calling("append", "sub_tasks", value=lambda _: THIRD),
+        calling("sub_tasks", "append", lambda _: THIRD),
         "Multi-Hop never has two sub-tasks on a hop level",
     ),
     (
-        calling("append", "sub_tasks", value=lambda _: {**THIRD, "is_parallel": False}),
+        calling("sub_tasks", "append", lambda _: {**THIRD, "is_parallel": False}),
         "sub_tasks[2].is_parallel: must be true",
     ),
     # tools
+    (put("tools.1.name", "find_book"), "tools[1].name: 'find_book' is also the name of tools[0]"),
+    (put("tools.0.name", "find book"), "tools[0].name: 'find book' must be 1 to 64 letters"),
+    (put("tools.0.name", "find-book"), "tools[0].name: 'find-book' must be the name of a public"),
+    (put("tools.0.description", " "), "tools[0].description: is empty"),
+    (put("sub_tasks.0.tool", "look"), "sub_tasks[0].tool: there is no tool 'look'"),
+    (put("tools.0.input_schema.type", "array"), "tools[0].input_schema: type: must be 'object'"),
+    (remove("tools.0.input_schema.properties"), "tools[0].input_schema: properties: must be there"),
+    (put(f"{AUTHOR}.type", "text"), "tools[0].input_schema: properties.author.type"),
     (
-        put("tools", 1, "name", value="find_book"),
-        "tools[1].name: 'find_book' is also the name of tools[0]",
-    ),
-    (
-        put("tools", 0, "name", value="find book"),
-        "tools[0].name: 'find book' must be 1 to 64 letters",
-    ),
-    (
-        put("tools", 0, "name", value="find-book"),
-        "tools[0].name: 'find-book' must be the name of a public",
-    ),
-    (put("tools", 0, "description", value=" "), "tools[0].description: is empty"),
-    (put("sub_tasks", 0, "tool", value="look"), "sub_tasks[0].tool: there is no tool 'look'"),
-    (
-        put("tools", 0, "input_schema", "type", value="array"),
-        "tools[0].input_schema: type: must be 'object'",
-    ),
-    (
-        remove("tools", 0, "input_schema", "properties"),
-        "tools[0].input_schema: properties: must be there",
-    ),
-    (put(*AUTHOR, "type", value="text"), "tools[0].input_schema: properties.author.type"),
-    (
-        put("tools", 0, "input_schema", "additionalProperties", value=True),
+        put("tools.0.input_schema.additionalProperties", True),
         "tools[0].input_schema.additionalProperties: must be false or left out",
     ),
     (
-        put("tools", 0, "input_schema", "patternProperties", value={"^x": {}}),
+        put("tools.0.input_schema.patternProperties", {"^x": {}}),
         "tools[0].input_schema.patternProperties: cannot be used",
     ),
-    (put(*AUTHOR, value={}), "properties.author: says nothing about its values"),
-    (put(*AUTHOR, value=True), "properties.author: must be an object"),
-    (put(*AUTHOR, "examples", value=[5]), "properties.author.examples[0]: 5 is not valid"),
-    (put(*FORMAT, "default", value="scroll"), "properties.format.default: 'scroll' is not valid"),
-    (
-        put("tools", 0, "input_schema", "required", value=["writer"]),
-        "required: 'writer' is not among",
-    ),
-    (put("tools", 0, "output_schema", value={"type": "text"}), "tools[0].output_schema: type"),
+    (put(AUTHOR, {}), "properties.author: says nothing about its values"),
+    (put(AUTHOR, True), "properties.author: must be an object"),
+    (put(f"{AUTHOR}.examples", [5]), "properties.author.examples[0]: 5 is not valid"),
+    (put(f"{FORMAT}.default", "scroll"), "properties.format.default: 'scroll' is not valid"),
+    (put("tools.0.input_schema.required", ["writer"]), "required: 'writer' is not among"),
+    (put("tools.0.output_schema", {"type": "text"}), "tools[0].output_schema: type"),
     # gold calls
-    (put("gold", 0, "tool", value="look"), "gold[0].tool: there is no tool 'look'"),
-    (put("gold", 0, "solves", value=[]), "gold[0].solves: must not be empty"),
-    (put("gold", 0, "solves", value=[7]), "gold[0].solves: there is no sub-task 7"),
+    (put("gold.0.tool", "look"), "gold[0].tool: there is no tool 'look'"),
+    (put("gold.0.solves", []), "gold[0].solves: must not be empty"),
+    (put("gold.0.solves", [7]), "gold[0].solves: there is no sub-task 7"),
+    (put("gold.0.solves", [2]), "sub-task 2 belongs to tool 'get_due_date', not 'find_book'"),
+    (put("gold.1.arguments.numbr", {"value": "x", "role": "modifying"}), "did you mean 'number'?"),
+    (remove("gold.1.arguments.number"), "gold[1].arguments: argument 'number' is required"),
+    (put("gold.1.arguments.number.value", "9038"), "gold[1].arguments: argument 'number'"),
+    (put("gold.1.arguments.number.role", "other"), "number.role: must be 'identi"),
+    (put("gold.1.arguments.number.neighbours", ["x"]), "number.neighbours[0]: argument 'number'"),
     (
-        put("gold", 0, "solves", value=[2]),
-        "sub-task 2 belongs to tool 'get_due_date', not 'find_book'",
-    ),
-    (
-        put("gold", 1, "arguments", "numbr", value={"value": "x", "role": "modifying"}),
-        "did you mean 'number'?",
-    ),
-    (remove("gold", 1, "arguments", "number"), "gold[1].arguments: argument 'number' is required"),
-    (
-        put("gold", 1, "arguments", "number", "value", value="9038"),
-        "gold[1].arguments: argument 'number'",
-    ),
-    (
-        put("gold", 1, "arguments", "number", "role", value="other"),
-        "number.role: must be 'identi",
-    ),
-    (
-        put("gold", 1, "arguments", "number", "neighbours", value=["x"]),
-        "number.neighbours[0]: argument 'number'",
-    ),
-    (
-        put("gold", 1, "arguments", "number", "neighbours", value=["BK-9038"]),
+        put("gold.1.arguments.number.neighbours", ["BK-9038"]),
         "number.neighbours[0]: equals the gold value",
     ),
     (
-        put("gold", 0, "arguments", "author", "neighbours", value=["ida MOREAU "]),
+        put("gold.0.arguments.author.neighbours", ["ida MOREAU "]),
         "author.neighbours[0]: equals the gold value, but for case and space",
     ),
+    (calling("gold", "pop"), "gold: no gold call solves sub-task 2; add one with 'get_due_date'"),
     (
-        calling("pop", "gold"),
-        "gold: no gold call solves sub-task 2; add one with 'get_due_date'",
-    ),
-    (
-        calling("reverse", "gold"),
+        calling("gold", "reverse"),
         "gold[0].solves: sub-task 2 needs [1], which no earlier call solves",
     ),
     (
-        calling("append", "gold", value=lambda d: d["gold"][1]),
+        calling("gold", "append", lambda d: d["gold"][1]),
         "gold[2].solves: solves nothing that earlier calls did not",
     ),
 ]
@@ -295,17 +243,17 @@ def test_code_is_never_executed(workshop: Workshop, tmp_path: Path) -> None:
 
 SERVER_FAULTS = [
     (remove("version"), "server.json: version: must be a text of 1 to 255 characters"),
-    (put("version", value="1.0.1"), "version: is '1.0.1', but environment.json says '1.0.0'"),
+    (put("version", "1.0.1"), "version: is '1.0.1', but environment.json says '1.0.0'"),
     (
-        put("description", value="x" * 101),
+        put("description", "x" * 101),
         "description: must be a text of 1 to 100 characters, but has 101",
     ),
     (
-        put("name", value="small-library"),
+        put("name", "small-library"),
         "name: 'small-library' must look like example.org/small-library",
     ),
-    (put("title", value=""), "title: must be a text"),
-    (put("homepage", value="x"), "homepage: the format has no such field"),
+    (put("title", ""), "title: must be a text"),
+    (put("homepage", "x"), "homepage: the format has no such field"),
 ]
 
 
@@ -357,8 +305,8 @@ def test_text_that_is_not_sound_json_is_refused(workshop: Workshop, text: str, f
 
 
 def test_all_faults_are_reported_together(workshop: Workshop) -> None:
-    workshop.change_document(put("sub_tasks", 1, "hop_level", value=4))
-    workshop.change_server(put("version", value="9.9.9"))
+    workshop.change_document(put("sub_tasks.1.hop_level", 4))
+    workshop.change_server(put("version", "9.9.9"))
     workshop.replace_code("renewed: bool = False", "renewed: bool = True")
     faults = faults_of(workshop.path)
     assert all(f"{name}: " in faults for name in ("environment.json", "server.json", "tools.py"))
@@ -431,11 +379,11 @@ def test_each_shape_fits_one_scenario_type_at_most(
 ) -> None:
     accepted: set[ScenarioType] = set()
     refused: list[str] = []
-    workshop.change_document(put("status", value="unverified"))
-    workshop.change_document(put("gold", value=[]))
-    workshop.change_document(put("sub_tasks", value=_chain(widths)))
+    workshop.change_document(put("status", "unverified"))
+    workshop.change_document(put("gold", []))
+    workshop.change_document(put("sub_tasks", _chain(widths)))
     for scenario in ScenarioType:
-        workshop.change_document(put("scenario_type", value=scenario.value))
+        workshop.change_document(put("scenario_type", scenario.value))
         try:
             load_bundle(workshop.path)
         except BundleError as error:

@@ -13,23 +13,26 @@ from astra_mcp.sandbox import Sandbox
 
 __all__ = [
     "AUTHOR",
+    "DATED",
     "DUE",
     "FIND",
     "HONEST_DUE",
     "NUMBER",
+    "SOUGHT",
     "Change",
     "Document",
     "Workshop",
     "both",
     "calling",
+    "due",
     "evidence",
     "put",
     "remove",
     "verdict_of",
 ]
 
-AUTHOR = ("tools", 0, "input_schema", "properties", "author")
-NUMBER = ("tools", 1, "input_schema", "properties", "number")
+AUTHOR = "tools.0.input_schema.properties.author"
+NUMBER = "tools.1.input_schema.properties.number"
 FIND = "def find_book(author: str, format: str = 'hardcover') -> object:\n"
 DUE = "def get_due_date(number: str, renewed: bool = False) -> object:\n"
 HONEST_DUE = """
@@ -38,48 +41,64 @@ HONEST_DUE = """
         raise ValueError(f"No book has the number {number!r}; find_book gives numbers.")
     due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
 """
+DATED = """
+    due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
+    return {"due": due.isoformat()}
+"""
+SOUGHT = """
+    for book in BOOKS.values():
+        if (book["author"], book["format"]) == (author, format):
+            return {"number": book["number"]}
+    raise ValueError(f"The library has no author named {author!r}.")
+"""
 
 Document = dict[str, Any]
 Change = Callable[[Document], object]
 
 
-def put(*keys: str | int, value: Any) -> Change:
-    """Set the field at the end of a path of keys."""
+def due(result: str, *, before: str = "", after: str = "", head: str = DUE) -> str:
+    """An honest search for the due date, and what is done and returned then."""
+    return f"{head}{HONEST_DUE}{before}    return {result}\n{after}"
+
+
+def put(path: str, value: Any) -> Change:
+    """Set the field at the end of a path, such as ``tools.0.name``."""
 
     def change(document: Document) -> None:
-        target: Any = document
-        for key in keys[:-1]:
-            target = target[key]
-        target[keys[-1]] = value
+        holder, name = _found(document, path)
+        holder[name] = value
 
     return change
 
 
-def remove(*keys: str | int) -> Change:
-    """Delete the field at the end of a path of keys."""
+def remove(path: str) -> Change:
+    """Delete the field at the end of a path."""
 
     def change(document: Document) -> None:
-        target: Any = document
-        for key in keys[:-1]:
-            target = target[key]
-        del target[keys[-1]]
+        holder, name = _found(document, path)
+        del holder[name]
 
     return change
 
 
-def calling(
-    method: str, *keys: str | int, value: Callable[[Document], Any] | None = None
-) -> Change:
-    """Call a method of the list at the end of a path of keys, with a value made of the document."""
+def calling(path: str, method: str, value: Callable[[Document], Any] | None = None) -> Change:
+    """Call a method of the list at the end of a path, with a value made of the document."""
 
     def change(document: Document) -> None:
-        target: Any = document
-        for key in keys:
-            target = target[key]
+        holder, name = _found(document, path)
         arguments = () if value is None else (value(document),)
-        getattr(target, method)(*arguments)
+        getattr(holder[name], method)(*arguments)
 
     return change
+
+
+def _found(document: Document, path: str) -> tuple[Any, str | int]:
+    """What holds the field at the end of a path, and the field's name there."""
+    *keys, last = (int(key) if key.isdigit() else key for key in path.split("."))
+    holder: Any = document
+    for key in keys:
+        holder = holder[key]
+    return holder, last
 
 
 def both(*changes: Change) -> Change:
@@ -119,11 +138,11 @@ class Workshop:
         code = file.read_text(encoding="utf-8")
         file.write_text(f"{code}\n\n{source}", encoding="utf-8")
 
-    def replace_function(self, name: str, source: str) -> None:
-        """Replace one function of ``tools.py``."""
+    def replace_function(self, source: str) -> None:
+        """Replace the function of ``tools.py`` that has the name of this one."""
         file = self.path / "tools.py"
         code = file.read_text(encoding="utf-8")
-        head, mark, rest = code.partition(f"def {name}(")
+        head, mark, rest = code.partition(source[: source.index("(") + 1])
         assert mark
         _, _, tail = rest.partition("\n\n\n")
         file.write_text(f"{head}{source.strip()}\n\n\n{tail}", encoding="utf-8")
