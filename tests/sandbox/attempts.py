@@ -36,75 +36,63 @@ class Attempt(NamedTuple):
     """An attempt and its expected end where the kernel is the only boundary."""
 
     body: str
-    outcome: str
+    outcome: str = "PermissionError"
     """Regular expression that the outcome matches from its start."""
     alive: bool | None = ALIVE
     """Whether the session still answers; None where both are right."""
 
     @property
     def module(self) -> str:
-        """Source text of the module that makes the attempt."""
+        """Source text of the module that makes the attempt; one that comes to its end has escaped."""
         parameters = "host, server, sibling, folder, token, tcp, udp, calls"
-        return f"def attack({parameters}):\n{textwrap.indent(self.body.strip(), '    ')}\n"
+        body = textwrap.indent(f"{self.body.strip()}\nreturn 'ESCAPED'", "    ")
+        return f"def attack({parameters}):\n{body}\n"
 
 
 _LIBC = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 _VERDICT = "\nreturn 'ESCAPED' if result >= 0 else f'errno {ctypes.get_errno()}'"
-_DENIED = "PermissionError"
 _ENDED = "died"
 
 
-def _native(expression: str) -> str:
-    return f"{_LIBC}result = {expression}{_VERDICT}"
+def _native(expression: str, errno: int = 1) -> Attempt:
+    """An attempt by a call of the C library, which fails."""
+    return Attempt(f"{_LIBC}result = {expression}{_VERDICT}", f"returned errno {errno}")
 
 
 TABLE: dict[str, Attempt] = {
-    "read_passwd": Attempt("return 'ESCAPED ' + open('/etc/passwd').read()[:10]", _DENIED),
-    "write_cwd": Attempt("open(token, 'w').write('x')\nreturn 'ESCAPED'", _DENIED),
-    "write_tmp": Attempt("open(f'{folder}/{token}', 'w').write('x')\nreturn 'ESCAPED'", _DENIED),
-    "write_devshm": Attempt("open(f'/dev/shm/{token}', 'w').write('x')\nreturn 'ESCAPED'", _DENIED),
-    "symlink": Attempt(
-        "import os\nos.symlink('/etc', f'{folder}/{token}')\nreturn 'ESCAPED'", _DENIED
-    ),
-    "listdir_root": Attempt("import os\nreturn f'ESCAPED {os.listdir(\"/\")[:3]}'", _DENIED),
-    "tcp_socket": Attempt(
-        "import socket\ns = socket.socket()\ns.bind(('127.0.0.1', 0))\nreturn 'ESCAPED'", _DENIED
-    ),
-    "tcp_connect": Attempt(
-        "import socket\nsocket.create_connection(('127.0.0.1', tcp), 1)\nreturn 'ESCAPED'", _DENIED
-    ),
+    "read_passwd": Attempt("return 'ESCAPED ' + open('/etc/passwd').read()[:10]"),
+    "write_cwd": Attempt("open(token, 'w').write('x')"),
+    "write_tmp": Attempt("open(f'{folder}/{token}', 'w').write('x')"),
+    "write_devshm": Attempt("open(f'/dev/shm/{token}', 'w').write('x')"),
+    "symlink": Attempt("import os\nos.symlink('/etc', f'{folder}/{token}')"),
+    "listdir_root": Attempt("import os\nreturn f'ESCAPED {os.listdir(\"/\")[:3]}'"),
+    "tcp_socket": Attempt("import socket\ns = socket.socket()\ns.bind(('127.0.0.1', 0))"),
+    "tcp_connect": Attempt("import socket\nsocket.create_connection(('127.0.0.1', tcp), 1)"),
     "dns": Attempt(
         "import socket\n"
         "s = None\n"
         "try:\n    socket.getaddrinfo('localhost', 80)\n"
         "finally:\n"
         "    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-        "    s.sendto(b'x', ('127.0.0.1', udp))\n"
-        "return 'ESCAPED'",
+        "    s.sendto(b'x', ('127.0.0.1', udp))",
         "gaierror|PermissionError",
     ),
-    "abstract_unix": Attempt(
-        "import socket\nsocket.socket(socket.AF_UNIX).bind('\\0' + token)\nreturn 'ESCAPED'",
-        _DENIED,
-    ),
-    "fork": Attempt("import os\nif os.fork() == 0:\n    os._exit(0)\nreturn 'ESCAPED'", _DENIED),
+    "abstract_unix": Attempt("import socket\nsocket.socket(socket.AF_UNIX).bind('\\0' + token)"),
+    "fork": Attempt("import os\nif os.fork() == 0:\n    os._exit(0)"),
     "subprocess": Attempt(
-        "import subprocess\nreturn 'ESCAPED ' + str(subprocess.run(['/bin/id']))", _DENIED
+        "import subprocess\nreturn 'ESCAPED ' + str(subprocess.run(['/bin/id']))"
     ),
     "thread_bomb": Attempt(
         "import threading, time\n"
         "for _ in range(200):\n"
-        "    threading.Thread(target=time.sleep, args=(3,), daemon=True).start()\n"
-        "return 'ESCAPED'",
+        "    threading.Thread(target=time.sleep, args=(3,), daemon=True).start()",
         "RuntimeError",
     ),
     "alloc_10GB": Attempt("return f'ESCAPED {len(bytearray(10 << 30))}'", "MemoryError"),
     "alloc_list": Attempt("return f'ESCAPED {len([0] * (1 << 27))}'", "MemoryError"),
     "inf_loop": Attempt("while True:\n    pass", "Timeout"),
     "c_loop_pow": Attempt("return f'ESCAPED {10 ** (10 ** 9) > 0}'", "Timeout"),
-    "regex_redos": Attempt(
-        "import re\nre.match(r'(a+)+$', 'a' * 40 + 'b')\nreturn 'ESCAPED'", "Timeout"
-    ),
+    "regex_redos": Attempt("import re\nre.match(r'(a+)+$', 'a' * 40 + 'b')", "Timeout"),
     "deep_recursion": Attempt(
         "import sys\nsys.setrecursionlimit(10 ** 9)\ndef f(n):\n    return f(n + 1)\nf(0)",
         "died|Timeout|MemoryError|RecursionError|SystemError",
@@ -118,17 +106,11 @@ TABLE: dict[str, Attempt] = {
     "sys_exit": Attempt("import sys\nsys.exit(3)", "SystemExit"),
     "os__exit": Attempt("import os\nos._exit(3)", _ENDED, DEAD),
     "segv": Attempt("import ctypes\nctypes.string_at(0)", _ENDED, DEAD),
-    "kill_parent": Attempt(
-        "import os, signal\nos.kill(host, signal.SIGUSR1)\nreturn 'ESCAPED'", _DENIED
-    ),
-    "kill_all": Attempt("import os\nos.kill(1, 0)\nos.kill(-1, 0)\nreturn 'ESCAPED'", _DENIED),
-    "ptrace": Attempt(_native("libc.ptrace(16, host, 0, 0)"), "returned errno 1"),
-    "proc_environ_self": Attempt(
-        "return 'ESCAPED ' + open('/proc/self/environ').read()[:20]", _DENIED
-    ),
-    "proc_environ_parent": Attempt(
-        "return 'ESCAPED ' + open(f'/proc/{host}/environ').read()", _DENIED
-    ),
+    "kill_parent": Attempt("import os, signal\nos.kill(host, signal.SIGUSR1)"),
+    "kill_all": Attempt("import os\nos.kill(1, 0)\nos.kill(-1, 0)"),
+    "ptrace": _native("libc.ptrace(16, host, 0, 0)"),
+    "proc_environ_self": Attempt("return 'ESCAPED ' + open('/proc/self/environ').read()[:20]"),
+    "proc_environ_parent": Attempt("return 'ESCAPED ' + open(f'/proc/{host}/environ').read()"),
     "os_environ_secret": Attempt(
         "import os\nreturn 'ESCAPED' if 'HOST_SECRET' in os.environ else 'none there'",
         "returned none there",
@@ -137,36 +119,25 @@ TABLE: dict[str, Attempt] = {
         _LIBC + "import os\nreturn 'own process' if libc.getpid() == os.getpid() else 'ESCAPED'",
         "returned own process",
     ),
-    "ctypes_open": Attempt(_native("libc.open(b'/etc/passwd', 0)"), "returned errno 13"),
-    "import_socket": Attempt(
-        "import importlib\nimportlib.import_module('socket').socket()\nreturn 'ESCAPED'", _DENIED
-    ),
+    "ctypes_open": _native("libc.open(b'/etc/passwd', 0)", errno=13),
+    "import_socket": Attempt("import importlib\nimportlib.import_module('socket').socket()"),
     "subclasses_gadget": Attempt(
         "for c in object.__subclasses__():\n"
         "    if c.__name__ == '_wrap_close':\n"
         "        return 'ESCAPED ' + c.__init__.__globals__['popen']('id').read()\n"
-        "return 'ESCAPED: the gadget is not there to be tried'",
-        _DENIED,
+        "return 'ESCAPED: the gadget is not there to be tried'"
     ),
-    "sysmodules_os": Attempt(
-        "import random\nreturn f'ESCAPED {random._os.listdir(\"/\")}'", _DENIED
+    "sysmodules_os": Attempt("import random\nreturn f'ESCAPED {random._os.listdir(\"/\")}'"),
+    "memfd_exec": Attempt("import os\nfd = os.memfd_create('x')\nos.write(fd, b'x')"),
+    "setns_unshare": _native("libc.unshare(0x10000000)"),
+    "keyctl": _native("libc.syscall(calls['keyctl'], 0, -3, 1)"),
+    "io_uring": _native(
+        "libc.syscall(calls['io_uring_setup'], 4, ctypes.create_string_buffer(120))"
     ),
-    "memfd_exec": Attempt(
-        "import os\nfd = os.memfd_create('x')\nos.write(fd, b'x')\nreturn 'ESCAPED'", _DENIED
+    "bpf_perf": _native(
+        "libc.syscall(calls['perf_event_open'], ctypes.create_string_buffer(128), 0, -1, -1, 0)"
     ),
-    "setns_unshare": Attempt(_native("libc.unshare(0x10000000)"), "returned errno 1"),
-    "keyctl": Attempt(_native("libc.syscall(calls['keyctl'], 0, -3, 1)"), "returned errno 1"),
-    "io_uring": Attempt(
-        _native("libc.syscall(calls['io_uring_setup'], 4, ctypes.create_string_buffer(120))"),
-        "returned errno 1",
-    ),
-    "bpf_perf": Attempt(
-        _native(
-            "libc.syscall(calls['perf_event_open'], ctypes.create_string_buffer(128), 0, -1, -1, 0)"
-        ),
-        "returned errno 1",
-    ),
-    "exec_mmap": Attempt("import mmap\nmmap.mmap(-1, 4096, prot=7)\nreturn 'ESCAPED'", _DENIED),
+    "exec_mmap": Attempt("import mmap\nmmap.mmap(-1, 4096, prot=7)"),
     "poison_json": Attempt(
         "import builtins, json\n"
         "json.dumps = lambda *a, **k: 'POISON'\nbuiltins.len = lambda x: 42\nreturn 'did'",
@@ -191,44 +162,39 @@ TABLE: dict[str, Attempt] = {
     ),
     "harness_frame": Attempt(
         "import sys\nf = sys._getframe()\nwhile f:\n    g, f = f, f.f_back\n"
-        "g.f_globals['os'].kill(host, 10)\nreturn 'ESCAPED'",
+        "g.f_globals['os'].kill(host, 10)",
         "PermissionError|KeyError",
     ),
 }
 """The 46 attempts that every design of the sandbox was compared by."""
 
 NEIGHBOURS: dict[str, Attempt] = {
-    "kill_server": Attempt("import os\nos.kill(server, 9)\nreturn 'ESCAPED'", _DENIED),
-    "kill_sibling": Attempt("import os\nos.kill(sibling, 9)\nreturn 'ESCAPED'", _DENIED),
-    "kill_own_group": Attempt("import os\nos.killpg(0, 9)\nreturn 'ESCAPED'", _DENIED),
-    "tkill_sibling": Attempt(
-        _native("libc.syscall(calls['tkill'], sibling, 9)"), "returned errno 1"
-    ),
-    "pidfd_sibling": Attempt("import os\nos.pidfd_open(sibling)\nreturn 'ESCAPED'", _DENIED),
-    "ptrace_server": Attempt(_native("libc.ptrace(16, server, 0, 0)"), "returned errno 1"),
-    "ptrace_sibling": Attempt(_native("libc.ptrace(16, sibling, 0, 0)"), "returned errno 1"),
+    "kill_server": Attempt("import os\nos.kill(server, 9)"),
+    "kill_sibling": Attempt("import os\nos.kill(sibling, 9)"),
+    "kill_own_group": Attempt("import os\nos.killpg(0, 9)"),
+    "tkill_sibling": _native("libc.syscall(calls['tkill'], sibling, 9)"),
+    "pidfd_sibling": Attempt("import os\nos.pidfd_open(sibling)"),
+    "ptrace_server": _native("libc.ptrace(16, server, 0, 0)"),
+    "ptrace_sibling": _native("libc.ptrace(16, sibling, 0, 0)"),
     "memory_of_sibling": Attempt(
-        'return f\'ESCAPED {open(f"/proc/{sibling}/mem", "rb").read(1)}\'', _DENIED
+        'return f\'ESCAPED {open(f"/proc/{sibling}/mem", "rb").read(1)}\''
     ),
-    "vm_read_sibling": Attempt(
-        _native("libc.syscall(calls['process_vm_readv'], sibling, None, 0, None, 0, 0)"),
-        "returned errno 1",
+    "vm_read_sibling": _native(
+        "libc.syscall(calls['process_vm_readv'], sibling, None, 0, None, 0, 0)"
     ),
-    "leave_session": Attempt("import os\nos.setsid()\nreturn 'ESCAPED'", _DENIED),
-    "leave_group": Attempt(_native("libc.syscall(calls['setpgid'], 0, 0)"), "returned errno 1"),
-    "outlive_parent": Attempt(_native("libc.prctl(1, 0, 0, 0, 0)"), "returned errno 1"),
-    "become_dumpable": Attempt(_native("libc.prctl(4, 1, 0, 0, 0)"), "returned errno 1"),
+    "leave_session": Attempt("import os\nos.setsid()"),
+    "leave_group": _native("libc.syscall(calls['setpgid'], 0, 0)"),
+    "outlive_parent": _native("libc.prctl(1, 0, 0, 0, 0)"),
+    "become_dumpable": _native("libc.prctl(4, 1, 0, 0, 0)"),
     "keep_zombies": Attempt(
-        "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_DFL)\nreturn 'ESCAPED'",
+        "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_DFL)",
         "PermissionError|OSError",
     ),
     "raise_limits": Attempt(
-        "import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))\nreturn 'ESCAPED'",
+        "import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
         "PermissionError|ValueError|OSError|ImportError|ModuleNotFoundError",
     ),
-    "new_thread_by_clone": Attempt(
-        _native("libc.syscall(calls['clone'], 0x10000011, 0, 0, 0, 0)"), "returned errno 1"
-    ),
+    "new_thread_by_clone": _native("libc.syscall(calls['clone'], 0x10000011, 0, 0, 0, 0)"),
     "swallow_timeouts": Attempt(
         "while True:\n"
         "    try:\n        while True:\n            pass\n"
