@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -35,6 +35,15 @@ async def tight(request: pytest.FixtureRequest, machine: SandboxReport):  # noqa
     plain = request.param == "unsandboxed"
     async with open_sandbox(limits, unsandboxed=plain, machine=machine) as opened:
         yield opened
+
+
+@pytest.fixture
+async def session(tight: Sandbox, clock: datetime) -> AsyncGenerator[ProcessSession]:
+    """A session of that sandbox."""
+    opened = await tight.open_session(await tight.load(CODE, clock=clock), seed=1)
+    assert isinstance(opened, ProcessSession)
+    yield opened
+    await opened.aclose()
 
 
 @contextmanager
@@ -72,25 +81,17 @@ async def rounds_for(session: ProcessSession, seconds: float) -> int:
 
 
 async def test_a_call_within_its_time_returns_on_a_busy_machine_too(
-    tight: Sandbox, clock: datetime
+    session: ProcessSession,
 ) -> None:
-    session = await tight.open_session(await tight.load(CODE, clock=clock), seed=1)
-    assert isinstance(session, ProcessSession)
     rounds = await rounds_for(session, 0.25)
     with crowded(session.pid):
         answer = await session.call("burn", {"rounds": rounds})
     assert answer == Returned(value=rounds * (rounds - 1) // 2)
-    await session.aclose()
 
 
-async def test_a_call_that_waits_is_stopped_on_a_busy_machine_too(
-    tight: Sandbox, clock: datetime
-) -> None:
-    session = await tight.open_session(await tight.load(CODE, clock=clock), seed=1)
-    assert isinstance(session, ProcessSession)
+async def test_a_call_that_waits_is_stopped_on_a_busy_machine_too(session: ProcessSession) -> None:
     with crowded(session.pid), pytest.raises(SandboxDiedError, match=r"longer than 0\.4 s"):
         await session.call("blocked", {})
-    await session.aclose()
 
 
 async def test_no_process_gets_more_than_its_time(machine: SandboxReport, clock: datetime) -> None:
@@ -105,32 +106,24 @@ async def test_no_process_gets_more_than_its_time(machine: SandboxReport, clock:
 
 
 async def test_a_process_that_does_not_read_its_call_is_stopped_as_well(
-    tight: Sandbox, clock: datetime
+    session: ProcessSession,
 ) -> None:
-    session = await tight.open_session(await tight.load(CODE, clock=clock), seed=0)
-    assert isinstance(session, ProcessSession)
     os.kill(session.pid, signal.SIGSTOP)
     with pytest.raises(SandboxDiedError, match="ran longer"):
         await session.call("burn", {"rounds": "x" * (8 << 20)})  # more than the socket takes
-    await session.aclose()
 
 
 async def test_a_session_answers_after_its_deadlines_were_moved_many_times(
-    tight: Sandbox, clock: datetime
+    session: ProcessSession,
 ) -> None:
-    session = await tight.open_session(await tight.load(CODE, clock=clock), seed=0)
     for _ in range(200):
         assert isinstance(await session.call("burn", {"rounds": 1}), Returned)
     with pytest.raises(SandboxDiedError):
         await session.call("blocked", {})
-    await session.aclose()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the policy")
 async def test_a_process_that_is_woken_does_not_stop_the_host_amid_its_step(
-    tight: Sandbox, clock: datetime
+    session: ProcessSession,
 ) -> None:
-    session = await tight.open_session(await tight.load(CODE, clock=clock), seed=0)
-    assert isinstance(session, ProcessSession)
     assert os.sched_getscheduler(session.pid) == os.SCHED_BATCH
-    await session.aclose()

@@ -128,7 +128,6 @@ async def test_the_clock_starts_where_it_is_told_and_ticks_a_second_per_call(
     rejected = await session.call("nap", {"seconds": -1})
     assert isinstance(rejected, Raised)
     assert rejected.kind == "ValueError"
-    await session.aclose()
 
 
 async def test_virtual_datetimes_behave_like_datetimes(sandbox: Sandbox, clock: datetime) -> None:
@@ -138,4 +137,3 @@ async def test_virtual_datetimes_behave_like_datetimes(sandbox: Sandbox, clock: 
     expected: list[JsonValue] = [True, True, True, True, True, True, True]
     expected += ["2026-01-05 09:30:00", "1 day, 0:00:00", moment]
     assert answer == Returned(value=expected)
-    await session.aclose()

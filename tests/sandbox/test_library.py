@@ -83,4 +83,3 @@ async def test_a_locked_process_holds_no_third_party_code(
     async with open_sandbox(SandboxLimits(), machine=machine, runtime=unguarded) as sandbox:
         session = await sandbox.open_session(await sandbox.load(FOREIGN, clock=clock), seed=1)
         assert await session.call("foreign", {}) == Returned(value=[])
-        await session.aclose()

@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
@@ -156,7 +157,6 @@ async def test_when_the_fork_server_is_killed_sessions_end_and_the_next_one_work
     fresh = await locked.open_session(module, seed=1)
     assert await fresh.call("ready", {}) == Returned(value=1)
     assert locked.server_pid != first
-    await fresh.aclose()
 
 
 @pytest.mark.parametrize("loaded", [True, False], ids=["known-module", "new-module"])
@@ -171,7 +171,6 @@ async def test_right_after_the_fork_server_is_killed_the_next_use_works(
         module = await locked.load(f"{CODE}\nX = 1", clock=clock)
     session = await locked.open_session(module, seed=1)
     assert await session.call("ready", {}) == Returned(value=1)
-    await session.aclose()
 
 
 async def test_a_closed_sandbox_starts_nothing(
@@ -214,7 +213,6 @@ async def test_a_process_that_ended_before_a_call_is_lost_and_the_call_is_not_to
     assert wait_until_gone([handle], 20) == 0
     with pytest.raises(SandboxLostError, match="ended while no tool ran"):
         await session.call("ready", {})
-    await session.aclose()
 
 
 async def test_a_call_that_ends_with_its_template_is_not_to_blame(
@@ -230,7 +228,6 @@ async def test_a_call_that_ends_with_its_template_is_not_to_blame(
         tasks.start_soon(call)
         await anyio.wait_all_tasks_blocked()
         os.kill(os.getpgid(session.pid), signal.SIGKILL)
-    await session.aclose()
 
 
 async def test_a_fork_server_that_does_not_answer_is_replaced(
@@ -252,7 +249,6 @@ async def test_a_fork_server_that_does_not_answer_is_replaced(
         assert wait_until_gone([handle], 20) == 0
         with pytest.raises(SandboxLostError):
             await session.call("ready", {})
-        await session.aclose()
 
 
 async def test_a_template_that_ended_is_built_anew(locked: LockedSandbox, clock: datetime) -> None:
@@ -262,7 +258,6 @@ async def test_a_template_that_ended_is_built_anew(locked: LockedSandbox, clock:
     await members_become(server_of(locked), 0)
     session = await locked.open_session(module, seed=1)
     assert await session.call("ready", {}) == Returned(value=1)
-    await session.aclose()
 
 
 async def test_idle_templates_are_few_and_an_evicted_one_comes_back(
@@ -272,7 +267,6 @@ async def test_idle_templates_are_few_and_an_evicted_one_comes_back(
     await members_become(server_of(locked), 2)
     session = await locked.open_session(modules[0], seed=1)
     assert await session.call("ready", {}) == Returned(value=1)
-    await session.aclose()
 
 
 async def test_a_template_with_sessions_is_never_evicted(
@@ -314,7 +308,6 @@ async def test_processor_time_over_the_life_of_a_session_is_bounded(
         session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
         with pytest.raises(SandboxDiedError, match="processor time"):
             await session.call("busy", {})
-        await session.aclose()
 
 
 async def test_a_session_costs_two_descriptors_and_gives_them_back(
@@ -346,7 +339,6 @@ async def test_without_free_descriptors_opening_fails_clearly_and_the_others_liv
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert await session.call("ready", {}) == Returned(value=1)
-    await session.aclose()
 
 
 async def test_opening_that_is_cancelled_leaves_no_process(
@@ -384,7 +376,6 @@ async def test_an_answer_too_many_is_never_taken_for_that_of_the_next_call(
     assert await session.call("answer", {}) == Returned(value="forged")
     with pytest.raises(SandboxDiedError, match="tampered"):
         await session.call("answer", {})
-    await session.aclose()
 
 
 IMPOSTORS = {
@@ -401,20 +392,25 @@ IMPOSTORS = {
 }
 
 
+@pytest.fixture
+async def unguarded(machine: SandboxReport, limits: SandboxLimits) -> AsyncGenerator[LockedSandbox]:
+    """A locked sandbox where tool code may import what it likes."""
+    runtime = replace(Runtime.default(), import_guard=False)
+    async with open_locked(limits, machine, runtime) as sandbox:
+        yield sandbox
+
+
 @pytest.mark.parametrize("name", IMPOSTORS)
 async def test_a_template_that_does_not_branch_honestly_is_killed(
-    machine: SandboxReport, limits: SandboxLimits, clock: datetime, name: str
+    unguarded: LockedSandbox, clock: datetime, name: str
 ) -> None:
-    unguarded = replace(Runtime.default(), import_guard=False)
-    async with open_locked(limits, machine, unguarded) as sandbox:
-        honest = await sandbox.load(CODE, clock=clock)
-        bystander = await sandbox.open_session(honest, seed=1)
-        hostile = await sandbox.load(CODE + FIND_LOOP + IMPOSTORS[name], clock=clock)
-        with pytest.raises(SandboxError):
-            await sandbox.open_session(hostile, seed=1)
-        await members_become(server_of(sandbox), 2)
-        assert await bystander.call("ready", {}) == Returned(value=1)
-        await bystander.aclose()
+    honest = await unguarded.load(CODE, clock=clock)
+    bystander = await unguarded.open_session(honest, seed=1)
+    hostile = await unguarded.load(CODE + FIND_LOOP + IMPOSTORS[name], clock=clock)
+    with pytest.raises(SandboxError):
+        await unguarded.open_session(hostile, seed=1)
+    await members_become(server_of(unguarded), 2)
+    assert await bystander.call("ready", {}) == Returned(value=1)
 
 
 THIEF = """
@@ -466,48 +462,38 @@ loop._answer = lambda: lead() if os.getpid() == leader else pose()
 
 @pytest.mark.parametrize("forks", [False, True], ids=["without-a-fork", "behind-a-fork"])
 async def test_a_session_cannot_pose_as_the_next_one(
-    machine: SandboxReport, limits: SandboxLimits, clock: datetime, forks: bool
+    unguarded: LockedSandbox, clock: datetime, forks: bool
 ) -> None:
-    unguarded = replace(Runtime.default(), import_guard=False)
     code = f"{CODE}{FIND_LOOP}FORKS, REFUSES = {forks}, False\n{THIEF}"
-    async with open_locked(limits, machine, unguarded) as sandbox:
-        module = await sandbox.load(code, clock=clock)
-        first = await sandbox.open_session(module, seed=1)
-        assert await first.call("pid", {}) == Returned(value=first.pid)
-        second = await sandbox.open_session(module, seed=2)
-        assert second.pid != first.pid
-        assert await second.call("pid", {}) == Returned(value=second.pid)
-        with pytest.raises(SandboxLostError):
-            await first.call("pid", {})
-        await first.aclose()
-        await second.aclose()
+    module = await unguarded.load(code, clock=clock)
+    first = await unguarded.open_session(module, seed=1)
+    assert await first.call("pid", {}) == Returned(value=first.pid)
+    second = await unguarded.open_session(module, seed=2)
+    assert second.pid != first.pid
+    assert await second.call("pid", {}) == Returned(value=second.pid)
+    with pytest.raises(SandboxLostError):
+        await first.call("pid", {})
 
 
 async def test_a_process_that_refused_to_be_a_session_is_none_later(
-    machine: SandboxReport, limits: SandboxLimits, clock: datetime
+    unguarded: LockedSandbox, clock: datetime
 ) -> None:
-    unguarded = replace(Runtime.default(), import_guard=False)
     code = f"{CODE}{FIND_LOOP}FORKS, REFUSES = False, True\n{THIEF}"
-    async with open_locked(limits, machine, unguarded) as sandbox:
-        module = await sandbox.load(code, clock=clock)
-        for _ in range(2):
-            with pytest.raises(SandboxError, match="could not be started"):
-                await sandbox.open_session(module, seed=1)
+    module = await unguarded.load(code, clock=clock)
+    for _ in range(2):
+        with pytest.raises(SandboxError, match="could not be started"):
+            await unguarded.open_session(module, seed=1)
 
 
-async def test_a_module_cannot_fork_while_it_loads(
-    machine: SandboxReport, limits: SandboxLimits, clock: datetime
-) -> None:
+async def test_a_module_cannot_fork_while_it_loads(locked: LockedSandbox, clock: datetime) -> None:
     code = (
         "import random\n"
         "try:\n    PID = random._os.fork()\n"
         "except OSError as error:\n    PID = error.errno\n"
         "def pid():\n    return PID\n"
     )
-    async with open_locked(limits, machine, Runtime.default()) as sandbox:
-        session = await sandbox.open_session(await sandbox.load(code, clock=clock), seed=1)
-        assert await session.call("pid", {}) == Returned(value=1)
-        await session.aclose()
+    session = await locked.open_session(await locked.load(code, clock=clock), seed=1)
+    assert await session.call("pid", {}) == Returned(value=1)
 
 
 def test_it_works_under_uvloop_too(

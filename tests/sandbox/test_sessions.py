@@ -1,5 +1,6 @@
 """What honest tool code sees is the same in both backends: calls, errors, bounds."""
 
+from collections.abc import AsyncGenerator
 from datetime import datetime
 
 import anyio
@@ -13,6 +14,7 @@ from astra_mcp.sandbox import (
     Sandbox,
     SandboxLimits,
     SandboxReport,
+    SandboxSession,
     open_sandbox,
 )
 from astra_mcp.types import JsonValue
@@ -76,6 +78,14 @@ while True: pass
 """
 
 
+@pytest.fixture
+async def session(sandbox: Sandbox, clock: datetime) -> AsyncGenerator[SandboxSession]:
+    """A session of the module, in each backend."""
+    opened = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+    yield opened
+    await opened.aclose()
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -91,11 +101,9 @@ while True: pass
     ],
 )
 async def test_json_values_pass_through_unchanged(
-    sandbox: Sandbox, clock: datetime, value: JsonValue
+    session: SandboxSession, value: JsonValue
 ) -> None:
-    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
     assert await session.call("echo", {"value": value}) == Returned(value=value)
-    await session.aclose()
 
 
 async def test_state_lives_as_long_as_the_session_and_nowhere_else(
@@ -137,47 +145,37 @@ async def test_state_lives_as_long_as_the_session_and_nowhere_else(
     ],
 )  # fmt: skip
 async def test_an_error_says_what_to_change_and_the_session_lives_on(
-    sandbox: Sandbox, clock: datetime, case: tuple[str, dict[str, JsonValue], str, str]
+    session: SandboxSession, case: tuple[str, dict[str, JsonValue], str, str]
 ) -> None:
     function, arguments, kind, message = case
-    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
     answer = await session.call(function, arguments)
     assert answer == Raised(kind=kind, message=message, is_timeout=function == "spin")
     assert await session.call("value", {"name": "tuple"}) == Returned(value=[1, 2])
-    await session.aclose()
 
 
 async def test_printed_text_is_kept_apart_from_the_result_and_bounded(
-    sandbox: Sandbox, clock: datetime, limits: SandboxLimits
+    session: SandboxSession, limits: SandboxLimits
 ) -> None:
-    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
     assert await session.call("shout", {}) == Returned(value=1, output="printed é")
     flooded = await session.call("flood", {})
     assert flooded == Returned(value=None, output="x" * limits.output_bytes)
     assert await session.call("echo", {}) == Returned(value=None, output="")
-    await session.aclose()
 
 
 async def test_a_result_may_be_as_large_as_the_limit_and_no_larger(
-    sandbox: Sandbox, clock: datetime, limits: SandboxLimits
+    session: SandboxSession, limits: SandboxLimits
 ) -> None:
-    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
     largest = limits.result_bytes - len('""')
     assert await session.call("text", {"size": largest}) == Returned(value="x" * largest)
     message = "the result is 1,048,577 bytes large, the limit is 1,048,576; ask for less at once"
     refused = await session.call("text", {"size": largest + 1})
     assert refused == Raised(kind="ResultTooLarge", message=message)
     assert await session.call("echo", {"value": 1}) == Returned(value=1)
-    await session.aclose()
 
 
-async def test_a_result_of_a_hundred_levels_is_still_returned(
-    sandbox: Sandbox, clock: datetime
-) -> None:
-    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+async def test_a_result_of_a_hundred_levels_is_still_returned(session: SandboxSession) -> None:
     answer = await session.call("deep", {"levels": 101})
     assert isinstance(answer, Returned)
-    await session.aclose()
 
 
 @pytest.mark.parametrize("unsandboxed", [False, True], ids=["locked", "unsandboxed"])
@@ -192,8 +190,7 @@ async def test_a_call_that_swallows_its_timeout_is_killed(
         await session.aclose()
 
 
-async def test_calls_of_a_session_run_one_at_a_time(sandbox: Sandbox, clock: datetime) -> None:
-    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+async def test_calls_of_a_session_run_one_at_a_time(session: SandboxSession) -> None:
     answers: list[Returned | Raised] = []
 
     async def add(number: int) -> None:
@@ -204,22 +201,16 @@ async def test_calls_of_a_session_run_one_at_a_time(sandbox: Sandbox, clock: dat
             tasks.start_soon(add, number)
 
     assert sorted(len(a.value) for a in answers if isinstance(a, Returned)) == list(range(2, 22))  # type: ignore[arg-type]
-    await session.aclose()
 
 
-async def test_an_abandoned_call_kills_the_session(sandbox: Sandbox, clock: datetime) -> None:
-    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+async def test_an_abandoned_call_kills_the_session(session: SandboxSession) -> None:
     with anyio.move_on_after(0.1):
         await session.call("stubborn", {})
     with pytest.raises(SandboxDiedError, match="abandoned"):
         await session.call("echo", {})
-    await session.aclose()
 
 
-async def test_closing_ends_a_running_call_and_may_be_repeated(
-    sandbox: Sandbox, clock: datetime
-) -> None:
-    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+async def test_closing_ends_a_running_call_and_may_be_repeated(session: SandboxSession) -> None:
     async with anyio.create_task_group() as tasks:
 
         async def call() -> None:
