@@ -26,15 +26,13 @@ def create_bundle(name: str, folder: Path) -> Path:
         ConfigError: The name is not one, or something of that name is there.
     """
     if not re.fullmatch(NAME_PATTERN, name) or len(name) > _MAX_NAME:
-        msg = (
+        raise ConfigError(
             f"{name!r} is no name for an environment: use up to {_MAX_NAME} lower-case letters and "
             "digits, with single hyphens, starting with a letter, such as hotel-booking"
         )
-        raise ConfigError(msg)
     target = folder / name
     if target.exists():
-        msg = f"{target} is there already; choose another name, or delete it first"
-        raise ConfigError(msg)
+        raise ConfigError(f"{target} is there already; choose another name, or delete it first")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as workplace:

@@ -12,7 +12,8 @@ from typing import Any, cast
 from astra_mcp.environments.bundle import EnvironmentDocument, GoldCall, SubTask
 from astra_mcp.errors import BundleFault
 from astra_mcp.schemas import ArgumentCheck, SchemaError, compile_schema, compile_validator
-from astra_mcp.types import JsonValue, ToolSpec, canonical_json
+from astra_mcp.types import ToolSpec
+from astra_mcp.values.neighbours import folded
 
 __all__ = ["gold_faults", "tool_faults"]
 
@@ -126,15 +127,11 @@ def _argument_faults(field: str, call: GoldCall, check: ArgumentCheck) -> Iterat
     for name, argument in call.arguments.items():
         for index, neighbour in enumerate(argument.neighbours):
             place = f"{field}.arguments.{name}.neighbours[{index}]"
-            if _folded(neighbour) == _folded(argument.value):
+            if folded(neighbour) == folded(argument.value):
                 message = "equals the gold value, but for case and space; name another one"
                 yield _fault(place, message)
             for fault in check.faults({**call.values, name: neighbour}):
                 yield _fault(place, fault)
-
-
-def _folded(value: JsonValue) -> bytes:
-    return canonical_json(value.strip().casefold() if isinstance(value, str) else value)
 
 
 def _solves_faults(

@@ -173,7 +173,11 @@ def document_faults(document: EnvironmentDocument, code: str | None) -> Iterator
         yield BundleFault.at(_DOCUMENT, "clock", message)
     yield from _blank_faults(document)
     if document.status == "verified":
-        yield from _completeness_faults(document)
+        remedy = 'is required of a verified environment; add it, or set status to "unverified"'
+        yield from (BundleFault.at(_DOCUMENT, name, remedy) for name in missing_fields(document))
+        if all(s.tool is None for s in document.sub_tasks):
+            message = "no sub-task has a tool, so that nothing could be scored; name one"
+            yield BundleFault.at(_DOCUMENT, "sub_tasks", message)
     structure = [*decomposition_faults(document)]
     tools = [*tool_faults(document)]
     yield from structure
@@ -194,15 +198,6 @@ def missing_fields(document: EnvironmentDocument) -> list[str]:
         if getattr(sub, name) in (None, "")
     ]
     return missing
-
-
-def _completeness_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
-    remedy = 'is required of a verified environment; add it, or set status to "unverified"'
-    for name in missing_fields(document):
-        yield BundleFault.at(_DOCUMENT, name, remedy)
-    if all(s.tool is None for s in document.sub_tasks):
-        message = "no sub-task has a tool, so that nothing could be scored; name one"
-        yield BundleFault.at(_DOCUMENT, "sub_tasks", message)
 
 
 def _blank_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:

@@ -29,7 +29,6 @@ __all__ = [
     "REPEATED",
     "LineWire",
     "MessageRefusedError",
-    "claim_stdio",
     "encode",
     "id_of",
     "serve_lines",
@@ -40,14 +39,11 @@ _READ_BYTES = 1 << 16
 
 
 @contextmanager
-def claim_stdio(*, max_line_bytes: int) -> Generator["LineWire"]:
+def _claimed_stdio() -> Generator["LineWire"]:
     """Take standard input and output for one client; nothing else in the process can disturb it.
 
     From then on, whatever reads standard input finds its end, and whatever is printed goes to standard
     error. That stays so: nobody else should speak to the client after the wire is closed.
-
-    Args:
-        max_line_bytes: Longer lines are not kept.
     """
     with (
         os.fdopen(os.dup(0), "rb", buffering=0) as reading,
@@ -57,7 +53,7 @@ def claim_stdio(*, max_line_bytes: int) -> Generator["LineWire"]:
         os.dup2(null, 0)
         os.close(null)
         os.dup2(2, 1)
-        yield LineWire(reading.fileno(), writing.fileno(), max_line_bytes)
+        yield LineWire(reading.fileno(), writing.fileno(), MAX_BODY_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +135,7 @@ async def serve_stdio(server: Server[Any]) -> None:
     Whatever else the process prints goes to standard error. Can be cancelled at any time, unlike a read
     in a thread, so a signal ends it at once.
     """
-    with claim_stdio(max_line_bytes=MAX_BODY_BYTES) as wire:
+    with _claimed_stdio() as wire:
         await serve_lines(server, wire)
 
 

@@ -79,16 +79,12 @@ async def open_sandbox(
         return
     report = machine or await to_thread.run_sync(examine_machine, runtime)
     if report.missing:
-        raise SandboxUnavailableError(_refusal(report))
+        layers = ", ".join(report.missing)
+        raise SandboxUnavailableError(
+            f"tool code cannot be locked in on this machine ({report.machine}): missing {layers}. "
+            "It needs Linux 5.9 or newer on x86_64 or aarch64, in a container whose profile allows "
+            "the seccomp, prctl and pidfd_open calls (Docker's default profile does). Code that you "
+            "trust can be run without a sandbox: pass --trusted."
+        )
     async with open_locked(limits, report, runtime) as sandbox:
         yield sandbox
-
-
-def _refusal(report: SandboxReport) -> str:
-    layers = ", ".join(report.missing)
-    return (
-        f"tool code cannot be locked in on this machine ({report.machine}): missing {layers}. "
-        "It needs Linux 5.9 or newer on x86_64 or aarch64, in a container whose profile allows the "
-        "seccomp, prctl and pidfd_open calls (Docker's default profile does). Code that you trust can "
-        "be run without a sandbox: pass --trusted."
-    )

@@ -74,14 +74,11 @@ def open_member(pid: int | None, *, leader: int) -> LockedProcess:
     except OSError as error:
         raise SandboxError("a new process is gone") from error
     # Asked after the handle is open: had the number been reused, the group would differ.
-    if _group_of(pid) != leader:
+    try:
+        group = os.getpgid(pid)
+    except ProcessLookupError:
+        group = None
+    if group != leader:
         os.close(handle)
         raise SandboxError("a process is not of the group that it claims")
     return LockedProcess(pid, handle)
-
-
-def _group_of(pid: int) -> int | None:
-    try:
-        return os.getpgid(pid)
-    except ProcessLookupError:
-        return None

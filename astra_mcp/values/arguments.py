@@ -122,9 +122,8 @@ class ArgumentSource:
 
     def _arrays(self, schema: _Schema) -> _Values:
         shortest = schema.get("minItems", 0)
-        longest = max(MAX_ITEMS, shortest)
-        if "maxItems" in schema:
-            longest = min(longest, schema["maxItems"])
+        usual = max(MAX_ITEMS, shortest)
+        longest = min(usual, schema.get("maxItems", usual))
         unique_by = canonical_json if schema.get("uniqueItems") else None
         items = self._values(schema.get("items", {}))
         arrays = st.lists(items, min_size=shortest, max_size=longest, unique_by=unique_by)

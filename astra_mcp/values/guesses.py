@@ -54,11 +54,8 @@ def _object(schema: _Schema, root: _Schema, depth: int) -> JsonObject:
     required = set(schema.get("required", ()))
     arguments: JsonObject = {}
     for name, spec in cast("dict[str, _Schema]", schema.get("properties", {})).items():
-        suggested = _suggested(spec, root, depth)
-        if suggested:
-            arguments[name] = suggested[0]
-        elif name in required:
-            arguments[name] = _simplest(spec, root, depth)
+        if name in required or _suggested(spec, root, depth):
+            arguments[name] = _value(spec, root, depth)
     return arguments
 
 

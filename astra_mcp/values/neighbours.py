@@ -18,6 +18,7 @@ __all__ = [
     "MAX_NEIGHBOURS",
     "Neighbours",
     "find_neighbours",
+    "folded",
     "known_values",
     "property_of",
 ]
@@ -104,15 +105,15 @@ def _made_up(
 
 
 def _unique(values: Iterable[JsonValue], taken: Iterable[JsonValue]) -> Iterator[JsonValue]:
-    seen = {_fold(v) for v in taken}
+    seen = {folded(v) for v in taken}
     for value in values:
-        key = _fold(value)
+        key = folded(value)
         if key not in seen:
             seen.add(key)
             yield value
 
 
-def _fold(value: JsonValue) -> bytes:
+def folded(value: JsonValue) -> bytes:
     """Equal for values that a tolerant tool may take for one: other case, surrounding space."""
     return canonical_json(value.strip().casefold() if isinstance(value, str) else value)
 

@@ -1,6 +1,6 @@
 """Every planted cheat is refused by the check that is there for it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -270,10 +270,10 @@ ORDER = [row.name for row in {Row(i) for i in range(64)}]
 }
 
 
-def each(cheats: Mapping[Check, Mapping[str, tuple[Any, str]]]) -> Iterator[Any]:
+def each(cheats: Mapping[Check, Mapping[str, tuple[Any, str]]]) -> list[Any]:
     """The cases of a table: the check, the cheat, and what is said of it."""
-    for check, named in cheats.items():
-        yield from (pytest.param(check, *row, id=name) for name, row in named.items())
+    rows = [(check, name, row) for check, named in cheats.items() for name, row in named.items()]
+    return [pytest.param(check, *row, id=name) for check, name, row in rows]
 
 
 @pytest.mark.parametrize(("check", "source", "words"), each(CODE_CHEATS))

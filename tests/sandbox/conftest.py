@@ -1,19 +1,12 @@
 """Sandboxes of both kinds, and a way to look at the processes of this machine."""
 
 from collections.abc import AsyncGenerator
-from datetime import UTC, datetime
 
 import pytest
 
 from astra_mcp.sandbox import Sandbox, SandboxLimits, SandboxReport, examine_machine, open_sandbox
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
-
-
-@pytest.fixture
-def clock() -> datetime:
-    """Where virtual clocks start."""
-    return datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
-from datetime import datetime
 
 import pytest
+from sandboxes import opened
 
 from astra_mcp.errors import SandboxDiedError
 from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
@@ -33,17 +33,16 @@ async def tight(request: pytest.FixtureRequest, machine: SandboxReport):  # noqa
     """A sandbox whose calls get 0.4 s of processor time."""
     limits = SandboxLimits(soft_seconds=0.4, hard_seconds=0.4, load_seconds=0.4)
     plain = request.param == "unsandboxed"
-    async with open_sandbox(limits, unsandboxed=plain, machine=machine) as opened:
-        yield opened
+    async with open_sandbox(limits, unsandboxed=plain, machine=machine) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture
-async def session(tight: Sandbox, clock: datetime) -> AsyncGenerator[ProcessSession]:
+async def session(tight: Sandbox) -> AsyncGenerator[ProcessSession]:
     """A session of that sandbox."""
-    opened = await tight.open_session(await tight.load(CODE, clock=clock), seed=1)
-    assert isinstance(opened, ProcessSession)
-    yield opened
-    await opened.aclose()
+    session = await opened(tight, CODE)
+    yield session
+    await session.aclose()
 
 
 @contextmanager
@@ -94,12 +93,11 @@ async def test_a_call_that_waits_is_stopped_on_a_busy_machine_too(session: Proce
         await session.call("blocked", {})
 
 
-async def test_no_process_gets_more_than_its_time(machine: SandboxReport, clock: datetime) -> None:
+async def test_no_process_gets_more_than_its_time(machine: SandboxReport) -> None:
     async with open_sandbox(
         SandboxLimits(soft_seconds=60, hard_seconds=0.4), machine=machine
     ) as sandbox:
-        session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
-        assert isinstance(session, ProcessSession)
+        session = await opened(sandbox, CODE)
         with crowded(session.pid), pytest.raises(SandboxDiedError, match=r"longer than 0\.4 s"):
             await session.call("burn", {"rounds": 10**12})
         await session.aclose()

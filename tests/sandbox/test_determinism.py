@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sandboxes import CLOCK, opened
 
 from astra_mcp.sandbox import (
     Raised,
@@ -56,8 +57,8 @@ Calls = Sequence[tuple[str, dict[str, Any]]]
 CALLS: Calls = (("draw", {}), ("nap", {"seconds": 90}), ("draw", {}), ("no_such", {}), ("draw", {}))
 
 
-async def answers(sandbox: Sandbox, clock: datetime, *, seed: int, calls: Calls = CALLS) -> bytes:
-    module = await sandbox.load(CODE, load_seed=3, clock=clock)
+async def answers(sandbox: Sandbox, *, seed: int, calls: Calls = CALLS) -> bytes:
+    module = await sandbox.load(CODE, load_seed=3, clock=CLOCK)
     session = await sandbox.open_session(module, seed=seed)
     given = [await session.call(function, arguments) for function, arguments in calls]
     await session.aclose()
@@ -65,47 +66,41 @@ async def answers(sandbox: Sandbox, clock: datetime, *, seed: int, calls: Calls 
     return canonical_json([a.value if isinstance(a, Returned) else a.message for a in given])
 
 
-async def test_two_sandboxes_answer_byte_by_byte_alike(
-    machine: SandboxReport, clock: datetime
-) -> None:
+async def test_two_sandboxes_answer_byte_by_byte_alike(machine: SandboxReport) -> None:
     seen: set[bytes] = set()
     for unsandboxed in (False, False, True):
         async with open_sandbox(
             SandboxLimits(), unsandboxed=unsandboxed, machine=machine
         ) as sandbox:
-            seen.add(await answers(sandbox, clock, seed=11))
-            seen.add(await answers(sandbox, clock, seed=11))
+            seen.add(await answers(sandbox, seed=11))
+            seen.add(await answers(sandbox, seed=11))
     assert len(seen) == 1
 
 
-async def test_another_seed_gives_other_draws_from_the_same_module(
-    locked: LockedSandbox, clock: datetime
-) -> None:
-    first = await answers(locked, clock, seed=1)
-    second = await answers(locked, clock, seed=2)
+async def test_another_seed_gives_other_draws_from_the_same_module(locked: LockedSandbox) -> None:
+    first = await answers(locked, seed=1)
+    second = await answers(locked, seed=2)
     assert first != second
     assert first.split(b'"loaded":')[1][:40] == second.split(b'"loaded":')[1][:40]
 
 
 async def test_earlier_sessions_do_not_matter(
-    locked: LockedSandbox, machine: SandboxReport, clock: datetime
+    locked: LockedSandbox, machine: SandboxReport
 ) -> None:
     for seed in range(5):
-        await answers(locked, clock, seed=seed, calls=CALLS[:seed])
+        await answers(locked, seed=seed, calls=CALLS[:seed])
     async with open_locked(SandboxLimits(), machine, Runtime.default()) as fresh:
-        assert await answers(locked, clock, seed=9) == await answers(fresh, clock, seed=9)
+        assert await answers(locked, seed=9) == await answers(fresh, seed=9)
 
 
-async def test_the_load_seed_and_the_clock_name_the_module(
-    locked: LockedSandbox, clock: datetime
-) -> None:
+async def test_the_load_seed_and_the_clock_name_the_module(locked: LockedSandbox) -> None:
     ids = {
-        await locked.load(CODE, load_seed=0, clock=clock),
-        await locked.load(CODE, load_seed=1, clock=clock),
-        await locked.load(CODE, load_seed=0, clock=clock + timedelta(seconds=1)),
+        await locked.load(CODE, load_seed=0, clock=CLOCK),
+        await locked.load(CODE, load_seed=1, clock=CLOCK),
+        await locked.load(CODE, load_seed=0, clock=CLOCK + timedelta(seconds=1)),
     }
     assert len(ids) == 3
-    assert await locked.load(CODE, load_seed=1, clock=clock) in ids
+    assert await locked.load(CODE, load_seed=1, clock=CLOCK) in ids
 
 
 async def test_a_clock_needs_a_time_zone(locked: LockedSandbox) -> None:
@@ -114,11 +109,11 @@ async def test_a_clock_needs_a_time_zone(locked: LockedSandbox) -> None:
         await locked.load(CODE, clock=naive)
 
 
-async def test_the_clock_starts_where_it_is_told_and_ticks_a_second_per_call(
+async def test_the_starts_where_it_is_told_and_ticks_a_second_per_call(
     sandbox: Sandbox,
 ) -> None:
-    clock = datetime(2031, 12, 31, 23, 59, 58, 250000, tzinfo=UTC)
-    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+    start = datetime(2031, 12, 31, 23, 59, 58, 250000, tzinfo=UTC)
+    session = await sandbox.open_session(await sandbox.load(CODE, clock=start), seed=1)
     assert await session.call("nap", {"seconds": 0}) == Returned(
         value=[0.0, "2031-12-31 23:59:59.250000"]
     )
@@ -130,10 +125,10 @@ async def test_the_clock_starts_where_it_is_told_and_ticks_a_second_per_call(
     assert rejected.kind == "ValueError"
 
 
-async def test_virtual_datetimes_behave_like_datetimes(sandbox: Sandbox, clock: datetime) -> None:
-    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+async def test_virtual_datetimes_behave_like_datetimes(sandbox: Sandbox) -> None:
+    session = await opened(sandbox, CODE)
     answer = await session.call("types", {})
-    moment = int(clock.timestamp()) + 1
+    moment = int(CLOCK.timestamp()) + 1
     expected: list[JsonValue] = [True, True, True, True, True, True, True]
     expected += ["2026-01-05 09:30:00", "1 day, 0:00:00", moment]
     assert answer == Returned(value=expected)

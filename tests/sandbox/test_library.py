@@ -1,6 +1,6 @@
 """Every module that tools may import works behind the lock, also what it imports only when needed."""
 
-from datetime import datetime
+from sandboxes import opened
 
 from astra_mcp.sandbox import Returned, SandboxLimits, SandboxReport, open_sandbox
 from astra_mcp.sandbox.locked import LockedSandbox
@@ -62,24 +62,22 @@ def foreign():
 
 
 async def test_the_library_works_behind_the_lock_as_it_does_outside(
-    locked: LockedSandbox, clock: datetime, machine: SandboxReport
+    locked: LockedSandbox, machine: SandboxReport
 ) -> None:
-    session = await locked.open_session(await locked.load(CODE, clock=clock), seed=1)
+    session = await opened(locked, CODE)
     behind = await session.call("work", {})
     await session.aclose()
     async with open_sandbox(SandboxLimits(), unsandboxed=True, machine=machine) as plain:
-        session = await plain.open_session(await plain.load(CODE, clock=clock), seed=1)
+        session = await opened(plain, CODE)
         outside = await session.call("work", {})
         await session.aclose()
     assert isinstance(behind, Returned), behind
     assert behind == outside
 
 
-async def test_a_locked_process_holds_no_third_party_code(
-    machine: SandboxReport, clock: datetime
-) -> None:
+async def test_a_locked_process_holds_no_third_party_code(machine: SandboxReport) -> None:
     default = Runtime.default()
     unguarded = Runtime(python=default.python, launcher=default.launcher, import_guard=False)
     async with open_sandbox(SandboxLimits(), machine=machine, runtime=unguarded) as sandbox:
-        session = await sandbox.open_session(await sandbox.load(FOREIGN, clock=clock), seed=1)
+        session = await opened(sandbox, FOREIGN)
         assert await session.call("foreign", {}) == Returned(value=[])

@@ -10,19 +10,18 @@ import sys
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
+from sandboxes import CLOCK, opened
 
 from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
 from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
-from astra_mcp.sandbox.session import ProcessSession
 
 from processes import Process, below, wait_until_gone
 
@@ -59,8 +58,8 @@ async def members_become(server: int, expected: int) -> None:
             await anyio.sleep(0.02)
 
 
-async def fail_in(sandbox: Sandbox, clock: datetime) -> None:
-    await sandbox.load(CODE, clock=clock)
+async def fail_in(sandbox: Sandbox) -> None:
+    await sandbox.load(CODE, clock=CLOCK)
     raise LookupError("the caller's own")
 
 
@@ -69,11 +68,9 @@ def server_of(sandbox: LockedSandbox) -> int:
     return sandbox.server_pid
 
 
-async def test_the_fork_server_starts_at_the_first_use(
-    locked: LockedSandbox, clock: datetime
-) -> None:
+async def test_the_fork_server_starts_at_the_first_use(locked: LockedSandbox) -> None:
     assert locked.server_pid is None
-    await locked.load(CODE, clock=clock)
+    await locked.load(CODE, clock=CLOCK)
     assert locked.server_pid is not None
 
 
@@ -91,7 +88,7 @@ def new_below(strangers: frozenset[int]) -> list[Process]:
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("times", [50, pytest.param(1000, marks=pytest.mark.volume)])
 async def test_kills_in_mid_call_leave_no_process(
-    machine: SandboxReport, clock: datetime, strangers: frozenset[int], times: int
+    machine: SandboxReport, strangers: frozenset[int], times: int
 ) -> None:
     limits = SandboxLimits(soft_seconds=60, hard_seconds=0.3)
     killed = 0
@@ -108,7 +105,7 @@ async def test_kills_in_mid_call_leave_no_process(
 
     limiter = anyio.CapacityLimiter(100)
     async with open_locked(limits, machine, Runtime.default()) as sandbox:
-        module = await sandbox.load(CODE, clock=clock)
+        module = await sandbox.load(CODE, clock=CLOCK)
         async with anyio.create_task_group() as tasks:
             for seed in range(times):
                 tasks.start_soon(one, sandbox, module, seed)
@@ -139,9 +136,9 @@ def test_killing_the_host_under_load_ends_every_process(code: str) -> None:
 
 @pytest.mark.parametrize("code", [CODE, REFUSES_TO_DIE_WITH_PARENT], ids=["honest", "hostile"])
 async def test_when_the_fork_server_is_killed_sessions_end_and_the_next_one_works(
-    locked: LockedSandbox, clock: datetime, code: str
+    locked: LockedSandbox, code: str
 ) -> None:
-    module = await locked.load(code, clock=clock)
+    module = await locked.load(code, clock=CLOCK)
     session = await locked.open_session(module, seed=1)
     assert await session.call("ready", {}) == Returned(value=1)
     first = server_of(locked)
@@ -161,33 +158,33 @@ async def test_when_the_fork_server_is_killed_sessions_end_and_the_next_one_work
 
 @pytest.mark.parametrize("loaded", [True, False], ids=["known-module", "new-module"])
 async def test_right_after_the_fork_server_is_killed_the_next_use_works(
-    locked: LockedSandbox, clock: datetime, loaded: bool
+    locked: LockedSandbox, loaded: bool
 ) -> None:
-    module = await locked.load(CODE, clock=clock)
+    module = await locked.load(CODE, clock=CLOCK)
     handle = os.pidfd_open(server_of(locked))
     signal.pidfd_send_signal(handle, signal.SIGKILL)
     assert wait_until_gone([handle], 20) == 0  # without giving the event loop a turn
     if not loaded:
-        module = await locked.load(f"{CODE}\nX = 1", clock=clock)
+        module = await locked.load(f"{CODE}\nX = 1", clock=CLOCK)
     session = await locked.open_session(module, seed=1)
     assert await session.call("ready", {}) == Returned(value=1)
 
 
 async def test_a_closed_sandbox_starts_nothing(
-    machine: SandboxReport, limits: SandboxLimits, clock: datetime, strangers: frozenset[int]
+    machine: SandboxReport, limits: SandboxLimits, strangers: frozenset[int]
 ) -> None:
     async with open_locked(limits, machine, Runtime.default()) as sandbox:
-        module = await sandbox.load(CODE, clock=clock)
+        module = await sandbox.load(CODE, clock=CLOCK)
     with pytest.raises(SandboxError, match="the sandbox is closed"):
         await sandbox.open_session(module, seed=1)
     assert new_below(strangers) == []
 
 
 async def test_leaving_the_sandbox_ends_sessions_that_nobody_closed(
-    machine: SandboxReport, limits: SandboxLimits, clock: datetime
+    machine: SandboxReport, limits: SandboxLimits
 ) -> None:
     async with open_locked(limits, machine, Runtime.default()) as sandbox:
-        module = await sandbox.load(CODE, clock=clock)
+        module = await sandbox.load(CODE, clock=CLOCK)
         session = await sandbox.open_session(module, seed=1)
         handle = os.pidfd_open(session.pid)
     assert wait_until_gone([handle], 0.5) == 0
@@ -196,18 +193,17 @@ async def test_leaving_the_sandbox_ends_sessions_that_nobody_closed(
 
 
 async def test_an_error_in_the_callers_block_passes_as_it_is(
-    machine: SandboxReport, limits: SandboxLimits, clock: datetime
+    machine: SandboxReport, limits: SandboxLimits
 ) -> None:
     with pytest.raises(LookupError, match="the caller's own"):
         async with open_sandbox(limits, machine=machine) as sandbox:
-            await fail_in(sandbox, clock)
+            await fail_in(sandbox)
 
 
 async def test_a_process_that_ended_before_a_call_is_lost_and_the_call_is_not_to_blame(
-    sandbox: Sandbox, clock: datetime
+    sandbox: Sandbox,
 ) -> None:
-    session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
-    assert isinstance(session, ProcessSession)
+    session = await opened(sandbox, CODE)
     handle = os.pidfd_open(session.pid)
     os.kill(session.pid, signal.SIGKILL)
     assert wait_until_gone([handle], 20) == 0
@@ -215,10 +211,8 @@ async def test_a_process_that_ended_before_a_call_is_lost_and_the_call_is_not_to
         await session.call("ready", {})
 
 
-async def test_a_call_that_ends_with_its_template_is_not_to_blame(
-    locked: LockedSandbox, clock: datetime
-) -> None:
-    session = await locked.open_session(await locked.load(CODE, clock=clock), seed=1)
+async def test_a_call_that_ends_with_its_template_is_not_to_blame(locked: LockedSandbox) -> None:
+    session = await opened(locked, CODE)
     async with anyio.create_task_group() as tasks:
 
         async def call() -> None:
@@ -231,18 +225,18 @@ async def test_a_call_that_ends_with_its_template_is_not_to_blame(
 
 
 async def test_a_fork_server_that_does_not_answer_is_replaced(
-    machine: SandboxReport, limits: SandboxLimits, clock: datetime
+    machine: SandboxReport, limits: SandboxLimits
 ) -> None:
     runtime = replace(Runtime.default(), answer_seconds=1.0)
     async with open_locked(limits, machine, runtime) as sandbox:
-        module = await sandbox.load(CODE, clock=clock)
+        module = await sandbox.load(CODE, clock=CLOCK)
         session = await sandbox.open_session(module, seed=1)
         stopped = server_of(sandbox)
         handle = os.pidfd_open(stopped)
         os.kill(stopped, signal.SIGSTOP)
 
         for number in range(2):
-            fresh = await sandbox.load(f"{CODE}\nX = {number}", clock=clock)
+            fresh = await sandbox.load(f"{CODE}\nX = {number}", clock=CLOCK)
             await (await sandbox.open_session(fresh, seed=1)).aclose()
 
         assert server_of(sandbox) != stopped
@@ -251,8 +245,8 @@ async def test_a_fork_server_that_does_not_answer_is_replaced(
             await session.call("ready", {})
 
 
-async def test_a_template_that_ended_is_built_anew(locked: LockedSandbox, clock: datetime) -> None:
-    module = await locked.load(CODE, clock=clock)
+async def test_a_template_that_ended_is_built_anew(locked: LockedSandbox) -> None:
+    module = await locked.load(CODE, clock=CLOCK)
     (template,) = below(server_of(locked))
     os.kill(template.pid, signal.SIGKILL)
     await members_become(server_of(locked), 0)
@@ -260,19 +254,15 @@ async def test_a_template_that_ended_is_built_anew(locked: LockedSandbox, clock:
     assert await session.call("ready", {}) == Returned(value=1)
 
 
-async def test_idle_templates_are_few_and_an_evicted_one_comes_back(
-    locked: LockedSandbox, clock: datetime
-) -> None:
-    modules = [await locked.load(f"{CODE}\nX = {n}", clock=clock) for n in range(5)]
+async def test_idle_templates_are_few_and_an_evicted_one_comes_back(locked: LockedSandbox) -> None:
+    modules = [await locked.load(f"{CODE}\nX = {n}", clock=CLOCK) for n in range(5)]
     await members_become(server_of(locked), 2)
     session = await locked.open_session(modules[0], seed=1)
     assert await session.call("ready", {}) == Returned(value=1)
 
 
-async def test_a_template_with_sessions_is_never_evicted(
-    locked: LockedSandbox, clock: datetime
-) -> None:
-    modules = [await locked.load(f"{CODE}\nX = {n}", clock=clock) for n in range(5)]
+async def test_a_template_with_sessions_is_never_evicted(locked: LockedSandbox) -> None:
+    modules = [await locked.load(f"{CODE}\nX = {n}", clock=CLOCK) for n in range(5)]
     sessions = [await locked.open_session(module, seed=1) for module in modules]
     for _ in range(2):
         for session in sessions:
@@ -283,11 +273,11 @@ async def test_a_template_with_sessions_is_never_evicted(
 
 
 async def test_a_template_is_replaced_before_its_processor_time_ends(
-    machine: SandboxReport, clock: datetime
+    machine: SandboxReport,
 ) -> None:
     limits = SandboxLimits(cpu_seconds=1)
     async with open_locked(limits, machine, Runtime.default()) as sandbox:
-        module = await sandbox.load(CODE, clock=clock)
+        module = await sandbox.load(CODE, clock=CLOCK)
         early = await sandbox.open_session(module, seed=0)
         groups = {os.getpgid(early.pid)}
         for seed in range(60):
@@ -300,20 +290,16 @@ async def test_a_template_is_replaced_before_its_processor_time_ends(
         await members_become(server_of(sandbox), 1)
 
 
-async def test_processor_time_over_the_life_of_a_session_is_bounded(
-    machine: SandboxReport, clock: datetime
-) -> None:
+async def test_processor_time_over_the_life_of_a_session_is_bounded(machine: SandboxReport) -> None:
     limits = SandboxLimits(cpu_seconds=1, soft_seconds=60, hard_seconds=60)
     async with open_locked(limits, machine, Runtime.default()) as sandbox:
-        session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+        session = await opened(sandbox, CODE)
         with pytest.raises(SandboxDiedError, match="processor time"):
             await session.call("busy", {})
 
 
-async def test_a_session_costs_two_descriptors_and_gives_them_back(
-    locked: LockedSandbox, clock: datetime
-) -> None:
-    module = await locked.load(CODE, clock=clock)
+async def test_a_session_costs_two_descriptors_and_gives_them_back(locked: LockedSandbox) -> None:
+    module = await locked.load(CODE, clock=CLOCK)
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     sessions = [await locked.open_session(module, seed=n) for n in range(30)]
@@ -325,9 +311,9 @@ async def test_a_session_costs_two_descriptors_and_gives_them_back(
 
 
 async def test_without_free_descriptors_opening_fails_clearly_and_the_others_live_on(
-    locked: LockedSandbox, clock: datetime
+    locked: LockedSandbox,
 ) -> None:
-    module = await locked.load(CODE, clock=clock)
+    module = await locked.load(CODE, clock=CLOCK)
     session = await locked.open_session(module, seed=1)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     next_free = os.dup(0)
@@ -341,10 +327,8 @@ async def test_without_free_descriptors_opening_fails_clearly_and_the_others_liv
     assert await session.call("ready", {}) == Returned(value=1)
 
 
-async def test_opening_that_is_cancelled_leaves_no_process(
-    locked: LockedSandbox, clock: datetime
-) -> None:
-    module = await locked.load(CODE, clock=clock)
+async def test_opening_that_is_cancelled_leaves_no_process(locked: LockedSandbox) -> None:
+    module = await locked.load(CODE, clock=CLOCK)
     for _ in range(10):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: locked.open_session(module, seed=1))
@@ -369,9 +353,9 @@ ANSWERS_TWICE = (
 
 
 async def test_an_answer_too_many_is_never_taken_for_that_of_the_next_call(
-    locked: LockedSandbox, clock: datetime
+    locked: LockedSandbox,
 ) -> None:
-    module = await locked.load(ANSWERS_TWICE, clock=clock)
+    module = await locked.load(ANSWERS_TWICE, clock=CLOCK)
     session = await locked.open_session(module, seed=1)
     assert await session.call("answer", {}) == Returned(value="forged")
     with pytest.raises(SandboxDiedError, match="tampered"):
@@ -402,11 +386,11 @@ async def unguarded(machine: SandboxReport, limits: SandboxLimits) -> AsyncGener
 
 @pytest.mark.parametrize("name", IMPOSTORS)
 async def test_a_template_that_does_not_branch_honestly_is_killed(
-    unguarded: LockedSandbox, clock: datetime, name: str
+    unguarded: LockedSandbox, name: str
 ) -> None:
-    honest = await unguarded.load(CODE, clock=clock)
+    honest = await unguarded.load(CODE, clock=CLOCK)
     bystander = await unguarded.open_session(honest, seed=1)
-    hostile = await unguarded.load(CODE + FIND_LOOP + IMPOSTORS[name], clock=clock)
+    hostile = await unguarded.load(CODE + FIND_LOOP + IMPOSTORS[name], clock=CLOCK)
     with pytest.raises(SandboxError):
         await unguarded.open_session(hostile, seed=1)
     await members_become(server_of(unguarded), 2)
@@ -461,11 +445,9 @@ loop._answer = lambda: lead() if os.getpid() == leader else pose()
 
 
 @pytest.mark.parametrize("forks", [False, True], ids=["without-a-fork", "behind-a-fork"])
-async def test_a_session_cannot_pose_as_the_next_one(
-    unguarded: LockedSandbox, clock: datetime, forks: bool
-) -> None:
+async def test_a_session_cannot_pose_as_the_next_one(unguarded: LockedSandbox, forks: bool) -> None:
     code = f"{CODE}{FIND_LOOP}FORKS, REFUSES = {forks}, False\n{THIEF}"
-    module = await unguarded.load(code, clock=clock)
+    module = await unguarded.load(code, clock=CLOCK)
     first = await unguarded.open_session(module, seed=1)
     assert await first.call("pid", {}) == Returned(value=first.pid)
     second = await unguarded.open_session(module, seed=2)
@@ -476,32 +458,30 @@ async def test_a_session_cannot_pose_as_the_next_one(
 
 
 async def test_a_process_that_refused_to_be_a_session_is_none_later(
-    unguarded: LockedSandbox, clock: datetime
+    unguarded: LockedSandbox,
 ) -> None:
     code = f"{CODE}{FIND_LOOP}FORKS, REFUSES = False, True\n{THIEF}"
-    module = await unguarded.load(code, clock=clock)
+    module = await unguarded.load(code, clock=CLOCK)
     for _ in range(2):
         with pytest.raises(SandboxError, match="could not be started"):
             await unguarded.open_session(module, seed=1)
 
 
-async def test_a_module_cannot_fork_while_it_loads(locked: LockedSandbox, clock: datetime) -> None:
+async def test_a_module_cannot_fork_while_it_loads(locked: LockedSandbox) -> None:
     code = (
         "import random\n"
         "try:\n    PID = random._os.fork()\n"
         "except OSError as error:\n    PID = error.errno\n"
         "def pid():\n    return PID\n"
     )
-    session = await locked.open_session(await locked.load(code, clock=clock), seed=1)
+    session = await opened(locked, code)
     assert await session.call("pid", {}) == Returned(value=1)
 
 
-def test_it_works_under_uvloop_too(
-    machine: SandboxReport, clock: datetime, strangers: frozenset[int]
-) -> None:
+def test_it_works_under_uvloop_too(machine: SandboxReport, strangers: frozenset[int]) -> None:
     async def main() -> Any:
         async with open_sandbox(SandboxLimits(), machine=machine) as sandbox:
-            module = await sandbox.load(CODE, clock=clock)
+            module = await sandbox.load(CODE, clock=CLOCK)
             sessions = [await sandbox.open_session(module, seed=n) for n in range(20)]
             answers = [await session.call("ready", {}) for session in sessions]
             for session in sessions[::2]:

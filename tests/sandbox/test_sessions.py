@@ -1,11 +1,11 @@
 """What honest tool code sees is the same in both backends: calls, errors, bounds."""
 
 from collections.abc import AsyncGenerator
-from datetime import datetime
 
 import anyio
 import anyio.lowlevel
 import pytest
+from sandboxes import CLOCK, opened
 
 from astra_mcp.errors import SandboxDiedError, SandboxUnavailableError, ToolCodeError
 from astra_mcp.sandbox import (
@@ -79,11 +79,11 @@ while True: pass
 
 
 @pytest.fixture
-async def session(sandbox: Sandbox, clock: datetime) -> AsyncGenerator[SandboxSession]:
+async def session(sandbox: Sandbox) -> AsyncGenerator[SandboxSession]:
     """A session of the module, in each backend."""
-    opened = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
-    yield opened
-    await opened.aclose()
+    session = await opened(sandbox, CODE)
+    yield session
+    await session.aclose()
 
 
 @pytest.mark.parametrize(
@@ -106,10 +106,8 @@ async def test_json_values_pass_through_unchanged(
     assert await session.call("echo", {"value": value}) == Returned(value=value)
 
 
-async def test_state_lives_as_long_as_the_session_and_nowhere_else(
-    sandbox: Sandbox, clock: datetime
-) -> None:
-    module = await sandbox.load(CODE, clock=clock)
+async def test_state_lives_as_long_as_the_session_and_nowhere_else(sandbox: Sandbox) -> None:
+    module = await sandbox.load(CODE, clock=CLOCK)
     first = await sandbox.open_session(module, seed=1)
     assert await first.call("add", {"order_id": "o2"}) == Returned(value=["o1", "o2"])
     second = await sandbox.open_session(module, seed=1)
@@ -180,11 +178,11 @@ async def test_a_result_of_a_hundred_levels_is_still_returned(session: SandboxSe
 
 @pytest.mark.parametrize("unsandboxed", [False, True], ids=["locked", "unsandboxed"])
 async def test_a_call_that_swallows_its_timeout_is_killed(
-    machine: SandboxReport, clock: datetime, unsandboxed: bool
+    machine: SandboxReport, unsandboxed: bool
 ) -> None:
     limits = SandboxLimits(soft_seconds=0.1, hard_seconds=0.5, load_seconds=10.0)
     async with open_sandbox(limits, unsandboxed=unsandboxed, machine=machine) as sandbox:
-        session = await sandbox.open_session(await sandbox.load(CODE, clock=clock), seed=1)
+        session = await opened(sandbox, CODE)
         with pytest.raises(SandboxDiedError, match=r"^the tool ran longer than 0.5 s and was"):
             await session.call("stubborn", {})
         await session.aclose()
@@ -237,10 +235,10 @@ async def test_closing_ends_a_running_call_and_may_be_repeated(session: SandboxS
     ],
 )
 async def test_a_module_that_does_not_load_is_named_with_its_line(
-    locked: Sandbox, clock: datetime, code: str, message: str
+    locked: Sandbox, code: str, message: str
 ) -> None:
     with pytest.raises(ToolCodeError) as failure:
-        await locked.load(code, clock=clock)
+        await locked.load(code, clock=CLOCK)
     assert str(failure.value).startswith(message)
 
 
@@ -254,12 +252,12 @@ async def test_a_module_that_does_not_load_is_named_with_its_line(
     ],
 )  # fmt: skip
 async def test_a_module_that_misbehaves_while_it_loads_is_refused(
-    clock: datetime, machine: SandboxReport, code: str, message: str
+    machine: SandboxReport, code: str, message: str
 ) -> None:
     limits = SandboxLimits(load_seconds=0.5)
     async with open_sandbox(limits, machine=machine) as sandbox:
         with pytest.raises(ToolCodeError, match=message):
-            await sandbox.load(code, clock=clock)
+            await sandbox.load(code, clock=CLOCK)
 
 
 @pytest.mark.parametrize("layer", ["seccomp", "no_new_privs", "rlimits"])

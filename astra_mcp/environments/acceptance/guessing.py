@@ -1,6 +1,6 @@
 """Can the job be solved without knowing anything?"""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from astra_mcp.environments.acceptance.playing import PlannedCall, Player
 from astra_mcp.environments.acceptance.refusals import takes_alone
@@ -24,10 +24,6 @@ async def guessing_failures(player: Player) -> AsyncIterator[FailedCheck]:
                 yield FailedCheck.of(Check.GUESSABLE, f"{call} solves {solved}; {told}")
 
 
-def _suggested_arguments(tool: ToolSpec) -> JsonObject:
-    return guess_arguments(tool.input_schema)
-
-
 def _least_arguments(tool: ToolSpec) -> JsonObject:
     """Required arguments alone, and null wherever it is taken."""
     required = tool.input_schema.get("required", ())
@@ -38,8 +34,11 @@ def _least_arguments(tool: ToolSpec) -> JsonObject:
     }
 
 
-_ROUNDS = (
-    (_suggested_arguments, "reorder its enum or examples, or choose another default"),
+_ROUNDS: tuple[tuple[Callable[[ToolSpec], JsonObject], str], ...] = (
+    (
+        lambda tool: guess_arguments(tool.input_schema),
+        "reorder its enum or examples, or choose another default",
+    ),
     (_least_arguments, "require what identifies the record, and refuse calls without it"),
 )
 """What is guessed, and what helps where it solves anything."""
