@@ -169,8 +169,31 @@ def test_a_fault_of_the_document_is_named(workshop: Workshop, change: Change, fa
     )
 
 
-SIGNATURE = "def get_due_date(number: str, renewed: bool = False)"
+PARAMETERS = "number: str, renewed: bool = False"
+PARAMETER_FAULTS = [
+    (
+        "number: str, day: str, renewed: bool = False",
+        "get_due_date.day: the document does not declare",
+    ),
+    ("number: str, renewed: bool = False, **rest", "get_due_date: must not take *rest"),
+    ("number: str, renewed: bool = False, *rest", "get_due_date: must not take *rest"),
+    ("number: str, /, renewed: bool = False", "must not have positional-only parameters"),
+    ("number: str", "get_due_date.renewed: the document declares this parameter"),
+    ("number: str, renewed: bool = True", "has the default True, but its schema says False"),
+    ("number: str, renewed: bool = 0", "has the default 0, but its schema says False"),
+    ("number: str, renewed: bool = bool()", "its default must be a literal"),
+    ("renewed: bool, number: str", "renewed: is optional in the document"),
+    (
+        "number: str = 'BK-1', renewed: bool = False",
+        "number: is required in the document, but has a",
+    ),
+    (
+        "number: int, renewed: bool = False",
+        "number: is annotated int, but its schema says ['string']",
+    ),
+]
 CODE_FAULTS = [
+    *((PARAMETERS, parameters, fault) for parameters, fault in PARAMETER_FAULTS),
     ("def get_due_date", "def due_date", "tools.py: get_due_date: define a top-level function"),
     (
         "def get_due_date",
@@ -178,45 +201,6 @@ CODE_FAULTS = [
         "get_due_date: must be a plain function, not async",
     ),
     ("def get_due_date", "@staticmethod\ndef get_due_date", "get_due_date: must not be decorated"),
-    (
-        "number: str, renewed",
-        "number: str, day: str, renewed",
-        "get_due_date.day: the document does not declare",
-    ),
-    (
-        "renewed: bool = False)",
-        "renewed: bool = False, **rest)",
-        "get_due_date: must not take *rest",
-    ),
-    (
-        "renewed: bool = False)",
-        "renewed: bool = False, *rest)",
-        "get_due_date: must not take *rest",
-    ),
-    ("number: str, renewed", "number: str, /, renewed", "must not have positional-only parameters"),
-    (", renewed: bool = False", "", "get_due_date.renewed: the document declares this parameter"),
-    (
-        "renewed: bool = False",
-        "renewed: bool = True",
-        "has the default True, but its schema says False",
-    ),
-    ("renewed: bool = False", "renewed: bool = 0", "has the default 0, but its schema says False"),
-    ("renewed: bool = False", "renewed: bool = bool()", "its default must be a literal"),
-    (
-        SIGNATURE,
-        "def get_due_date(renewed: bool, number: str)",
-        "renewed: is optional in the document",
-    ),
-    (
-        "number: str, renewed",
-        "number: str = 'BK-1', renewed",
-        "number: is required in the document, but has a",
-    ),
-    (
-        "number: str, renewed",
-        "number: int, renewed",
-        "number: is annotated int, but its schema says ['string']",
-    ),
     ("BOOKS = {", "get_due_date = None\nBOOKS = {", "get_due_date: is bound more than once"),
     ("BOOKS = {", "BOOKS = {{", "tools.py: line"),
     ("BOOKS = {", f"X = {'-' * 200_000}1\nBOOKS = {{", "tools.py: nests too deeply"),
