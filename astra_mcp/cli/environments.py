@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from astra_mcp.compose.bundles import find_bundles, load_published, open_bundle_sandbox
+from astra_mcp.compose.bundles import find_bundle, find_bundles, load_published, open_bundle_sandbox
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.environments.acceptance import Verdict, verdict_of_faults, verify_bundle
@@ -17,7 +17,6 @@ from astra_mcp.errors import BundleError
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.report.shown import Table, number, styled, whole
 from astra_mcp.types import JsonObject
-from registry.published.catalog import FolderCatalog
 from servers.bundled import bundled_folder
 
 __all__ = ["app"]
@@ -135,8 +134,7 @@ def show_environment(
 def _find(settings: Settings, name: str) -> Bundle:
     if Path(name).is_dir():
         return load_bundle(Path(name))
-    bundles = load_published(settings)
-    return FolderCatalog(bundles, lambda bundle: bundle).bundle(name)
+    return find_bundle({bundle.name: bundle for bundle in load_published(settings)}, name)
 
 
 def _summary(bundle: Bundle) -> JsonObject:

@@ -1,6 +1,6 @@
 """``astra-mcp episodes``: look at what was recorded, and run it again."""
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -41,8 +41,14 @@ def list_episodes(
     as_json: Json = False,
 ) -> None:
     """List the newest episodes with their status and reward."""
-    asked = _Asked(status, source, min_reward, max_reward, interactive, limit)
-    records = run_async(_select, asked)
+    wanted = EpisodeFilter(
+        status=status,
+        source=source,
+        min_reward=min_reward,
+        max_reward=max_reward,
+        interactive=interactive,
+    )
+    records = run_async(_select, wanted, limit)
     if as_json:
         print_json({"episodes": [_summary(r) for r in records]})
         return
@@ -61,27 +67,9 @@ def list_episodes(
     out.print(table)
 
 
-class _Asked(NamedTuple):
-    """What the list is asked for."""
-
-    status: EpisodeStatus | None
-    source: str | None
-    min_reward: float | None
-    max_reward: float | None
-    interactive: bool
-    limit: int
-
-
-async def _select(asked: _Asked) -> list[Record]:
+async def _select(wanted: EpisodeFilter, limit: int) -> list[Record]:
     """Find the records, and name those that cannot be read."""
-    wanted = EpisodeFilter(
-        status=asked.status,
-        source=asked.source,
-        min_reward=asked.min_reward,
-        max_reward=asked.max_reward,
-        interactive=asked.interactive,
-    )
-    records, faults = await select_records(load_settings(), wanted, asked.limit)
+    records, faults = await select_records(load_settings(), wanted, limit)
     for fault in faults:
         say.print(f"left out: {fault.reason}", style="yellow")
     return records
@@ -109,8 +97,8 @@ def show_episode(episode: EpisodeArgument, *, as_json: Json = False) -> None:
             f"reward {reward.reward:.4f} = F1 of recall {reward.recall:.4f} and precision "
             f"{reward.precision:.4f} ({reward.solved} solved, {reward.calls} calls)"
         )
-    if record.ended and record.ended.failure:
-        failure = record.ended.failure
+    failure = record.ended.failure if record.ended else None
+    if failure:
         out.print(f"failed at {failure.boundary}: {failure.message}", style="red")
 
 
@@ -126,21 +114,12 @@ def replay_episode(
     """Run an episode's calls again in fresh sessions; exit 1 where a result differs."""
     replay = run_async(_replay, episode, trusted)
     if as_json:
-        print_json(
-            {
-                "compared": replay.compared,
-                "skipped": replay.skipped,
-                "divergences": [
-                    {
-                        "n": d.n,
-                        "tool": d.tool,
-                        "recorded": d.recorded.text,
-                        "replayed": d.replayed.text,
-                    }
-                    for d in replay.divergences
-                ],
-            }
-        )
+        divergences = [
+            {"n": d.n, "tool": d.tool, "recorded": d.recorded.text, "replayed": d.replayed.text}
+            for d in replay.divergences
+        ]
+        counts = {"compared": replay.compared, "skipped": replay.skipped}
+        print_json({**counts, "divergences": divergences})
     else:
         identical = replay.compared - len(replay.divergences)
         out.print(f"{identical} of {replay.compared} results identical, {replay.skipped} skipped")
@@ -210,10 +189,7 @@ def _print_call(call: CallRecord) -> None:
 def _state(call: CallRecord) -> str:
     """Tell who answered, how it failed on purpose, and what the agent was not told of the tool."""
     origin = str(call.origin) if call.origin else "unfinished"
-    return ", ".join(
-        [
-            f"{origin}: {call.injected}" if call.injected else origin,
-            *(["distractor"] if call.is_distractor else []),
-            *([f"emulated: {call.emulator}"] if call.emulator else []),
-        ]
-    )
+    words = [f"{origin}: {call.injected}" if call.injected else origin]
+    words += ["distractor"] if call.is_distractor else []
+    words += [f"emulated: {call.emulator}"] if call.emulator else []
+    return ", ".join(words)

@@ -98,8 +98,7 @@ def run(
 def _refuse_http_options(**given: object) -> None:
     for option, value in given.items():
         if value is not None:
-            msg = f"--{option} belongs to --http: add it, or leave --{option} out"
-            raise ConfigError(msg)
+            raise ConfigError(f"--{option} belongs to --http: add it, or leave --{option} out")
 
 
 @asynccontextmanager

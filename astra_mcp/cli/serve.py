@@ -136,11 +136,10 @@ def _telling_own_gateway(settings: Settings) -> Generator[None]:
         running = find_gateway(settings.home)
         if running is None or urlsplit(running.url).port != settings.serve.port:
             raise
-        msg = (
+        raise PortInUseError(
             f"this home's gateway already serves at {running.url} (process {running.pid}): use it, stop it "
             "first, or start another one with --port and an ASTRA_MCP_HOME of its own"
-        )
-        raise PortInUseError(msg) from None
+        ) from None
 
 
 async def _serve_workers(

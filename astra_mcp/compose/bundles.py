@@ -1,7 +1,7 @@
 """The bundles that the settings name, and the sandbox that they may run in on this machine."""
 
 import resource
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from servers.bundled import bundled_folder
 
 __all__ = [
     "BUNDLE_FILE",
+    "find_bundle",
     "find_bundle_folder",
     "find_bundles",
     "load_published",
@@ -39,8 +40,7 @@ def find_bundles(folder: Path) -> tuple[Path, ...]:
         ConfigError: There is no such folder, or no bundle in it.
     """
     if not folder.is_dir():
-        msg = f"{folder} is no folder: name a bundle folder or a folder of bundles"
-        raise ConfigError(msg)
+        raise ConfigError(f"{folder} is no folder: name a bundle folder or a folder of bundles")
     if (folder / BUNDLE_FILE).is_file():
         return (folder,)
     found = tuple(sorted(p.parent for p in folder.glob(f"*/{BUNDLE_FILE}")))
@@ -68,14 +68,25 @@ def load_published(settings: Settings) -> tuple[Bundle, ...]:
             faults.extend(BundleFault(f"{folder.name}/{fault}") for fault in error.faults)
             continue
         if bundle.name in bundles:
-            msg = (
+            raise ConfigError(
                 f"{bundles[bundle.name][1]} and {folder} are both named {bundle.name!r}: rename one"
             )
-            raise ConfigError(msg)
         bundles[bundle.name] = (bundle, folder)
     if faults:
         raise BundleError(f"{len(faults)} faults; what is published", faults)
     return tuple(bundle for bundle, _ in bundles.values())
+
+
+def find_bundle(bundles: Mapping[str, Bundle], name: str) -> Bundle:
+    """Find an environment among those of some names.
+
+    Raises:
+        UnknownNameError: There is none; names the closest ones.
+    """
+    if name in bundles:
+        return bundles[name]
+    hint = "`astra-mcp environments list` names all"
+    raise UnknownNameError.among("environment", name, bundles, hint)
 
 
 def find_bundle_folder(name: str, settings: Settings) -> Path | None:
@@ -147,9 +158,8 @@ def _require_trust(report: SandboxReport, bundles: Iterable[Bundle], *, trusted:
     shipped = {load_bundle(folder).content_hash for folder in find_bundles(bundled_folder())}
     foreign = [b.name for b in bundles if b.content_hash not in shipped]
     if foreign and not trusted:
-        msg = (
+        raise SandboxUnavailableError(
             f"this machine lacks {missing}, so the tool code of {', '.join(foreign)} cannot be "
             "isolated: run on Linux (see `astra-mcp doctor`), or pass --trusted if you trust it"
         )
-        raise SandboxUnavailableError(msg)
     say.print(f"notice: this machine lacks {missing}; tool code runs unsandboxed", style="yellow")

@@ -2,18 +2,20 @@
 
 import os
 import shutil
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from starlette.types import ASGIApp
 
-from astra_mcp.compose.bundles import load_published, open_bundle_sandbox
+from astra_mcp.compose.bundles import find_bundle, load_published, open_bundle_sandbox
 from astra_mcp.compose.directories import open_directories
 from astra_mcp.compose.distractor_pool import open_distractors
 from astra_mcp.compose.emulators import open_emulated
 from astra_mcp.compose.settings import Settings
 from astra_mcp.environments.bundle import Bundle
+from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
 from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
 from gateway.app import open_app
@@ -23,7 +25,6 @@ from gateway.edge.security import AccessRules
 from gateway.edge.workers import ALONE, OwnWorkerInfo
 from gateway.episodes.failures import FailureDefaults
 from gateway.episodes.live import open_episodes
-from registry.published.catalog import FolderCatalog
 from registry.store.database import Database, open_database
 from servers.deployed import DeployedServers, open_deployed
 from servers.emulated.fleet import EmulatedServers, NoDocuments
@@ -33,18 +34,30 @@ __all__ = ["PublishedCatalog", "open_catalog", "open_gateway"]
 
 MIN_FREE_BYTES = 64 << 20
 """With less room on the disk of its home, a gateway says that it is not ready."""
+_MAX_NAMED = 12
+"""So many servers are named to who asks for another one."""
 
 
 class PublishedCatalog:
-    """Satisfies the gateway's ``Catalog`` from a catalog of bundles, and the other servers."""
+    """Satisfies the gateway's ``Catalog``: the environments of bundles, and the servers that are none."""
 
     def __init__(
         self,
-        catalog: FolderCatalog[EnvironmentServer],
+        bundles: Iterable[Bundle],
+        publish: Callable[[Bundle], Upstream],
         deployed: DeployedServers,
         emulated: EmulatedServers,
     ) -> None:
-        self._catalog = catalog
+        """Publish all of them; no two may have one name.
+
+        Args:
+            bundles: The environments.
+            publish: Makes the server of one environment.
+            deployed: The real servers that are no environments.
+            emulated: The servers of which the registry has documents only.
+        """
+        self._bundles = {b.name: b for b in sorted(bundles, key=lambda bundle: bundle.name)}
+        self._environments = {name: publish(bundle) for name, bundle in self._bundles.items()}
         self._deployed = deployed
         self._emulated = emulated
         self._upstreams: Sequence[Upstream] | None = None
@@ -53,7 +66,7 @@ class PublishedCatalog:
     @property
     def bundles(self) -> tuple[Bundle, ...]:
         """The environments, by name."""
-        return self._catalog.bundles()
+        return tuple(self._bundles.values())
 
     @property
     def deployed(self) -> DeployedServers:
@@ -67,19 +80,19 @@ class PublishedCatalog:
 
     def environments(self) -> Sequence[EnvironmentInfo]:
         """All environments, by name."""
-        return tuple(_environment_info(b) for b in self._catalog.bundles())
+        return tuple(_environment_info(b) for b in self.bundles)
 
     def question(self, environment: str) -> str:
         """The main question of an environment."""
-        return self._catalog.bundle(environment).document.question
+        return find_bundle(self._bundles, environment).document.question
 
     def job(self, environment: str) -> tuple[JobItem, ...]:
         """The sub-tasks that an episode of the environment is scored on."""
-        return self._catalog.job(environment)
+        return find_bundle(self._bundles, environment).job
 
     def gold(self, environment: str) -> tuple[GoldCall, ...]:
         """The gold calls of an environment."""
-        gold = self._catalog.bundle(environment).document.gold
+        gold = find_bundle(self._bundles, environment).document.gold
         return tuple(GoldCall(tool=g.tool, arguments=g.values, solves=g.solves) for g in gold)
 
     def domain(self, server: str) -> str | None:
@@ -87,13 +100,14 @@ class PublishedCatalog:
         emulated = self._emulated.find(server)
         if emulated is not None:
             return emulated.domain
-        return next((b.document.domain for b in self.bundles if b.name == server), None)
+        bundle = self._bundles.get(server)
+        return None if bundle is None else bundle.document.domain
 
     def upstreams(self) -> Sequence[Upstream]:
         """All servers, by name; the same object as long as none comes or goes."""
         if self._upstreams is None:
             servers: list[Upstream] = [
-                *self._catalog.upstreams(),
+                *self._environments.values(),
                 *self._deployed.upstreams(),
                 *self._emulated.upstreams(),
             ]
@@ -103,10 +117,14 @@ class PublishedCatalog:
     def upstream(self, name: str) -> Upstream:
         """One server, by name; ``UnknownNameError`` names the closest names."""
         found = self._deployed.find(name) or self._emulated.find(name)
+        found = found or self._environments.get(name)
         if found is not None:
             return found
-        others = (*self._deployed.upstreams(), *self._emulated.upstreams())
-        return self._catalog.upstream(name, besides=[s.name for s in others])
+        names = [server.name for server in self.upstreams()]
+        hint = "`GET /v1/servers` of a running gateway names all"
+        if len(names) <= _MAX_NAMED:
+            hint = f"there are {', '.join(names)}" if names else "there is none"
+        raise UnknownNameError.among("server", name, names, hint)
 
     def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
         """Be told of servers that change; bundles stay as they were when they were loaded."""
@@ -156,8 +174,8 @@ async def open_catalog(
             emulated = await stack.enter_async_context(published)
         sandboxed = open_bundle_sandbox(settings, bundles, trusted=trusted)
         sandbox = await stack.enter_async_context(sandboxed)
-        servers = FolderCatalog(bundles, lambda bundle: EnvironmentServer(bundle, sandbox))
-        yield PublishedCatalog(servers, deployed, emulated)
+        publish = partial(EnvironmentServer, sandbox=sandbox)
+        yield PublishedCatalog(bundles, publish, deployed, emulated)
 
 
 @asynccontextmanager

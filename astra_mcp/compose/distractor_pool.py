@@ -196,11 +196,10 @@ async def open_distractors(
     """
     kind = settings.distractors.pool
     if kind is not PoolKind.ENVIRONMENTS and not settings.emulators.publish:
-        msg = (
+        raise ConfigError(
             f"distractors.pool is {kind.value!r}, and emulators.publish is false: nobody could call those "
             "tools; set emulators.publish to true, or distractors.pool to 'environments'"
         )
-        raise ConfigError(msg)
     distractors = GatewayDistractors(settings, catalog, database)
     end = (lambda: None) if kind is PoolKind.ENVIRONMENTS else catalog.watch(distractors.hear)
     try:

@@ -110,11 +110,9 @@ def load_settings(**overrides: Any) -> Settings:
         faults = "; ".join(
             f"{'.'.join(map(str, e['loc']))}: {_words(e)}" for e in error.errors(include_url=False)
         )
-        msg = f"astra.toml or ASTRA_MCP_* is wrong: {faults}"
-        raise ConfigError(msg) from None
+        raise ConfigError(f"astra.toml or ASTRA_MCP_* is wrong: {faults}") from None
     except TOMLDecodeError as error:
-        msg = f"astra.toml is no TOML: {error}"
-        raise ConfigError(msg) from None
+        raise ConfigError(f"astra.toml is no TOML: {error}") from None
     except ValueError as error:
         msg = f"a setting cannot be read (lists in ASTRA_MCP_* variables are JSON): {error}"
         raise ConfigError(msg) from None

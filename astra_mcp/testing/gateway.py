@@ -106,8 +106,7 @@ class InMemoryCatalog:
 
     def _question(self, environment: str) -> Question:
         if self.upstream(environment).name not in self._questions:
-            msg = f"no environment is named {environment!r}"
-            raise UnknownNameError(msg)
+            raise UnknownNameError(f"no environment is named {environment!r}")
         return self._questions[environment]
 
     def _tell(self, name: str) -> None:

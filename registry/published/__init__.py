@@ -1,8 +1,7 @@
-"""What others see of the registry: catalogs to serve, the list for MCP clients, frozen exports.
+"""What others see of the registry: servers to serve, the list for MCP clients, frozen exports.
 
 Knows the store; only the composition may import it. To read in this order:
-:mod:`~registry.published.catalog`, :mod:`~registry.published.publication`,
-:mod:`~registry.published.export`, then the rest.
+:mod:`~registry.published.publication`, :mod:`~registry.published.export`, then the rest.
 """
 
 __all__: list[str] = []

@@ -9,7 +9,6 @@ from astra_mcp.compose.catalog import PublishedCatalog
 from astra_mcp.errors import AstraError
 from astra_mcp.testing import open_test_gateway
 from astra_mcp.types import EmulatorKind, JsonValue, PastCall, ToolSpec, tools_hash
-from registry.published.catalog import FolderCatalog
 from servers.deployed import open_deployed
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument, Emulator, Outline
 from servers.emulated.fleet import EmulatedServers
@@ -174,8 +173,7 @@ async def open_emulating_gateway(
         )
         for desk in desks:
             deployed.mount(desk.name, desk.make)
-        environments: FolderCatalog[EnvironmentServer] = FolderCatalog([], _no_environment)
-        catalog = PublishedCatalog(environments, deployed, emulated)
+        catalog = PublishedCatalog([], _no_environment, deployed, emulated)
         async with open_test_gateway(catalog, home) as opened:
             yield RelayGateway(
                 url=opened.url,

@@ -29,8 +29,7 @@ def read_config(file: Path, syntax: Syntax = Syntax.JSON) -> JsonObject:
         ConfigError: It is not of the syntax, or cannot be read; nothing was changed.
     """
     if file.exists() and not file.is_file():
-        msg = f"{file} is no regular file: choose another with --path"
-        raise ConfigError(msg)
+        raise ConfigError(f"{file} is no regular file: choose another with --path")
     try:
         content = file.read_bytes()
     except FileNotFoundError:
@@ -48,8 +47,7 @@ def read_config(file: Path, syntax: Syntax = Syntax.JSON) -> JsonObject:
         fault = f"not plain {syntax.upper()} ({error}), and rewriting it could lose comments or settings"
         raise _unchanged(file, fault) from None
     if not isinstance(document, dict):
-        msg = f"{file} holds no {syntax.upper()} object; it is left as it is"
-        raise ConfigError(msg)
+        raise ConfigError(f"{file} holds no {syntax.upper()} object; it is left as it is")
     return cast("JsonObject", document)
 
 
@@ -67,15 +65,13 @@ def merge_entry(file: Path, document: JsonObject, servers_key: str, entry: Entry
     """
     servers = document.get(servers_key, {})
     if not isinstance(servers, dict):
-        msg = f"{file}: {servers_key} is no object; it is left as it is"
-        raise ConfigError(msg)
+        raise ConfigError(f"{file}: {servers_key} is no object; it is left as it is")
     present = servers.get(entry.name)
     if present is not None and not _is_ours(present):
-        msg = (
+        raise ConfigError(
             f"{file} already has a server named {entry.name!r} that is not astra-mcp's; it is left"
             " as it is: rename that server first"
         )
-        raise ConfigError(msg)
     merged: JsonObject = {**document, servers_key: {**servers, entry.name: entry.config}}
     if entry.inputs:
         merged["inputs"] = _merge_inputs(file, document.get("inputs", []), entry.inputs)
@@ -168,8 +164,7 @@ def _is_ours(entry: object) -> bool:
 
 def _merge_inputs(file: Path, present: object, added: Sequence[JsonObject]) -> list[Any]:
     if not isinstance(present, list):
-        msg = f"{file}: inputs is no list; it is left as it is"
-        raise ConfigError(msg)
+        raise ConfigError(f"{file}: inputs is no list; it is left as it is")
     ids = [entry["id"] for entry in added]
     others: list[Any] = [
         i

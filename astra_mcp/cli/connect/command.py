@@ -231,18 +231,16 @@ def _remote_entry(
     settings: Settings,
 ) -> Entry:
     if not form.takes_http:
-        msg = (
+        raise ConfigError(
             f"{form.title} starts its servers itself: leave --url out (remote servers are added in"
             " its own settings, under Connectors)"
         )
-        raise ConfigError(msg)
     name = server or GATEWAY_ENTRY
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        msg = (
+        raise ConfigError(
             f"--url {url!r} is no URL of a gateway, such as http://127.0.0.1:{settings.serve.port}"
         )
-        raise ConfigError(msg)
     base = parts.path.rstrip("/").removesuffix("/mcp")
     endpoint = f"{base}/servers/{quote(server, safe='')}/mcp" if server else f"{base}/mcp"
     # The modern protocol has no sessions: the token is what keeps this client's state its own.

@@ -64,8 +64,7 @@ def insert_entry(
     insert = _into_toml if syntax is Syntax.TOML else _into_yaml
     changed = insert(text.splitlines(), servers_key, entry)
     if parse_text(changed, syntax) != expected:
-        msg = f"{servers_key} is written in a way that cannot be added to safely"
-        raise ValueError(msg)
+        raise ValueError(f"{servers_key} is written in a way that cannot be added to safely")
     return changed
 
 

@@ -5,7 +5,7 @@ import platform
 import resource
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,18 +68,14 @@ def examine() -> Iterator[Check]:
     try:
         settings = load_settings()
     except AstraError as error:
-        yield Check(
-            name="configuration",
-            state=State.MISSING,
-            detail=str(error),
-            remedy="correct astra.toml or the variable; the checks below need it",
-        )
+        remedy = "correct astra.toml or the variable; the checks below need it"
+        yield Check("configuration", State.MISSING, str(error), remedy)
         return
     yield _home(settings.home)
     yield _environments(settings)
     yield from check_deployed(settings)
     yield _gateway(settings)
-    yield from _files()
+    yield _files()
     yield from _memory()
     yield check_registry(settings)
     yield from _emulators(settings)
@@ -87,66 +83,52 @@ def examine() -> Iterator[Check]:
 
 
 def _python() -> Check:
-    is_supported = sys.version_info[:2] in _SUPPORTED
-    return Check(
-        name="python",
-        state=State.OK if is_supported else State.MISSING,
-        detail=f"{platform.python_version()} at {sys.executable}",
-        remedy="" if is_supported else "install astra-mcp with Python 3.11 or 3.12",
-    )
+    detail = f"{platform.python_version()} at {sys.executable}"
+    if sys.version_info[:2] in _SUPPORTED:
+        return Check("python", State.OK, detail)
+    return Check("python", State.MISSING, detail, "install astra-mcp with Python 3.11 or 3.12")
 
 
-_LAYERS: dict[str, tuple[str, Callable[[SandboxReport], bool], str]] = {
-    "seccomp": ("filters system calls", lambda r: r.seccomp, "use a Linux kernel with seccomp"),
-    "no_new_privs": (
-        "setuid files gain nothing",
-        lambda r: r.no_new_privs,
-        "use a Linux kernel of 3.5 or newer",
-    ),
-    "rlimits": ("bounds memory and time", lambda r: r.rlimits, "use Linux"),
+_LAYERS = {
+    "seccomp": ("filters system calls", "use a Linux kernel with seccomp"),
+    "no_new_privs": ("setuid files gain nothing", "use a Linux kernel of 3.5 or newer"),
+    "rlimits": ("bounds memory and time", "use Linux"),
 }
+"""Fields of the sandbox's report: what each is for, and what to do where it is not there."""
 
 
 def _layers(report: SandboxReport) -> Iterator[Check]:
-    for name, (purpose, is_present, remedy) in _LAYERS.items():
-        present = is_present(report)
-        yield Check(
-            name=f"sandbox: {name}",
-            state=State.OK if present else State.MISSING,
-            detail=f"{purpose}" if present else f"missing: {purpose}",
-            remedy="" if present else f"{remedy}; without it only --trusted code runs, unprotected",
-        )
-    has_landlock = bool(report.landlock_abi)
-    yield Check(
-        name="sandbox: landlock",
-        state=State.OK if has_landlock else State.WARNING,
-        detail=f"ABI {report.landlock_abi}" if has_landlock else "missing: a second lock on files",
-        remedy=""
-        if has_landlock
-        else "use a kernel of 5.13 or newer with landlock; records say so",
-    )
+    for field, (purpose, remedy) in _LAYERS.items():
+        name = f"sandbox: {field}"
+        if getattr(report, field):
+            yield Check(name, State.OK, purpose)
+        else:
+            instead = f"{remedy}; without it only --trusted code runs, unprotected"
+            yield Check(name, State.MISSING, f"missing: {purpose}", instead)
+    name = "sandbox: landlock"
+    if report.landlock_abi:
+        yield Check(name, State.OK, f"ABI {report.landlock_abi}")
+    else:
+        remedy = "use a kernel of 5.13 or newer with landlock; records say so"
+        yield Check(name, State.WARNING, "missing: a second lock on files", remedy)
 
 
 def _sandbox(report: SandboxReport) -> Check:
     """Run a tool in the sandbox: layers that exist may still not work together."""
     if report.missing:
-        return Check(
-            name="sandbox",
-            state=State.MISSING,
-            detail=f"cannot run on {report.machine}: {', '.join(report.missing)} missing",
-            remedy="run on Linux; bundled environments work here without isolation",
-        )
+        detail = f"cannot run on {report.machine}: {', '.join(report.missing)} missing"
+        remedy = "run on Linux; bundled environments work here without isolation"
+        return Check("sandbox", State.MISSING, detail, remedy)
     fault: str | None = None
     try:
         fault = anyio.run(_probe)
     except* SandboxError as group:  # a task group may have wrapped it
         fault = f"a tool could not be run: {group.exceptions[0]}"
-    return Check(
-        name="sandbox",
-        state=State.MISSING if fault else State.OK,
-        detail=fault or f"a tool ran in it ({report.machine}, tool code as uid {report.uid})",
-        remedy="report this with the output of `astra-mcp doctor --json`" if fault else "",
-    )
+    if fault:
+        remedy = "report this with the output of `astra-mcp doctor --json`"
+        return Check("sandbox", State.MISSING, fault, remedy)
+    detail = f"a tool ran in it ({report.machine}, tool code as uid {report.uid})"
+    return Check("sandbox", State.OK, detail)
 
 
 async def _probe() -> str | None:
@@ -176,37 +158,27 @@ def _home(home: Path) -> Check:
             is_writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
     except OSError:
         is_writable = False
+    if not is_writable:
+        remedy = "set ASTRA_MCP_HOME to a folder of yours"
+        return Check("home folder", State.MISSING, f"{home} cannot be written", remedy)
     how = "" if existing == home else " (made at the first start)"
-    return Check(
-        name="home folder",
-        state=State.OK if is_writable else State.MISSING,
-        detail=f"{home}{how}" if is_writable else f"{home} cannot be written",
-        remedy="" if is_writable else "set ASTRA_MCP_HOME to a folder of yours",
-    )
+    return Check("home folder", State.OK, f"{home}{how}")
 
 
 def _environments(settings: Settings) -> Check:
     try:
         bundles = load_published(settings)
     except AstraError as error:
-        return Check(
-            name="environments",
-            state=State.MISSING,
-            detail=str(error),
-            remedy="correct the bundle, or take its folder out of `environments` in astra.toml",
-        )
-    return Check(name="environments", state=State.OK, detail=f"{len(bundles)} are published")
+        remedy = "correct the bundle, or take its folder out of `environments` in astra.toml"
+        return Check("environments", State.MISSING, str(error), remedy)
+    return Check("environments", State.OK, f"{len(bundles)} are published")
 
 
 def _emulators(settings: Settings) -> Iterator[Check]:
     """Look whether who makes up answers is there; the offline emulator always is."""
-    if settings.emulators.publish and settings.emulator_fault is not None:
-        yield Check(
-            name="emulators",
-            state=State.MISSING,
-            detail=settings.emulator_fault,
-            remedy="correct astra.toml: `serve` needs it",
-        )
+    fault = settings.emulator_fault
+    if settings.emulators.publish and fault is not None:
+        yield Check("emulators", State.MISSING, fault, "correct astra.toml: `serve` needs it")
 
 
 def _gateway(settings: Settings) -> Check:
@@ -215,37 +187,31 @@ def _gateway(settings: Settings) -> Check:
     except OSError:  # the home folder has its own check
         running = None
     if running is not None:
-        detail = f"running at {running.url} (process {running.pid})"
-        return Check(name="gateway", state=State.OK, detail=detail)
+        return Check("gateway", State.OK, f"running at {running.url} (process {running.pid})")
     host, port = settings.serve.host, settings.serve.port
     try:
         bind(host, port).close()
     except PortInUseError:
-        return Check(
-            name="gateway",
-            state=State.WARNING,
-            detail=f"another program listens on {host} port {port}",
-            remedy="stop it, or set serve.port in astra.toml (0 takes any free port)",
-        )
+        detail = f"another program listens on {host} port {port}"
+        remedy = "stop it, or set serve.port in astra.toml (0 takes any free port)"
+        return Check("gateway", State.WARNING, detail, remedy)
     except AstraError as error:
         remedy = "correct serve.host and serve.port in astra.toml"
-        return Check(name="gateway", state=State.MISSING, detail=str(error), remedy=remedy)
+        return Check("gateway", State.MISSING, str(error), remedy)
     detail = f"not running; {host} port {port} is free for `astra-mcp serve`"
-    return Check(name="gateway", state=State.OK, detail=detail)
+    return Check("gateway", State.OK, detail)
 
 
-def _files() -> Iterator[Check]:
+def _files() -> Check:
     """The hard limit counts: ``serve`` raises the soft one to it."""
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = EPISODES * FILES_PER_EPISODE + OTHER_FILES
-    is_enough = limit == resource.RLIM_INFINITY or limit >= needed
     shown = "no limit" if limit == resource.RLIM_INFINITY else f"{limit}"
-    yield Check(
-        name="open files",
-        state=State.OK if is_enough else State.WARNING,
-        detail=f"{shown}; {EPISODES} live episodes need about {needed}",
-        remedy="" if is_enough else f"raise the hard limit (ulimit -Hn {needed}) for more episodes",
-    )
+    detail = f"{shown}; {EPISODES} live episodes need about {needed}"
+    if limit == resource.RLIM_INFINITY or limit >= needed:
+        return Check("open files", State.OK, detail)
+    remedy = f"raise the hard limit (ulimit -Hn {needed}) for more episodes"
+    return Check("open files", State.WARNING, detail, remedy)
 
 
 def _memory() -> Iterator[Check]:
@@ -257,14 +223,13 @@ def _memory() -> Iterator[Check]:
     if found is None:
         return
     available, needed = int(found[1]) << 10, EPISODES * EPISODE_BYTES
-    is_enough = available >= needed
-    yield Check(
-        name="memory",
-        state=State.OK if is_enough else State.WARNING,
-        detail=f"{available / 2**30:.1f} GiB available; {EPISODES} live episodes take up to "
-        f"{needed / 2**30:.1f} GiB",
-        remedy="" if is_enough else "run fewer episodes at once, or close other programs",
-    )
+    shown, shown_needed = (f"{num_bytes / 2**30:.1f} GiB" for num_bytes in (available, needed))
+    detail = f"{shown} available; {EPISODES} live episodes take up to {shown_needed}"
+    if available >= needed:
+        yield Check("memory", State.OK, detail)
+    else:
+        remedy = "run fewer episodes at once, or close other programs"
+        yield Check("memory", State.WARNING, detail, remedy)
 
 
 _COLOURS = {State.OK: "green", State.WARNING: "yellow", State.MISSING: "red"}

@@ -44,7 +44,7 @@ class State(StrEnum):
     """Required, and not there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Check:
     """One thing that was looked at."""
 
@@ -64,28 +64,22 @@ def check_deployed(settings: Settings) -> Iterator[Check]:
     try:
         entries = read_entries(file)
     except ConfigError as error:
-        yield Check(
-            name="deployed servers",
-            state=State.MISSING,
-            detail=str(error),
-            remedy="correct the file, or take `mcp_config` out of astra.toml: `serve` needs it",
-        )
+        remedy = "correct the file, or take `mcp_config` out of astra.toml: `serve` needs it"
+        yield Check("deployed servers", State.MISSING, str(error), remedy)
         return
     lost = [f"{e.name} ({e.server.command})" for e in entries.values() if not _is_startable(e)]
     statuses = anyio.run(_look_at_servers, entries, file)
     unwell = [status for status in statuses if status.condition != "ready"]
     detail = f"{file} names {len(entries)}; {len(statuses) - len(unwell)} ready"
-    yield Check(
-        name="deployed servers",
-        state=State.WARNING if unwell else State.OK,
-        detail=f"{detail}; no such command: {', '.join(lost)}" if lost else detail,
-        remedy="install the commands, or correct `command` or PATH" if lost else "",
-    )
+    remedy = ""
+    if lost:
+        detail += f"; no such command: {', '.join(lost)}"
+        remedy = "install the commands, or correct `command` or PATH"
+    yield Check("deployed servers", State.WARNING if unwell else State.OK, detail, remedy)
     for status in unwell:
         detail = f"{status.condition}: {status.reason or f'no answer in {START_SECONDS:g} s'}"
         remedy = "correct its entry, or run its command by hand; the other servers work"
-        name = f"deployed server: {status.name}"
-        yield Check(name=name, state=State.WARNING, detail=detail, remedy=remedy)
+        yield Check(f"deployed server: {status.name}", State.WARNING, detail, remedy)
 
 
 async def _look_at_servers(
@@ -107,9 +101,8 @@ def _is_startable(entry: "Entry") -> bool:
     if server.command is None:
         return True
     # A path is taken from the server's folder, a name from its PATH.
-    command = (
-        str(Path(server.cwd or "") / server.command) if "/" in server.command else server.command
-    )
+    is_path = "/" in server.command
+    command = str(Path(server.cwd or "") / server.command) if is_path else server.command
     return shutil.which(command, path=server.env.get("PATH", os.environ.get("PATH"))) is not None
 
 
@@ -118,18 +111,13 @@ def check_registry(settings: Settings) -> Check:
     url = settings.registry_url
     path = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
     if path is not None and not path.exists():
-        detail = f"{path} (made at the first import)"
-        return Check(name="registry", state=State.OK, detail=detail)
+        return Check("registry", State.OK, f"{path} (made at the first import)")
     try:
         found = anyio.run(_look_at_registry, url)
     except AstraError as error:
-        return Check(
-            name="registry",
-            state=State.MISSING,
-            detail=str(error),
-            remedy="correct registry.url in astra.toml, or start the database; `serve` needs it",
-        )
-    return Check(name="registry", state=State.OK, detail=f"{path or _place(url)}: {found}")
+        remedy = "correct registry.url in astra.toml, or start the database; `serve` needs it"
+        return Check("registry", State.MISSING, str(error), remedy)
+    return Check("registry", State.OK, f"{path or _place(url)}: {found}")
 
 
 async def _look_at_registry(url: str) -> str:
@@ -156,16 +144,12 @@ def check_models(settings: Settings) -> Iterator[Check]:
         roles = _configured(settings)
     except AstraError as error:
         remedy = "correct the variable, or name the endpoint in astra.toml"
-        yield Check(name="model endpoints", state=State.MISSING, detail=str(error), remedy=remedy)
+        yield Check("model endpoints", State.MISSING, str(error), remedy)
         return
     if not roles:
-        yield Check(
-            name="model endpoints",
-            state=State.WARNING,
-            detail="none is configured; oracle, noop, random and probe work without",
-            remedy="for `rollout --agent MODEL`, set ASTRA_MCP_MODELS__AGENT__BASE_URL",
-        )
-        return
+        detail = "none is configured; oracle, noop, random and probe work without"
+        remedy = "for `rollout --agent MODEL`, set ASTRA_MCP_MODELS__AGENT__BASE_URL"
+        yield Check("model endpoints", State.WARNING, detail, remedy)
     faults: dict[tuple[str | None, SecretStr | None], str] = {}
     for role, config in roles.items():
         place = (config.base_url, config.api_key)
@@ -175,14 +159,13 @@ def check_models(settings: Settings) -> Iterator[Check]:
 
 
 def _check_of(role: Role, config: EndpointConfig, fault: str) -> Check:
+    name = f"model endpoint: {role.value}"
     shown = f"{config.model or 'any model'} at {config.base_url or 'OpenAI'}"
+    if fault:
+        remedy = f"start it, or correct models.{role.value} in astra.toml"
+        return Check(name, State.WARNING, f"{shown}: {fault}", remedy)
     found = "answers" if config.base_url is not None else "has a key, and was not asked"
-    return Check(
-        name=f"model endpoint: {role.value}",
-        state=State.WARNING if fault else State.OK,
-        detail=f"{shown}: {fault}" if fault else f"{shown} {found}",
-        remedy=f"start it, or correct models.{role.value} in astra.toml" if fault else "",
-    )
+    return Check(name, State.OK, f"{shown} {found}")
 
 
 def _configured(settings: Settings) -> Mapping[Role, EndpointConfig]:

@@ -235,8 +235,7 @@ def _check(options: _Options, settings: Settings) -> None:
     _check_agent(options, settings)
     _check_task(options)
     if options.out is not None and options.out.exists():
-        msg = f"--out {options.out} exists already: name a new file"
-        raise ConfigError(msg)
+        raise ConfigError(f"--out {options.out} exists already: name a new file")
 
 
 def _check_task(options: _Options) -> None:
@@ -273,12 +272,11 @@ def _check_agent(options: _Options, settings: Settings) -> None:
         msg = f"no agent is named {options.agent!r}; did you mean {close[0]}? ({built_in})"
         raise ConfigError(msg)
     if config.api_key is None:
-        msg = (
+        raise ConfigError(
             f"{options.agent!r} is none of {built_in}, so it is taken for a chat model: name its"
             f" endpoint with --base-url or models.agent.base_url, or set {_SHARED_KEY} for OpenAI's;"
             f" {KEY_RULE}"
         )
-        raise ConfigError(msg)
 
 
 def _check_address(option: str, address: str | None) -> None:
@@ -286,8 +284,7 @@ def _check_address(option: str, address: str | None) -> None:
         return
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        msg = f"{option} {address!r} is no URL, such as http://127.0.0.1:8000"
-        raise ConfigError(msg)
+        raise ConfigError(f"{option} {address!r} is no URL, such as http://127.0.0.1:8000")
 
 
 def _default_file(home: Path, agent: str) -> Path:

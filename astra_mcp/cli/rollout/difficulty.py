@@ -61,8 +61,7 @@ def ask_difficulty(
         raise ConfigError(msg)
     if not rate and (kinds is not None or delay):
         option = "--failure-delay" if kinds is None else "--failure-kinds"
-        msg = f"{option} goes with a --failure-rate above 0"
-        raise ConfigError(msg)
+        raise ConfigError(f"{option} goes with a --failure-rate above 0")
     if is_gold and rate:
         msg = "--failure-rate is for agents that can fail: the oracle's gold calls never do on purpose"
         raise ConfigError(msg)
@@ -92,11 +91,10 @@ def _weights(kinds: str) -> dict[str, float]:
         kind, _, written = (word.strip() for word in part.partition("="))
         weight = _number(written)
         if not kind or weight is None or kind in weights:
-            msg = (
+            raise ConfigError(
                 f"--failure-kinds {kinds!r}: write each kind once with its weight, such as "
                 "timeout=0.5,unreachable=0.5"
             )
-            raise ConfigError(msg)
         weights[kind] = weight
     return weights
 

@@ -41,15 +41,13 @@ def ask_sources(
         ConfigError: They do not go together, or the file holds no prompts.
     """
     if environments and servers:
-        msg = (
+        raise ConfigError(
             f"an episode is of an environment or of servers: name {environments[0]!r} as NAME, or "
             "servers with --server, in runs of their own"
         )
-        raise ConfigError(msg)
     if not servers and (prompt is not None or prompt_file is not None):
         option = "--prompt" if prompt is not None else "--prompt-file"
-        msg = f"{option} goes with --server: an environment asks its own question"
-        raise ConfigError(msg)
+        raise ConfigError(f"{option} goes with --server: an environment asks its own question")
     if prompt is not None and prompt_file is not None:
         msg = "--prompt and --prompt-file are two ways to say one thing: give one of them"
         raise ConfigError(msg)
@@ -77,8 +75,7 @@ def read_system_prompt(given: str | None) -> str | None:
         try:
             text = Path(given[1:]).expanduser().read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            msg = f"--system-prompt {given} cannot be read: {error}"
-            raise ConfigError(msg) from None
+            raise ConfigError(f"--system-prompt {given} cannot be read: {error}") from None
     if not text.strip() or json_fault(text):
         msg = "--system-prompt is no text in UTF-8, or empty: leave it out where there is nothing to say"
         raise ConfigError(msg)
@@ -131,12 +128,10 @@ def _read_prompts(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"--prompt-file {path} cannot be read: {error}"
-        raise ConfigError(msg) from None
+        raise ConfigError(f"--prompt-file {path} cannot be read: {error}") from None
     lines = [(n, line.strip()) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
-        msg = f"--prompt-file {path} holds no prompt: write one on each line"
-        raise ConfigError(msg)
+        raise ConfigError(f"--prompt-file {path} holds no prompt: write one on each line")
     if path.suffix == ".jsonl":
         return list(_parse_prompts(path, lines))
     return [line for _, line in lines]
@@ -150,7 +145,6 @@ def _parse_prompts(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[str
             fault = error.errors(include_url=False)[0]
             field = "".join(f"{part}: " for part in fault["loc"])
             words = fault_words(fault["type"], fault["msg"])
-            msg = (
+            raise ConfigError(
                 f'--prompt-file {path}, line {number}: {field}{words}; a line is {{"prompt": ...}}'
-            )
-            raise ConfigError(msg) from None
+            ) from None

@@ -7,17 +7,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from astra_mcp.call_record import EndStatus, EpisodeStatus
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.llm.usage import COST_DIGITS, Usage
 from astra_mcp.report.console import out, print_json, say
 from astra_mcp.report.shown import Table, number, whole
-from astra_mcp.reward import Reward
-from astra_mcp.trajectory import (
-    AgentInfo,
-    StopReason,
-    Trajectory,
-    TrajectoryFailure,
-)
+from astra_mcp.trajectory import AgentInfo, Trajectory
 
 __all__ = ["RolloutReport"]
 
@@ -29,19 +23,14 @@ _NOTHING = Usage()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """What is remembered of a trajectory; the rest is in its file."""
+    """What is remembered of a trajectory."""
 
     place: int
-    episode_id: str | None
-    environment: str | None
-    agent: str
-    seed: int
-    status: EndStatus
-    stop: StopReason
-    reward: Reward | None
+    """In the plan."""
+    trajectory: Trajectory
+    """Without messages, tools and calls, which are in its file."""
     calls: int
     usage: Usage
-    failure: TrajectoryFailure | None
 
 
 class RolloutReport:
@@ -100,11 +89,14 @@ class RolloutReport:
             usage: What the model cost.
         """
         self._write(trajectory)
-        self._rows.append(_summary(index, trajectory, usage))
+        reward = trajectory.reward
+        kept = trajectory.model_copy(update={"messages": (), "tools": (), "calls": ()})
+        calls = reward.calls if reward else len(trajectory.calls)
+        self._rows.append(_Row(place=index, trajectory=kept, calls=calls, usage=usage))
         self.usage += usage
         self.num_failed += trajectory.status is EpisodeStatus.FAILED
-        if trajectory.reward is not None:
-            self._reward_sum += trajectory.reward.reward
+        if reward is not None:
+            self._reward_sum += reward.reward
             self._num_rewards += 1
         self._advance()
 
@@ -143,8 +135,8 @@ class RolloutReport:
             table.add_row(
                 _show_id(rows),
                 name or ", ".join(self._servers),
-                _counted([row.status.value for row in rows]),
-                _counted([row.stop.value for row in rows]),
+                _counted([row.trajectory.status.value for row in rows]),
+                _counted([row.trajectory.stop.value for row in rows]),
                 *(shown[figure] for figure in figures),
             )
         out.print(table)
@@ -156,9 +148,9 @@ class RolloutReport:
 
     def _say_failures(self) -> None:
         found = Counter(
-            f"{row.failure.boundary.value}: {row.failure.message}"
+            f"{failure.boundary.value}: {failure.message}"
             for row in self._planned
-            if row.failure is not None
+            if (failure := row.trajectory.failure) is not None
         )
         for message, count in found.most_common(_MAX_FAILURES_SHOWN):
             times = "once" if count == 1 else f"{count} times"
@@ -169,50 +161,33 @@ class RolloutReport:
     def _by_environment(self) -> Iterable[tuple[str | None, list[_Row]]]:
         groups: dict[str | None, list[_Row]] = {}
         for row in self._planned:
-            groups.setdefault(row.environment, []).append(row)
+            groups.setdefault(row.trajectory.environment, []).append(row)
         return groups.items()
 
 
-def _summary(place: int, trajectory: Trajectory, usage: Usage) -> _Row:
-    reward = trajectory.reward
-    return _Row(
-        place=place,
-        episode_id=trajectory.episode_id,
-        environment=trajectory.environment,
-        agent=trajectory.agent.name,
-        seed=trajectory.seeds.episode,
-        status=trajectory.status,
-        stop=trajectory.stop,
-        reward=reward,
-        calls=reward.calls if reward else len(trajectory.calls),
-        usage=usage,
-        failure=trajectory.failure,
-    )
-
-
 def _episode_row(row: _Row) -> dict[str, Any]:
-    reward = row.reward
+    played, reward = row.trajectory, row.trajectory.reward
     return {
-        "episode_id": row.episode_id,
-        "environment": row.environment,
-        "agent": row.agent,
-        "seed": row.seed,
-        "status": row.status.value,
-        "stop": row.stop.value,
+        "episode_id": played.episode_id,
+        "environment": played.environment,
+        "agent": played.agent.name,
+        "seed": played.seeds.episode,
+        "status": played.status.value,
+        "stop": played.stop.value,
         "reward": reward.reward if reward else None,
         "recall": reward.recall if reward else None,
         "precision": reward.precision if reward else None,
         "calls": row.calls,
         "tokens": row.usage.tokens,
         "cost": round(row.usage.cost, COST_DIGITS),
-        "failure": row.failure.model_dump(mode="json") if row.failure else None,
+        "failure": played.failure.model_dump(mode="json") if played.failure else None,
     }
 
 
 def _mean_row(name: str | None, rows: list[_Row]) -> dict[str, Any]:
     """Average over the episodes that did not fail, rewards over those that have one."""
-    played = [row for row in rows if row.status is not EpisodeStatus.FAILED]
-    rewards = [row.reward for row in played if row.reward is not None]
+    played = [row for row in rows if row.trajectory.status is not EpisodeStatus.FAILED]
+    rewards = [reward for row in played if (reward := row.trajectory.reward) is not None]
     return {
         "environment": name,
         "episodes": len(rows),
@@ -244,7 +219,7 @@ def _show_id(rows: list[_Row]) -> str:
     """Show the one by which `episodes show` finds it; of several, how many they are."""
     if len(rows) > 1:
         return f"x{len(rows)}"
-    return (rows[0].episode_id or "-")[:_SHOWN_ID]
+    return (rows[0].trajectory.episode_id or "-")[:_SHOWN_ID]
 
 
 def _counted(words: list[str]) -> str:
