@@ -106,9 +106,9 @@ def list_environments(*, as_json: Json = False) -> None:
         return
     counts = (number("tasks"), number("tools"))
     table = Table("name", "domain", whole("lang"), *counts, whole("status"))
+    keys = ("name", "domain", "language", "sub_tasks", "tools", "status")
     for bundle in bundles:
         row = _summary(bundle)
-        keys = ("name", "domain", "language", "sub_tasks", "tools", "status")
         table.add_row(*("-" if row[k] is None else str(row[k]) for k in keys))
     out.print(table)
 
@@ -207,6 +207,4 @@ def new(
         print_json({"name": name, "path": str(path)})
         return
     out.print(f"wrote {path}: environment.json, tools.py and server.json")
-    out.print(
-        f"next: change it step by step, and run `astra-mcp environments verify {path}`",
-    )
+    out.print(f"next: change it step by step, and run `astra-mcp environments verify {path}`")

@@ -5,11 +5,12 @@ import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import anyio
 import typer
 
+from astra_mcp.addresses import bind, run_until_stopped, url_of
 from astra_mcp.compose.bundles import find_bundle_folder, open_bundle_sandbox, unknown_server
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.bundle import Bundle
@@ -17,7 +18,7 @@ from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import ConfigError
 from astra_mcp.mcp.lines import serve_stdio
 from astra_mcp.report.console import ExitCode, print_json, report_errors, run_async, say
-from astra_mcp.serving.http.server import bind, listen, run_until_stopped, url_of
+from astra_mcp.serving.http.server import listen
 from gateway.edge.security import Gate, access_rules
 from servers.environment import EnvironmentServer
 from servers.standalone import (
@@ -34,13 +35,8 @@ DEFAULT_PORT = 8421
 """Next to the gateway's, so that both can run at once."""
 
 
-class _Alone(NamedTuple):
-    """What is served."""
-
-    server: StandaloneServer
-    presentation: Presentation
-
-
+_Alone = tuple[StandaloneServer, Presentation]
+"""What is served."""
 _Open = Callable[[], AbstractAsyncContextManager[_Alone]]
 
 
@@ -110,7 +106,7 @@ async def _open_environment(
         version=document.version, instructions=f"{document.title}. {document.description}"
     )
     async with open_bundle_sandbox(settings, [bundle], trusted=trusted) as sandbox:
-        yield _Alone(EnvironmentServer(bundle, sandbox), presentation)
+        yield EnvironmentServer(bundle, sandbox), presentation
 
 
 @asynccontextmanager
@@ -139,7 +135,7 @@ async def _open_emulated(settings: Settings, name: str) -> AsyncGenerator[_Alone
             instructions=f"{document.title}. {document.description}".removesuffix(". "),
             emulator=server.emulator,
         )
-        yield _Alone(server, presentation)
+        yield server, presentation
 
 
 async def _run_stdio(opening: _Open) -> signal.Signals | None:

@@ -1,20 +1,20 @@
 """``astra-mcp serve``: the gateway with everything that is published, over HTTP or stdio."""
 
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from urllib.parse import urlsplit
 
 import typer
 
+from astra_mcp.addresses import bind, run_until_stopped, url_of
 from astra_mcp.cli import serve_options as opt
 from astra_mcp.compose.catalog import open_catalog
 from astra_mcp.compose.registry import open_present_registry
 from astra_mcp.compose.settings import Settings, load_serving
 from astra_mcp.errors import ConfigError, PortInUseError
 from astra_mcp.report.console import ExitCode, report_errors, run_async
-from astra_mcp.serving.http.server import bind, run_until_stopped, url_of
-from astra_mcp.serving.process.announcement import Announcement
+from astra_mcp.serving.process.announcement import announced
 from astra_mcp.serving.process.gateway_process import rules_of, serve_gateway
 from astra_mcp.serving.process.lifecycle import (
     Stop,
@@ -28,13 +28,15 @@ from astra_mcp.serving.process.supervisor import bind_workers, open_supervisor
 from astra_mcp.tracing import open_tracing
 from gateway.agents.plane import AgentPlane
 from gateway.agents.targets import InteractiveTarget
-from gateway.api.seams import Catalog
 from gateway.edge.discovery import claim_home, find_gateway, remember_ports
 from gateway.edge.keys import derive_secret, ensure_control_key
 from gateway.edge.workers import OwnWorkerInfo
 from gateway.episodes.live import open_episodes
 
 __all__ = ["serve"]
+
+_STDIO_OPTIONS = ("mcp_config", "log_format")
+"""Those of the gateway that need no HTTP."""
 
 
 def serve(  # noqa: PLR0913 - one parameter for each option
@@ -74,15 +76,7 @@ def serve(  # noqa: PLR0913 - one parameter for each option
         settings = load_serving(options.given, options.environments)
         _log_to_stderr(settings, verbose=verbose)
         if stdio:
-            _refuse_with_stdio(
-                host=host,
-                port=port,
-                workers=workers,
-                public_url=public_url,
-                failure_rate=failure_rate,
-                failure_scope=failure_scope,
-                json=as_json or None,
-            )
+            _refuse_http_options({**options.given, "json": as_json or None})
             stopped_by = run_async(_serve_stdio, settings, trusted, server)
         else:
             if server is not None:
@@ -90,39 +84,31 @@ def serve(  # noqa: PLR0913 - one parameter for each option
                 raise ConfigError(msg)
             # Meant for a supervisor, which hears it once its workers run; it must not end anything.
             signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-            announcement = Announcement(settings, as_json=as_json)
             if settings.serve.workers > 1:
-                stopped_by = run_async(_serve_workers, settings, options, announcement)
+                stopped_by = run_async(_serve_workers, settings, options, as_json)
             else:
-                stopped_by = run_async(_serve_http, settings, trusted, announcement)
+                stopped_by = run_async(_serve_http, settings, trusted, as_json)
     if stopped_by is signal.SIGINT:
         raise typer.Exit(ExitCode.STOPPED)
 
 
-async def _serve_http(
-    settings: Settings, trusted: bool, announcement: Announcement
-) -> signal.Signals | None:
+async def _serve_http(settings: Settings, trusted: bool, as_json: bool) -> signal.Signals | None:
     """Serve as one process."""
     key = ensure_control_key(settings.home)
     with _telling_own_gateway(settings):
         listener = bind(settings.serve.host, settings.serve.port)
     with listener, claim_home(settings.home):
-        worker_info = OwnWorkerInfo(
-            inner_urls=(url_of(listener),), public_url=settings.serve.public_url
-        )
-
-        @contextmanager
-        def on_ready(catalog: Catalog) -> Generator[None]:
-            with announcement.made(ready_of(catalog), worker_info):
-                yield
-
+        urls = (url_of(listener),)
+        worker_info = OwnWorkerInfo(inner_urls=urls, public_url=settings.serve.public_url)
         stop = await serve_gateway(
             settings,
             listener,
             control_key=key,
             worker_info=worker_info,
             trusted=trusted,
-            on_ready=on_ready,
+            on_ready=lambda catalog: announced(
+                settings, ready_of(catalog), worker_info, as_json=as_json
+            ),
         )
     return stop.by
 
@@ -143,7 +129,7 @@ def _telling_own_gateway(settings: Settings) -> Generator[None]:
 
 
 async def _serve_workers(
-    settings: Settings, options: WorkerOptions, announcement: Announcement
+    settings: Settings, options: WorkerOptions, as_json: bool
 ) -> signal.Signals | None:
     """Supervise several processes."""
     key = ensure_control_key(settings.home)
@@ -171,7 +157,9 @@ async def _serve_workers(
             hear_signals(stop),
             open_supervisor(plans, drain_seconds=settings.serve.drain_seconds) as supervisor,
         ):
-            await supervisor.run(stop, lambda ready: announcement.made(ready, worker_info))
+            await supervisor.run(
+                stop, lambda ready: announced(settings, ready, worker_info, as_json=as_json)
+            )
     return stop.by
 
 
@@ -191,9 +179,9 @@ async def _serve_stdio(
             return await run_until_stopped(plane.serve_stdio)
 
 
-def _refuse_with_stdio(**given: object) -> None:
+def _refuse_http_options(given: Mapping[str, object]) -> None:
     for option, value in given.items():
-        if value is not None:
+        if value is not None and option not in _STDIO_OPTIONS:
             msg = f"--{option.replace('_', '-')} belongs to HTTP: leave it out with --stdio"
             raise ConfigError(msg)
 

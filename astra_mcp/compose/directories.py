@@ -4,7 +4,7 @@ Loaded by a gateway alone: what talks to databases takes a second.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -154,17 +154,12 @@ async def open_directories(
     async with open_directory(database, home) as registered:
         published = PublishedDirectory(bundles, deployed)
         listed = EmulatedDirectory(registered, emulated)
-        ends = [
-            deployed.watch(published.hear),
-            deployed.watch(name_deployed),
-            deployed.watch(listed.hear),  # one that comes or goes hides or shows an emulated one
-            emulated.watch(listed.hear),
-        ]
-        try:
+        with ExitStack() as stack:
+            # A deployed server that comes or goes hides or shows an emulated one.
+            for hear in (published.hear, name_deployed, listed.hear):
+                stack.callback(deployed.watch(hear))
+            stack.callback(emulated.watch(listed.hear))
             yield published, listed
-        finally:
-            for end in ends:
-                end()
 
 
 def _entry(name: str, told: _Told) -> DirectoryEntry:

@@ -72,14 +72,7 @@ class GatewayDistractors:
         seed: int,
         taken: Collection[str],
     ) -> DistractorSample:
-        """Choose.
-
-        Args:
-            scope: The tools of the episode's own servers.
-            mode: By bands of similarity, or from other domains at random, which needs no vectors.
-            k: From each band at most; not used at random.
-            seed: Decides.
-            taken: Names that no distractor may have, besides those of the scope.
+        """Choose, as ``DistractorIndex`` says; what is taken are names besides those of the scope.
 
         Raises:
             ConfigError: The settings name no model of embeddings where they ask for one.
@@ -175,8 +168,7 @@ class GatewayDistractors:
         from astra_mcp.compose.embedders import open_embedder  # noqa: PLC0415 - loads NumPy
 
         if self._embedder is None:
-            opening = open_embedder(self._settings, None)
-            self._embedder = await stack.enter_async_context(opening)
+            self._embedder = await stack.enter_async_context(open_embedder(self._settings, None))
         return self._embedder
 
 

@@ -202,11 +202,11 @@ class _Rows:
 
     def take_over(self, previous: BandIndex) -> None:
         """Take the vectors of tools that stand in another pool too."""
-        known = (
-            (place, previous.vector(tool.name, tool.hash))
+        self.fill(
+            (place, vector)
             for place, tool in enumerate(self._pool.tools)
+            if (vector := previous.vector(tool.name, tool.hash)) is not None
         )
-        self.fill((place, vector) for place, vector in known if vector is not None)
 
     def fill(self, found: Iterable[tuple[int, Vectors]]) -> None:
         """Put vectors into their places; all are as long as the first one."""

@@ -4,7 +4,7 @@ Loaded where the registry is open anyway: what talks to databases takes a second
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import partial
 
 import anyio
@@ -23,12 +23,7 @@ from servers.emulated.emulator import EmulatedDocument, Emulator, Outline
 from servers.emulated.fleet import EmulatedServers
 from servers.emulated.offline.emulator import OfflineEmulator
 
-__all__ = [
-    "RegistryDocuments",
-    "open_documents",
-    "open_emulated",
-    "open_emulators",
-]
+__all__ = ["RegistryDocuments", "open_documents", "open_emulated", "open_emulators"]
 
 FOLLOW_SECONDS = 1.0
 
@@ -144,8 +139,7 @@ async def open_emulators(
             from astra_mcp.llm.model import open_model  # noqa: PLC0415
             from servers.emulated.modelled.emulator import ModelEmulator  # noqa: PLC0415
 
-            cache = DatabaseCompletionCache(database)
-            opened = open_model(Role.EMULATOR, config, cache=cache)
+            opened = open_model(Role.EMULATOR, config, cache=DatabaseCompletionCache(database))
             model = await stack.enter_async_context(opened)
             emulators[EmulatorKind.MODEL] = ModelEmulator(model, hint_share=chosen.hint_share)
         yield emulators
@@ -177,7 +171,5 @@ async def open_emulated(
     ):
         kind = settings.emulators.kind
         servers = EmulatedServers(documents, emulators, kind=kind, is_taken=is_taken)
-        try:
+        with closing(servers):
             yield servers
-        finally:
-            servers.close()

@@ -15,7 +15,7 @@ from registry.store.records import (
     index_records,
 )
 
-__all__ = ["EpisodeFilter", "RecordFault", "reward_of", "select_records", "source_of"]
+__all__ = ["EpisodeFilter", "reward_of", "select_records", "source_of"]
 
 
 def reward_of(record: Record) -> Reward | None:

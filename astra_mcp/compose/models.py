@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from astra_mcp.compose.embedders import open_embedder
-from astra_mcp.compose.registry import Spending, open_registry
+from astra_mcp.compose.registry import Spending
 from astra_mcp.compose.settings import Settings
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.usage import Budget, Usage, metered
@@ -20,7 +20,7 @@ from registry.intake.domain_labels import DomainLabeller, LabelReport, label_ser
 from registry.intake.judging import ModelJudge, judge_server
 from registry.settings import EmbedderKind
 from registry.store.completions import DatabaseCompletionCache
-from registry.store.database import Database
+from registry.store.database import Database, open_database
 
 if TYPE_CHECKING:
     from astra_mcp.llm.model import Model
@@ -74,7 +74,7 @@ async def label_registry(
     """
     with metered() as meter:
         async with (
-            open_registry(settings) as database,
+            open_database(settings.registry_url) as database,
             _open_labeller(settings, database, by_model, embedder, spending) as labeller,
         ):
             report = await label_servers(database, labeller, hear=hear)

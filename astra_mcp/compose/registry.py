@@ -7,9 +7,9 @@ from functools import partial
 
 from astra_mcp.compose.settings import Settings
 from registry.published.publication import find_publication
-from registry.store.database import Database, Deadlines, open_database
+from registry.store.database import Database, open_database
 
-__all__ = ["Spending", "list_documented", "open_present_registry", "open_registry"]
+__all__ = ["Spending", "list_documented", "open_present_registry"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,24 +18,6 @@ class Spending:
 
     max_calls: int | None
     max_cost: float | None
-
-
-@asynccontextmanager
-async def open_registry(
-    settings: Settings, *, deadlines: Deadlines | None = None
-) -> AsyncGenerator[Database]:
-    """Open the database of the settings.
-
-    Args:
-        settings: Name it.
-        deadlines: Of its transactions.
-
-    Raises:
-        ConfigError: ``registry.url`` is wrong.
-        RegistryError: The database cannot be opened.
-    """
-    async with open_database(settings.registry_url, deadlines=deadlines) as database:
-        yield database
 
 
 @asynccontextmanager

@@ -14,9 +14,10 @@ from typing import Any, NoReturn, TextIO, TypeVar, cast
 import anyio
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TimeElapsedColumn
 
 from astra_mcp.errors import AstraError, BudgetSpentError, ConfigError
-from astra_mcp.report.shown import Cell, Progress, ProgressColumn, Table, make_bars, styled
+from astra_mcp.report.shown import Cell, Progress, ProgressColumn, Table, Words, styled
 
 __all__ = [
     "ExitCode",
@@ -73,8 +74,15 @@ class Printer:
         return self._console.status(styled(what))
 
     def bars(self, *columns: ProgressColumn, transient: bool = False) -> Progress:
-        """Make bars: what is done, how much that is, further columns, and the time so far."""
-        return make_bars(self._console, columns, transient=transient)
+        """Make bars for people who look: what is no terminal gets not even a blank line.
+
+        Args:
+            *columns: What stands between the count and the time so far.
+            transient: True to leave nothing of them behind.
+        """
+        around = (Words(), BarColumn(), MofNCompleteColumn(), *columns, TimeElapsedColumn())
+        hidden = not self._console.is_terminal
+        return Progress(*around, console=self._console, transient=transient, disable=hidden)
 
 
 out = Printer()

@@ -6,20 +6,15 @@ terminal, draw markup, or pass for a line of ours: so a string is always shown a
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
     Progress,
     ProgressColumn,
     Task,
     TaskID,
-    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.table import Table as RichTable
@@ -32,11 +27,9 @@ __all__ = [
     "ProgressColumn",
     "Table",
     "TaskID",
-    "Text",
     "TimeRemainingColumn",
     "Words",
     "cut",
-    "make_bars",
     "number",
     "shown_time",
     "styled",
@@ -157,21 +150,6 @@ class Words(ProgressColumn):
         """Show it as it is, in one line."""
         text = task.description if self._field is None else task.fields[self._field]
         return styled(_one_line(text))
-
-
-def make_bars(
-    console: Console, columns: Sequence[ProgressColumn] = (), *, transient: bool = False
-) -> Progress:
-    """Make bars for people who look: what is no terminal gets not even a blank line.
-
-    Args:
-        console: Where they are drawn.
-        columns: What stands between the count and the time.
-        transient: True to leave nothing of them behind.
-    """
-    around = (Words(), BarColumn(), MofNCompleteColumn(), *columns, TimeElapsedColumn())
-    hidden = not console.is_terminal
-    return Progress(*around, console=console, transient=transient, disable=hidden)
 
 
 def _one_line(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +13,7 @@ import uvicorn
 
 from astra_mcp.addresses import bind, url_of
 from astra_mcp.errors import UnknownNameError
+from astra_mcp.mcp.listeners import Listeners
 from astra_mcp.reward import JobItem
 from astra_mcp.types import JsonObject
 from gateway.api.client import EpisodeClient, GatewayClient
@@ -53,17 +54,17 @@ class InMemoryCatalog:
         """
         self._servers = {server.name: server for server in servers}
         self._questions = dict(questions)
-        self._listeners: list[Callable[[str], None]] = []
+        self._listeners = Listeners[[str]]()
 
     def publish(self, server: Upstream) -> None:
         """Add a server, or replace the one of its name."""
         self._servers[server.name] = server
-        self._tell(server.name)
+        self._listeners.tell(server.name)
 
     def withdraw(self, name: str) -> None:
         """Take a server away."""
         del self._servers[name]
-        self._tell(name)
+        self._listeners.tell(name)
 
     def environments(self) -> Sequence[EnvironmentInfo]:
         """The servers with a question, by name."""
@@ -101,17 +102,12 @@ class InMemoryCatalog:
 
     def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
         """Tell of each server that is published or withdrawn, until the end is called."""
-        self._listeners.append(hear)
-        return lambda: self._listeners.remove(hear)
+        return self._listeners.add(hear)
 
     def _question(self, environment: str) -> Question:
         if self.upstream(environment).name not in self._questions:
             raise UnknownNameError(f"no environment is named {environment!r}")
         return self._questions[environment]
-
-    def _tell(self, name: str) -> None:
-        for hear in tuple(self._listeners):
-            hear(name)
 
 
 def _describe(server: Upstream, question: Question) -> EnvironmentInfo:
@@ -180,11 +176,12 @@ async def open_test_gateway(
     """
     metrics = Metrics()
     checked = access_rules(host="127.0.0.1", control_key=CONTROL_KEY, **rules)
-    with _folder(home) as folder, bind("127.0.0.1", 0) as listener:
+    kept = nullcontext(home) if home else tempfile.TemporaryDirectory(prefix="astra-mcp-")
+    with kept as folder, bind("127.0.0.1", 0) as listener:
         url = url_of(listener)
         async with (
             open_episodes(
-                catalog, folder, secret=b"test", sinks=(metrics,), distractors=distractors
+                catalog, Path(folder), secret=b"test", sinks=(metrics,), distractors=distractors
             ) as episodes,
             open_app(catalog, episodes, rules=checked, metrics=metrics) as app,
             anyio.create_task_group() as group,
@@ -197,15 +194,6 @@ async def open_test_gateway(
                 yield RunningGateway(url=url, key=CONTROL_KEY, control=control, episodes=episodes)
             finally:
                 server.should_exit = server.force_exit = True
-
-
-@contextmanager
-def _folder(home: Path | None) -> Generator[Path]:
-    if home is not None:
-        yield home
-        return
-    with tempfile.TemporaryDirectory(prefix="astra-mcp-") as folder:
-        yield Path(folder)
 
 
 class _Server(uvicorn.Server):

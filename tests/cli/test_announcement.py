@@ -8,7 +8,7 @@ import pytest
 
 from astra_mcp.compose.catalog import open_catalog
 from astra_mcp.compose.settings import Settings, load_serving
-from astra_mcp.serving.process.announcement import Announcement
+from astra_mcp.serving.process import announcement
 from astra_mcp.serving.process.deployed_look import look_at_deployed
 from astra_mcp.serving.process.lifecycle import WorkerReady, ready_of
 from gateway.edge.workers import OwnWorkerInfo
@@ -39,7 +39,7 @@ def announced(settings: Settings, *deployed: str, emulated: int = 0, as_json: bo
     worker_info = OwnWorkerInfo(
         inner_urls=("http://127.0.0.1:8420",), public_url=settings.serve.public_url
     )
-    with Announcement(settings, as_json=as_json).made(ready, worker_info):
+    with announcement.announced(settings, ready, worker_info, as_json=as_json):
         pass
 
 

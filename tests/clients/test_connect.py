@@ -302,8 +302,7 @@ def test_merging_changes_one_entry_and_nothing_else(
     write_config(file, document)
     assert read_config(file) == document
     entry = stdio_entry(FORMATS[ClientName.CURSOR], "mine", ["serve", "--stdio"], {})
-    merged, is_changed = merge_entry(file, read_config(file), "mcpServers", entry)
-    assert is_changed
+    merged = merge_entry(file, read_config(file), "mcpServers", entry)
     assert merged == {**document, "mcpServers": {**others, "mine": entry.config}}
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import anyio
 
+from astra_mcp.addresses import bind, run_until_stopped, url_of
 from astra_mcp.compose.settings import load_settings
-from astra_mcp.serving.http.server import bind, listen, run_until_stopped, url_of
+from astra_mcp.serving.http.server import listen
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret, ensure_control_key
 from gateway.edge.metrics import Metrics

@@ -12,7 +12,9 @@ import pytest
 from anyio.abc import SocketStream
 from starlette.types import Receive, Scope, Send
 
-from astra_mcp.serving.http.server import MAX_HEAD_BYTES, bind, listen
+from astra_mcp.addresses import bind
+from astra_mcp.serving.http.connections import MAX_HEAD_BYTES
+from astra_mcp.serving.http.server import listen
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 WAIT = GET.replace(b"/", b"/wait", 1)

@@ -84,7 +84,8 @@ class ClientFormat:
     """How an entry refers to an API key that it does not hold itself."""
     key_field: str | None = None
     """The field that names the variable with the API key, where no header may refer to it."""
-    key_note: str = ""
+    key_note: str = "replace YOUR-API-KEY by the API key"
+    """What the user must do about an API key."""
     next_step: str = ""
 
     def document(self, entry: Entry) -> JsonObject:
@@ -177,7 +178,6 @@ def _inspector_file() -> Path:
 
 _SET_VARIABLE = f"set {_KEY_VARIABLE} to the API key in the environment that the client starts in"
 _GOOSE_FOLDER = ("Block", "goose", "config") if sys.platform == "win32" else ("goose",)
-_REPLACE = "replace YOUR-API-KEY by the API key"
 
 FORMATS: Mapping[ClientName, ClientFormat] = {
     ClientName.CLAUDE_DESKTOP: ClientFormat(
@@ -216,7 +216,6 @@ FORMATS: Mapping[ClientName, ClientFormat] = {
         title="Qwen-Agent",
         file=None,
         http_type="streamable-http",
-        key_note=_REPLACE,
         next_step="Pass it to your agent: Assistant(function_list=[CONFIG], ...).",
     ),
     ClientName.INSPECTOR: ClientFormat(
@@ -224,7 +223,6 @@ FORMATS: Mapping[ClientName, ClientFormat] = {
         file=_inspector_file,
         stdio_type="stdio",
         http_type="streamable-http",
-        key_note=_REPLACE,
         next_step="Run `npx @modelcontextprotocol/inspector` and choose the server.",
     ),
     ClientName.CODEX: ClientFormat(
@@ -257,7 +255,6 @@ FORMATS: Mapping[ClientName, ClientFormat] = {
         file=lambda: _xdg_file("Zed" if sys.platform == "win32" else "zed", "settings.json"),
         servers_key="context_servers",
         extra={"source": "custom"},
-        key_note=_REPLACE,
         next_step="Zed takes it at once; the settings of its agent panel show the server.",
     ),
     ClientName.GOOSE: ClientFormat(
@@ -278,7 +275,6 @@ FORMATS: Mapping[ClientName, ClientFormat] = {
     ClientName.JSON: ClientFormat(
         title="any client that takes an mcpServers object",
         file=None,
-        key_note=_REPLACE,
         next_step="Put it where your client keeps its MCP servers.",
     ),
 }

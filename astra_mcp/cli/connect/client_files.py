@@ -16,10 +16,7 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.strict_json import parse_strict
 from astra_mcp.types import JsonObject
 
-__all__ = ["Merged", "add_entry", "known_caller", "merge_entry", "read_config", "write_config"]
-
-Merged = tuple[JsonObject, bool]
-"""A document with the entry in it, and whether that changed anything."""
+__all__ = ["add_entry", "known_caller", "merge_entry", "read_config", "write_config"]
 
 
 def read_config(file: Path, syntax: Syntax = Syntax.JSON) -> JsonObject:
@@ -51,7 +48,7 @@ def read_config(file: Path, syntax: Syntax = Syntax.JSON) -> JsonObject:
     return cast("JsonObject", document)
 
 
-def merge_entry(file: Path, document: JsonObject, servers_key: str, entry: Entry) -> Merged:
+def merge_entry(file: Path, document: JsonObject, servers_key: str, entry: Entry) -> JsonObject:
     """Put an entry into a client's document; every other key and server stays.
 
     Args:
@@ -75,7 +72,7 @@ def merge_entry(file: Path, document: JsonObject, servers_key: str, entry: Entry
     merged: JsonObject = {**document, servers_key: {**servers, entry.name: entry.config}}
     if entry.inputs:
         merged["inputs"] = _merge_inputs(file, document.get("inputs", []), entry.inputs)
-    return merged, merged != document
+    return merged
 
 
 def add_entry(

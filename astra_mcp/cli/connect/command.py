@@ -83,7 +83,8 @@ def connect(
         entry = replace(entry, notes=(*_gateway_notes(form, url, offered, settings), *entry.notes))
         is_changed, backup = False, None
         if write and file is not None:
-            merged, is_changed = merge_entry(file, present, form.servers_key, entry)
+            merged = merge_entry(file, present, form.servers_key, entry)
+            is_changed = merged != present
             if is_changed:
                 backup = add_entry(file, form.syntax, form.servers_key, entry, merged)
     if as_json:

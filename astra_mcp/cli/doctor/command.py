@@ -13,6 +13,7 @@ from pathlib import Path
 import anyio
 import typer
 
+from astra_mcp.addresses import bind
 from astra_mcp.cli.doctor.service_checks import (
     Check,
     State,
@@ -32,7 +33,6 @@ from astra_mcp.sandbox import (
     examine_machine,
     open_sandbox,
 )
-from astra_mcp.serving.http.server import bind
 from gateway.edge.discovery import find_gateway
 
 __all__ = ["doctor", "examine"]

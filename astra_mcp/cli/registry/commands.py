@@ -1,17 +1,16 @@
 """The commands of ``astra-mcp registry``."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import typer
 
 from astra_mcp.cli.registry import views
-from astra_mcp.compose.registry import Spending, open_registry
-from astra_mcp.compose.settings import Settings, load_settings
+from astra_mcp.compose.registry import Spending
+from astra_mcp.compose.settings import load_settings
 from astra_mcp.domains import Domain
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.choices import closest, not_one_of
@@ -21,7 +20,7 @@ from registry.published.export import Export, export_catalog
 from registry.published.export_files import ExportFormat
 from registry.search.scope import Scope, SearchAnswer, SearchBy
 from registry.settings import EmbedderKind
-from registry.store.database import Database, Deadlines
+from registry.store.database import Database, Deadlines, open_database
 from registry.store.servers import (
     ServerFilter,
     StoredServer,
@@ -30,13 +29,14 @@ from registry.store.servers import (
     find_server,
     list_servers,
 )
-from registry.store.stats import RegistryStats, read_stats
+from registry.store.stats import read_stats
 
-if TYPE_CHECKING:  # loaded where documents are imported, or a model is asked, alone
-    from astra_mcp.cli.registry.importing import Judge
+if TYPE_CHECKING:  # loaded where a model is asked alone
     from astra_mcp.compose.models import Labelled
 
 __all__ = ["app"]
+
+Found = TypeVar("Found")
 
 app = typer.Typer(no_args_is_help=True, help="Import, look at, search and freeze tool documents.")
 
@@ -49,6 +49,8 @@ ByEmbedder = Annotated[
     EmbedderKind | None,
     typer.Option("--embedder", help="What makes the vectors; by default registry.embedder."),
 ]
+Crawled = Annotated[bool, typer.Option("--crawled", help="Also tools that were read off a page.")]
+Limit = Annotated[int, typer.Option(min=1, help="Show at most so many.")]
 MaxCalls = Annotated[int | None, typer.Option(min=0, help="Of the model, at most so many.")]
 MaxCost = Annotated[
     float | None, typer.Option(min=0, help="Of its calls, in the currency of its prices.")
@@ -108,8 +110,7 @@ def import_(  # noqa: PLR0913 - one for each option
     if not judge and (max_calls is not None or max_cost is not None):
         raise typer.BadParameter("only --judge asks a model", param_hint="--max-calls, --max-cost")
     spending = Spending(max_calls=max_calls, max_cost=max_cost)
-    open_judge = partial(_open_judge, spending) if judge else importing.without_judge
-    imported = run_async(importing.import_source, source, open_judge)
+    imported = run_async(importing.import_source, source, spending if judge else None)
     if as_json:
         print_json(imported.as_json())
     else:
@@ -125,16 +126,6 @@ def import_(  # noqa: PLR0913 - one for each option
         raise typer.Exit(ExitCode.FAILED)
 
 
-@asynccontextmanager
-async def _open_judge(
-    spending: Spending, settings: Settings, database: Database
-) -> AsyncGenerator["Judge"]:
-    from astra_mcp.compose import models  # noqa: PLC0415 - a second to load
-
-    async with models.open_judge(settings, database, spending) as judge:
-        yield judge
-
-
 @app.command("list")
 def list_(
     *,
@@ -146,14 +137,14 @@ def list_(
     domain: Named = None,
     language: ByLanguage = None,
     after: Annotated[str | None, typer.Option(help="Begin behind this name.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Show at most so many.")] = 50,
+    limit: Limit = 50,
     as_json: Json = False,
 ) -> None:
     """List servers by name; by default those that are kept."""
     reasons = [reason.value for reason in ServerReason]
-    if status not in (*_STATUSES, *reasons):
-        refusal = not_one_of(status, (*_STATUSES, *reasons))
-        raise typer.BadParameter(refusal, param_hint="'--status'")
+    known = (*_STATUSES, *reasons)
+    if status not in known:
+        raise typer.BadParameter(not_one_of(status, known), param_hint="'--status'")
     where = ServerFilter(
         status=_STATUSES.get(status, "rejected"),
         reason=status if status in reasons else None,
@@ -172,7 +163,7 @@ def list_(
 async def _list(
     where: ServerFilter, after: str | None, limit: int
 ) -> tuple[int, tuple[StoredServer, ...]]:
-    async with open_registry(load_settings()) as database:
+    async with open_database(load_settings().registry_url) as database:
         total, servers = await database.read(
             lambda session: (
                 count_servers(session, where),
@@ -209,16 +200,11 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a server: where it comes from, its tools, and why some were rejected."""
-    server = run_async(_show, name)
+    server = _read(partial(find_server, name=name))
     if as_json:
         print_json(views.server_details(server))
     else:
         views.print_server(server)
-
-
-async def _show(name: str) -> StoredServer:
-    async with open_registry(load_settings()) as database:
-        return await database.read(lambda session: find_server(session, name))
 
 
 @app.command("search")
@@ -228,10 +214,8 @@ def search(
     by: Annotated[SearchBy, typer.Option(help="What tools are ranked by.")] = SearchBy.BOTH,
     domain: Named = None,
     language: ByLanguage = None,
-    crawled: Annotated[
-        bool, typer.Option("--crawled", help="Also tools that were read off a page.")
-    ] = False,
-    limit: Annotated[int, typer.Option(min=1, help="Show at most so many.")] = 10,
+    crawled: Crawled = False,
+    limit: Limit = 10,
     embedder: ByEmbedder = None,
     as_json: Json = False,
 ) -> None:
@@ -258,13 +242,11 @@ async def _search(
 
     settings = load_settings()
     async with (
-        open_registry(settings) as database,
+        open_database(settings.registry_url) as database,
         open_embedder(settings, EmbedderKind.LEXICAL if by is SearchBy.WORDS else kind) as embedder,
     ):
-        if (
-            by is not SearchBy.WORDS
-            and (kind or settings.registry.embedder) is EmbedderKind.LEXICAL
-        ):
+        is_lexical = (kind or settings.registry.embedder) is EmbedderKind.LEXICAL
+        if is_lexical and by is not SearchBy.WORDS:
             await update_vectors(database, embedder, scope)  # costs nothing but a little time
         index = SearchIndex(database, embedder)
         answer = await index.search(query, limit=limit, by=by, scope=scope)
@@ -277,9 +259,7 @@ async def _search(
 @app.command("embed")
 def embed(
     *,
-    crawled: Annotated[
-        bool, typer.Option("--crawled", help="Also tools that were read off a page.")
-    ] = False,
+    crawled: Crawled = False,
     embedder: ByEmbedder = None,
     as_json: Json = False,
 ) -> None:
@@ -298,7 +278,7 @@ async def _embed(scope: Scope, kind: EmbedderKind | None) -> tuple[str, int]:
 
     settings = load_settings()
     async with (
-        open_registry(settings) as database,
+        open_database(settings.registry_url) as database,
         open_embedder(settings, kind) as embedder,
     ):
         with views.progress("embedding") as advance:
@@ -370,16 +350,11 @@ def _check_label_options(by: LabelBy, embedder: EmbedderKind | None, spending: S
 @app.command("stats")
 def stats(*, as_json: Json = False) -> None:
     """Show the funnel: what was imported, what was rejected and why, and what is kept."""
-    counted = run_async(_stats)
+    counted = _read(read_stats)
     if as_json:
         print_json(counted.as_json())
     else:
         views.print_stats(counted)
-
-
-async def _stats() -> RegistryStats:
-    async with open_registry(load_settings()) as database:
-        return await database.read(read_stats)
 
 
 @app.command("export")
@@ -406,9 +381,19 @@ def export(
 
 async def _export(folder: Path, form: ExportFormat) -> Export:
     deadlines = Deadlines(transaction_seconds=_EXPORT_SECONDS)
-    async with open_registry(load_settings(), deadlines=deadlines) as database:
+    async with open_database(load_settings().registry_url, deadlines=deadlines) as database:
         with say.status("writing"):
             return await database.read(lambda session: export_catalog(session, folder, form))
+
+
+def _read(query: Callable[[Any], Found]) -> Found:
+    """Ask the registry of the settings."""
+
+    async def ask() -> Found:
+        async with open_database(load_settings().registry_url) as database:
+            return await database.read(query)
+
+    return run_async(ask)
 
 
 def _pair(named: str) -> tuple[str, str]:

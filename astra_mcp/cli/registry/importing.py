@@ -4,21 +4,14 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Mapping,
-    Sequence,
-)
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from astra_mcp.cli.registry.views import print_usage
-from astra_mcp.compose.registry import open_registry
+from astra_mcp.compose.registry import Spending
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.usage import Usage, metered
@@ -26,31 +19,17 @@ from astra_mcp.report.console import out, say
 from astra_mcp.report.shown import Table, number
 from registry.documents.preparation import prepare_server
 from registry.documents.prepared import PreparedServer
-from registry.documents.sources import (
-    DocumentFault,
-    DocumentStream,
-    ServerDocument,
-    ToolReason,
-)
+from registry.documents.sources import DocumentFault, DocumentStream, ServerDocument, ToolReason
 from registry.documents.texts import public_url
 from registry.importers.detection import FORMATS, detect, format_named
 from registry.importers.listing import fetch_listing
 from registry.importers.running_server import LiveTarget, fetch_live
 from registry.intake.importing import ImportProgress, ImportReport, import_documents
 from registry.published.directory import publish_names
-from registry.store.database import Database
+from registry.store.database import Database, open_database
 from registry.store.stats import Funnel
 
-__all__ = [
-    "LISTING",
-    "LIVE",
-    "Imported",
-    "Judge",
-    "Source",
-    "import_source",
-    "print_imported",
-    "without_judge",
-]
+__all__ = ["LISTING", "LIVE", "Imported", "Source", "import_source", "print_imported"]
 
 LIVE = "live"
 LISTING = "listing"
@@ -58,6 +37,8 @@ LISTING = "listing"
 _READABLE = (".json", ".jsonl", ".ndjson", ".yaml", ".yml")
 _LISTING_PATH = re.compile(r"/v0(\.\d+)?(/|$)")
 _MAX_SHOWN_ERRORS = 20
+
+Judge = Callable[[PreparedServer], Awaitable[PreparedServer]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +55,6 @@ class Source:
     """For a running server."""
     headers_from: Mapping[str, str]
     """Names of headers, each with the environment variable that holds its value."""
-
-
-Judge = Callable[[PreparedServer], Awaitable[PreparedServer]]
-OpenJudge = Callable[[Settings, Database], AbstractAsyncContextManager[Judge | None]]
-
-
-@asynccontextmanager
-async def without_judge(settings: Settings, database: Database) -> AsyncGenerator[None]:
-    """Leave it to the rule which descriptions are clear."""
-    del settings, database
-    yield None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,17 +81,28 @@ class Imported:
         """Tools about which the judge failed."""
         return sum(r.tools.rejected.get(ToolReason.UNDECIDED, 0) for _, r in self.reports)
 
+    @property
+    def funnels(self) -> Mapping[str, Funnel]:
+        """What became of servers, and of tools."""
+        return {
+            "servers": _joined(report.servers for _, report in self.reports),
+            "tools": _joined(report.tools for _, report in self.reports),
+        }
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Servers that are new, others than before, and as before."""
+        names = ("added", "changed", "unchanged")
+        return {name: sum(getattr(r, name) for _, r in self.reports) for name in names}
+
     def as_json(self) -> dict[str, Any]:
         """Render for programs; errors name their file where there are several."""
-        reports = [report for _, report in self.reports]
+        is_one = len(self.reports) == 1
         return {
-            "servers": _joined([r.servers for r in reports]).as_json(),
-            "tools": _joined([r.tools for r in reports]).as_json(),
-            "added": sum(r.added for r in reports),
-            "changed": sum(r.changed for r in reports),
-            "unchanged": sum(r.unchanged for r in reports),
+            **{what: funnel.as_json() for what, funnel in self.funnels.items()},
+            **self.counts,
             "errors": [
-                {**({"file": name} if len(reports) > 1 else {}), "line": e.line, "reason": e.reason}
+                {**({} if is_one else {"file": name}), "line": e.line, "reason": e.reason}
                 for name, report in self.reports
                 for e in report.errors
             ],
@@ -130,12 +111,12 @@ class Imported:
         }
 
 
-async def import_source(source: Source, open_judge: OpenJudge = without_judge) -> Imported:
+async def import_source(source: Source, spending: Spending | None = None) -> Imported:
     """Import what was named into the registry of the settings.
 
     Args:
         source: What was named.
-        open_judge: Opens what is asked about descriptions that the rule leaves open.
+        spending: On a model that is asked about descriptions that the rule leaves open; None asks none.
 
     Raises:
         ConfigError: What was named is not there, or in no format that is known.
@@ -146,7 +127,10 @@ async def import_source(source: Source, open_judge: OpenJudge = without_judge) -
     streams = await _streams(source)
     reports: list[tuple[str, ImportReport]] = []
     with metered() as meter:
-        async with open_registry(settings) as database, open_judge(settings, database) as judge:
+        async with (
+            open_database(settings.registry_url) as database,
+            _open_judge(settings, database, spending) as judge,
+        ):
             for name, stream in streams:
                 reports.append((name, await _import(database, name, stream, judge)))
                 if reports[-1][1].stopped is not None:
@@ -157,20 +141,14 @@ async def import_source(source: Source, open_judge: OpenJudge = without_judge) -
 
 def print_imported(imported: Imported) -> None:
     """Show what became of everything."""
-    reports = [report for _, report in imported.reports]
     table = Table("", number("imported"), number("kept"), "rejected")
-    for what, funnels in {
-        "servers": [r.servers for r in reports],
-        "tools": [r.tools for r in reports],
-    }.items():
-        whole = _joined(funnels)
-        reasons = ", ".join(f"{num} {reason}" for reason, num in whole.rejected.items())
-        table.add_row(what, str(whole.imported), str(whole.kept), reasons or "0")
+    for what, funnel in imported.funnels.items():
+        reasons = ", ".join(f"{num} {reason}" for reason, num in funnel.rejected.items())
+        table.add_row(what, str(funnel.imported), str(funnel.kept), reasons or "0")
     out.print(table)
-    added, changed, unchanged = (
-        sum(getattr(r, name) for r in reports) for name in ("added", "changed", "unchanged")
-    )
-    out.print(f"{added} new, {changed} changed, {unchanged} as before")
+    counts = imported.counts
+    shown = f"{counts['added']} new, {counts['changed']} changed, {counts['unchanged']} as before"
+    out.print(shown)
     if imported.usage is not None:
         print_usage(imported.usage)
     faults = [(name, fault) for name, report in imported.reports for fault in report.errors]
@@ -178,6 +156,16 @@ def print_imported(imported: Imported) -> None:
         say.print(f"{name}: line {fault.line}: {fault.reason}", style="red")
     if len(faults) > _MAX_SHOWN_ERRORS:
         say.print(f"and {len(faults) - _MAX_SHOWN_ERRORS} more; --json names all", style="red")
+
+
+def _open_judge(
+    settings: Settings, database: Database, spending: Spending | None
+) -> AbstractAsyncContextManager[Judge | None]:
+    if spending is None:
+        return nullcontext()
+    from astra_mcp.compose.models import open_judge  # noqa: PLC0415 - a second to load
+
+    return open_judge(settings, database, spending)
 
 
 async def _streams(source: Source) -> Sequence[tuple[str, DocumentStream]]:

@@ -89,22 +89,17 @@ def _tool_details(tool: StoredTool) -> dict[str, Any]:
 
 def print_servers(servers: Sequence[StoredServer], total: int) -> None:
     """Show a list of servers."""
-    table = _server_table()
+    # Long words are folded, the short ones are not.
+    short = (whole("lang"), whole("from"), number("tools"), whole("status"))
+    table = Table("name", "title", "source", "domain", *short)
     for server in servers:
         status = server.reason or server.status
-        cells = (server.name, _cut(server.title, 40), server.source, server.domain or "-")
+        cells = (server.name, cut(server.title, 40), server.source, server.domain or "-")
         cells += (server.language or "-", server.provenance, str(len(server.specs)), status)
         table.add_row(*cells)
     out.print(table)
     if 0 < len(servers) < total:
-        hint = f"{len(servers)} of {total}; `--after {servers[-1].name}` goes on"
-        out.print(hint)
-
-
-def _server_table() -> Table:
-    """Lay a list out: long words are folded, the short ones are not."""
-    short = (whole("lang"), whole("from"), number("tools"), whole("status"))
-    return Table("name", "title", "source", "domain", *short)
+        out.print(f"{len(servers)} of {total}; `--after {servers[-1].name}` goes on")
 
 
 def print_server(server: StoredServer) -> None:
@@ -113,7 +108,7 @@ def print_server(server: StoredServer) -> None:
     if server.reason:
         verdict += f" ({server.reason}: {server.detail})"
     facts = {
-        "": _cut(server.description, 400),
+        "": cut(server.description, 400),
         "status": verdict,
         "source": f"{server.source}, {server.provenance}, key {server.key}",
         "version": server.version or "",
@@ -140,7 +135,7 @@ def _print_tool(tool: StoredTool) -> None:
     if tool.reason:
         out.print(f"    {tool.reason}: {tool.detail}", style="red")
     if tool.spec and tool.spec.description:
-        out.print(f"    {_cut(tool.spec.description)}", style=style)
+        out.print(f"    {cut(tool.spec.description, _SHOWN_TEXT)}", style=style)
     for note in tool.notes:
         out.print(f"    note: {note}", style="yellow")
 
@@ -172,7 +167,9 @@ def print_hits(answer: SearchAnswer, by: SearchBy, model: str) -> None:
     for hit in answer.hits:
         first, *others = hit.servers
         servers = f"{first} and {len(others)} more" if others else first
-        table.add_row(f"{hit.score:.3f}", hit.tool.name, servers, _cut(hit.tool.description))
+        table.add_row(
+            f"{hit.score:.3f}", hit.tool.name, servers, cut(hit.tool.description, _SHOWN_TEXT)
+        )
     if answer.hits:
         out.print(table)
     how = by.value if by is SearchBy.WORDS else f"{by.value}, vectors of {model}"
@@ -255,12 +252,5 @@ def print_export(done: Export) -> None:
     state = "wrote" if done.is_new else "already there, with the same content:"
     out.print(f"{state} {done.folder}")
     for name, file in manifest.files.items():
-        line = f"  {name:16} {file.rows:8} rows {file.bytes:12} bytes  {file.sha256}"
-        out.print(line)
-    out.print(
-        f"  catalog version {manifest.catalog_version}, content {manifest.content_hash}",
-    )
-
-
-def _cut(text: str, length: int = _SHOWN_TEXT) -> str:
-    return cut(text, length)
+        out.print(f"  {name:16} {file.rows:8} rows {file.bytes:12} bytes  {file.sha256}")
+    out.print(f"  catalog version {manifest.catalog_version}, content {manifest.content_hash}")

@@ -11,20 +11,12 @@ import anyio
 import uvicorn
 from starlette.types import ASGIApp
 
-from astra_mcp.addresses import BACKLOG, bind, run_until_stopped, url_of
-from astra_mcp.serving.http.connections import HEAD_SECONDS, MAX_HEAD_BYTES, Connection, Server
+from astra_mcp.addresses import BACKLOG
+from astra_mcp.serving.http.connections import HEAD_SECONDS, Connection, Server
 from astra_mcp.serving.http.drain import Drain, IsStream, is_listening
 from astra_mcp.serving.http.memory import keeping_house
 
-__all__ = [
-    "HEAD_SECONDS",
-    "MAX_HEAD_BYTES",
-    "Listener",
-    "bind",
-    "listen",
-    "run_until_stopped",
-    "url_of",
-]
+__all__ = ["Listener", "listen"]
 
 KEEP_ALIVE_SECONDS = 600
 """Agents think between two calls; the usual 5 s would drop their connections."""
@@ -87,7 +79,7 @@ async def listen(
 
     Args:
         app: Answers the requests.
-        listener: From :func:`bind`.
+        listener: From :func:`~astra_mcp.addresses.bind`.
         head_seconds: A connection whose request head takes longer is closed.
         is_stream: Which requests are not waited for at the end.
     """

@@ -10,111 +10,95 @@ from astra_mcp.compose.settings import Settings
 from astra_mcp.report.console import out, print_json, say
 from astra_mcp.report.shown import styled
 from astra_mcp.serving.process.lifecycle import WorkerReady
+from astra_mcp.types import JsonObject
 from gateway.edge.discovery import RunningGateway, announce
 from gateway.edge.keys import control_key_path
 from gateway.edge.workers import OwnWorkerInfo
 
-__all__ = ["Announcement"]
+__all__ = ["announced"]
 
 NAMES_SHOWN = 5
 
 
-class Announcement:
-    """Where the gateway is, and what it publishes."""
+@contextmanager
+def announced(
+    settings: Settings, ready: WorkerReady, worker_info: OwnWorkerInfo, *, as_json: bool
+) -> Generator[None]:
+    """Let other commands find the gateway while the block runs, and print where it is.
 
-    def __init__(self, settings: Settings, *, as_json: bool) -> None:
-        """Know what does not change.
+    Args:
+        settings: The home and what was asked for.
+        ready: What is published.
+        worker_info: The first worker's.
+        as_json: Print one JSON object instead of words.
+    """
+    running = RunningGateway(
+        url=worker_info.inner_urls[0],
+        pid=os.getpid(),
+        version=__version__,
+        public_url=worker_info.fixed_url(0),
+        workers=worker_info.inner_urls if worker_info.count > 1 else (),
+    )
+    with announce(settings.home, running):
+        if as_json:
+            print_json(_details(settings, ready, running, worker_info))
+        else:
+            _print(settings, ready, running, worker_info)
+        yield
 
-        Args:
-            settings: The home and what was asked for.
-            as_json: Print one JSON object instead of words.
-        """
-        self._settings = settings
-        self._as_json = as_json
 
-    @contextmanager
-    def made(self, ready: WorkerReady, worker_info: OwnWorkerInfo) -> Generator[None]:
-        """Let other commands find the gateway while the block runs, and print where it is.
+def _details(
+    settings: Settings, ready: WorkerReady, running: RunningGateway, worker_info: OwnWorkerInfo
+) -> JsonObject:
+    base = running.public_url or running.url
+    return {
+        "url": running.url,
+        "mcp_url": f"{base}/mcp",
+        "public_url": running.public_url,
+        "pid": running.pid,
+        "workers": [
+            {"url": url, "public_url": worker_info.fixed_url(index)}
+            for index, url in enumerate(worker_info.inner_urls)
+        ],
+        "environments": ready.environments,
+        "servers": ready.servers,
+        "deployed": [
+            {"name": name, "mcp_url": f"{base}/servers/{name}/mcp"} for name in ready.deployed
+        ],
+        "emulated": ready.emulated,
+        "control_key_file": str(control_key_path(settings.home)),
+        "records": str(settings.home / "records"),
+    }
 
-        Args:
-            ready: What is published.
-            worker_info: The first worker's.
-        """
-        running = RunningGateway(
-            url=worker_info.inner_urls[0],
-            pid=os.getpid(),
-            version=__version__,
-            public_url=worker_info.fixed_url(0),
-            workers=worker_info.inner_urls if worker_info.count > 1 else (),
-        )
-        with announce(self._settings.home, running):
-            if self._as_json:
-                self._print_json(ready, running, worker_info)
-            else:
-                self._print(ready, running, worker_info)
-            yield
 
-    def _print_json(
-        self, ready: WorkerReady, running: RunningGateway, worker_info: OwnWorkerInfo
-    ) -> None:
-        print_json(
-            {
-                "url": running.url,
-                "mcp_url": f"{running.public_url or running.url}/mcp",
-                "public_url": running.public_url,
-                "pid": running.pid,
-                "workers": [
-                    {"url": url, "public_url": worker_info.fixed_url(index)}
-                    for index, url in enumerate(worker_info.inner_urls)
-                ],
-                "environments": ready.environments,
-                "servers": ready.servers,
-                "deployed": [
-                    {
-                        "name": name,
-                        "mcp_url": f"{running.public_url or running.url}/servers/{name}/mcp",
-                    }
-                    for name in ready.deployed
-                ],
-                "emulated": ready.emulated,
-                "control_key_file": str(control_key_path(self._settings.home)),
-                "records": str(self._settings.home / "records"),
-            }
-        )
-
-    def _print(
-        self, ready: WorkerReady, running: RunningGateway, worker_info: OwnWorkerInfo
-    ) -> None:
-        shown = running.public_url or running.url
-        by = f" by {worker_info.count} workers" if worker_info.count > 1 else ""
-        out.print(
-            styled(
-                (f"astra-mcp {__version__}", "bold"),
-                f" serves {ready.environments} environments ({ready.tools} tools){by} at ",
-                (shown, "bold"),
-            )
-        )
-        lines: dict[str, str] = {}
-        if self._settings.serve.mcp_config is not None:
-            lines["deployed servers"] = _named(ready.deployed, self._settings.serve.mcp_config)
-        if ready.emulated:
-            kind = self._settings.emulators.kind.value
-            lines["emulated servers"] = f"{ready.emulated} of the registry, each alone ({kind})"
-        lines |= {
-            "all tools": f"{shown}/mcp",
-            "one server": f"{shown}/servers/NAME/mcp",
-            "connect a client": "astra-mcp connect claude-desktop (astra-mcp connect --help names all)",
-            "play them all": "astra-mcp rollout --agent oracle",
-            "control API": f"{shown}/openapi.json",
-            "control key": str(control_key_path(self._settings.home)),
-            "records": str(self._settings.home / "records"),
-        }
-        if shown != running.url:
-            lines["listens at"] = running.url
-        for what, where in lines.items():
-            out.print(f"  {what:18}{where}")
-        if self._settings.serve.log_format == "text":  # else it would be a line that is no JSON
-            say.print("Ctrl-C stops it.")
+def _print(
+    settings: Settings, ready: WorkerReady, running: RunningGateway, worker_info: OwnWorkerInfo
+) -> None:
+    base = running.public_url or running.url
+    by = f" by {worker_info.count} workers" if worker_info.count > 1 else ""
+    what = f" serves {ready.environments} environments ({ready.tools} tools){by} at "
+    out.print(styled((f"astra-mcp {__version__}", "bold"), what, (base, "bold")))
+    lines: dict[str, str] = {}
+    if settings.serve.mcp_config is not None:
+        lines["deployed servers"] = _named(ready.deployed, settings.serve.mcp_config)
+    if ready.emulated:
+        kind = settings.emulators.kind.value
+        lines["emulated servers"] = f"{ready.emulated} of the registry, each alone ({kind})"
+    lines |= {
+        "all tools": f"{base}/mcp",
+        "one server": f"{base}/servers/NAME/mcp",
+        "connect a client": "astra-mcp connect claude-desktop (astra-mcp connect --help names all)",
+        "play them all": "astra-mcp rollout --agent oracle",
+        "control API": f"{base}/openapi.json",
+        "control key": str(control_key_path(settings.home)),
+        "records": str(settings.home / "records"),
+    }
+    if base != running.url:
+        lines["listens at"] = running.url
+    for name, where in lines.items():
+        out.print(f"  {name:18}{where}")
+    if settings.serve.log_format == "text":  # else it would be a line that is no JSON
+        say.print("Ctrl-C stops it.")
 
 
 def _named(deployed: Sequence[str], file: Path) -> str:

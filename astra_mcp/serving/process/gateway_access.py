@@ -49,24 +49,14 @@ async def open_gateway_access(
         key = os.environ.get(CONTROL_KEY_VARIABLE) or read_control_key(settings.home)
         yield GatewayAccess(url=found.rstrip("/"), key=key)
         return
-    async with _open_own(settings) as access:
-        yield access
-
-
-@asynccontextmanager
-async def _open_own(settings: Settings) -> AsyncGenerator[GatewayAccess]:
     # All that serves; a command that finds a gateway needs none of it.
     from astra_mcp.compose.catalog import open_gateway  # noqa: PLC0415
     from astra_mcp.serving.http.server import listen  # noqa: PLC0415
     from gateway.edge.security import access_rules  # noqa: PLC0415
 
     key = ensure_control_key(settings.home)
-    rules = access_rules(
-        host=_LOOPBACK,
-        control_key=key,
-        api_keys=[],
-        max_body_bytes=settings.serve.max_body_bytes,
-    )
+    limit = settings.serve.max_body_bytes
+    rules = access_rules(host=_LOOPBACK, control_key=key, api_keys=[], max_body_bytes=limit)
     # The home need not be claimed: this gateway only ever touches the episodes that it opens.
     with bind(_LOOPBACK, 0) as listener:
         async with open_gateway(settings, rules) as (_, app), listen(app, listener):

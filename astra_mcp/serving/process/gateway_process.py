@@ -12,10 +12,11 @@ from urllib.parse import urlsplit
 
 import anyio
 
+from astra_mcp.addresses import url_of
 from astra_mcp.compose.catalog import open_gateway
 from astra_mcp.compose.settings import Settings
 from astra_mcp.report.console import say
-from astra_mcp.serving.http.server import Listener, listen, url_of
+from astra_mcp.serving.http.server import Listener, listen
 from astra_mcp.serving.process.deployed_look import look_at_deployed
 from astra_mcp.serving.process.lifecycle import Stop, hear_signals
 from astra_mcp.tracing import open_tracing
@@ -24,10 +25,8 @@ from gateway.api.settings import FIRST, public_base
 from gateway.edge.security import AccessRules, access_rules
 from gateway.edge.workers import OwnWorkerInfo
 
-__all__ = ["OnReady", "rules_of", "serve_gateway"]
+__all__ = ["rules_of", "serve_gateway"]
 
-OnReady = Callable[[Catalog], AbstractContextManager[None]]
-"""Entered once the gateway answers, left when it is asked to stop."""
 _log = logging.getLogger("astra_mcp.gateway")
 
 
@@ -57,7 +56,7 @@ async def serve_gateway(
     control_key: str,
     worker_info: OwnWorkerInfo,
     trusted: bool,
-    on_ready: OnReady,
+    on_ready: Callable[[Catalog], AbstractContextManager[None]],
     watch: Callable[[Stop], Coroutine[None, None, None]] | None = None,
     linger: Callable[[Stop], Coroutine[None, None, None]] | None = None,
 ) -> Stop:
@@ -71,7 +70,7 @@ async def serve_gateway(
         control_key: Of the home.
         worker_info: Which of the workers this process is.
         trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
-        on_ready: Tells others that it serves.
+        on_ready: Tells others that it serves; left when the process is asked to stop.
         watch: Runs meanwhile; may also ask for the stop.
         linger: After a final stop, once all calls are finished: requests are refused as long as it runs.
 
@@ -95,9 +94,8 @@ async def serve_gateway(
     ):
         if watch is not None:
             group.start_soon(watch, stop)
-        if (
-            worker_info.index == 0
-        ):  # the workers open servers of their own, but they are broken alike
+        # The workers open servers of their own, but they are broken alike.
+        if worker_info.index == 0:
             group.start_soon(look_at_deployed, catalog, partial(_tell, settings))
         with on_ready(catalog):
             await stop.asked.wait()

@@ -11,8 +11,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, closing
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -38,6 +39,7 @@ STEADY_SECONDS = 30.0
 """A worker that served for so long is started again without a pause that grew before."""
 _USAGE = 2
 _log = logging.getLogger("astra_mcp.gateway")
+Result = TypeVar("Result")
 
 
 def bind_workers(serving: ServeSettings, home: Path) -> list[socket.socket]:
@@ -47,19 +49,16 @@ def bind_workers(serving: ServeSettings, home: Path) -> list[socket.socket]:
         PortInUseError: A port that the settings name is taken.
         ConfigError: The host is none of this machine's.
     """
-    listeners: list[socket.socket] = []
     known = remembered_ports(home)
-    try:
-        listeners.append(bind(serving.host, serving.port))
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(bind(serving.host, serving.port))]
         for place in range(serving.workers - 1):
             if serving.worker_port is not None:
-                listeners.append(bind(serving.host, serving.worker_port + place))
+                listener = bind(serving.host, serving.worker_port + place)
             else:
-                listeners.append(_bind_again(serving.host, known[place : place + 1]))
-    except BaseException:
-        for listener in listeners:
-            listener.close()
-        raise
+                listener = _bind_again(serving.host, known[place : place + 1])
+            listeners.append(stack.enter_context(listener))
+        stack.pop_all()
     return listeners
 
 
@@ -130,9 +129,8 @@ class _Worker:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
-            for pipe in (self.process.stdin, self.process.stdout):
-                if pipe is not None:
-                    pipe.close()
+            for pipe in filter(None, (self.process.stdin, self.process.stdout)):
+                pipe.close()
             self.process = None
 
 
@@ -162,21 +160,18 @@ class Supervisor:
         async with anyio.create_task_group() as group:
             beginning = anyio.CancelScope()
 
-            async def begin() -> None:
-                with beginning:
-                    await start_all()
-
             async def start_all() -> None:
-                # The first one alone: what keeps it from starting keeps all of them.
-                for some in (self._workers[:1], self._workers[1:]):
-                    for worker in some:
-                        group.start_soon(self._keep_running, worker)
-                    for worker in some:
-                        await worker.is_ready.wait()
-                with on_ready(self._ready):
-                    await self._restart_on_signal()
+                with beginning:
+                    # The first one alone: what keeps it from starting keeps all of them.
+                    for some in (self._workers[:1], self._workers[1:]):
+                        for worker in some:
+                            group.start_soon(self._keep_running, worker)
+                        for worker in some:
+                            await worker.is_ready.wait()
+                    with on_ready(self._ready):
+                        await self._restart_on_signal()
 
-            group.start_soon(begin)
+            group.start_soon(start_all)
             await stop.asked.wait()
             self._is_stopping = True
             beginning.cancel()
@@ -196,9 +191,10 @@ class Supervisor:
             if ready is not None:
                 self._ready = ready
                 worker.is_ready.set()
-            status = await self._wait(worker.process)
+            status = await self._in_thread(worker.process.wait)
             if ready is None and is_first and not self._is_stopping:
-                raise _start_error(worker, status)
+                msg = f"{worker.name} did not start ({_told(status)}): it says why above"
+                raise ConfigError(msg) if status == _USAGE else WorkerError(msg)
             is_first = False
             worker.is_ready = anyio.Event()
             worker.is_gone.set()
@@ -226,9 +222,7 @@ class Supervisor:
             process = worker.spawn()
             assert process.stdout is not None  # noqa: S101 - it is a pipe
             with anyio.move_on_after(START_SECONDS):
-                line = await anyio.to_thread.run_sync(
-                    process.stdout.readline, abandon_on_cancel=True, limiter=self._waiting
-                )
+                line = await self._in_thread(process.stdout.readline)
                 try:
                     return WorkerReady.model_validate_json(line)
                 except ValidationError:
@@ -237,10 +231,9 @@ class Supervisor:
             process.kill()
             return None
 
-    async def _wait(self, process: subprocess.Popen[bytes]) -> int:
-        return await anyio.to_thread.run_sync(
-            process.wait, abandon_on_cancel=True, limiter=self._waiting
-        )
+    async def _in_thread(self, wait: Callable[[], Result]) -> Result:
+        """Wait for a process, and hold up nobody else; who is cancelled waits no longer."""
+        return await anyio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=self._waiting)
 
     # --- all of them -----------------------------------------------------------------------------
 
@@ -291,9 +284,9 @@ class Supervisor:
 
         async def finish(process: subprocess.Popen[bytes]) -> None:
             assert process.stdout is not None  # noqa: S101 - it is a pipe
-            await anyio.to_thread.run_sync(  # a line says that it is done, the end that it is gone
-                process.stdout.readline, abandon_on_cancel=True, limiter=self._waiting
-            )
+            await self._in_thread(
+                process.stdout.readline
+            )  # a line: it is done; its end: it is gone
 
         async with anyio.create_task_group() as finishing:
             for worker in running:
@@ -320,16 +313,8 @@ async def open_supervisor(
         plans: One for each worker.
         drain_seconds: How long a worker may take to finish its calls.
     """
-    supervisor = Supervisor(plans, drain_seconds=drain_seconds)
-    try:
+    with closing(Supervisor(plans, drain_seconds=drain_seconds)) as supervisor:
         yield supervisor
-    finally:
-        supervisor.close()
-
-
-def _start_error(worker: _Worker, status: int) -> WorkerError | ConfigError:
-    msg = f"{worker.name} did not start ({_told(status)}): it says why above"
-    return ConfigError(msg) if status == _USAGE else WorkerError(msg)
 
 
 def _told(status: int) -> str:
