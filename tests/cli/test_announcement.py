@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,16 +15,14 @@ from gateway.edge.workers import OwnWorkerInfo
 from deployed_workshop import raw_entry, write_config
 
 
-@pytest.fixture
-def make_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Makes the settings of a home of its own, with options of ``serve``."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path))
+@pytest.fixture(autouse=True)
+def _home(home: Path) -> None:
+    home.mkdir()
 
-    def make(**given: object) -> Settings:
-        return load_serving(given)
 
-    return make
+def serving(**given: object) -> Settings:
+    """The settings of ``serve`` with these options."""
+    return load_serving(given)
 
 
 def announced(settings: Settings, *deployed: str, emulated: int = 0, as_json: bool = False) -> None:
@@ -43,10 +40,8 @@ def announced(settings: Settings, *deployed: str, emulated: int = 0, as_json: bo
         pass
 
 
-def test_the_deployed_servers_that_were_taken_are_named(
-    make_settings: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = make_settings(mcp_config="servers.json")
+def test_the_deployed_servers_that_were_taken_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = serving(mcp_config="servers.json")
     announced(settings, "files", "time")
     shown = capsys.readouterr().out
     assert "2 of servers.json, starting: files, time\n" in shown
@@ -58,16 +53,16 @@ def test_the_deployed_servers_that_were_taken_are_named(
 
 
 def test_without_a_file_no_deployed_servers_are_spoken_of(
-    make_settings: Any, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    announced(make_settings())
+    announced(serving())
     assert "deployed" not in capsys.readouterr().out
 
 
 def test_the_json_object_has_the_address_of_each_deployed_server(
-    make_settings: Any, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    announced(make_settings(public_url="https://a.example/x"), "time", as_json=True)
+    announced(serving(public_url="https://a.example/x"), "time", as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert told["deployed"] == [{"name": "time", "mcp_url": "https://a.example/x/servers/time/mcp"}]
     assert told["servers"] == 3
@@ -75,16 +70,16 @@ def test_the_json_object_has_the_address_of_each_deployed_server(
 
 @pytest.mark.parametrize(("log_format", "notice"), [("text", "Ctrl-C stops it.\n"), ("json", "")])
 def test_a_json_log_has_no_line_that_is_no_json(
-    make_settings: Any, capsys: pytest.CaptureFixture[str], log_format: str, notice: str
+    capsys: pytest.CaptureFixture[str], log_format: str, notice: str
 ) -> None:
-    announced(make_settings(log_format=log_format))
+    announced(serving(log_format=log_format))
     assert capsys.readouterr().err == notice
 
 
 def test_emulated_servers_are_counted_apart_and_who_answers_is_named(
-    make_settings: Any, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    settings = make_settings()
+    settings = serving()
     announced(settings, emulated=814)
     assert "814 of the registry, each alone (offline)\n" in capsys.readouterr().out
     announced(settings)
@@ -93,10 +88,8 @@ def test_emulated_servers_are_counted_apart_and_who_answers_is_named(
     assert json.loads(capsys.readouterr().out)["emulated"] == 814
 
 
-async def test_the_servers_of_the_file_are_counted_apart(
-    make_settings: Any, tmp_path: Path
-) -> None:
-    settings = make_settings(mcp_config=str(write_config(tmp_path, raw=raw_entry())))
+async def test_the_servers_of_the_file_are_counted_apart(tmp_path: Path) -> None:
+    settings = serving(mcp_config=str(write_config(tmp_path, raw=raw_entry())))
     async with open_catalog(settings) as catalog:
         ready = ready_of(catalog)
     assert ready.deployed == ("raw",)
@@ -105,12 +98,12 @@ async def test_the_servers_of_the_file_are_counted_apart(
 
 
 async def test_broken_servers_are_named_with_the_reason_soon_after_the_start(
-    make_settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken = {"command": "/bin/sh", "args": ["-c", "echo no licence >&2; exit 3"]}
     file = write_config(tmp_path, raw=raw_entry(), poor=broken)
     told: list[str] = []
-    async with open_catalog(make_settings(mcp_config=str(file))) as catalog:
+    async with open_catalog(serving(mcp_config=str(file))) as catalog:
         await look_at_deployed(catalog, told.append)
     assert told == ["deployed servers: 1 of 2 ready, broken: poor"]
     [warning] = [r.getMessage() for r in caplog.records if "is broken" in r.getMessage()]
@@ -118,8 +111,8 @@ async def test_broken_servers_are_named_with_the_reason_soon_after_the_start(
     assert "no licence" in warning
 
 
-async def test_where_there_are_no_deployed_servers_nothing_is_said(make_settings: Any) -> None:
+async def test_where_there_are_no_deployed_servers_nothing_is_said() -> None:
     told: list[str] = []
-    async with open_catalog(make_settings()) as catalog:
+    async with open_catalog(serving()) as catalog:
         await look_at_deployed(catalog, told.append)
     assert told == []

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ from mcp_types import TextContent
 
 from astra_mcp.compose.catalog import open_catalog
 from astra_mcp.compose.emulators import open_documents, open_emulated, open_emulators
-from astra_mcp.compose.settings import Settings, load_settings
+from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.mcp.made_up import EMULATOR_KEY
 from astra_mcp.types import EmulatorKind, ServerKind
@@ -23,27 +22,10 @@ from registry.documents.sources import Provenance, ServerDocument
 from registry.intake.importing import import_documents
 from registry.store.database import Database, open_database
 
-from command_line import Cli
+from command_line import Cli, command, listening
 from plain_documents import prepare, server
 
 WAIT_SECONDS = 30
-COMMAND = (sys.executable, "-P", "-m", "astra_mcp")
-
-MakeSettings = Callable[..., Settings]
-
-
-@pytest.fixture
-def make_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeSettings:
-    """Makes the settings of a home of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
-
-    def make(**variables: str) -> Settings:
-        for name, value in variables.items():
-            monkeypatch.setenv(f"ASTRA_MCP_{name}", value)
-        return load_settings()
-
-    return make
 
 
 async def store(database: Database, *documents: ServerDocument) -> None:
@@ -70,10 +52,10 @@ class Ear:
                 await self._more.wait()
 
 
-async def test_what_is_stored_later_is_told_and_can_be_read(make_settings: MakeSettings) -> None:
-    settings = make_settings()
+@pytest.mark.usefixtures("home")
+async def test_what_is_stored_later_is_told_and_can_be_read() -> None:
     async with (
-        open_database(settings.registry_url) as database,
+        open_database(load_settings().registry_url) as database,
         open_documents(database, crawled=False) as documents,
     ):
         assert documents.versions() == {}
@@ -101,9 +83,10 @@ async def test_what_is_stored_later_is_told_and_can_be_read(make_settings: MakeS
         end()
 
 
-async def test_an_import_of_the_same_documents_is_no_news(make_settings: MakeSettings) -> None:
+@pytest.mark.usefixtures("home")
+async def test_an_import_of_the_same_documents_is_no_news() -> None:
     async with (
-        open_database(make_settings().registry_url) as database,
+        open_database(load_settings().registry_url) as database,
         open_documents(database, crawled=True) as documents,
     ):
         ear = Ear()
@@ -116,10 +99,9 @@ async def test_an_import_of_the_same_documents_is_no_news(make_settings: MakeSet
         assert ear.heard == ["apple", "berry"]
 
 
-async def test_without_a_registry_nothing_is_emulated_until_one_is_there(
-    make_settings: MakeSettings,
-) -> None:
-    settings = make_settings()
+@pytest.mark.usefixtures("home")
+async def test_without_a_registry_nothing_is_emulated_until_one_is_there() -> None:
+    settings = load_settings()
     async with (
         open_database(settings.registry_url) as database,
         open_catalog(settings, database=database) as catalog,
@@ -138,54 +120,48 @@ async def test_without_a_registry_nothing_is_emulated_until_one_is_there(
         assert catalog.upstream("tour-rebooking").kind is ServerKind.ENVIRONMENT
 
 
-async def test_publishing_can_be_left_out(make_settings: MakeSettings) -> None:
-    settings = make_settings(EMULATORS__PUBLISH="false")
-    async with open_database(settings.registry_url) as database:
-        await store(database, server("harbour"))
-        async with open_catalog(settings, database=database) as catalog:
-            assert catalog.emulated.upstreams() == ()
-
-
-@pytest.mark.parametrize(("crawled", "names"), [("false", ["live"]), ("true", ["live", "pages"])])
-async def test_crawled_servers_are_served_on_request(
-    make_settings: MakeSettings, crawled: str, names: list[str]
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ({"publish": False}, []),
+        ({"crawled": False}, ["live"]),
+        ({"crawled": True}, ["live", "pages"]),
+    ],
+)
+async def test_what_the_settings_ask_for_is_published(
+    asked: dict[str, bool], names: list[str]
 ) -> None:
-    settings = make_settings(EMULATORS__CRAWLED=crawled)
+    settings = load_settings(emulators=asked)
     async with open_database(settings.registry_url) as database:
         await store(database, server("live"), server("pages", provenance=Provenance.CRAWLED))
         async with open_catalog(settings, database=database) as catalog:
             assert [s.name for s in catalog.emulated.upstreams()] == names
 
 
-@pytest.mark.parametrize("which", ["kind", "distractors"])
-async def test_a_model_that_is_asked_for_and_not_named_is_a_mistake_in_the_settings(
-    make_settings: MakeSettings, which: str
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"kind": "model"}, r"emulators\.kind is 'model'.*emulator\.model"),
+        ({"distractors": "model"}, r"emulators\.distractors is 'model'.*emulator\.model"),
+        ({"hint_share": 0.3}, r"emulators\.hint_share is for a model"),
+    ],
+)
+async def test_what_a_model_is_needed_for_and_none_is_named_is_a_mistake_in_the_settings(
+    asked: dict[str, Any], words: str
 ) -> None:
-    settings = make_settings(**{f"EMULATORS__{which.upper()}": "model"})
+    settings = load_settings(emulators=asked)
     async with open_database(settings.registry_url) as database:
-        with pytest.raises(ConfigError, match=rf"emulators\.{which} is 'model'.*emulator\.model"):
+        with pytest.raises(ConfigError, match=words):
             async with open_emulators(settings, database):
                 pass
 
 
-async def test_hints_for_an_emulator_that_asks_no_model_are_a_mistake_in_the_settings(
-    make_settings: MakeSettings,
-) -> None:
-    settings = make_settings(EMULATORS__HINT_SHARE="0.3")
-    async with open_database(settings.registry_url) as database:
-        with pytest.raises(ConfigError, match=r"emulators\.hint_share is for a model"):
-            async with open_emulators(settings, database):
-                pass
-
-
-async def test_the_model_is_opened_where_the_settings_ask_for_it(
-    make_settings: MakeSettings,
-) -> None:
-    settings = make_settings(
-        EMULATORS__KIND="model",
-        MODELS__EMULATOR__MODEL="m",
-        MODELS__EMULATOR__BASE_URL="http://127.0.0.1:9/v1",
-    )
+@pytest.mark.usefixtures("home")
+async def test_the_model_is_opened_where_the_settings_ask_for_it() -> None:
+    model = {"model": "m", "base_url": "http://127.0.0.1:9/v1"}
+    settings = load_settings(emulators={"kind": "model"}, models={"emulator": model})
     async with open_database(settings.registry_url) as database:
         await store(database, server("harbour"))
         async with open_emulated(settings, database, crawled=False) as emulated:
@@ -200,51 +176,46 @@ async def test_the_model_is_opened_where_the_settings_ask_for_it(
 
 
 @pytest.fixture
-def cli(make_settings: MakeSettings) -> Cli:
+def cli(home: Path) -> Cli:
     """Runs commands in an empty home."""
-    return Cli(make_settings().home)
+    return Cli(home)
 
 
 @pytest.fixture
-def harbour(make_settings: MakeSettings) -> None:
+def harbour(home: Path) -> Path:
     """A home whose registry has one live server and a crawled one."""
-    settings = make_settings()
 
     async def fill() -> None:
-        async with open_database(settings.registry_url) as database:
+        async with open_database(load_settings().registry_url) as database:
             pages = server("harbour-pages", provenance=Provenance.CRAWLED)
             await store(database, server("harbour", description="Ships."), pages)
 
     anyio.run(fill)
+    return home
+
+
+def as_program(*arguments: str) -> StdioServerParameters:
+    name, *words = command(*arguments)
+    return StdioServerParameters(command=name, args=words, env=dict(os.environ))
 
 
 @asynccontextmanager
-async def over_stdio(name: str, mode: Any) -> AsyncGenerator[Client]:
-    arguments = [*COMMAND[1:], "run", name]
-    command = StdioServerParameters(command=COMMAND[0], args=arguments, env=dict(os.environ))
-    async with Client(command, mode=mode, cache=None) as client:
+async def over_stdio(home: Path, name: str, mode: Any) -> AsyncGenerator[Client]:
+    del home  # the variable names it
+    async with Client(as_program("run", name), mode=mode, cache=None) as client:
         yield client
 
 
 @asynccontextmanager
-async def over_http(name: str, mode: Any) -> AsyncGenerator[Client]:
-    arguments = [*COMMAND, "run", name, "--http", "--port", "0", "--json"]
-    async with await anyio.open_process(arguments) as process:
-        assert process.stdout is not None
-        try:
-            line = b""
-            while not line.endswith(b"\n"):
-                line += await process.stdout.receive()
-            async with Client(json.loads(line)["url"], mode=mode, cache=None) as client:
-                yield client
-        finally:
-            process.terminate()
+async def over_http(home: Path, name: str, mode: Any) -> AsyncGenerator[Client]:
+    with listening(home, "run", name, "--http") as running:
+        async with Client(running.url, mode=mode, cache=None) as client:
+            yield client
 
 
-Reach = Callable[[str, Any], AbstractAsyncContextManager[Client]]
+Reach = Callable[[Path, str, Any], AbstractAsyncContextManager[Client]]
 
 
-@pytest.mark.usefixtures("harbour")
 @pytest.mark.parametrize(
     ("name", "reach", "mode"),
     [
@@ -258,9 +229,11 @@ Reach = Callable[[str, Any], AbstractAsyncContextManager[Client]]
         pytest.param("harbour-pages", over_http, "legacy", marks=pytest.mark.system),
     ],
 )
-async def test_a_server_of_the_registry_runs_alone(reach: Reach, mode: str, name: str) -> None:
+async def test_a_server_of_the_registry_runs_alone(
+    harbour: Path, reach: Reach, mode: str, name: str
+) -> None:
     with anyio.fail_after(WAIT_SECONDS * 2):
-        async with reach(name, mode) as client:
+        async with reach(harbour, name, mode) as client:
             tools = (await client.list_tools()).tools
             result = await client.call_tool(f"{name}_make", {"text": "a ship"})
             refused = await client.call_tool(f"{name}_make", {"text": 7})
@@ -281,13 +254,11 @@ def test_a_name_that_nothing_has_is_answered_with_what_is_close_of_both_kinds(cl
     assert "Traceback" not in done.stderr
 
 
-def test_a_home_without_a_registry_is_left_without_one(
-    make_settings: MakeSettings, cli: Cli
-) -> None:
+def test_a_home_without_a_registry_is_left_without_one(cli: Cli) -> None:
     done = cli.run("run", "tour-rebookin")
     assert done.returncode == 1
     assert "did you mean tour-rebooking?" in done.stderr
-    assert not make_settings().has_registry
+    assert not load_settings().has_registry
 
 
 @pytest.mark.usefixtures("harbour")
@@ -304,9 +275,8 @@ def test_a_client_is_connected_to_one_server_of_the_registry(cli: Cli) -> None:
 
 @pytest.mark.usefixtures("harbour")
 async def test_a_desktop_client_may_be_shown_one_emulated_server_of_the_gateway() -> None:
-    arguments = [*COMMAND[1:], "serve", "--stdio", "--server", "harbour"]
-    command = StdioServerParameters(command=COMMAND[0], args=arguments, env=dict(os.environ))
+    gateway = as_program("serve", "--stdio", "--server", "harbour")
     with anyio.fail_after(WAIT_SECONDS * 2):
-        async with Client(command, cache=None) as client:
+        async with Client(gateway, cache=None) as client:
             tools = (await client.list_tools()).tools
     assert [(t.meta or {})[EMULATOR_KEY] for t in tools] == ["offline"] * 3

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,24 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def episode(home: Path) -> dict[str, Any]:
-    [episode] = json.loads(astra(home, "episodes", "list", "--json").stdout)["episodes"]
+    [episode] = astra(home, "episodes", "list", "--json").told["episodes"]
     assert episode["created_at"].endswith("Z")
     return episode
+
+
+Event = dict[str, Any]
+
+
+def copy_record(
+    home: Path, other: Path, episode: dict[str, Any], **changed: Callable[[Event], None]
+) -> None:
+    """Copy the record into another home, and change the first event of some kinds there."""
+    name = f"{episode['id']}.jsonl"
+    events = [json.loads(line) for line in (home / "records" / name).read_text().splitlines()]
+    for kind, change in changed.items():
+        change(next(event for event in events if event["event"] == kind))
+    (other / "records").mkdir()
+    (other / "records" / name).write_text("".join(json.dumps(e) + "\n" for e in events))
 
 
 def test_a_rollout_is_listed_with_its_reward(home: Path, episode: dict[str, Any]) -> None:
@@ -62,32 +78,30 @@ def test_the_list_is_narrowed_by_what_the_records_say(
     home: Path, options: list[str], is_listed: bool
 ) -> None:
     done = astra(home, "episodes", "list", "--json", *options)
-    assert bool(json.loads(done.stdout)["episodes"]) is is_listed
+    assert bool(done.told["episodes"]) is is_listed
 
 
 def test_a_record_that_cannot_be_read_is_named_and_the_others_are_listed(
     home: Path, episode: dict[str, Any], tmp_path: Path
 ) -> None:
-    (tmp_path / "records").mkdir()
-    name = f"{episode['id']}.jsonl"
-    (tmp_path / "records" / name).write_bytes((home / "records" / name).read_bytes())
+    copy_record(home, tmp_path, episode)
     (tmp_path / "records" / f"{'a' * 32}.jsonl").write_text("no event\nno event\n")
     done = astra(tmp_path, "episodes", "list", "--json")
     assert done.returncode == 0
-    assert [e["id"] for e in json.loads(done.stdout)["episodes"]] == [episode["id"]]
+    assert [e["id"] for e in done.told["episodes"]] == [episode["id"]]
     assert "left out: the record of episode aaaaaa: line 1" in done.stderr
 
 
 def test_a_home_without_records_lists_none_and_stays_as_it_is(tmp_path: Path) -> None:
     done = astra(tmp_path, "episodes", "list", "--json")
-    assert json.loads(done.stdout) == {"episodes": []}
+    assert done.told == {"episodes": []}
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_episode_is_shown_by_the_first_characters_of_its_id(
     home: Path, episode: dict[str, Any]
 ) -> None:
-    shown = json.loads(astra(home, "episodes", "show", episode["id"][:8], "--json").stdout)
+    shown = astra(home, "episodes", "show", episode["id"][:8], "--json").told
     assert len(shown["record"]) == episode["calls"]
     assert all(call["origin"] == "tool" for call in shown["record"])
     assert "reward 1.0000" in astra(home, "episodes", "show", episode["id"]).stdout
@@ -96,25 +110,22 @@ def test_an_episode_is_shown_by_the_first_characters_of_its_id(
 def test_what_the_agent_was_not_told_of_a_call_is_shown(
     home: Path, episode: dict[str, Any], tmp_path: Path
 ) -> None:
-    (tmp_path / "records").mkdir()
-    name = f"{episode['id']}.jsonl"
-    events = [json.loads(line) for line in (home / "records" / name).read_text().splitlines()]
-    started = next(e for e in events if e["event"] == "call_started")
-    finished = next(e for e in events if e["event"] == "call_finished")
-    started["distractor"] = True
-    finished |= {"origin": "injected", "injected": "timeout", "emulator": "offline"}
-    (tmp_path / "records" / name).write_text("".join(json.dumps(e) + "\n" for e in events))
+    hidden = {"origin": "injected", "injected": "timeout", "emulator": "offline"}
+    copy_record(
+        home,
+        tmp_path,
+        episode,
+        call_started=lambda event: event.update(distractor=True),
+        call_finished=lambda event: event.update(hidden),
+    )
 
-    shown = json.loads(astra(tmp_path, "episodes", "show", episode["id"], "--json").stdout)
+    shown = astra(tmp_path, "episodes", "show", episode["id"], "--json").told
     told = astra(tmp_path, "episodes", "show", episode["id"]).stdout
 
     first, second = shown["record"][:2]
-    assert (first["distractor"], first["injected"], first["emulator"]) == (
-        True,
-        "timeout",
-        "offline",
-    )
-    assert (second["distractor"], second["injected"], second["emulator"]) == (False, None, None)
+    told_of = ("distractor", "injected", "emulator")
+    assert [first[key] for key in told_of] == [True, "timeout", "offline"]
+    assert [second[key] for key in told_of] == [False, None, None]
     assert f"[0] {first['tool']} (injected: timeout, distractor, emulated: offline)" in told
     assert f"[1] {second['tool']} (tool)" in told
 
@@ -122,23 +133,19 @@ def test_what_the_agent_was_not_told_of_a_call_is_shown(
 def test_a_replay_reports_identical_results(home: Path, episode: dict[str, Any]) -> None:
     done = astra(home, "episodes", "replay", episode["id"], "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {
-        "compared": episode["calls"],
-        "skipped": 0,
-        "divergences": [],
-    }
+    assert done.told == {"compared": episode["calls"], "skipped": 0, "divergences": []}
 
 
 def test_a_replay_that_diverges_exits_1_and_shows_both_results(
     home: Path, episode: dict[str, Any], tmp_path: Path
 ) -> None:
-    (tmp_path / "records").mkdir()
-    name = f"{episode['id']}.jsonl"
-    lines = (home / "records" / name).read_text().splitlines(keepends=True)
-    events = [json.loads(line) for line in lines]
-    first = next(e for e in events if e["event"] == "call_finished")
-    first["result"]["content"][0]["text"] = "something else"
-    (tmp_path / "records" / name).write_text("".join(json.dumps(e) + "\n" for e in events))
+    other = {"text": "something else"}
+    copy_record(
+        home,
+        tmp_path,
+        episode,
+        call_finished=lambda event: event["result"]["content"][0].update(other),
+    )
     done = astra(tmp_path, "episodes", "replay", episode["id"])
     assert done.returncode == 1
     assert "recorded: something else" in done.stdout

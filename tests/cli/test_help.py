@@ -8,19 +8,33 @@ from rich.markup import render
 
 from astra_mcp.cli.main import COMMANDS, load_command
 
+WIDTH = 78
+"""Of a terminal of 80 columns; help keeps the lines of every paragraph but the first."""
 
-def helps(command: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Name every help text below a command."""
-    yield name, command.help or ""
-    for parameter in command.params:
-        yield f"{name} {parameter.name}", getattr(parameter, "help", None) or ""
+
+def commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """A command and all below it, by their whole names."""
+    yield name, command
     for each, below in getattr(command, "commands", {}).items():
-        yield from helps(below, f"{name} {each}")
+        yield from commands(below, f"{name} {each}")
 
 
-PLACES = [place for name in COMMANDS for place in helps(load_command(name), f"astra-mcp {name}")]
+ALL = {
+    place: command
+    for name in COMMANDS
+    for place, command in commands(load_command(name), f"astra-mcp {name}")
+}
 
 
-@pytest.mark.parametrize(("place", "text"), PLACES)
-def test_no_word_in_brackets_is_lost_as_markup(place: str, text: str) -> None:
-    assert render(text).plain == text.replace("\\[", "["), place
+@pytest.mark.parametrize("place", ALL)
+def test_no_word_in_brackets_is_lost_as_markup_and_no_line_breaks(place: str) -> None:
+    command = ALL[place]
+    told = [getattr(parameter, "help", None) or "" for parameter in command.params]
+    for text in (command.help or "", *told):
+        assert render(text).plain == text.replace("\\[", "["), place
+    paragraphs = (command.help or "").partition("\n\n")[2].splitlines()
+    assert [line for line in paragraphs if len(line) > WIDTH] == []
+
+
+def test_commands_of_groups_are_among_them() -> None:
+    assert "astra-mcp registry import" in ALL

@@ -5,7 +5,6 @@ import os
 import socket
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from astra_mcp.addresses import bind, url_of
@@ -13,21 +12,12 @@ from astra_mcp.cli.main import app
 from gateway.edge.discovery import RunningGateway, announce, claim_home
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home and a working folder without settings."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
 def test_the_file_of_the_control_key_is_printed_and_can_be_read(home: Path) -> None:
     shown = CliRunner().invoke(app, ["key"])
     assert shown.stdout == f"{home / 'control.key'}\n"
     assert len((home / "control.key").read_text()) > 20
-    assert json.loads(CliRunner().invoke(app, ["key", "--json"]).stdout) == {
-        "path": str(home / "control.key")
-    }
+    told = json.loads(CliRunner().invoke(app, ["key", "--json"]).stdout)
+    assert told == {"path": str(home / "control.key")}
 
 
 def serve(listener: socket.socket) -> str:

@@ -3,18 +3,14 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import pytest
 
-from astra_mcp.compose.bundles import load_published
 from astra_mcp.compose.catalog import PublishedCatalog
-from astra_mcp.compose.settings import Settings
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.errors import ConfigError, UnknownNameError
+from astra_mcp.errors import UnknownNameError
 from astra_mcp.testing import InMemoryServer
-from servers.bundled import bundled_folder
 from servers.deployed import open_deployed
 from servers.emulated.fleet import EmulatedServers, NoDocuments
 
@@ -73,10 +69,3 @@ async def test_an_unknown_name_is_answered_with_the_closest(tmp_path: Path) -> N
     async with publishing(tmp_path, *(f"q{n}" for n in range(20))) as catalog:
         with pytest.raises(UnknownNameError, match="GET /v1/servers"):
             catalog.upstream("zzz")
-
-
-def test_two_environments_of_one_name_are_refused(tmp_path: Path) -> None:
-    copy = tmp_path / "tour-rebooking"
-    copytree(bundled_folder() / copy.name, copy)
-    with pytest.raises(ConfigError, match="are both named 'tour-rebooking': rename one"):
-        load_published(Settings(home=tmp_path, environments=(tmp_path,)))

@@ -23,10 +23,7 @@ LINES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("COLUMNS", "200")
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def run(*arguments: str) -> Result:
@@ -127,41 +124,24 @@ def test_files_of_one_name_in_a_folder_do_not_take_each_others_place(tmp_path: P
         ),
         (["http://127.0.0.1:9/mcp", "--header-from", "Authorization"], "NAME=VARIABLE"),
         (["missing.jsonl", "--max-calls", "1"], "only --judge asks a model"),
+        (["empty"], "holds no file"),
+        (["round"], "round.json cannot be read: File name too long"),
+        (["ftp://me:secret@example.com/tools.json"], "ftp:// is no address"),
     ],
 )
 def test_a_wrong_source_is_wrong_usage_and_says_why(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], said: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NOT_SET", raising=False)
+    Path("empty").mkdir()
+    Path("round").mkdir()
+    Path("round", "round.json").symlink_to("long" * 100)  # fails alike for every user
     done = run("import", *arguments)
     assert done.exit_code == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.output
-    assert not (tmp_path / "home").exists()
-
-
-def test_a_folder_without_documents_is_said_to_be_one(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    done = run("import", str(tmp_path / "empty"))
-    assert done.exit_code == 2
-    assert "holds no file" in done.stderr
-
-
-def test_a_folder_that_cannot_be_looked_through_is_named(tmp_path: Path) -> None:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "round.json").symlink_to(folder / ("long" * 100))  # fails alike for every user
-    done = run("import", str(folder))
-    assert done.exit_code == 2
-    assert "round.json cannot be read: File name too long" in " ".join(done.stderr.split())
-
-
-def test_an_address_of_another_scheme_is_refused_without_repeating_it() -> None:
-    done = run("import", "ftp://me:secret@example.com/tools.json")
-    assert done.exit_code == 2
-    assert "ftp:// is no address" in done.stderr
+    assert said in " ".join(done.stderr.split())
     assert "secret" not in done.stderr
+    assert "Traceback" not in done.output
+    assert not home.exists()
 
 
 class _BrokenList(BaseHTTPRequestHandler):

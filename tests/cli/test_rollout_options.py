@@ -15,11 +15,7 @@ from astra_mcp.errors import ConfigError
 from gateway.api.client import RefusedError
 from gateway.api.wire import DistractorRequest, FailureRequest
 
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("COLUMNS", "200")
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def run(*arguments: str) -> Result:

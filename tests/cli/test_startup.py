@@ -1,11 +1,9 @@
-"""What the command line does before a command runs: it stops quietly, and its help fits a terminal."""
+"""What the command line does before a command runs: it stops quietly, and loads little."""
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
@@ -19,21 +17,14 @@ from gateway.edge.keys import ensure_control_key
 from registry.importers.detection import FORMATS
 from registry.published.names import NameKind, write_names
 
-HELP_WIDTH = 78
-"""Of a terminal of 80 columns; help keeps the lines of every paragraph but the first."""
+from command_line import Cli
 
 
 @pytest.mark.parametrize("loading", ["typer", "sqlmodel"])
 def test_ctrl_c_while_the_program_loads_is_130_without_a_word(tmp_path: Path, loading: str) -> None:
     (tmp_path / f"{loading}.py").write_text("raise KeyboardInterrupt\n")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(tmp_path),
-        "ASTRA_MCP_HOME": str(tmp_path / "home"),
-    }
-    command = [sys.executable, "-P", "-m", "astra_mcp", "registry", "list"]
-    done = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=100)
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    cli = Cli(tmp_path / "home", {"PYTHONPATH": str(tmp_path)})
+    assert cli.run_program("registry", "list") == (130, "", "")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -104,13 +95,6 @@ def test_a_command_loads_nothing_that_it_does_not_need(
     assert not loaded & (SERVING | SLOW | neither)
 
 
-def commands(command: Any, name: str) -> Iterator[tuple[str, str]]:
-    """A command and all below it, by their whole names, with their help."""
-    yield name, command.help or ""
-    for part, below in getattr(command, "commands", {}).items():
-        yield from commands(below, f"{name} {part}")
-
-
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
@@ -133,22 +117,6 @@ def test_a_tab_offers_what_is_published_and_the_options_of_the_command(
     }
     done = CliRunner().invoke(app, [], env=env, prog_name="astra-mcp")
     assert done.stdout.split() == offered
-
-
-def test_no_line_of_a_help_text_breaks_in_a_terminal_of_80_columns() -> None:
-    described = {
-        place: text
-        for name in COMMANDS
-        for place, text in commands(load_command(name), f"astra-mcp {name}")
-    }
-    assert "astra-mcp registry import" in described
-    broken = {
-        name: line
-        for name, text in described.items()
-        for line in text.partition("\n\n")[2].splitlines()
-        if len(line) > HELP_WIDTH
-    }
-    assert broken == {}
 
 
 def test_a_spent_budget_says_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,22 +2,23 @@
 
 import json
 import subprocess
-import sys
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from astra_mcp.cli.main import app
+
+from command_line import listening
 from installed_programs import node_path, npm_folder
 
 INSPECTOR = "2.12.0"
 LAUNCHER = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 DEADLINE_SECONDS = 90
 REPOSITORY = Path(__file__).parents[2]
-ASTRA_MCP = (sys.executable, "-P", "-m", "astra_mcp")
 
 
 @dataclass(frozen=True)
@@ -73,23 +74,6 @@ def notebook_folder() -> Path:
     return REPOSITORY / "tests" / "servers" / "bundles" / "notebook"
 
 
-@contextmanager
-def listening(arguments: Sequence[str], home: Path) -> Generator[str]:
-    """Run a command that listens and prints ``{"url": ...}``; give the URL."""
-    environment = {"ASTRA_MCP_HOME": str(home), "PATH": ""}
-    with subprocess.Popen(
-        [*ASTRA_MCP, *arguments, "--port", "0", "--json"],
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        try:
-            yield json.loads(process.stdout.readline())["url"]
-        finally:
-            process.terminate()
-
-
 @pytest.fixture(params=["run", "serve"])
 def notebook_url(
     request: pytest.FixtureRequest, notebook_folder: Path, tmp_path: Path
@@ -97,15 +81,38 @@ def notebook_url(
     """The notebook over HTTP: by itself, and as one server of the gateway."""
     home = tmp_path / "served"
     if request.param == "run":
-        with listening(["run", str(notebook_folder), "--http"], home) as url:
-            yield url
+        with listening(home, "run", str(notebook_folder), "--http", PATH="") as running:
+            yield running.url
         return
-    with listening(["serve", "--environments", str(notebook_folder)], home) as url:
-        yield f"{url}/servers/notebook/mcp"
+    with listening(home, "serve", "--environments", str(notebook_folder), PATH="") as running:
+        yield f"{running.url}/servers/notebook/mcp"
 
 
 @pytest.fixture
 def gateway_url(tmp_path: Path) -> Generator[str]:
     """A gateway with everything that is bundled."""
-    with listening(["serve"], tmp_path / "served") as url:
-        yield url
+    with listening(tmp_path / "served", "serve", PATH="") as running:
+        yield running.url
+
+
+Connect = Callable[..., Result]
+
+
+@pytest.fixture
+def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Connect:
+    """Run ``astra-mcp connect`` in a home and a working folder of its own."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    for name, value in {
+        "HOME": tmp_path,
+        "XDG_CONFIG_HOME": tmp_path / ".config",
+        "ASTRA_MCP_HOME": tmp_path / "astra",
+        "MCP_CATALOG_PATH": tmp_path / ".mcp-inspector" / "mcp.json",
+        "CODEX_HOME": tmp_path / ".codex",
+    }.items():
+        monkeypatch.setenv(name, str(value))
+
+    def run(*arguments: str | Path) -> Result:
+        return CliRunner().invoke(app, ["connect", *map(str, arguments)])
+
+    return run

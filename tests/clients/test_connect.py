@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, Syntax, stdio_entry
 from astra_mcp.cli.connect.client_files import merge_entry, read_config, write_config
-from astra_mcp.cli.main import app
 
 DEADLINE_SECONDS = 60
 HTTP_CLIENTS = [name for name, form in FORMATS.items() if form.takes_http]
@@ -26,26 +25,6 @@ ONE_OF_EACH_FORM = [ClientName.VSCODE, ClientName.CODEX, ClientName.GOOSE]
 WITH_FILE = [name for name, form in FORMATS.items() if form.file]
 
 Connect = Callable[..., Result]
-
-
-@pytest.fixture
-def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Connect:
-    """Run the command in a home and a working folder of its own."""
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    for name, value in {
-        "HOME": tmp_path,
-        "XDG_CONFIG_HOME": tmp_path / ".config",
-        "ASTRA_MCP_HOME": tmp_path / "astra",
-        "MCP_CATALOG_PATH": tmp_path / ".mcp-inspector" / "mcp.json",
-        "CODEX_HOME": tmp_path / ".codex",
-    }.items():
-        monkeypatch.setenv(name, str(value))
-
-    def run(*arguments: str | Path) -> Result:
-        return CliRunner().invoke(app, ["connect", *map(str, arguments)])
-
-    return run
 
 
 def written(result: Result) -> Any:
@@ -168,9 +147,8 @@ async def test_a_url_gives_each_client_a_state_of_its_own(
 ) -> None:
     urls: list[str] = []
     for client in HTTP_CLIENTS:
-        config = written(
-            connect(client, "--url", gateway_url, "--server", "drone-show-winds", "--json")
-        )["config"]
+        options = ("--url", gateway_url, "--server", "drone-show-winds", "--json")
+        config = written(connect(client, *options))["config"]
         form = FORMATS[client]
         urls.append(config[form.servers_key]["drone-show-winds"][form.url_key])
     assert len({url.partition("?caller=")[2] for url in urls}) == len(HTTP_CLIENTS)
@@ -201,42 +179,48 @@ def test_a_link_to_the_file_stays_a_link(connect: Connect, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("client", "content", "message"),
     [
-        ('{"servers": {} // mine\n}', "not plain JSON"),
-        ('{"servers": {},}', "not plain JSON"),
-        ('{"servers": {"a": {}, "a": {}}}', "stands twice"),
-        ('{"x": NaN}', "NaN"),
-        ("[]", "no JSON object"),
-        ('{"servers": []}', "servers is no object"),
-        ('{"servers": {"astra-mcp": {"command": "theirs"}}}', "not astra-mcp's"),
-        ("{" * 100_000, "not plain JSON"),
+        (ClientName.VSCODE, '{"servers": {} // mine\n}', "not plain JSON"),
+        (ClientName.VSCODE, '{"servers": {},}', "not plain JSON"),
+        (ClientName.VSCODE, '{"servers": {"a": {}, "a": {}}}', "stands twice"),
+        (ClientName.VSCODE, '{"x": NaN}', "NaN"),
+        (ClientName.VSCODE, "[]", "no JSON object"),
+        (ClientName.VSCODE, '{"servers": []}', "servers is no object"),
+        (ClientName.VSCODE, '{"servers": {"astra-mcp": {"command": "x"}}}', "not astra-mcp's"),
+        (ClientName.VSCODE, "{" * 100_000, "not plain JSON"),
+        (ClientName.ZED, '{\n  // mine\n  "theme": "x"\n}\n', "not plain JSON"),
+        (ClientName.CODEX, "mcp_servers = {}\n", "not changed"),
+        (ClientName.CODEX, "model = \n", "not plain TOML"),
+        (ClientName.CODEX, '[mcp_servers.astra-mcp]\ncommand = "x"\n', "not astra-mcp's"),
+        (ClientName.GOOSE, "extensions: {developer: {enabled: true}}\n", "not changed"),
+        (ClientName.GOOSE, "extensions: [\n", "not plain YAML"),
+        (ClientName.GOOSE, "[]\n", "no YAML object"),
     ],
 )
-def test_a_file_that_cannot_be_merged_is_left_as_it_is(
-    connect: Connect, tmp_path: Path, content: str, message: str
+def test_a_file_that_nothing_can_be_added_to_safely_is_left_as_it_is(
+    connect: Connect, tmp_path: Path, client: ClientName, content: str, message: str
 ) -> None:
-    file = tmp_path / "mcp.json"
+    file = tmp_path / "file"
     file.write_text(content, encoding="utf-8")
-    result = connect("vscode", "--write", "--path", file)
+    result = connect(client, "--write", "--path", file)
     assert result.exit_code == 2
     assert message in result.stderr
     assert "left as it is" in result.stderr
     assert file.read_text(encoding="utf-8") == content
-    assert list(tmp_path.glob("mcp.json*")) == [file]
+    assert list(tmp_path.glob("file*")) == [file]
 
 
-def test_what_is_no_file_is_not_read(connect: Connect) -> None:
-    result = connect("cursor", "--write", "--path", "/dev/zero")
+@pytest.mark.parametrize(
+    ("path", "message"), [("/dev/zero", "no regular file"), ("blocked/mcp.json", "--path")]
+)
+def test_what_cannot_be_a_file_is_neither_read_nor_written(
+    connect: Connect, path: str, message: str
+) -> None:
+    Path("blocked").touch()
+    result = connect("cursor", "--write", "--path", path)
     assert result.exit_code == 2
-    assert "no regular file" in result.stderr
-
-
-def test_a_folder_that_cannot_be_written_is_a_clear_error(connect: Connect, tmp_path: Path) -> None:
-    (tmp_path / "blocked").write_text("", encoding="utf-8")
-    result = connect("cursor", "--write", "--path", tmp_path / "blocked" / "mcp.json")
-    assert result.exit_code == 2
-    assert "--path" in result.stderr
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -245,6 +229,7 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(connect: Connect, tmp_
         (("claude-desktop", "--url", "http://127.0.0.1:8420"), 2, "leave --url out"),
         (("qwen-agent", "--write"), 2, "--path"),
         (("cursor", "--url", "localhost:8420"), 2, "no URL of a gateway"),
+        (("cursor", "--stdio", "--url", "http://127.0.0.1:1"), 2, "give one"),
         (("cursor", "--server", "drone-show-wind"), 1, "drone-show-winds"),
         (("cursor", "--server", "./nothing"), 1, "no such folder"),
         (("emacs",), 2, "claude-desktop"),

@@ -10,12 +10,11 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from astra_mcp.cli.connect import command as connect_command
 from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, Entry, Syntax
 from astra_mcp.cli.connect.config_texts import insert_entry, parse_text, render_document
-from astra_mcp.cli.main import app
 from gateway.edge.discovery import RunningGateway, announce, claim_home
 
 Connect = Callable[..., Result]
@@ -49,17 +48,6 @@ GOOSE_MODE: auto
 """
 
 
-@pytest.fixture
-def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Connect:
-    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "astra"))
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str | Path) -> Result:
-        return CliRunner().invoke(app, ["connect", *map(str, arguments)])
-
-    return run
-
-
 @pytest.mark.parametrize(
     ("client", "text"),
     [(ClientName.CODEX, CODEX), (ClientName.GOOSE, GOOSE)],
@@ -83,30 +71,6 @@ def test_everything_else_is_as_it_was_written_also_when_the_entry_changes(
         assert url.startswith(f"{options[1]}/mcp?caller=") if options else not url
     backups = [path.read_text(encoding="utf-8") for path in tmp_path.glob("file.*.bak")]
     assert text in backups
-
-
-@pytest.mark.parametrize(
-    ("client", "text", "words"),
-    [
-        (ClientName.CODEX, "mcp_servers = {}\n", "not changed"),
-        (ClientName.CODEX, "model = \n", "not plain TOML"),
-        (ClientName.CODEX, '[mcp_servers.astra-mcp]\ncommand = "theirs"\n', "not astra-mcp's"),
-        (ClientName.GOOSE, "extensions: {developer: {enabled: true}}\n", "not changed"),
-        (ClientName.GOOSE, "extensions: [\n", "not plain YAML"),
-        (ClientName.GOOSE, "[]\n", "no YAML object"),
-        (ClientName.ZED, '{\n  // mine\n  "theme": "x"\n}\n', "not plain JSON"),
-    ],
-)
-def test_what_cannot_be_added_to_safely_is_left_as_it_is(
-    connect: Connect, tmp_path: Path, client: ClientName, text: str, words: str
-) -> None:
-    file = tmp_path / "file"
-    file.write_text(text, encoding="utf-8")
-    done = connect(client, "--write", "--path", file)
-    assert done.exit_code == 2
-    assert words in done.stderr
-    assert "left as it is" in done.stderr
-    assert file.read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize("text", ["", "\n", "extensions: {}\n", "extensions:\n", "a: 1"])
@@ -178,7 +142,3 @@ def test_who_cannot_or_will_not_use_it_starts_a_process(
     entry, notes = entry_of(connect(*options, "--json"), ClientName.CURSOR)
     assert "astra_mcp" in entry["args"]
     assert words in notes
-
-
-def test_a_process_and_a_url_exclude_each_other(connect: Connect) -> None:
-    assert connect("cursor", "--stdio", "--url", "http://127.0.0.1:1").exit_code == 2

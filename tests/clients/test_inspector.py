@@ -2,16 +2,16 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from command_line import command
+
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs it
 
 ERAS = ("legacy", "modern")
-ASTRA_MCP = (sys.executable, "-P", "-m", "astra_mcp")
 TOOL_ERROR = 5
 
 
@@ -36,7 +36,7 @@ def test_inspector_lists_and_calls_over_stdio(
     inspector: Any, notebook_folder: Path, era: str
 ) -> None:
     def ask(*method: str) -> Any:
-        target = ("--", *ASTRA_MCP, "run", str(notebook_folder))
+        target = ("--", *command("run", str(notebook_folder)))
         return inspector.ask("--protocol-era", era, *method, *target)
 
     listed = ask("--method", "tools/list")
@@ -73,13 +73,13 @@ def test_inspector_reaches_every_environment_through_the_gateway(
 
 @pytest.mark.parametrize("era", ERAS)
 def test_inspector_starts_the_gateway_over_stdio(inspector: Any, era: str) -> None:
-    target = ("--", *ASTRA_MCP, "serve", "--stdio")
+    target = ("--", *command("serve", "--stdio"))
     listed = inspector.ask("--protocol-era", era, "--method", "tools/list", *target)
     assert listed["tools"]
 
 
 def test_inspector_finds_what_connect_wrote(inspector: Any, notebook_folder: Path) -> None:
-    connect = (*ASTRA_MCP, "connect", "inspector", "--write", "--server", str(notebook_folder))
+    connect = command("connect", "inspector", "--write", "--server", str(notebook_folder))
     subprocess.run(connect, env=inspector.environment, check=True, timeout=60)
     listed = inspector.ask("--server", "notebook", "--method", "tools/list")
     assert [t["name"] for t in listed["tools"]][:2] == ["remember", "draw"]
@@ -87,6 +87,6 @@ def test_inspector_finds_what_connect_wrote(inspector: Any, notebook_folder: Pat
 
 @pytest.mark.smoke
 def test_inspector_reaches_the_url_that_connect_wrote(inspector: Any, gateway_url: str) -> None:
-    connect = (*ASTRA_MCP, "connect", "inspector", "--write", "--url", gateway_url)
+    connect = command("connect", "inspector", "--write", "--url", gateway_url)
     subprocess.run(connect, env=inspector.environment, check=True, timeout=60)
     assert inspector.ask("--server", "astra-mcp", "--method", "tools/list")["tools"]

@@ -22,6 +22,7 @@ import pytest
 
 from gateway.api.client import EpisodeClient, GatewayClient
 from gateway.api.wire import EpisodeRequest
+from gateway.edge.keys import read_control_key
 
 ROOT = Path(__file__).parents[2]
 UID = 54321
@@ -142,6 +143,11 @@ class Built:
         """Name a path of the container below the folder."""
         return re.sub(r"(?<![\w/.-])/(opt|src|wheels|var/lib)\b", rf"{self.root}/\1", text)
 
+    def words_of(self, instruction: str) -> list[str]:
+        """The command of an instruction of the last stage, below the folder."""
+        [command] = FINAL.all(instruction)
+        return [self.here(word) for word in json.loads(command[command.index("[") :])]
+
 
 @pytest.fixture(scope="module")
 def built() -> Generator[Built]:
@@ -176,9 +182,8 @@ def copy_sources(built: Built) -> None:
 def run_steps(built: Built, stage: Stage) -> None:
     commands = built.root / "bin"
     commands.mkdir(exist_ok=True)
-    python = commands / "python"
-    if not python.exists():
-        python.symlink_to(BASE_PYTHON)
+    if not (commands / "python").exists():
+        (commands / "python").symlink_to(BASE_PYTHON)
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL"))}
     for command in stage.all("RUN"):
         done = subprocess.run(
@@ -193,6 +198,23 @@ def run_steps(built: Built, stage: Stage) -> None:
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
 
+AS_USER: dict[str, Any] = {"user": UID, "group": UID, "extra_groups": [], "text": True}
+
+
+def run_as_user(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as the container would."""
+    done: subprocess.CompletedProcess[str] = subprocess.run(
+        command,
+        env=environment,
+        cwd=environment["ASTRA_MCP_HOME"],
+        capture_output=True,
+        timeout=START_SECONDS,
+        check=False,
+        **AS_USER,
+    )
+    return done
+
+
 @dataclass(frozen=True)
 class Running:
     """The entry point, running as the container's user."""
@@ -202,43 +224,27 @@ class Running:
     built: Built
     environment: dict[str, str]
 
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a command as the container would."""
-        return subprocess.run(
-            command,
-            env=self.environment,
-            cwd=self.environment["ASTRA_MCP_HOME"],
-            user=UID,
-            group=UID,
-            extra_groups=[],
-            capture_output=True,
-            text=True,
-            timeout=START_SECONDS,
-            check=False,
-        )
+    @property
+    def home(self) -> Path:
+        """Its home folder."""
+        return Path(self.environment["ASTRA_MCP_HOME"])
 
 
 @pytest.fixture(scope="module")
 def running(built: Built) -> Generator[Running]:
     """Start the entry point with the container's variables and nothing else."""
     environment = {k: built.here(v) for k, v in FINAL.environment.items()}
-    del environment[
-        "ASTRA_MCP_SERVE__WORKER_PORT"
-    ]  # a container's ports are its own; these are not
+    # A container's ports are its own; these are not.
+    del environment["ASTRA_MCP_SERVE__WORKER_PORT"]
     environment |= {"ASTRA_MCP_SERVE__API_KEYS": json.dumps([API_KEY]), "PATH": "/usr/bin:/bin"}
-    [entry] = FINAL.all("ENTRYPOINT")
-    command = [built.here(word) for word in json.loads(entry)]
     process = subprocess.Popen(
-        [*command, "--port", "0", "--json", "--workers", "2"],
+        [*built.words_of("ENTRYPOINT"), "--port", "0", "--json", "--workers", "2"],
         env=environment,
         cwd=environment["ASTRA_MCP_HOME"],
-        user=UID,
-        group=UID,
-        extra_groups=[],
         umask=0o077,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
+        **AS_USER,
     )
     assert process.stdout is not None
     try:
@@ -262,9 +268,7 @@ def by_hand(test: Any) -> Any:
 async def test_the_entry_point_serves_as_the_container_s_user(running: Running) -> None:
     owner = (Path("/proc") / str(running.process.pid)).stat()
     assert (owner.st_uid, owner.st_gid) == (UID, UID)
-    key = (Path(running.environment["ASTRA_MCP_HOME"]) / "control.key").read_text().strip()
-    request = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "x"}})
-    async with GatewayClient(running.url, key) as control:
+    async with GatewayClient(running.url, read_control_key(running.home)) as control:
         [first, *_] = [e.name for e in await control.environments() if e.status == "verified"]
         [step, *_] = await control.gold(first)
         request = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": first}})
@@ -284,33 +288,24 @@ async def test_the_interactive_endpoints_need_the_key_of_the_environment(running
 
 @by_hand
 def test_the_health_check_answers_for_the_running_gateway(running: Running) -> None:
-    [probe] = FINAL.all("HEALTHCHECK")
-    command = [running.built.here(w) for w in json.loads(probe.partition(" CMD ")[2])]
-    done = running.run(*command)
+    done = run_as_user(running.environment, *running.built.words_of("HEALTHCHECK"))
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @by_hand
 def test_the_package_folder_cannot_be_written_by_it(running: Running) -> None:
     package = running.built.root / "opt" / "astra-mcp"
-    done = running.run("/usr/bin/find", str(package), "-writable", "!", "-type", "l")
+    find = ("/usr/bin/find", str(package), "-writable", "!", "-type", "l")
+    done = run_as_user(running.environment, *find)
     assert (done.returncode, done.stdout) == (0, "")
-    home = Path(running.environment["ASTRA_MCP_HOME"])
-    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert stat.S_IMODE(running.home.stat().st_mode) == 0o700
 
 
 @by_hand
 def test_without_a_key_it_says_how_to_set_one(built: Built) -> None:
     home = Path(tempfile.mkdtemp(dir=built.root))
     os.chown(home, UID, UID)
-    running = Running(
-        subprocess.Popen(["/bin/true"], text=True),
-        "",
-        built,
-        {"ASTRA_MCP_HOME": str(home), "PATH": "/usr/bin:/bin"},
-    )
-    running.process.wait()
-    [entry] = FINAL.all("ENTRYPOINT")
-    done = running.run(*[built.here(word) for word in json.loads(entry)], "--port", "0")
+    environment = {"ASTRA_MCP_HOME": str(home), "PATH": "/usr/bin:/bin"}
+    done = run_as_user(environment, *built.words_of("ENTRYPOINT"), "--port", "0")
     assert done.returncode == 2
     assert "ASTRA_MCP_SERVE__API_KEYS" in done.stderr

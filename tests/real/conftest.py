@@ -4,58 +4,28 @@ The servers are the published packages in the versions named here, unchanged, ea
 """
 
 import json
-import os
-import subprocess
-import sys
-import uuid
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    asynccontextmanager,
-    contextmanager,
-)
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 
-import httpx2
 import pytest
 from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from astra_mcp.types import JsonObject
 from gateway.api.client import GatewayClient
-from gateway.edge.keys import read_control_key
 
+from command_line import Served, served_home
 from installed_programs import node_path, npm_folder, python_of
+from relayed_servers import open_client
 
 NPM_VERSION = "2026.8.31"
 TIME_VERSION = "2026.10.19"
 SQLITE_VERSION = "2025.4.25"
-STOP_SECONDS = 30
 ERAS = {"handshake": "legacy", "modern": "2026-07-28"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Serving:
-    """``astra-mcp serve``, running."""
-
-    url: str
-    home: Path
-    process: subprocess.Popen[str]
-
-    def server_url(self, name: str, caller: str | None = None) -> str:
-        """Name the endpoint of one server, with a state of its own unless a caller is named."""
-        return f"{self.url}/servers/{name}/mcp?caller={caller or uuid.uuid4().hex}"
-
-    def control(self) -> GatewayClient:
-        """Make a client of the control plane."""
-        return GatewayClient(self.url, read_control_key(self.home))
-
-
 Entries = dict[str, JsonObject]
-StartGateway = Callable[[Path, Entries], AbstractContextManager[Serving]]
+StartGateway = Callable[[Path, Entries], AbstractContextManager[Served]]
 
 
 @pytest.fixture(scope="session")
@@ -94,35 +64,15 @@ def entries() -> Entries:
 
 
 @contextmanager
-def serving(folder: Path, entries: Entries) -> Generator[Serving]:
+def serving(folder: Path, entries: Entries) -> Generator[Served]:
     """Run a gateway with these servers beside the bundled environments."""
-    folder.mkdir()
     file = folder / "servers.json"
-    file.write_text(json.dumps({"mcpServers": entries}))
-    home = folder / "home"
     temporary = folder / "tmp"  # where a killed gateway leaves the folders of its sessions
-    temporary.mkdir()
-    command = [sys.executable, "-P", "-m", "astra_mcp", "serve", "--port", "0", "--json"]
-    errors = folder / "stderr.txt"
-    with (
-        errors.open("w") as log,
-        subprocess.Popen(
-            [*command, "--mcp-config", str(file)],
-            env={**os.environ, "ASTRA_MCP_HOME": str(home), "TMPDIR": str(temporary)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        ) as process,
-    ):
-        assert process.stdout is not None
-        try:
-            line = process.stdout.readline()
-            assert line, errors.read_text()
-            yield Serving(url=json.loads(line)["url"], home=home, process=process)
-        finally:
-            process.terminate()
-            process.wait(STOP_SECONDS)
+    temporary.mkdir(parents=True)
+    file.write_text(json.dumps({"mcpServers": entries}))
+    options = ("--mcp-config", str(file))
+    with served_home(folder / "home", *options, TMPDIR=str(temporary)) as served:
+        yield served
 
 
 @pytest.fixture(scope="session")
@@ -132,7 +82,7 @@ def start_gateway() -> StartGateway:
 
 
 @pytest.fixture(scope="session")
-def gateway(entries: Entries, tmp_path_factory: pytest.TempPathFactory) -> Generator[Serving]:
+def gateway(entries: Entries, tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     """A gateway with all of the servers."""
     with serving(tmp_path_factory.mktemp("real") / "gateway", entries) as running:
         yield running
@@ -147,22 +97,6 @@ def era(request: pytest.FixtureRequest) -> str:
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 
 
-@asynccontextmanager
-async def open_client(url: str, mode: str, **callbacks: Any) -> AsyncGenerator[Client]:
-    """Open the SDK's client at a URL."""
-    async with (
-        httpx2.AsyncClient(timeout=30, trust_env=False) as http,
-        Client(
-            streamable_http_client(url, http_client=http),
-            mode=mode,  # pyright: ignore[reportArgumentType] - a literal of the SDK
-            cache=None,
-            read_timeout_seconds=30,
-            **callbacks,
-        ) as client,
-    ):
-        yield client
-
-
 @pytest.fixture
 def sdk() -> OpenClient:
     """Opens the SDK's client: URL, era, and its callbacks."""
@@ -170,7 +104,7 @@ def sdk() -> OpenClient:
 
 
 @pytest.fixture
-async def control(gateway: Serving, anyio_backend: str) -> AsyncGenerator[GatewayClient]:
+async def control(gateway: Served, anyio_backend: str) -> AsyncGenerator[GatewayClient]:
     """The control plane of the gateway."""
     async with gateway.control() as client:
         yield client

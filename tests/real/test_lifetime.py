@@ -8,20 +8,16 @@ from typing import Any
 import anyio
 import pytest
 from anyio import to_thread
-from mcp_types import CallToolResult, TextContent
 
 from gateway.api.wire import EpisodeRequest, SourceServers
 
 from processes import below, wait_until_gone
+from relayed_servers import text_of
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the servers
 
 SERVERS = ("filesystem", "memory", "time", "sqlite")
 END_SECONDS = 20
-
-
-def text_of(result: CallToolResult) -> str:
-    return "\n".join(c.text for c in result.content if isinstance(c, TextContent))
 
 
 @pytest.fixture

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult, TextContent
 
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.types import Origin
 from gateway.api.client import GatewayClient
 from gateway.api.wire import EpisodeCreated, EpisodeRequest, SourceServers
+
+from relayed_servers import text_of
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the servers
 
@@ -54,10 +55,6 @@ KNOWN = (
 def known(request: pytest.FixtureRequest) -> Known:
     """One of the servers."""
     return request.param
-
-
-def text_of(result: CallToolResult) -> str:
-    return "\n".join(c.text for c in result.content if isinstance(c, TextContent))
 
 
 async def names_of(client: Client) -> set[str]:

@@ -26,6 +26,8 @@ from astra_mcp.types import Origin
 from gateway.api.client import GatewayClient
 from gateway.api.wire import EpisodeRequest, SourceServers
 
+from relayed_servers import text_of
+
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the server
 
 SERVER = "everything"
@@ -34,10 +36,6 @@ DOCUMENT = "demo://resource/static/document/architecture.md"
 GRAPH = "memory://knowledge-graph"
 ADA = {"entities": [{"name": "Ada", "entityType": "person", "observations": ["counts"]}]}
 WAIT_SECONDS = 20
-
-
-def text_of(result: CallToolResult) -> str:
-    return "\n".join(c.text for c in result.content if isinstance(c, TextContent))
 
 
 @pytest.fixture(params=["endpoint", "episode"])
@@ -57,11 +55,12 @@ async def url(
     assert state.status is EpisodeStatus.CLOSED
 
 
-async def place(where: str, gateway: Any, control: GatewayClient, name: str) -> str:
-    """A server by itself, or in an episode."""
-    if where == "endpoint":
-        return gateway.server_url(name)
-    source = SourceServers(kind="servers", names=(name,))
+@pytest.fixture(params=["endpoint", "episode"])
+async def memory(request: pytest.FixtureRequest, gateway: Any, control: GatewayClient) -> str:
+    """A server with a state by itself, or in an episode."""
+    if request.param == "endpoint":
+        return gateway.server_url("memory")
+    source = SourceServers(kind="servers", names=("memory",))
     return (await control.create_episode(EpisodeRequest(source=source))).mcp_url
 
 
@@ -210,9 +209,8 @@ async def test_a_client_that_cannot_be_asked_gets_the_servers_error(
 
 
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
-@pytest.mark.parametrize("where", ["endpoint", "episode"])
 async def test_a_client_of_the_handshake_era_hears_of_what_it_subscribed_to(
-    where: str, gateway: Any, control: GatewayClient, sdk: Any
+    memory: str, sdk: Any
 ) -> None:
     heard: list[Any] = []
     came = anyio.Event()
@@ -222,8 +220,7 @@ async def test_a_client_of_the_handshake_era_hears_of_what_it_subscribed_to(
             heard.append(str(message.params.uri))
             came.set()
 
-    url = await place(where, gateway, control, "memory")
-    async with sdk(url, "legacy", message_handler=hear) as client:
+    async with sdk(memory, "legacy", message_handler=hear) as client:
         await client.subscribe_resource(GRAPH)
         await client.call_tool("create_entities", ADA)
         with anyio.fail_after(WAIT_SECONDS):
@@ -233,13 +230,11 @@ async def test_a_client_of_the_handshake_era_hears_of_what_it_subscribed_to(
     assert '"Ada"' in graph.contents[0].text
 
 
-@pytest.mark.parametrize("where", ["endpoint", "episode"])
 async def test_a_client_of_the_modern_era_hears_of_what_it_listens_for(
-    where: str, gateway: Any, control: GatewayClient, sdk: Any
+    memory: str, sdk: Any
 ) -> None:
-    url = await place(where, gateway, control, "memory")
     async with (
-        sdk(url, "2026-07-28") as client,
+        sdk(memory, "2026-07-28") as client,
         client.listen(resource_subscriptions=[GRAPH]) as news,
     ):
         await client.call_tool("create_entities", ADA)

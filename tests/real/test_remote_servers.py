@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_types import CallToolResult, CreateMessageResult, TextContent
+from mcp_types import CreateMessageResult, TextContent
 
 from astra_mcp.types import Origin
 from gateway.api.wire import EpisodeRequest, SourceServers
+
+from relayed_servers import text_of
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the server
 
@@ -21,10 +23,6 @@ WAYS = {
     "streamable": ("streamableHttp", "mcp", "streamable-http"),
     "sse": ("sse", "sse", "sse"),
 }
-
-
-def text_of(result: CallToolResult) -> str:
-    return "\n".join(c.text for c in result.content if isinstance(c, TextContent))
 
 
 def free_port() -> int:

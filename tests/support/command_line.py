@@ -9,8 +9,9 @@ import json
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from typer.testing import CliRunner
 
 from astra_mcp.cli.main import app
 from gateway.api.client import GatewayClient
+from gateway.edge.keys import read_control_key
 
 from completions_server import CompletionsServer
 
@@ -106,28 +108,54 @@ class Cli:
         return self.run("rollout", *options, "--json")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Served(Cli):
+    """Runs commands in a home that another process serves."""
+
+    url: str
+    process: subprocess.Popen[str]
+
+    def server_url(self, name: str) -> str:
+        """Name the endpoint of one server, with a state of its own."""
+        return f"{self.url}/servers/{name}/mcp?caller={uuid.uuid4().hex}"
+
+    def control(self) -> GatewayClient:
+        """Make a client of the control plane."""
+        return GatewayClient(self.url, read_control_key(self.home))
+
+
 @contextmanager
-def served_home(home: Path, *options: str) -> Generator[Cli]:
-    """A home that ``astra-mcp serve`` serves, in another process."""
+def listening(home: Path, *arguments: str, **more: str) -> Generator[Served]:
+    """Run a command that listens as a program, until the block ends.
+
+    Args:
+        home: Of the program, which runs in the folder above.
+        arguments: The command and its options.
+        more: Variables of the program.
+    """
     log = home.parent / "serve.log"
     with (
         log.open("w") as errors,
         subprocess.Popen(
-            command("serve", "--port", "0", "--json", *options),
-            env=variables(home),
+            command(*arguments, "--port", "0", "--json"),
+            env=variables(home, **more),
             cwd=home.parent,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
         ) as process,
     ):
         assert process.stdout is not None
-        assert process.stdout.readline(), log.read_text()
-        yield Cli(home)
-        process.terminate()
+        try:
+            line = process.stdout.readline()
+            assert line, log.read_text()
+            yield Served(home, url=json.loads(line)["url"], process=process)
+        finally:
+            process.terminate()
+            process.wait(SECONDS)
 
 
-def client_of(cli: Cli) -> GatewayClient:
-    """A client of the gateway that serves the home."""
-    url = json.loads((cli.home / "gateway.json").read_text(encoding="utf-8"))["url"]
-    return GatewayClient(url, (cli.home / "control.key").read_text(encoding="utf-8").strip())
+def served_home(home: Path, *options: str, **more: str) -> AbstractContextManager[Served]:
+    """A home that ``astra-mcp serve`` serves, in another process."""
+    return listening(home, "serve", *options, **more)

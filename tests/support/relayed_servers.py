@@ -423,3 +423,8 @@ async def open_relay_gateway(
                 deployed=deployed,
                 control=opened.control,
             )
+
+
+def text_of(result: types.CallToolResult) -> str:
+    """The text blocks of a result, each from the beginning of a line."""
+    return "\n".join(c.text for c in result.content if isinstance(c, types.TextContent))
