@@ -154,14 +154,12 @@ def _summary(bundle: Bundle) -> JsonObject:
 
 def _details(bundle: Bundle, *, gold: bool) -> JsonObject:
     document = bundle.document
-    hidden = None if gold else {"__all__": {"answer"}}
+    hidden = None if gold else {"answer"}
     details: JsonObject = {
         **_summary(bundle),
         "description": document.description,
         "question": document.question,
-        "sub_tasks": document.model_dump(
-            mode="json", include={"sub_tasks"}, exclude={"sub_tasks": hidden} if hidden else None
-        )["sub_tasks"],
+        "sub_tasks": [s.model_dump(mode="json", exclude=hidden) for s in document.sub_tasks],
         "tools": [t.model_dump(mode="json") for t in document.tools],
         "provenance": document.provenance.model_dump(mode="json"),
     }

@@ -22,13 +22,10 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_calls_of_the_page_are_answered_as_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("home")
+def test_the_calls_of_the_page_are_answered_as_it_says() -> None:
     [example] = blocks("json")
-    (tmp_path / "library.json").write_text(example)
+    Path("library.json").write_text(example)
     done = CliRunner().invoke(app, ["registry", "import", "library.json"])
     assert done.exit_code == 0, done.output
     anyio.run(_compare_calls, load_settings())

@@ -49,8 +49,8 @@ def registry_asking(home: Path, policy: Policy) -> Generator[Registry]:
         model = {"MODEL": "scripted", "BASE_URL": server.base_url}
         cli = Cli(home, {f"ASTRA_MCP_MODELS__JUDGE__{name}": v for name, v in model.items()})
 
-        def run(*arguments: str) -> tuple[int, dict[str, Any]]:
-            done = cli.run("registry", *arguments, "--json")
+        def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
+            done = cli.run("registry", *map(str, arguments), "--json")
             return done.returncode, done.told
 
         yield run
@@ -73,17 +73,9 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def folder(file: Path) -> Path:
-    """Two such files, in the first of which everything is clear."""
-    clear = file.with_name("clear.json")
-    clear.write_text(file.read_text().replace(SHORT, SENTENCES[0]))
-    return file.parent
-
-
-def test_a_judge_decides_what_the_rule_leaves_open(file: Path, tmp_path: Path) -> None:
-    with registry_asking(tmp_path / "home", answer) as registry:
-        code, told = registry("import", str(file), "--judge")
+def test_a_judge_decides_what_the_rule_leaves_open(file: Path, home: Path) -> None:
+    with registry_asking(home, answer) as registry:
+        code, told = registry("import", file, "--judge")
     assert code == 0
     assert told["tools"]["rejected"] == {"vague_description": 1}
     assert told["servers"]["kept"] == 2
@@ -92,26 +84,25 @@ def test_a_judge_decides_what_the_rule_leaves_open(file: Path, tmp_path: Path) -
 
 
 def test_an_import_whose_judge_fails_keeps_the_rest_and_exits_with_1(
-    file: Path, tmp_path: Path
+    file: Path, home: Path
 ) -> None:
-    home = tmp_path / "home"
     with registry_asking(home, refuse) as registry:
-        code, told = registry("import", str(file), "--judge")
+        code, told = registry("import", file, "--judge")
     assert code == 1
     assert told["tools"]["rejected"] == {"undecided": 1}
     assert told["servers"]["kept"] == 2
     with registry_asking(home, answer) as registry:
-        code, told = registry("import", str(file), "--judge")
+        code, told = registry("import", file, "--judge")
     assert code == 0
     assert told["tools"]["rejected"] == {"vague_description": 1}
 
 
 def test_an_import_whose_budget_is_spent_tells_what_was_imported_before_it_ended(
-    folder: Path, tmp_path: Path
+    file: Path, home: Path
 ) -> None:
-    options = (str(folder), "--judge", "--max-calls", "0")
-    with registry_asking(tmp_path / "home", answer) as registry:
-        code, told = registry("import", *options)
+    file.with_name("clear.json").write_text(file.read_text().replace(SHORT, SENTENCES[0]))
+    with registry_asking(home, answer) as registry:
+        code, told = registry("import", file.parent, "--judge", "--max-calls", "0")
     assert code == 1
     assert told["stopped"] == "the budget of 0 calls is spent"
     assert (told["added"], told["tools"]["kept"]) == (2, 7)
@@ -119,11 +110,10 @@ def test_an_import_whose_budget_is_spent_tells_what_was_imported_before_it_ended
 
 
 def test_servers_without_a_domain_get_one_by_a_model_and_no_answer_is_paid_twice(
-    file: Path, tmp_path: Path
+    file: Path, home: Path
 ) -> None:
-    home = tmp_path / "home"
     with registry_asking(home, answer) as registry:
-        registry("import", str(file))
+        registry("import", file)
         code, told = registry("label")
         assert (code, told["by"], told["labelled"]) == (0, "model", {"weather": 2})
         assert (told["model_calls"], told["failed"]) == (2, {})
@@ -134,11 +124,10 @@ def test_servers_without_a_domain_get_one_by_a_model_and_no_answer_is_paid_twice
 
 
 def test_a_model_that_fails_leaves_servers_without_a_domain_and_says_why(
-    file: Path, tmp_path: Path
+    file: Path, home: Path
 ) -> None:
-    home = tmp_path / "home"
     with registry_asking(home, refuse) as registry:
-        registry("import", str(file))
+        registry("import", file)
         code, told = registry("label", "--by", "model")
     assert code == 1
     assert sum(told["failed"].values()) == 2

@@ -97,14 +97,8 @@ def test_gold_calls_are_asked_for_without_failures_whatever_the_gateway_would_do
 
 
 def test_all_that_is_asked_for_is_passed_on() -> None:
-    asked = ask_difficulty(
-        mode="banded",
-        k=5,
-        rate=0.5,
-        kinds=" timeout = 0.5, unreachable=2 ",
-        delay=True,
-        is_gold=False,
-    )
+    written = " timeout = 0.5, unreachable=2 "
+    asked = ask_difficulty(mode="banded", k=5, rate=0.5, kinds=written, delay=True, is_gold=False)
 
     assert asked.distractors == DistractorRequest(mode="banded", k=5)
     kinds = {"timeout": 0.5, "unreachable": 2.0}

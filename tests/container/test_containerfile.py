@@ -198,21 +198,20 @@ def run_steps(built: Built, stage: Stage) -> None:
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
 
-AS_USER: dict[str, Any] = {"user": UID, "group": UID, "extra_groups": [], "text": True}
-
-
 def run_as_user(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
     """Run a command as the container would."""
-    done: subprocess.CompletedProcess[str] = subprocess.run(
+    return subprocess.run(
         command,
         env=environment,
         cwd=environment["ASTRA_MCP_HOME"],
         capture_output=True,
         timeout=START_SECONDS,
         check=False,
-        **AS_USER,
+        user=UID,
+        group=UID,
+        extra_groups=[],
+        text=True,
     )
-    return done
 
 
 @dataclass(frozen=True)
@@ -244,7 +243,10 @@ def running(built: Built) -> Generator[Running]:
         umask=0o077,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        **AS_USER,
+        user=UID,
+        group=UID,
+        extra_groups=[],
+        text=True,
     )
     assert process.stdout is not None
     try:

@@ -105,9 +105,9 @@ def connect(
         where = f"Put this into {file}" if file else f"The configuration of {form.title}"
         say.print(f"{where}:")
         out.print(render_document(form.document(entry), form.syntax))
-    for note in entry.notes if not as_json else ():
-        say.print(f"Note: {note}.")
     if not as_json:
+        for note in entry.notes:
+            say.print(f"Note: {note}.")
         say.print(form.next_step)
 
 
@@ -185,11 +185,8 @@ def _offered_url(form: ClientFormat, server: str | None, settings: Settings) -> 
     if running is not None:
         is_served = server is None or run_async(_is_served, settings, running.url, server)
         return (running.public_url or running.url) if is_served else None
-    return (
-        public_base(settings.serve.public_url, FIRST, settings.serve.port)
-        if settings.serve.public_url
-        else None
-    )
+    public_url = settings.serve.public_url
+    return public_base(public_url, FIRST, settings.serve.port) if public_url else None
 
 
 async def _is_served(settings: Settings, url: str, server: str) -> bool:
@@ -216,12 +213,9 @@ def _gateway_notes(
             f"it leads to the gateway that runs at {url}, which has to run whenever the client does;"
             " with --stdio the client starts a process of its own"
         )
-    else:
-        why = "" if form.takes_http else f" {form.title} takes no URL here:"
-        note = (
-            f"a gateway runs, but{why} the client starts a process of its own, with its own state"
-        )
-    return (note,)
+        return (note,)
+    why = "" if form.takes_http else f" {form.title} takes no URL here:"
+    return (f"a gateway runs, but{why} the client starts a process of its own, with its own state",)
 
 
 def _remote_entry(

@@ -102,7 +102,7 @@ class RolloutReport:
 
     @property
     def _planned(self) -> list[_Row]:
-        return [self._rows[number] for number in self.plan_order]
+        return sorted(self._rows, key=lambda row: row.place)
 
     # --- output ----------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ def _show(value: float | None, *, digits: int = 3) -> str:
 
 def _shown_figures(rows: list[_Row]) -> dict[str, str]:
     """Round the means for people; tokens and cost are sums."""
-    means, usage = _mean_row(None, rows), sum((row.usage for row in rows), Usage())
+    means, usage = _mean_row(None, rows), sum((row.usage for row in rows), _NOTHING)
     return {
         "reward": _show(means["reward"]),
         "recall": _show(means["recall"]),
