@@ -11,12 +11,12 @@ import anyio
 import uvicorn
 from starlette.types import ASGIApp
 
-from astra_mcp.addresses import BACKLOG
+from astra_mcp.addresses import BACKLOG, bind, url_of
 from astra_mcp.serving.http.connections import HEAD_SECONDS, Connection, Server
 from astra_mcp.serving.http.drain import Drain, IsStream, is_listening
 from astra_mcp.serving.http.memory import keeping_house
 
-__all__ = ["Listener", "listen"]
+__all__ = ["Listener", "bind", "listen", "url_of"]
 
 KEEP_ALIVE_SECONDS = 600
 """Agents think between two calls; the usual 5 s would drop their connections."""
