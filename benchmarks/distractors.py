@@ -240,7 +240,7 @@ async def _plain_vectors(database: Database, size: Size) -> tuple[Floats, list[s
     """All vectors at length 1, with the names and domains of their tools, by name."""
     wanted = [server_name(number) for number in range(size.servers)]
     known = {
-        tool.hash: (tool.spec.name, server.domain or "")
+        tool.tool_hash: (tool.spec.name, server.domain or "")
         for server in await database.read(lambda session: load_servers(session, wanted))
         for tool in server.tools
         if tool.spec is not None

@@ -17,7 +17,7 @@ from astra_mcp.llm.usage import Budget, Usage, metered
 from registry.documents.prepared import PreparedServer
 from registry.intake.domain_labellers import ModelLabeller, open_similarity_labeller
 from registry.intake.domain_labels import DomainLabeller, LabelReport, label_servers
-from registry.intake.judging import ModelJudge, judge_server
+from registry.intake.judging import ask_model, judge_server
 from registry.settings import EmbedderKind
 from registry.store.completions import DatabaseCompletionCache
 from registry.store.database import Database, open_database
@@ -47,7 +47,7 @@ async def open_judge(
         ConfigError: No such model is configured.
     """
     async with _open_model(settings, database, spending) as model:
-        yield partial(judge_server, judge=ModelJudge(model))
+        yield partial(judge_server, judge=partial(ask_model, model))
 
 
 async def label_registry(

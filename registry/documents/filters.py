@@ -13,9 +13,9 @@ from astra_mcp.embedding.words import is_unspaced
 from astra_mcp.types import ToolSpec
 from registry.documents.sources import Rejection, ServerReason, ToolReason
 
-__all__ = ["MIN_TOOLS", "Clarity", "clarity_of", "reject_server", "reject_tool"]
+__all__ = ["Clarity", "clarity_of", "reject_server", "reject_tool"]
 
-MIN_TOOLS = 3
+_MIN_TOOLS = 3
 """A server of fewer tools is left out."""
 
 _PLACEHOLDERS = frozenset(
@@ -104,15 +104,14 @@ def clarity_of(spec: ToolSpec, original_name: str = "") -> Clarity:
 
 def reject_tool(spec: ToolSpec, original_name: str = "") -> Rejection | None:
     """Say why a normalised tool is not good enough; None where it is."""
-    match clarity_of(spec, original_name):
-        case Clarity.MISSING:
-            found = f"{spec.description[:60]!r} stands for one" if spec.description else "none"
-            return Rejection(ToolReason.NO_DESCRIPTION, f"description: {found}")
-        case Clarity.VAGUE:
-            detail = f"description: {spec.description[:60]!r} does not say what it does"
-            return Rejection(ToolReason.VAGUE_DESCRIPTION, detail)
-        case _:
-            return None
+    clarity, shown = clarity_of(spec, original_name), repr(spec.description[:60])
+    if clarity is Clarity.MISSING:
+        found = f"{shown} stands for one" if spec.description else "none"
+        return Rejection(ToolReason.NO_DESCRIPTION, f"description: {found}")
+    if clarity is Clarity.VAGUE:
+        detail = f"description: {shown} does not say what it does"
+        return Rejection(ToolReason.VAGUE_DESCRIPTION, detail)
+    return None
 
 
 def reject_server(num_tools: int, num_kept: int) -> Rejection | None:
@@ -124,8 +123,8 @@ def reject_server(num_tools: int, num_kept: int) -> Rejection | None:
     """
     if num_tools == 0:
         return Rejection(ServerReason.NO_TOOLS, "tools: its document lists none")
-    if num_kept < MIN_TOOLS:
-        detail = f"tools: {num_kept} of {num_tools} are left, {MIN_TOOLS} are needed"
+    if num_kept < _MIN_TOOLS:
+        detail = f"tools: {num_kept} of {num_tools} are left, {_MIN_TOOLS} are needed"
         return Rejection(ServerReason.TOO_FEW_TOOLS, detail)
     return None
 

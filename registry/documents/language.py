@@ -31,22 +31,15 @@ _NOT_PROSE = re.compile(
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SCRIPTS = {
-    "kana": re.compile("[\u3041-\u30ff]"),
-    "han": re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]"),
-    "hangul": re.compile("[\uac00-\ud7af]"),
-    "thai": re.compile("[\u0e01-\u0e5b]"),
-    "hebrew": re.compile("[\u05d0-\u05ea]"),
-    "greek": re.compile("[\u0370-\u03ff]"),
-    "other": re.compile("[\u0400-\u052f\u0600-\u06ff\u0900-\u0dff\u10a0-\u10ff\u0530-\u058f]"),
+    "ja": re.compile("[\u3041-\u30ff]"),
+    "zh": re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]"),
+    "ko": re.compile("[\uac00-\ud7af]"),
+    "th": re.compile("[\u0e01-\u0e5b]"),
+    "he": re.compile("[\u05d0-\u05ea]"),
+    "el": re.compile("[\u0370-\u03ff]"),
+    "": re.compile("[\u0400-\u052f\u0600-\u06ff\u0900-\u0dff\u10a0-\u10ff\u0530-\u058f]"),
 }
-_LANGUAGES = {
-    "kana": "ja",
-    "han": "zh",
-    "hangul": "ko",
-    "thai": "th",
-    "hebrew": "he",
-    "greek": "el",
-}
+"""The letters of scripts by the language that each belongs to; last those that several share."""
 
 _LATIN_LANGUAGES = (
     "ca", "cs", "da", "de", "en", "es", "fi", "fr", "hr", "hu", "id", "it", "nl", "no", "pl", "pt",
@@ -77,7 +70,7 @@ def language_of(texts: Iterable[str]) -> str | None:
     """
     text = _NOT_PROSE.sub(" ", "\n".join(texts)[:_MAX_CHARACTERS])
     num_letters = sum(map(len, _LETTERS.findall(text)))
-    counts = Counter({name: len(pattern.findall(text)) for name, pattern in _SCRIPTS.items()})
+    counts = Counter({own: len(letters.findall(text)) for own, letters in _SCRIPTS.items()})
     num_foreign = sum(counts.values())
     if num_foreign >= _MIN_OWN_LETTERS and num_foreign >= _FOREIGN_SHARE * num_letters:
         return _by_script(text, counts)
@@ -89,13 +82,11 @@ def language_of(texts: Iterable[str]) -> str | None:
 
 def _by_script(text: str, counts: Counter[str]) -> str | None:
     """Decide among scripts; Japanese is written with Han too, but never without Kana."""
-    if counts["kana"] >= _MIN_OWN_LETTERS and counts["kana"] >= _FOREIGN_SHARE * counts["han"]:
-        counts["kana"] += counts.pop("han")
-    script, number = counts.most_common(1)[0]
-    if script in _LANGUAGES:
-        return _LANGUAGES[script]
-    if number < _MIN_LETTERS:
-        return None
+    if counts["ja"] >= _MIN_OWN_LETTERS and counts["ja"] >= _FOREIGN_SHARE * counts["zh"]:
+        counts["ja"] += counts.pop("zh")
+    language, number = counts.most_common(1)[0]
+    if language or number < _MIN_LETTERS:
+        return language or None
     return _model(_OTHER_LANGUAGES).classify(text)[0]
 
 

@@ -1,7 +1,7 @@
 """Making one ToolSpec of every tool document, compatible with OpenAI function calling (ASTRA sec. 2.1.1)."""
 
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec, canonical_json, json_fault
 from registry.documents.sources import Rejection, ToolDocument, ToolReason
@@ -15,16 +15,11 @@ _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _ICON_TEXTS = ("src", "mimeType", "theme")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NormalTool:
+class NormalTool(NamedTuple):
     """A tool that every consumer can read."""
 
     spec: ToolSpec
-    original_name: str
-    """As its source has it."""
-    hash: str
-    """See :func:`tool_hash`."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
     """What was changed in its meaning, for people; each names the field."""
 
 
@@ -42,44 +37,34 @@ def normalise_tool(document: ToolDocument) -> NormalTool | Rejection:
         The tool, or why it cannot be converted, naming the field.
     """
     if not document.name.strip():
-        return _not_convertible("name: the entry is no object with a name")
+        detail = "name: the entry is no object with a name"
+        return Rejection(ToolReason.NOT_CONVERTIBLE, detail)
     try:
-        arguments = normalise_arguments(document.input_schema, "input_schema")
+        input_schema, notes = normalise_arguments(document.input_schema, "input_schema")
     except NotConvertibleError as error:
-        return _not_convertible(str(error))
+        return Rejection(ToolReason.NOT_CONVERTIBLE, str(error))
     name = safe_name(document.name, fallback="tool")
+    if name != document.name:
+        notes = (f"name: {document.name[:80]!r} written as {name!r}", *notes)
     output_schema, output_notes = _output_schema(document)
     extra, extra_notes = _clean_extra(document.extra)
     spec = ToolSpec(
         name=name,
         description=clean_text(document.description or ""),
-        input_schema=arguments.schema,
+        input_schema=input_schema,
         output_schema=output_schema,
         extra=extra,
     )
-    renamed = (
-        () if name == document.name else (f"name: {document.name[:80]!r} written as {name!r}",)
-    )
-    return NormalTool(
-        spec=spec,
-        original_name=document.name,
-        hash=tool_hash(spec),
-        notes=(*renamed, *arguments.notes, *output_notes, *extra_notes),
-    )
+    return NormalTool(spec, (*notes, *output_notes, *extra_notes))
 
 
 def _output_schema(document: ToolDocument) -> tuple[JsonObject | None, tuple[str, ...]]:
     if document.output_schema is None:
         return None, ()
     try:
-        result = normalise_result(document.output_schema, "output_schema")
+        return normalise_result(document.output_schema, "output_schema")
     except NotConvertibleError as error:
         return None, (f"output_schema: left out: {error}",)
-    return result.schema, result.notes
-
-
-def _not_convertible(detail: str) -> Rejection:
-    return Rejection(ToolReason.NOT_CONVERTIBLE, detail)
 
 
 def _clean_extra(extra: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
@@ -88,12 +73,7 @@ def _clean_extra(extra: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
     Returns:
         What is left, and a note for each member that was left out although it said something.
     """
-    readers = {
-        "title": _title,
-        "annotations": _annotations,
-        "icons": _icons,
-        "_meta": _meta,
-    }
+    readers = {"title": _title, "annotations": _annotations, "icons": _icons, "_meta": _meta}
     kept: JsonObject = {}
     notes: list[str] = []
     for name, value in extra.items():
@@ -104,18 +84,15 @@ def _clean_extra(extra: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
             kept[name] = clean
         if name not in readers or (clean is None and value):
             notes.append(f"{name[:60]}: left out, it is not what MCP defines")
-        elif name == "annotations" and isinstance(value, dict):
-            notes += _left_out(value)
+        elif name == "annotations" and (unknown := _unknown_annotations(value)):
+            shown = ", ".join(repr(name[:60]) for name in unknown[:8])
+            notes.append(f"annotations: members that MCP does not define left out: {shown}")
     return kept, tuple(notes)
 
 
-def _left_out(annotations: JsonObject) -> list[str]:
-    known = {"title", *_HINTS}
-    names = [name for name, value in annotations.items() if name not in known and value is not None]
-    if not names:
-        return []
-    shown = ", ".join(repr(name[:60]) for name in names[:8])
-    return [f"annotations: members that MCP does not define left out: {shown}"]
+def _unknown_annotations(value: JsonValue) -> list[str]:
+    members = value.items() if isinstance(value, dict) else ()
+    return [n for n, said in members if n not in ("title", *_HINTS) and said is not None]
 
 
 def _title(value: JsonValue) -> JsonValue:
@@ -125,14 +102,9 @@ def _title(value: JsonValue) -> JsonValue:
 def _annotations(value: JsonValue) -> JsonValue:
     if not isinstance(value, dict):
         return None
-    kept: JsonObject = {}
     title = _title(value.get("title"))
-    if title:
-        kept["title"] = title
-    for name in _HINTS:
-        if isinstance(value.get(name), bool):
-            kept[name] = value[name]
-    return kept
+    hints = {name: value[name] for name in _HINTS if isinstance(value.get(name), bool)}
+    return {"title": title, **hints} if title else hints
 
 
 def _icons(value: JsonValue) -> JsonValue:

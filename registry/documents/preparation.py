@@ -4,7 +4,7 @@ Pure: values in, values out. Knows neither the database nor other servers, so th
 repeats another one is judged where it is stored.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from hashlib import sha256
 from itertools import count
@@ -31,6 +31,7 @@ __all__ = ["prepare_server"]
 def prepare_server(document: ServerDocument) -> PreparedServer:
     """Normalise the tools of a document, judge each of them, and then the server by what is left."""
     document = _storable(document)
+    descriptions = [tool.description for tool in document.tools if tool.description]
     prepared = PreparedServer(
         document=document,
         document_hash=_document_hash(document),
@@ -38,7 +39,8 @@ def prepare_server(document: ServerDocument) -> PreparedServer:
         tools=_distinct([_prepare_tool(tool) for tool in document.tools]),
         tools_hash=None,
         domain=domain_of(document.labels),
-        language=language_of(_texts(document)),
+        # What is written in the document's own words, the most telling first.
+        language=language_of([document.description, *descriptions, document.name]),
     )
     return with_verdicts(prepared, prepared.tools)
 
@@ -52,10 +54,10 @@ def _prepare_tool(document: ToolDocument) -> PreparedTool:
     return PreparedTool(
         document=document,
         spec=normal.spec,
-        hash=normal.hash,
+        hash=tool_hash(normal.spec),
         words=search_words(normal.spec),
         notes=normal.notes,
-        rejection=reject_tool(normal.spec, normal.original_name),
+        rejection=reject_tool(normal.spec, document.name),
     )
 
 
@@ -145,12 +147,3 @@ def _content(part: ServerDocument | ToolDocument) -> bytes:
         names = [field.name for field in fields(part)]
         content = canonical_json({name: _json_or_none(getattr(part, name)) for name in names})
     return len(content).to_bytes(8, "big") + content
-
-
-def _texts(document: ServerDocument) -> Iterator[str]:
-    """What is written in the document's own words, the most telling first."""
-    yield document.description
-    for tool in document.tools:
-        if tool.description:
-            yield tool.description
-    yield document.name

@@ -3,7 +3,6 @@
 Values alone; who makes them is :mod:`registry.documents.preparation`.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -12,7 +11,7 @@ from astra_mcp.types import ToolSpec, canonical_json
 from registry.documents.filters import reject_server
 from registry.documents.sources import Rejection, ServerDocument, ToolDocument, ToolReason
 
-__all__ = ["PreparedServer", "PreparedTool", "with_verdicts"]
+__all__ = ["PreparedServer", "PreparedTool", "of_tools", "with_verdicts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,16 +63,18 @@ def with_verdicts(server: PreparedServer, tools: tuple[PreparedTool, ...]) -> Pr
     """
     kept = [tool for tool in tools if tool.rejection is None]
     rejection = reject_server(len(tools), len(kept))
-    if rejection is not None:
-        of_server = Rejection(ToolReason.SERVER_REJECTED, f"server: {rejection.reason}")
-        tools = tuple(
-            replace(tool, rejection=of_server) if tool.rejection is None else tool for tool in tools
-        )
+    fallen = tuple(replace(t, rejection=t.rejection or of_tools(rejection)) for t in tools)
+    hashes = [tool.hash for tool in kept]
     return replace(
-        server, tools=tools, tools_hash=_hash_of(tool.hash for tool in kept), rejection=rejection
+        server,
+        tools=fallen,
+        tools_hash=sha256(canonical_json(hashes)).hexdigest() if hashes else None,
+        rejection=rejection,
     )
 
 
-def _hash_of(hashes: Iterable[str | None]) -> str | None:
-    known = list(hashes)
-    return sha256(canonical_json(known)).hexdigest() if known else None
+def of_tools(rejection: Rejection | None) -> Rejection | None:
+    """What the rejection of a server is for its tools that have no fault of their own."""
+    if rejection is None:
+        return None
+    return Rejection(ToolReason.SERVER_REJECTED, f"server: {rejection.reason}")

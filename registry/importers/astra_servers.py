@@ -68,11 +68,12 @@ def read(path: Path) -> Iterator[ServerDocument | DocumentFault]:
         if isinstance(line, DocumentFault):
             yield line
             continue
-        server = line.value.server()
+        number, row = line
+        server = row.server()
         key = _key(server.base_info.group_info) if server else None
         if server is None or key is None:
             field = "base_info.group_info.server_name" if server else "base_info"
-            yield DocumentFault(line=line.number, reason=f"{field}: Field required")
+            yield DocumentFault(line=number, reason=f"{field}: Field required")
             continue
         content = canonical_json(server.model_dump())
         if content not in known:

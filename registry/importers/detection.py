@@ -1,6 +1,7 @@
 """The formats of files, and finding that of a file from what stands in it."""
 
 import difflib
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -32,7 +33,6 @@ _MAX_PARTS = 64 * 2**10
 """64 MiB are read to see what a file is; a larger one is known by its first lines."""
 _MAX_LINES = 100
 """So many lines may be damaged before the first that is not."""
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def format_named(name: str) -> Format:
@@ -41,13 +41,12 @@ def format_named(name: str) -> Format:
     Raises:
         ConfigError: There is none; names all.
     """
-    found = next((each for each in FORMATS if each.name == name), None)
-    if found is None:
-        known = [each.name for each in FORMATS]
+    known = {each.name: each for each in FORMATS}
+    if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         raise ConfigError(f"no format is named {name!r}; {hint}there are {', '.join(known)}")
-    return found
+    return known[name]
 
 
 def detect(path: Path) -> Format:
@@ -69,7 +68,7 @@ def detect(path: Path) -> Format:
 
 
 def _sample(path: Path) -> Sample:
-    content = _beginning(path).removeprefix(_BYTE_ORDER_MARK)
+    content = _beginning(path).removeprefix(BOM_UTF8)
     return Sample(
         name=path.name.lower().removesuffix(".gz"),
         text=content[:_TEXT_BYTES].decode(errors="replace"),
@@ -93,10 +92,9 @@ def _beginning(path: Path) -> bytes:
 
 
 def _value(content: bytes) -> JsonValue:
-    whole = _parsed(content)
-    if whole is not None:
+    if (whole := _parsed(content)) is not None:
         return whole
-    lines = (_parsed(line) for line in islice(content.splitlines(), _MAX_LINES))
+    lines = map(_parsed, islice(content.splitlines(), _MAX_LINES))
     return next((value for value in lines if isinstance(value, dict)), None)
 
 

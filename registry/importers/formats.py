@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from astra_mcp.types import JsonObject, JsonValue
+from astra_mcp.types import JsonValue
 from registry.documents.sources import DocumentStream, ToolDocument
 
 __all__ = ["Format", "Sample", "tool_entry"]
@@ -73,9 +73,5 @@ def tool_entry(
         description=description if isinstance(description, str) else None,
         input_schema=entry.get(schema_member),
         output_schema=entry.get(output_member),
-        extra=_extra(entry),
+        extra={name: entry[name] for name in _EXTRA if entry.get(name) is not None},
     )
-
-
-def _extra(entry: JsonObject) -> JsonObject:
-    return {name: entry[name] for name in _EXTRA if entry.get(name) is not None}

@@ -17,9 +17,9 @@ from typing import Final
 
 from astra_mcp.types import JsonValue
 
-__all__ = ["SERVICE_MEMBERS", "group_names", "service_of"]
+__all__ = ["group_names", "service_of"]
 
-SERVICE_MEMBERS: Final = (
+_SERVICE_MEMBERS: Final = (
     "server",
     "server_name",
     "mcp_server",
@@ -35,7 +35,7 @@ SERVICE_MEMBERS: Final = (
 )
 """From the most telling to the least: RapidAPI's ``tool_name`` is the service of its ``api_name``."""
 
-MIN_FUNCTIONS: Final = 3
+_MIN_FUNCTIONS: Final = 3
 """A first word that fewer functions share is taken for chance."""
 _NAMESPACE: Final = re.compile(r"([^./:]+?)(?:\.|::|:|/|__)(?=.)")
 _FIRST_WORD: Final = re.compile(r"([A-Za-z][A-Za-z0-9]*)[_-](?=.)")
@@ -59,12 +59,8 @@ def service_of(*sources: Mapping[str, JsonValue]) -> str | None:
     Returns:
         The name, or None where no source has such a member.
     """
-    for source in sources:
-        for member in SERVICE_MEMBERS:
-            value = source.get(member)
-            if isinstance(value, str) and value.strip():
-                return value.strip()
-    return None
+    said = (source.get(member) for source in sources for member in _SERVICE_MEMBERS)
+    return next((v.strip() for v in said if isinstance(v, str) and v.strip()), None)
 
 
 def group_names(names: Sequence[str], file: str) -> tuple[str, ...]:
@@ -74,8 +70,10 @@ def group_names(names: Sequence[str], file: str) -> tuple[str, ...]:
         names: Of all functions of the file that say no service.
         file: The group of those whose names tell nothing.
     """
-    shared = Counter(word for word in map(_first_word, dict.fromkeys(names)) if word)
-    return tuple(_namespace(name) or _shared_word(name, shared) or file for name in names)
+    words = {name: _first_word(name) for name in names}
+    functions = Counter(words.values())
+    shared = {n: w for n, w in words.items() if w and functions[w] >= _MIN_FUNCTIONS}
+    return tuple(_namespace(name) or shared.get(name) or file for name in names)
 
 
 def _namespace(name: str) -> str | None:
@@ -87,8 +85,3 @@ def _first_word(name: str) -> str | None:
     match = _FIRST_WORD.match(name) if _namespace(name) is None else None
     word = match[1] if match else None
     return None if word is None or word.lower() in _VERBS else word
-
-
-def _shared_word(name: str, shared: Counter[str]) -> str | None:
-    word = _first_word(name)
-    return word if word and shared[word] >= MIN_FUNCTIONS else None

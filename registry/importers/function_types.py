@@ -30,19 +30,13 @@ def shape_parameters(parameters: JsonValue) -> JsonValue:
         return parameters
     if isinstance(parameters.get("type"), str) or not parameters.keys().isdisjoint(_SCHEMA_WORDS):
         return _with_types(parameters, 0)
-    if not all(isinstance(part, dict) for part in parameters.values()):
+    parts = {name: part for name, part in parameters.items() if isinstance(part, dict)}
+    if len(parts) < len(parameters):
         return parameters
-    return _of_flat(parameters)
-
-
-def _of_flat(parameters: JsonObject) -> JsonObject:
-    """Make an object of a map from names to parameters: without a default or ``optional`` it is required."""
-    required: list[JsonValue] = [
-        name for name, part in parameters.items() if isinstance(part, dict) and _is_required(part)
-    ]
-    properties: JsonObject = {name: _with_types(part, 1) for name, part in parameters.items()}
+    properties: JsonObject = {name: _with_types(part, 1) for name, part in parts.items()}
     schema: JsonObject = {"type": "object", "properties": properties}
-    return {**schema, "required": required} if required else schema
+    required = [name for name, part in parts.items() if _is_required(part)]
+    return {**schema, "required": [*required]} if required else schema
 
 
 def _is_required(part: Mapping[str, JsonValue]) -> bool:

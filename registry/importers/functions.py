@@ -7,7 +7,7 @@ alone are grouped by the service that they come from (:mod:`registry.importers.f
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
@@ -25,13 +25,7 @@ from registry.documents.sources import (
 from registry.importers.formats import Format, Sample, tool_entry
 from registry.importers.function_groups import group_names, service_of
 from registry.importers.function_types import shape_parameters
-from registry.importers.reading import (
-    PACKING_FAULTS,
-    UnreadableError,
-    open_documents,
-    read_lines,
-    read_value,
-)
+from registry.importers.reading import PACKING_FAULTS, open_documents, read_lines, read_whole
 
 __all__ = ["FORMAT", "read"]
 
@@ -82,12 +76,13 @@ def read(path: Path, name: str | None = None) -> DocumentStream:
         ConfigError: The file cannot be opened.
     """
     found: list[_Function] = []
-    for item in _rows(path):
+    rows = read_lines(path, _Line) if _is_of_lines(path) else read_whole(path, _listed_rows)
+    for item in rows:
         if isinstance(item, DocumentFault):
             yield item
             continue
         number, row = item
-        functions = list(_functions(row))
+        functions = list(_functions(row.root if isinstance(row, _Line) else row))
         if not functions:
             yield DocumentFault(line=number, reason=f"no function in it: {', '.join(_HOLDERS)}")
         found += functions
@@ -98,21 +93,10 @@ def read(path: Path, name: str | None = None) -> DocumentStream:
     yield from _servers(found, (name or path.name).removesuffix(".gz"))
 
 
-def _rows(path: Path) -> Iterator[tuple[int, JsonObject] | DocumentFault]:
-    if _is_of_lines(path):
-        yield from _lines(path)
-        return
-    try:
-        value, faults = read_value(path)
-    except UnreadableError as error:
-        yield DocumentFault(line=1, reason=str(error))
-        return
-    yield from faults
+def _listed_rows(value: JsonValue) -> Iterator[tuple[int, JsonObject] | DocumentFault]:
     for number, row in enumerate(value if isinstance(value, list) else [value], 1):
-        if isinstance(row, dict):
-            yield number, row
-        else:
-            yield DocumentFault(line=number, reason="must be an object")
+        is_row = isinstance(row, dict)
+        yield (number, row) if is_row else DocumentFault(line=number, reason="must be an object")
 
 
 def _is_of_lines(path: Path) -> bool:
@@ -123,11 +107,6 @@ def _is_of_lines(path: Path) -> bool:
         except (OSError, *PACKING_FAULTS):
             return True
     return isinstance(_parsed(first.decode("utf-8-sig", errors="replace")), dict)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, JsonObject] | DocumentFault]:
-    for line in read_lines(path, _Line):
-        yield line if isinstance(line, DocumentFault) else (line.number, line.value.root)
 
 
 def _functions(row: JsonObject) -> Iterator[_Function]:
@@ -204,21 +183,15 @@ def _servers(functions: list[_Function], file: str) -> Iterator[ServerDocument]:
         group.tools.setdefault(_content(function.tool), function.tool)
         group.labels.update(function.labels)
     for name, group in groups.items():
-        yield _server(name, group.tools.values(), group.labels, file)
-
-
-def _server(
-    name: str, tools: Iterable[ToolDocument], labels: Counter[str], file: str
-) -> ServerDocument:
-    return ServerDocument(
-        source=SOURCE,
-        key=f"{file}#{name}",
-        name=name,
-        labels=tuple(label for label, _ in labels.most_common(MAX_LABELS)),
-        provenance=Provenance.LIVE,
-        tools=tuple(tools),
-        origin={"file": file},
-    )
+        yield ServerDocument(
+            source=SOURCE,
+            key=f"{file}#{name}",
+            name=name,
+            labels=tuple(label for label, _ in group.labels.most_common(MAX_LABELS)),
+            provenance=Provenance.LIVE,
+            tools=tuple(group.tools.values()),
+            origin={"file": file},
+        )
 
 
 def _content(tool: ToolDocument) -> str:

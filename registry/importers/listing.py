@@ -88,9 +88,8 @@ async def fetch_listing(
             if not cursor:
                 return
             if cursor in seen:
-                yield DocumentFault(
-                    line=number, reason=f"page {page_number}: its cursor came before"
-                )
+                reason = f"page {page_number}: its cursor came before"
+                yield DocumentFault(line=number, reason=reason)
                 return
             seen.add(cursor)
     reason = f"only {listing.limits.pages:,} pages are read"
@@ -146,7 +145,7 @@ class _Listing:
                 break
             if attempt + 1 < self.limits.tries:
                 await self._pause(max(0.0, min(failed.pause, self._left())))
-        raise SourceError(f"{self._shown()}: {failed.fault}")
+        raise self._error(failed.fault)
 
     async def _try(self, url: httpx.URL, pause: float) -> "bytes | _Failed":
         """Ask once; the pause is that before the next try unless the server wants another."""
@@ -161,26 +160,22 @@ class _Listing:
             return _Failed(str(error), None)
         if response.status_code == 200:
             return body
-        fault = f"answered {response.status_code}"
+        wanted = response.headers.get("retry-after", "")
+        seconds = min(float(wanted) if wanted.isdecimal() else pause, self.limits.longest_pause)
         may_pass = response.status_code in _TRY_AGAIN
-        return _Failed(fault, self._wanted_pause(response, pause) if may_pass else None)
+        return _Failed(f"answered {response.status_code}", seconds if may_pass else None)
 
     async def _ask(self, url: httpx.URL) -> tuple[httpx.Response, bytes]:
         async with self.client.stream("GET", url) as response:
             packing = response.headers.get("content-encoding", "identity")
             if packing.strip().lower() not in _PACKINGS:
-                raise SourceError(
-                    f"{self._shown()}: a page is packed in a way that was not asked for"
-                )
-            parts: list[bytes] = []
-            size = 0
+                raise self._error("a page is packed in a way that was not asked for")
+            body = bytearray()
             async for part in response.aiter_bytes():
-                size += len(part)
-                if size > self.limits.page_bytes:
-                    limit = self.limits.page_bytes
-                    raise SourceError(f"{self._shown()}: a page is larger than {limit:,} bytes")
-                parts.append(part)
-        return response, b"".join(parts)
+                body += part
+                if len(body) > self.limits.page_bytes:
+                    raise self._error(f"a page is larger than {self.limits.page_bytes:,} bytes")
+        return response, bytes(body)
 
     async def _check_host(self, request: httpx.Request) -> None:
         """Refuse to be led to another host: a public list could name what only this machine reaches."""
@@ -188,7 +183,7 @@ class _Listing:
         is_weaker = here.scheme == "https" and there.scheme != "https"
         if there.scheme not in ("http", "https") or there.host != here.host or is_weaker:
             shown = public_url(str(there)) or there.scheme
-            raise SourceError(f"{self._shown()}: leads to {shown}: name that if it is meant")
+            raise self._error(f"leads to {shown}: name that if it is meant")
 
     def _read(self, body: bytes) -> JsonObject:
         try:
@@ -196,19 +191,14 @@ class _Listing:
         except (ValueError, RecursionError):
             page = None
         if not isinstance(page, dict) or not isinstance(page.get("servers"), list):
-            raise SourceError(f"{self._shown()}: answered no list of servers")
+            raise self._error("answered no list of servers")
         return page
-
-    def _wanted_pause(self, response: httpx.Response, otherwise: float) -> float:
-        wanted = response.headers.get("retry-after", "")
-        seconds = float(wanted) if wanted.isdecimal() else otherwise
-        return min(seconds, self.limits.longest_pause)
 
     def _left(self) -> float:
         return self._end - anyio.current_time()
 
-    def _shown(self) -> str:
-        return public_url(str(self._url)) or self._url.host
+    def _error(self, fault: str) -> SourceError:
+        return SourceError(f"{public_url(str(self._url)) or self._url.host}: {fault}")
 
 
 def _list_url(url: str) -> httpx.URL:
@@ -221,10 +211,8 @@ def _list_url(url: str) -> httpx.URL:
         raise ConfigError(msg) from None
     path = parsed.path.rstrip("/")
     path = path if path.endswith("/servers") else path + _PATH
-    given = dict(parsed.params)
-    return parsed.copy_with(path=path).copy_merge_params(
-        {"limit": _PAGE_LENGTH, "version": "latest", **given}
-    )
+    query = {"limit": _PAGE_LENGTH, "version": "latest", **parsed.params}
+    return parsed.copy_with(path=path).copy_merge_params(query)
 
 
 def _next_cursor(page: JsonObject) -> str:

@@ -6,10 +6,11 @@ Bounded in size and depth, and however damaged a file is: what is wrong is a fau
 import gzip
 import json
 import zlib
+from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Generic, NamedTuple, NoReturn, TypeVar, cast
+from typing import Any, BinaryIO, Final, NoReturn, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -19,40 +20,24 @@ from astra_mcp.types import JsonValue
 from registry.documents.sources import DocumentFault
 from registry.importers.yaml_text import MAX_DEPTH, YamlError, parse_yaml
 
-__all__ = [
-    "PACKING_FAULTS",
-    "Line",
-    "UnreadableError",
-    "open_documents",
-    "read_lines",
-    "read_value",
-]
+__all__ = ["PACKING_FAULTS", "open_documents", "read_lines", "read_whole"]
 
 PACKING_FAULTS = (EOFError, zlib.error, gzip.BadGzipFile)
 """What reading raises where a packed file ends too early or is damaged."""
 
 _GZIP = b"\x1f\x8b"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MAX_LINE = 64 * 2**20
 """Bytes; a longer line is a fault, and reading goes on behind it."""
 _MAX_JSON_BYTES: Final = 64 * 2**20
 _MAX_YAML_BYTES: Final = 16 * 2**20
 """YAML takes ten times as long to read as JSON."""
 _TOO_DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"
-_YAML_ENDINGS: Final = (".yaml", ".yml")
 
 Shape = TypeVar("Shape", bound=BaseModel)
+Found = TypeVar("Found")
 
 
-class Line(NamedTuple, Generic[Shape]):
-    """A line that has the shape of its format."""
-
-    number: int
-    """From 1; empty lines count."""
-    value: Shape
-
-
-class UnreadableError(ValueError):
+class _UnreadableError(ValueError):
     """A file holds no value that can be read; the message says why."""
 
 
@@ -71,11 +56,11 @@ def open_documents(path: Path) -> BinaryIO:
         raise ConfigError(msg) from None
 
 
-def read_lines(path: Path, shape: type[Shape]) -> Iterator[Line[Shape] | DocumentFault]:
-    """Read a file, packed by gzip or plain, line by line.
+def read_lines(path: Path, shape: type[Shape]) -> Iterator[tuple[int, Shape] | DocumentFault]:
+    """Read a file, packed by gzip or plain, line by line; each comes with its number, from 1.
 
     A line that is no JSON object of the shape is a fault with its number; so is the place where a packed
-    file ends too early, which is the last that is read of it. Empty lines are passed over.
+    file ends too early, which is the last that is read of it. Empty lines count and are passed over.
 
     Raises:
         ConfigError: The file cannot be opened.
@@ -90,9 +75,8 @@ def read_lines(path: Path, shape: type[Shape]) -> Iterator[Line[Shape] | Documen
                 yield DocumentFault(line=number, reason=f"the file cannot be read on: {error}")
                 return
             if line is None:
-                yield DocumentFault(
-                    line=number, reason=f"longer than {_MAX_LINE // 2**20} MiB; left out"
-                )
+                reason = f"longer than {_MAX_LINE // 2**20} MiB; left out"
+                yield DocumentFault(line=number, reason=reason)
             elif not line:
                 return
             elif line.strip():
@@ -109,13 +93,13 @@ def _next_line(file: BinaryIO) -> bytes | None:
     return None
 
 
-def _parse(number: int, line: bytes, shape: type[Shape]) -> Line[Shape] | DocumentFault:
+def _parse(number: int, line: bytes, shape: type[Shape]) -> tuple[int, Shape] | DocumentFault:
     if number == 1:
-        line = line.removeprefix(_BYTE_ORDER_MARK)
+        line = line.removeprefix(BOM_UTF8)
     try:
         value = orjson.loads(line)
         orjson.dumps(value)
-        return Line(number, shape.model_validate(value, strict=True))
+        return number, shape.model_validate(value, strict=True)
     except orjson.JSONDecodeError as error:
         return DocumentFault(line=number, reason=f"not JSON: {error}")
     except orjson.JSONEncodeError:
@@ -129,59 +113,59 @@ def _shape_fault(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     if first["type"] == "recursion_loop":
         return f"{first['loc'][0]}: nested too deeply"
-    place = ".".join(str(part) for part in first["loc"])
-    message = fault_words(first["type"], first["msg"])
-    return f"{place}: {message}" if place else message
+    words = fault_words(first["type"], first["msg"])
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), words)))
 
 
-def read_value(path: Path) -> tuple[JsonValue, tuple[DocumentFault, ...]]:
-    """Read a file, packed by gzip or plain.
+def read_whole(
+    path: Path, read: Callable[[JsonValue], Iterable[Found]], *, line: int = 1
+) -> Iterator[Found | DocumentFault]:
+    """Read a file of one value, packed by gzip or plain.
 
-    Returns:
-        Its value, and a fault for each key that stands twice in an object.
+    Args:
+        path: One that ends in ``.yaml`` or ``.yml`` is YAML. Another one is JSON where it begins with a
+            bracket, else YAML.
+        read: Finds in the value what the format has there.
+        line: Number of the fault where the file is no JSON and no YAML, or larger than is read.
+
+    Yields:
+        A fault for each key that stands twice in an object, then what was found.
 
     Raises:
         ConfigError: The file cannot be opened.
-        UnreadableError: It is no JSON and no YAML, or larger than is read.
     """
+    try:
+        value, faults = _read_value(path)
+    except _UnreadableError as error:
+        yield DocumentFault(line=line, reason=str(error))
+        return
+    yield from faults
+    yield from read(value)
+
+
+def _read_value(path: Path) -> tuple[JsonValue, tuple[DocumentFault, ...]]:
     with open_documents(path) as file:
         try:
             data = file.read(_MAX_JSON_BYTES + 1)
         except (OSError, *PACKING_FAULTS) as error:
-            raise UnreadableError(f"cannot be read on: {error}") from None
-    return parse_value(data, path.name)
-
-
-def parse_value(data: bytes, name: str) -> tuple[JsonValue, tuple[DocumentFault, ...]]:
-    """Read the bytes of a file; see :func:`read_value`.
-
-    Args:
-        data: All of them.
-        name: Of the file: one that ends in ``.yaml`` or ``.yml`` is YAML. Another one is JSON where it begins
-            with a bracket, else YAML.
-    """
-    is_yaml = _is_yaml(data, name)
+            raise _UnreadableError(f"cannot be read on: {error}") from None
+    is_yaml = _is_yaml(data, path.name)
     limit = _MAX_YAML_BYTES if is_yaml else _MAX_JSON_BYTES
     if len(data) > limit:
-        raise UnreadableError(f"larger than {limit // 2**20} MiB: split it")
+        raise _UnreadableError(f"larger than {limit // 2**20} MiB: split it")
     try:
         text = data.decode("utf-8-sig")
+        return parse_yaml(text) if is_yaml else _parse_json(text)
     except UnicodeDecodeError as error:
-        raise UnreadableError(f"not UTF-8 at byte {error.start}") from None
-    return _parse_yaml(text) if is_yaml else _parse_json(text)
+        raise _UnreadableError(f"not UTF-8 at byte {error.start}") from None
+    except YamlError as error:
+        raise _UnreadableError(f"not YAML: {error}") from None
 
 
 def _is_yaml(data: bytes, name: str) -> bool:
     plain = name.lower().removesuffix(".gz")
-    begin = data[:1024].removeprefix(_BYTE_ORDER_MARK).lstrip()
-    return plain.endswith(_YAML_ENDINGS) or not begin.startswith((b"{", b"["))
-
-
-def _parse_yaml(text: str) -> tuple[JsonValue, tuple[DocumentFault, ...]]:
-    try:
-        return parse_yaml(text)
-    except YamlError as error:
-        raise UnreadableError(f"not YAML: {error}") from None
+    begin = data[:1024].removeprefix(BOM_UTF8).lstrip()
+    return plain.endswith((".yaml", ".yml")) or not begin.startswith((b"{", b"["))
 
 
 def _parse_json(text: str) -> tuple[JsonValue, tuple[DocumentFault, ...]]:
@@ -200,11 +184,11 @@ def _parse_json(text: str) -> tuple[JsonValue, tuple[DocumentFault, ...]]:
     try:
         value = json.loads(text, object_pairs_hook=keep_first, parse_constant=_refuse)
     except RecursionError:
-        raise UnreadableError(_TOO_DEEP) from None
+        raise _UnreadableError(_TOO_DEEP) from None
     except ValueError as error:
-        raise UnreadableError(f"not JSON: {error}") from None
+        raise _UnreadableError(f"not JSON: {error}") from None
     if not _is_shallow(value):
-        raise UnreadableError(_TOO_DEEP)
+        raise _UnreadableError(_TOO_DEEP)
     return value, tuple(faults)
 
 

@@ -5,10 +5,10 @@ the composition root brings in. A command comes from the person at the command l
 store or the API, and nothing of it is kept but the name of its program.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Final, Protocol, Self
+from typing import Final
 
 import anyio
 
@@ -18,7 +18,7 @@ from registry.documents.sources import Provenance, ServerDocument
 from registry.documents.texts import public_url
 from registry.importers.formats import tool_entry
 
-__all__ = ["LiveServer", "LiveTarget", "ToolLister", "fetch_live"]
+__all__ = ["LiveServer", "LiveTarget", "fetch_live"]
 
 SOURCE: Final = "live"
 LIST_SECONDS: Final = 120.0
@@ -36,31 +36,16 @@ class LiveTarget:
     url: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    @classmethod
-    def of_command(
-        cls, command: tuple[str, ...], env: Mapping[str, str] | None = None, name: str | None = None
-    ) -> Self:
-        """A program of this machine.
+    def __post_init__(self) -> None:
+        """Check it.
 
         Raises:
-            ConfigError: The command is empty.
+            ConfigError: The command is empty, or the address is none.
         """
-        if not command or not command[0]:
+        if self.url is None and not (self.command and self.command[0]):
             raise ConfigError("the command of the server is empty: name a program")
-        return cls(name=name, command=command, env=env or {})
-
-    @classmethod
-    def at_url(
-        cls, url: str, headers: Mapping[str, str] | None = None, name: str | None = None
-    ) -> Self:
-        """A server that runs elsewhere.
-
-        Raises:
-            ConfigError: The address is none.
-        """
-        if public_url(url) is None:
+        if self.url is not None and public_url(self.url) is None:
             raise ConfigError("the address of the server must begin with http:// or https://")
-        return cls(name=name, url=url, headers=headers or {})
 
     @property
     def shown(self) -> str:
@@ -79,17 +64,9 @@ class LiveServer:
     instructions: str | None = None
 
 
-class ToolLister(Protocol):
-    """Asks a server for its tools."""
-
-    async def __call__(self, target: LiveTarget) -> LiveServer:
-        """Start or reach the server, ask, and leave nothing of it running.
-
-        Raises:
-            UpstreamError: It cannot be started or reached, or does not list its tools; names it as it is
-                shown.
-        """
-        ...
+ToolLister = Callable[[LiveTarget], Awaitable[LiveServer]]
+"""Starts or reaches a server, asks for its tools, and leaves nothing of it running; raises an
+:class:`UpstreamError` that names the server as it is shown, where it does not list them."""
 
 
 async def fetch_live(
@@ -120,7 +97,8 @@ def _document(target: LiveTarget, server: LiveServer) -> ServerDocument:
     url = public_url(target.url)
     name = target.name or _text(server.info, "name") or target.shown
     origin: JsonObject = {"url": url} if url else {"program": target.shown}
-    website = public_url(server.info.get("websiteUrl"))
+    if website := public_url(server.info.get("websiteUrl")):
+        origin["website"] = website
     return ServerDocument(
         source=SOURCE,
         key=target.name or url or f"{target.shown}#{name}",
@@ -132,7 +110,7 @@ def _document(target: LiveTarget, server: LiveServer) -> ServerDocument:
             tool_entry(tool, schema_member="inputSchema", output_member="outputSchema")
             for tool in server.tools
         ),
-        origin={**origin, **({"website": website} if website else {})},
+        origin=origin,
     )
 
 

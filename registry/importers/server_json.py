@@ -1,6 +1,5 @@
 """Files of the official MCP registry: ``server.json``, folders of them, and pages of ``/v0.1/servers``."""
 
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -9,7 +8,7 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject, JsonValue
 from registry.documents.sources import DocumentFault, DocumentStream, ServerDocument
 from registry.importers.formats import Format, Sample
-from registry.importers.reading import UnreadableError, read_value
+from registry.importers.reading import read_whole
 from registry.published.server_json import SOURCE, parse_server
 
 __all__ = ["FORMAT", "read", "read_listing"]
@@ -28,7 +27,7 @@ def read(path: Path) -> DocumentStream:
         ConfigError: A file cannot be opened, or the folder has none, or too many.
     """
     if not path.is_dir():
-        yield from _read_file(path, 1)
+        yield from read_whole(path, read_listing)
         return
     files = sorted(islice(path.rglob(_FILE), MAX_FILES + 1))
     if len(files) > MAX_FILES:
@@ -37,7 +36,7 @@ def read(path: Path) -> DocumentStream:
     if not files:
         raise ConfigError(f"{path}: no {_FILE} in it: name a folder that has some, or a file")
     for number, file in enumerate(files, 1):
-        for document in _read_file(file, number):
+        for document in read_whole(file, read_listing, line=number):
             if isinstance(document, DocumentFault):
                 reason = f"{file.relative_to(path)}: {document.reason}"
                 yield DocumentFault(line=number, reason=reason)
@@ -60,33 +59,21 @@ def read_listing(value: JsonValue, *, first: int = 1) -> DocumentStream:
         listed if isinstance(listed, list) else value if isinstance(value, list) else [value]
     )
     for number, entry in enumerate(entries, first):
-        yield _read_entry(entry, number)
+        try:
+            yield _read_entry(entry)
+        except ConfigError as error:
+            yield DocumentFault(line=number, reason=str(error))
 
 
-def _read_file(path: Path, number: int) -> Iterator[ServerDocument | DocumentFault]:
-    try:
-        value, faults = read_value(path)
-    except UnreadableError as error:
-        yield DocumentFault(line=number, reason=str(error))
-        return
-    yield from faults
-    yield from read_listing(value)
-
-
-def _read_entry(entry: JsonValue, number: int) -> ServerDocument | DocumentFault:
+def _read_entry(entry: JsonValue) -> ServerDocument:
     if not isinstance(entry, dict):
-        return DocumentFault(line=number, reason="must be an object")
+        raise ConfigError("must be an object")
     server = entry.get("server", entry)
     if not isinstance(server, dict):
-        return DocumentFault(line=number, reason="server: must be an object")
-    passed_over = _why_passed_over(entry)
-    if passed_over is not None:
-        reason = f"{server.get('name')} {server.get('version')}: {passed_over}"
-        return DocumentFault(line=number, reason=reason)
-    try:
-        return parse_server(server)
-    except ConfigError as error:
-        return DocumentFault(line=number, reason=str(error))
+        raise ConfigError("server: must be an object")
+    if passed_over := _why_passed_over(entry):
+        raise ConfigError(f"{server.get('name')} {server.get('version')}: {passed_over}")
+    return parse_server(server)
 
 
 def _why_passed_over(entry: JsonObject) -> str | None:

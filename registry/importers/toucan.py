@@ -6,12 +6,11 @@ there a tool has no schema but a list of parameters, which all say ``string`` wh
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
 
 from pydantic import BaseModel, Field
 
 from astra_mcp.types import JsonObject, JsonValue
-from registry.documents.sources import DocumentFault, Provenance, ServerDocument, ToolDocument
+from registry.documents.sources import DocumentFault, Provenance, ServerDocument
 from registry.documents.texts import public_url
 from registry.importers.formats import Format, Sample, tool_entry
 from registry.importers.reading import read_lines
@@ -67,54 +66,37 @@ def read(path: Path) -> Iterator[ServerDocument | DocumentFault]:
         if isinstance(line, DocumentFault):
             yield line
             continue
-        key = _key(line.value)
+        number, document = line
+        of_server = document.metadata.server_id
+        key = document.file or (None if of_server is None else str(of_server))
         if key is None:
             reason = "metadata.server_id: neither it nor 'file' is there to know the document by"
-            yield DocumentFault(line=line.number, reason=reason)
+            yield DocumentFault(line=number, reason=reason)
         elif key in lines:
             reason = f"its key {key!r} is that of line {lines[key]}"
-            yield DocumentFault(line=line.number, reason=reason)
+            yield DocumentFault(line=number, reason=reason)
         else:
-            lines[key] = line.number
-            yield _server(key, line.value)
-
-
-def _key(document: _Document) -> str | None:
-    if document.file:
-        return document.file
-    number = document.metadata.server_id
-    return None if number is None else str(number)
+            lines[key] = number
+            yield _server(key, document)
 
 
 def _server(key: str, document: _Document) -> ServerDocument:
     metadata = document.metadata
     page = metadata.server_info_crawled
-    listed = metadata.remote_server_response.tools or []
-    crawled = page.tools or []
+    labels = (document.labels.primary_label, *(document.labels.secondary_labels or ()))
+    listed = metadata.remote_server_response.tools
+    # A page may show the whole tool or its parameters alone.
+    crawled = [] if listed else [_with_schema(entry) for entry in page.tools or ()]
     return ServerDocument(
         source=_SOURCE,
         key=key,
         name=metadata.server_name,
         description=page.overview,
-        labels=_labels(document.labels),
-        provenance=Provenance.CRAWLED if crawled and not listed else Provenance.LIVE,
-        tools=_listed_tools(listed) if listed else _crawled_tools(crawled),
+        labels=tuple(dict.fromkeys(filter(None, labels))),
+        provenance=Provenance.CRAWLED if crawled else Provenance.LIVE,
+        tools=tuple(tool_entry(e, schema_member="input_schema") for e in listed or crawled),
         origin=_origin(document),
     )
-
-
-def _labels(labels: _Labels) -> tuple[str, ...]:
-    every = (labels.primary_label, *(labels.secondary_labels or ()))
-    return tuple(dict.fromkeys(label for label in every if label))
-
-
-def _listed_tools(entries: Sequence[JsonValue]) -> tuple[ToolDocument, ...]:
-    return tuple(tool_entry(entry, schema_member="input_schema") for entry in entries)
-
-
-def _crawled_tools(entries: Sequence[JsonValue]) -> tuple[ToolDocument, ...]:
-    """A page may show the whole tool or its parameters alone."""
-    return tuple(tool_entry(_with_schema(entry), schema_member="input_schema") for entry in entries)
 
 
 def _with_schema(entry: JsonValue) -> JsonValue:
@@ -122,13 +104,13 @@ def _with_schema(entry: JsonValue) -> JsonValue:
         return entry
     parameters = entry.get("parameters")
     schema = _parameters_schema(parameters if isinstance(parameters, list) else [])
-    return {**entry, "input_schema": parameters if schema is None else cast("JsonObject", schema)}
+    return {**entry, "input_schema": parameters if schema is None else schema}
 
 
-def _parameters_schema(parameters: Sequence[JsonValue]) -> dict[str, Any] | None:
+def _parameters_schema(parameters: Sequence[JsonValue]) -> JsonObject | None:
     """Make a schema of texts; None where a parameter has no name."""
-    properties: dict[str, Any] = {}
-    required: list[str] = []
+    properties: JsonObject = {}
+    required: list[JsonValue] = []
     for parameter in parameters:
         name = parameter.get("name") if isinstance(parameter, dict) else None
         if not isinstance(parameter, dict) or not isinstance(name, str):

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -17,13 +18,7 @@ from astra_mcp.llm.prompt import load_prompt
 from astra_mcp.types import FrozenModel
 from registry.intake.domain_labels import DescribedServer
 
-__all__ = [
-    "DomainText",
-    "ModelLabeller",
-    "SimilarityLabeller",
-    "domain_texts",
-    "open_similarity_labeller",
-]
+__all__ = ["ModelLabeller", "domain_texts", "open_similarity_labeller"]
 
 _MAX_DESCRIPTION = 1000
 _MAX_TOOL_DESCRIPTION = 200
@@ -43,11 +38,6 @@ class DomainText(FrozenModel):
     """Words that servers of the domain use."""
     chinese: str
 
-    @property
-    def terms(self) -> str:
-        """The words of both languages, for comparing a server with them."""
-        return f"{self.english} {self.chinese}"
-
 
 class _Answer(BaseModel):
     """What a server is about."""
@@ -58,12 +48,12 @@ class _Answer(BaseModel):
     domain: Domain | Literal["none"]
 
 
+@dataclass(frozen=True, slots=True)
 class ModelLabeller:
     """Asks a model."""
 
-    def __init__(self, model: Model) -> None:
-        self.by: Literal["model"] = "model"
-        self._model = model
+    model: Model
+    by: Literal["model"] = "model"
 
     async def label(self, server: DescribedServer) -> Domain | None:
         """Ask about a server.
@@ -82,19 +72,19 @@ class ModelLabeller:
         prompt = load_prompt("registry.intake.prompts", "domain").render(
             domains=domains, document=document
         )
-        answer = (await self._model.ask(prompt, _Answer)).domain
+        answer = (await self.model.ask(prompt, _Answer)).domain
         return None if answer == "none" else answer
 
 
+@dataclass(frozen=True, slots=True)
 class SimilarityLabeller:
     """Compares vectors; made by :func:`open_similarity_labeller`."""
 
-    def __init__(self, embedder: Embedder, domains: Sequence[Domain], vectors: Vectors) -> None:
-        """Use vectors of the domains, made by the embedder."""
-        self.by: Literal["embedding"] = "embedding"
-        self._embedder = embedder
-        self._domains = domains
-        self._vectors = vectors
+    embedder: Embedder
+    domains: Sequence[Domain]
+    vectors: Vectors
+    """Of the domains, made by the embedder."""
+    by: Literal["embedding"] = "embedding"
 
     async def label(self, server: DescribedServer) -> Domain | None:
         """Take the domain that a server is most alike, where none other is nearly as much.
@@ -102,13 +92,16 @@ class SimilarityLabeller:
         Raises:
             ModelError: The embedder failed.
         """
-        [vector] = await self._embedder.embed([_text(server)])
-        likeness = self._vectors @ vector
+        # Names of tools say more of what a server is about than their descriptions.
+        names = " ".join(name for name, _ in server.tools)
+        text = f"{server.title}. {server.description[:_MAX_DESCRIPTION]} {names}"
+        [vector] = await self.embedder.embed([re.sub(r"\s+", " ", text)])
+        likeness = self.vectors @ vector
         second, best = (int(place) for place in np.argsort(likeness, kind="stable")[-2:])
         spread = float(likeness.std())
         if not spread or (likeness[best] - likeness[second]) / spread < _MIN_LEAD:
             return None
-        return self._domains[best]
+        return self.domains[best]
 
 
 async def open_similarity_labeller(embedder: Embedder) -> SimilarityLabeller:
@@ -118,14 +111,8 @@ async def open_similarity_labeller(embedder: Embedder) -> SimilarityLabeller:
         ModelError: The embedder failed.
     """
     texts = domain_texts()
-    vectors = await embedder.embed([text.terms for text in texts.values()])
+    vectors = await embedder.embed([f"{text.english} {text.chinese}" for text in texts.values()])
     return SimilarityLabeller(embedder, tuple(texts), vectors)
-
-
-def _text(server: DescribedServer) -> str:
-    """What is compared: names of tools say more of what a server is about than their descriptions."""
-    names = " ".join(name for name, _ in server.tools)
-    return re.sub(r"\s+", " ", f"{server.title}. {server.description[:_MAX_DESCRIPTION]} {names}")
 
 
 @cache

@@ -13,12 +13,11 @@ from functools import partial
 import anyio.to_thread
 from anyio import CapacityLimiter
 from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Mapped, Session
 from sqlmodel import col
 
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import BudgetSpentError
-from astra_mcp.types import JsonObject
 from registry.documents.prepared import PreparedServer
 from registry.documents.sources import DocumentFault, DocumentStream, ServerDocument
 from registry.documents.texts import storable_text
@@ -28,7 +27,7 @@ from registry.store.statements import batches
 from registry.store.stats import Funnel
 from registry.store.tables import ServerRow, ServerToolRow
 
-__all__ = ["ImportProgress", "ImportReport", "import_documents"]
+__all__ = ["ImportReport", "import_documents"]
 
 _BATCH_DOCUMENTS = 50
 _BATCH_TOOLS = 2000
@@ -37,18 +36,6 @@ _MAX_KEY_CHARACTERS = 512
 """Databases look documents up by their keys, and bound what they can look up."""
 _JUDGED_AT_ONCE = 8
 _COUNTED_AT_ONCE = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportProgress:
-    """How far an import is."""
-
-    read: int
-    """Entries of the stream, faults included."""
-    added: int
-    changed: int
-    unchanged: int
-    errors: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,18 +54,6 @@ class ImportReport:
     stopped: str | None = None
     """Why the rest of the stream was not read: what the judge may cost is spent. None where it was."""
 
-    def as_json(self) -> JsonObject:
-        """Render for programs."""
-        return {
-            "servers": self.servers.as_json(),
-            "tools": self.tools.as_json(),
-            "added": self.added,
-            "changed": self.changed,
-            "unchanged": self.unchanged,
-            "errors": [{"line": fault.line, "reason": fault.reason} for fault in self.errors],
-            **({"stopped": self.stopped} if self.stopped is not None else {}),
-        }
-
 
 async def import_documents(
     database: Database,
@@ -86,7 +61,7 @@ async def import_documents(
     *,
     prepare: Callable[[ServerDocument], PreparedServer],
     judge: Callable[[PreparedServer], Awaitable[PreparedServer]] | None = None,
-    hear: Callable[[ImportProgress], None] = lambda _: None,
+    hear: Callable[[int, int], None] = lambda _read, _errors: None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> ImportReport:
     """Store every document of a stream: new ones, changed ones, and of equal ones nothing.
@@ -100,7 +75,7 @@ async def import_documents(
         prepare: Judges a document by itself; called in a thread.
         judge: Asked about what was prepared, some servers at once. Where its budget is spent, the import ends
             with what was stored before; anything else that it raises propagates.
-        hear: Told after each batch.
+        hear: Told after each batch, and at the end, how many entries were read, and how many are no document.
         now: The time that rows are stamped with.
 
     Raises:
@@ -109,7 +84,7 @@ async def import_documents(
     reading = _Reading(stream, prepare)
     limiter = CapacityLimiter(1)
     ids: list[int] = []
-    counts: Counter[str] = Counter()
+    counts = Counter(added=0, changed=0, unchanged=0)
     stopped: str | None = None
     while batch := await anyio.to_thread.run_sync(reading.next_batch, limiter=limiter):
         if judge is not None:
@@ -118,20 +93,14 @@ async def import_documents(
             except BudgetSpentError as error:
                 stopped = str(error)
                 break
-        stored = await database.write(partial(store_servers, prepared=batch, now=now()))
-        ids += stored.ids
-        counts.update(added=stored.added, changed=stored.changed, unchanged=stored.unchanged)
-        hear(_progress(reading, counts))
+        stored, made = await database.write(partial(store_servers, prepared=batch, now=now()))
+        ids += stored
+        counts.update(made)
+        hear(reading.num_read, len(reading.faults))
     servers, tools = await database.read(partial(_funnels, ids=ids))
-    hear(_progress(reading, counts))
+    hear(reading.num_read, len(reading.faults))
     return ImportReport(
-        servers=servers,
-        tools=tools,
-        added=counts["added"],
-        changed=counts["changed"],
-        unchanged=counts["unchanged"],
-        errors=tuple(reading.faults),
-        stopped=stopped,
+        servers=servers, tools=tools, errors=tuple(reading.faults), stopped=stopped, **counts
     )
 
 
@@ -178,35 +147,22 @@ class _Reading:
         return DocumentFault(line=self.num_read, reason=reason)
 
 
-def _progress(reading: _Reading, counts: Counter[str]) -> ImportProgress:
-    return ImportProgress(
-        read=reading.num_read,
-        added=counts["added"],
-        changed=counts["changed"],
-        unchanged=counts["unchanged"],
-        errors=len(reading.faults),
-    )
-
-
 def _funnels(session: Session, ids: list[int]) -> tuple[Funnel, Funnel]:
     """Count what became of servers and their tools, as it stands after the last of them."""
-    servers: Counter[tuple[str, str | None]] = Counter()
-    tools: Counter[tuple[str, str | None]] = Counter()
-    for some in batches(ids, _COUNTED_AT_ONCE):
-        verdict = (col(ServerRow.status), col(ServerRow.reason))
-        of_servers = select(*verdict, func.count()).where(col(ServerRow.id).in_(some))
-        for status, reason, num in session.execute(of_servers.group_by(*verdict)):
-            servers[status, reason] += num
-        verdict = (col(ServerToolRow.status), col(ServerToolRow.reason))
-        of_tools = select(*verdict, func.count()).where(col(ServerToolRow.server_id).in_(some))
-        for status, reason, num in session.execute(of_tools.group_by(*verdict)):
-            tools[status, reason] += num
-    return _funnel(servers), _funnel(tools)
+    servers = _funnel(session, ServerRow, col(ServerRow.id), ids)
+    return servers, _funnel(session, ServerToolRow, col(ServerToolRow.server_id), ids)
 
 
-def _funnel(counts: Counter[tuple[str, str | None]]) -> Funnel:
-    rejected = {reason or "": num for (status, reason), num in counts.items() if status != "kept"}
-    return Funnel(
-        kept=counts["kept", None],
-        rejected=dict(sorted(rejected.items(), key=lambda item: (-item[1], item[0]))),
+def _funnel(
+    session: Session,
+    judged: type[ServerRow] | type[ServerToolRow],
+    server: Mapped[int],
+    ids: list[int],
+) -> Funnel:
+    verdict = (col(judged.status), col(judged.reason))
+    counted = select(*verdict, func.count()).group_by(*verdict)
+    return Funnel.of_counts(
+        (status, reason, num)
+        for some in batches(ids, _COUNTED_AT_ONCE)
+        for status, reason, num in session.execute(counted.where(server.in_(some)))
     )

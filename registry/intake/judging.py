@@ -1,7 +1,8 @@
 """Asking a judge about descriptions that the rule leaves open; optional, since a rule alone decides too."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Protocol
+from functools import partial
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,7 +15,7 @@ from registry.documents.filters import Clarity, clarity_of
 from registry.documents.prepared import PreparedServer, PreparedTool, with_verdicts
 from registry.documents.sources import Rejection, ToolReason
 
-__all__ = ["ClarityJudge", "ModelJudge", "judge_server"]
+__all__ = ["ask_model", "judge_server"]
 
 _MAX_ASKED = 8
 """Tools of one server that are asked about at once; how many calls a model gets is its role's matter."""
@@ -23,16 +24,9 @@ _MAX_DESCRIPTION = 2000
 _MAX_PARAMETERS = 30
 
 
-class ClarityJudge(Protocol):
-    """Says whether a description tells what its tool does."""
-
-    async def is_clear(self, tool: ToolSpec) -> bool:
-        """Judge one tool.
-
-        Raises:
-            ModelError: No verdict was to be had.
-        """
-        ...
+ClarityJudge = Callable[[ToolSpec], Awaitable[bool]]
+"""Says whether a description tells what its tool does; raises a :class:`ModelError` where no verdict was to
+be had."""
 
 
 class _Verdict(BaseModel):
@@ -44,21 +38,21 @@ class _Verdict(BaseModel):
     is_clear: bool
 
 
-class ModelJudge:
-    """Asks a model; satisfies ``ClarityJudge``."""
+async def ask_model(model: Model, tool: ToolSpec) -> bool:
+    """Have a model judge one tool; a ``ClarityJudge`` once the model is given.
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    async def is_clear(self, tool: ToolSpec) -> bool:
-        """Judge one tool.
-
-        Raises:
-            BudgetSpentError: The budget does not allow the call.
-            ModelError: No verdict was to be had.
-        """
-        prompt = load_prompt("registry.intake.prompts", "clarity").render(document=_document(tool))
-        return (await self._model.ask(prompt, _Verdict)).is_clear
+    Raises:
+        BudgetSpentError: The budget does not allow the call.
+        ModelError: No verdict was to be had.
+    """
+    # The schema itself would drown the description.
+    document = {
+        "name": tool.name,
+        "description": tool.description[:_MAX_DESCRIPTION],
+        "parameters": list(tool.input_schema["properties"])[:_MAX_PARAMETERS],
+    }
+    prompt = load_prompt("registry.intake.prompts", "clarity").render(document=document)
+    return (await model.ask(prompt, _Verdict)).is_clear
 
 
 async def judge_server(server: PreparedServer, judge: ClarityJudge) -> PreparedServer:
@@ -72,34 +66,21 @@ async def judge_server(server: PreparedServer, judge: ClarityJudge) -> PreparedS
     """
     if server.rejection is not None:
         return server
-    tools = await map_concurrently(
-        lambda tool: _judged(tool, judge), server.tools, limit=_MAX_ASKED
-    )
+    tools = await map_concurrently(partial(_judged, judge), server.tools, limit=_MAX_ASKED)
     return with_verdicts(server, tuple(tools))
 
 
-async def _judged(tool: PreparedTool, judge: ClarityJudge) -> PreparedTool:
+async def _judged(judge: ClarityJudge, tool: PreparedTool) -> PreparedTool:
     if tool.rejection is not None or tool.spec is None:
         return tool
     if clarity_of(tool.spec, tool.document.name) is not Clarity.OPEN:
         return tool
     shown = repr(tool.spec.description[:60])
     try:
-        is_clear = await judge.is_clear(tool.spec)
+        if await judge(tool.spec):
+            return tool
+        detail = f"description: the judge finds {shown} vague"
+        rejection = Rejection(ToolReason.VAGUE_DESCRIPTION, detail)
     except ModelError as error:
-        undecided = Rejection(ToolReason.UNDECIDED, f"description: {shown}: {error}")
-        return replace(tool, rejection=undecided)
-    if is_clear:
-        return tool
-    vague = Rejection(ToolReason.VAGUE_DESCRIPTION, f"description: the judge finds {shown} vague")
-    return replace(tool, rejection=vague)
-
-
-def _document(tool: ToolSpec) -> dict[str, object]:
-    """What the verdict rests on: the schema itself would drown the description."""
-    names = list(tool.input_schema["properties"])
-    return {
-        "name": tool.name,
-        "description": tool.description[:_MAX_DESCRIPTION],
-        "parameters": names[:_MAX_PARAMETERS],
-    }
+        rejection = Rejection(ToolReason.UNDECIDED, f"description: {shown}: {error}")
+    return replace(tool, rejection=rejection)

@@ -6,11 +6,11 @@ from hashlib import sha256
 from typing import Any
 
 from astra_mcp.types import JsonObject
-from registry.documents.prepared import PreparedServer, PreparedTool
-from registry.documents.sources import Rejection, ToolDocument, ToolReason
+from registry.documents.prepared import PreparedServer, PreparedTool, of_tools
+from registry.documents.sources import Rejection
 from registry.documents.texts import storable_text
 
-__all__ = ["of_tools", "place_rows", "server_row", "stored_hash", "tool_rows", "verdict"]
+__all__ = ["place_rows", "server_row", "stored_hash", "tool_rows", "verdict"]
 
 
 def stored_hash(server: PreparedServer) -> str:
@@ -95,18 +95,11 @@ def verdict(rejection: Rejection | None) -> dict[str, Any]:
     return {"status": "rejected", "reason": rejection.reason, "detail": detail}
 
 
-def of_tools(rejection: Rejection | None) -> Rejection | None:
-    """What the rejection of a server is for its tools that have no fault of their own."""
-    if rejection is None:
-        return None
-    return Rejection(ToolReason.SERVER_REJECTED, f"server: {rejection.reason}")
-
-
 def _raw(tool: PreparedTool) -> JsonObject | None:
     """The document of a tool that could not be converted."""
     if tool.spec is not None:
         return None
-    document: ToolDocument = tool.document
+    document = tool.document
     found: JsonObject = {
         "name": document.name,
         "description": document.description,

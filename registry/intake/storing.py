@@ -5,7 +5,6 @@ a server is published. Both are settled under the catalog's lock, and depend on 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from itertools import count
@@ -15,21 +14,14 @@ from sqlalchemy import bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from astra_mcp.types import canonical_json
-from registry.documents.prepared import PreparedServer
+from registry.documents.prepared import PreparedServer, of_tools
 from registry.documents.sources import Provenance, Rejection, ServerReason, ToolReason
-from registry.intake.stored_rows import (
-    of_tools,
-    place_rows,
-    server_row,
-    stored_hash,
-    tool_rows,
-    verdict,
-)
+from registry.intake.stored_rows import place_rows, server_row, stored_hash, tool_rows, verdict
 from registry.store.statements import insert_missing
 from registry.store.tables import ServerRow, ServerToolRow, ToolRow, table_of
 from registry.store.version import lock_catalog, next_version
 
-__all__ = ["StoredBatch", "store_servers"]
+__all__ = ["store_servers"]
 
 _SERVERS = table_of(ServerRow)
 _PLACES = table_of(ServerToolRow)
@@ -37,17 +29,6 @@ _TOOLS = table_of(ToolRow)
 
 _MAX_NAME_CHARACTERS = 64
 _SUFFIX_DIGITS = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredBatch:
-    """What became of a batch."""
-
-    ids: tuple[int, ...]
-    """Of the servers, in their order."""
-    added: int
-    changed: int
-    unchanged: int
 
 
 class _Known(NamedTuple):
@@ -86,7 +67,7 @@ class _Candidate(NamedTuple):
 
 def store_servers(
     session: Session, prepared: Sequence[PreparedServer], now: datetime
-) -> StoredBatch:
+) -> tuple[list[int], Mapping[str, int]]:
     """Store servers, each with all of its tools; equal ones change nothing.
 
     A server that repeats another kept one is rejected. Where a document changes, those that repeated it are
@@ -96,6 +77,9 @@ def store_servers(
         session: Of a writing transaction.
         prepared: In the order of storing; no two of one source have the same key.
         now: What goes into the times of rows that change.
+
+    Returns:
+        The ids of the servers, in their order, and how many were ``added``, ``changed`` and ``unchanged``.
     """
     lock_catalog(session)
     known = _known(session, prepared)
@@ -105,12 +89,12 @@ def store_servers(
     added = sum(row.known is None for row in fresh)
     ids = {identity: row.id for identity, row in known.items()}
     ids |= {_identity(row.prepared): row.id for row in fresh}
-    return StoredBatch(
-        ids=tuple(ids[_identity(server)] for server in prepared),
-        added=added,
-        changed=len(fresh) - added,
-        unchanged=len(prepared) - len(fresh),
-    )
+    counts = {
+        "added": added,
+        "changed": len(fresh) - added,
+        "unchanged": len(prepared) - len(fresh),
+    }
+    return [ids[_identity(server)] for server in prepared], counts
 
 
 def _store(session: Session, fresh: Sequence[_Fresh], now: datetime) -> None:
@@ -174,19 +158,15 @@ def _stored_candidates(session: Session, fresh: Sequence[_Fresh]) -> list[_Candi
     hashes = {row.prepared.tools_hash for row in fresh}
     hashes |= {row.known.tools_hash for row in fresh if row.known}
     columns = _SERVERS.c
+    is_live, is_kept = columns.provenance == Provenance.LIVE, columns.status == "kept"
     found = session.execute(
-        select(
-            *(columns.id, columns.name, columns.tools_hash, columns.provenance, columns.status)
-        ).where(
+        select(columns.id, columns.name, columns.tools_hash, is_live, is_kept).where(
             columns.tools_hash.in_(sorted(h for h in hashes if h is not None)),
-            or_(columns.status == "kept", columns.reason == ServerReason.DUPLICATE),
+            or_(is_kept, columns.reason == ServerReason.DUPLICATE),
             columns.id.not_in([row.id for row in fresh if row.known]),
         )
     )
-    return [
-        _Candidate(id_, name, tools, provenance == Provenance.LIVE, status == "kept")
-        for id_, name, tools, provenance, status in found
-    ]
+    return [_Candidate(*row) for row in found]
 
 
 def _fresh_candidates(fresh: Iterable[_Fresh], names: Mapping[int, str]) -> Iterator[_Candidate]:
@@ -238,10 +218,9 @@ def _possible_names(server: PreparedServer) -> Iterator[str]:
     if server.rejection is None:
         yield server.name
     plain = server.name[: _MAX_NAME_CHARACTERS - _SUFFIX_DIGITS - 1]
-    yield f"{plain}-{sha256(canonical_json(_identity(server))).hexdigest()[:_SUFFIX_DIGITS]}"
-    for attempt in count(2):
-        digest = sha256(canonical_json([*_identity(server), attempt])).hexdigest()
-        yield f"{plain}-{digest[:_SUFFIX_DIGITS]}"
+    for attempt in count(1):
+        told = _identity(server) if attempt == 1 else [*_identity(server), attempt]
+        yield f"{plain}-{sha256(canonical_json(told)).hexdigest()[:_SUFFIX_DIGITS]}"
 
 
 def _replace(
@@ -264,9 +243,8 @@ def _replace(
         if known:
             changed_rows.append({**row, "of_id": id_})
         else:
-            new_rows.append(
-                {**row, "id": id_, "name": names[id_], "imported_at": stamp["changed_at"]}
-            )
+            given = {"id": id_, "name": names[id_], "imported_at": stamp["changed_at"]}
+            new_rows.append({**row, **given})
         places += place_rows(id_, server, rejection)
     if new_rows:
         session.execute(insert(_SERVERS), new_rows)

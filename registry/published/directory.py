@@ -31,13 +31,7 @@ from registry.store.servers import StoredServer, load_servers
 from registry.store.tables import ServerRow
 from registry.store.version import catalog_version, follow, published_names
 
-__all__ = [
-    "DirectoryEntry",
-    "RegistryDirectory",
-    "open_directory",
-    "publish_names",
-    "published_server",
-]
+__all__ = ["DirectoryEntry", "RegistryDirectory", "open_directory", "publish_names"]
 
 FOLLOW_SECONDS = 1.0
 
@@ -64,7 +58,6 @@ class RegistryDirectory:
     def __init__(self, database: Database, home: Path) -> None:
         self._database = database
         self._home = home
-        self._version = -1
         self._listing: tuple[DirectoryEntry, ...] = ()
 
     def listing(self) -> Sequence[DirectoryEntry]:
@@ -78,30 +71,10 @@ class RegistryDirectory:
             RegistryError: The database failed.
         """
         servers = await self._database.read(lambda session: load_servers(session, keys))
-        return {s.name: render_server(published_server(s)) for s in servers if s.status == "kept"}
+        return {s.name: render_server(_published(s)) for s in servers if s.status == "kept"}
 
-    async def load(self) -> None:
-        """Read the names.
-
-        Raises:
-            RegistryError: The database failed.
-        """
-        self._version, listing = await self._database.read(
-            lambda session: (catalog_version(session), _entries(session))
-        )
-        await self._take(listing)
-
-    async def follow(self) -> None:
-        """Read the names anew whenever the catalog changes, until cancelled."""
-        await follow(
-            self._database,
-            _entries,
-            self._take,
-            since=self._version,
-            every_seconds=FOLLOW_SECONDS,
-        )
-
-    async def _take(self, listing: tuple[DirectoryEntry, ...]) -> None:
+    async def take(self, listing: tuple[DirectoryEntry, ...]) -> None:
+        """List these from now on, and write their names down."""
         self._listing = listing
         await _write_names(self._home, [entry.key for entry in listing])
 
@@ -118,9 +91,11 @@ async def open_directory(database: Database, home: Path) -> AsyncGenerator[Regis
         RegistryError: The database failed.
     """
     directory = RegistryDirectory(database, home)
-    await directory.load()
+    version, listing = await database.read(lambda s: (catalog_version(s), _entries(s)))
+    await directory.take(listing)
+    following = partial(follow, since=version, every_seconds=FOLLOW_SECONDS)
     async with anyio.create_task_group() as group:
-        group.start_soon(directory.follow)
+        group.start_soon(following, database, _entries, directory.take)
         yield directory
         group.cancel_scope.cancel()
 
@@ -138,7 +113,7 @@ async def _write_names(home: Path, names: Iterable[str]) -> None:
     await anyio.to_thread.run_sync(write_names, home, NameKind.REGISTERED, names)
 
 
-def published_server(server: StoredServer) -> PublishedServer:
+def _published(server: StoredServer) -> PublishedServer:
     """Choose what is told of a stored server: its kept tools, and nothing of why others are not."""
     return PublishedServer(
         name=server.name,

@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from astra_mcp.errors import ConfigError, RegistryError
+from registry.documents.stored import ToolPlace
 from registry.published.export_files import (
     BATCH_ROWS,
     ExportFormat,
@@ -33,7 +34,6 @@ from registry.published.frozen import (
     CatalogTool,
     ExportedFile,
     Manifest,
-    ToolPlace,
     check_catalog,
     file_hash,
     read_manifest,
@@ -115,23 +115,20 @@ class _Draft:
         """Write a table, and count it."""
         path = self._folder / table_name(kind, self._written_as)
         num_rows = 0
-        with open_table(path, kind, self._written_as) as table:
+        with open_table(path, kind, self._written_as) as write_rows:
             for batch in items:
                 rows = [item.model_dump(mode="json") for item in batch]
-                table.write(rows)
+                write_rows(rows)
                 for row in rows:
                     self._content.update(json_line(row))
-                self._count(batch)
+                for server in batch:
+                    if isinstance(server, CatalogServer):
+                        self._servers[server.status] += 1
+                        self._places.update(place.status for place in server.tools)
                 num_rows += len(rows)
                 self._hear(len(rows))
         size = path.stat().st_size
         self._files[path.name] = ExportedFile(sha256=file_hash(path), bytes=size, rows=num_rows)
-
-    def _count(self, batch: Sequence[CatalogServer | CatalogTool]) -> None:
-        for item in batch:
-            if isinstance(item, CatalogServer):
-                self._servers[item.status] += 1
-                self._places.update(place.status for place in item.tools)
 
     def finish(self, catalog_version: int) -> Manifest:
         """Write the manifest."""
@@ -191,8 +188,7 @@ def _put_in_place(draft: Path, folder: Path, manifest: Manifest) -> bool:
     Raises:
         ConfigError: It holds something else.
     """
-    is_taken = folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))
-    if not is_taken:
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         os.rename(draft, folder)
         return True
     try:

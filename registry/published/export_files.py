@@ -11,20 +11,12 @@ from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from astra_mcp.errors import ConfigError, RegistryError
-from astra_mcp.types import JsonObject
+from astra_mcp.types import JsonObject, JsonValue
 
-__all__ = [
-    "BATCH_ROWS",
-    "ExportFormat",
-    "TableKind",
-    "TableWriter",
-    "json_line",
-    "open_table",
-    "read_table",
-]
+__all__ = ["BATCH_ROWS", "ExportFormat", "TableKind", "json_line", "open_table", "read_table"]
 
 BATCH_ROWS = 500
 """Rows written at once; in Parquet a row group, so that the number is part of the format."""
@@ -46,12 +38,8 @@ class TableKind(StrEnum):
     TOOLS = "tools"
 
 
-class TableWriter(Protocol):
-    """Takes the rows of a table."""
-
-    def write(self, rows: Sequence[JsonObject]) -> None:
-        """Append rows; of Parquet, each time one row group."""
-        ...
+WriteRows = Callable[[Sequence[JsonObject]], None]
+"""Appends rows to a table; of Parquet, each time one row group."""
 
 
 def json_line(row: JsonObject) -> bytes:
@@ -60,19 +48,25 @@ def json_line(row: JsonObject) -> bytes:
 
 
 @contextmanager
-def open_table(path: Path, kind: TableKind, written_as: ExportFormat) -> Generator[TableWriter]:
+def open_table(path: Path, kind: TableKind, written_as: ExportFormat) -> Generator[WriteRows]:
     """Write a table; the file is complete once the context is left.
 
     Raises:
         ConfigError: What writes Parquet is not installed.
     """
     if written_as is ExportFormat.PARQUET:
-        parquet = _load("pyarrow.parquet")
-        with parquet.ParquetWriter(path, _schema(kind), compression="zstd") as writer:
-            yield _ParquetWriter(writer, kind)
+        arrow, parquet = _load("pyarrow"), _load("pyarrow.parquet")
+        schema = _schema(kind)
+        with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+
+            def write_group(rows: Sequence[JsonObject]) -> None:
+                packed = [_pack(row, _AS_TEXT[kind]) for row in rows]
+                writer.write_table(arrow.Table.from_pylist(packed, schema=schema))
+
+            yield write_group
     else:
         with path.open("wb") as file:
-            yield _LineWriter(file.write)
+            yield lambda rows: file.writelines(map(json_line, rows))
 
 
 def read_table(path: Path, kind: TableKind, written_as: ExportFormat) -> Iterator[JsonObject]:
@@ -92,26 +86,6 @@ def read_table(path: Path, kind: TableKind, written_as: ExportFormat) -> Iterato
             except ValueError as error:
                 raise RegistryError(f"{path}: line {number} is no JSON: {error}") from None
             yield row
-
-
-class _LineWriter:
-    def __init__(self, write: Callable[[bytes], object]) -> None:
-        self._write = write
-
-    def write(self, rows: Sequence[JsonObject]) -> None:
-        for row in rows:
-            self._write(json_line(row))
-
-
-class _ParquetWriter:
-    def __init__(self, writer: Any, kind: TableKind) -> None:
-        self._writer = writer
-        self._kind = kind
-
-    def write(self, rows: Sequence[JsonObject]) -> None:
-        arrow = _load("pyarrow")
-        packed = [_pack(row, _AS_TEXT[self._kind]) for row in rows]
-        self._writer.write_table(arrow.Table.from_pylist(packed, schema=_schema(self._kind)))
 
 
 def _read_parquet(path: Path, kind: TableKind) -> Iterator[JsonObject]:
@@ -136,27 +110,26 @@ _AS_TEXT: Mapping[TableKind, _Text] = MappingProxyType(
 
 
 def _pack(row: JsonObject, as_text: _Text) -> JsonObject:
-    packed = dict(row)
-    for name, below in as_text.items():
-        value = row[name]
-        if below is not None:
-            items = cast("list[JsonObject]", value)
-            packed[name] = [_pack(item, below) for item in items]
-        elif value is not None:
-            packed[name] = _json(value)
-    return packed
+    return _with_members(row, as_text, _json)
 
 
 def _unpack(row: JsonObject, as_text: _Text) -> JsonObject:
-    unpacked = dict(row)
+    return _with_members(row, as_text, lambda text: json.loads(str(text)))
+
+
+def _with_members(
+    row: JsonObject, as_text: _Text, change: Callable[[JsonValue], JsonValue]
+) -> JsonObject:
+    """Copy a row with its members that are JSON text in Parquet changed to it, or back."""
+    changed = dict(row)
     for name, below in as_text.items():
         value = row[name]
         if below is not None:
             items = cast("list[JsonObject]", value)
-            unpacked[name] = [_unpack(item, below) for item in items]
+            changed[name] = [_with_members(item, below, change) for item in items]
         elif value is not None:
-            unpacked[name] = json.loads(str(value))
-    return unpacked
+            changed[name] = change(value)
+    return changed
 
 
 def _json(value: object) -> str:

@@ -4,16 +4,17 @@ A folder with ``servers`` and ``tools`` as Parquet or JSON lines, and ``manifest
 both. Knows files alone: programs that train or synthesise on a catalog need no database.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from astra_mcp.errors import RegistryError
-from astra_mcp.types import FrozenModel, JsonObject
+from astra_mcp.types import FrozenModel
+from registry.documents.stored import ServerFacts, ToolPlace
 from registry.published.export_files import ExportFormat, TableKind, json_line, read_table
 
 __all__ = [
@@ -21,11 +22,8 @@ __all__ = [
     "CatalogServer",
     "CatalogTool",
     "ExportedFile",
-    "FrozenCatalog",
     "Manifest",
-    "ToolPlace",
     "check_catalog",
-    "content_hash",
     "file_hash",
     "read_catalog",
     "read_manifest",
@@ -35,49 +33,15 @@ __all__ = [
 MANIFEST = "manifest.json"
 
 
-class _Part(FrozenModel):
-    pass
-
-
-class ToolPlace(_Part):
-    """A place in a server's list of tools, kept or rejected."""
-
-    position: int
-    original_name: str
-    tool_hash: str | None
-    """None where it could not be converted."""
-    status: str
-    reason: str | None
-    detail: str
-    document: JsonObject | None
-    """As found, where it could not be converted."""
-    notes: tuple[str, ...]
-
-
-class CatalogServer(_Part):
+class CatalogServer(ServerFacts):
     """A server, kept or rejected, with its tools in their order."""
 
-    source: str
-    key: str
-    name: str
-    title: str
-    description: str
-    version: str | None
-    labels: tuple[str, ...]
-    domain: str | None
-    domain_by: str | None
-    language: str | None
-    provenance: str
-    status: str
-    reason: str | None
-    detail: str
-    origin: JsonObject
     document_hash: str
     tools_hash: str | None
     tools: tuple[ToolPlace, ...]
 
 
-class CatalogTool(_Part):
+class CatalogTool(FrozenModel):
     """One version of a tool."""
 
     hash: str
@@ -88,7 +52,7 @@ class CatalogTool(_Part):
     extra: dict[str, Any]
 
 
-class ExportedFile(_Part):
+class ExportedFile(FrozenModel):
     """A file of the export."""
 
     sha256: str
@@ -96,7 +60,7 @@ class ExportedFile(_Part):
     rows: int
 
 
-class Manifest(_Part):
+class Manifest(FrozenModel):
     """What an export is made of."""
 
     schema_version: Literal[1] = 1
@@ -129,10 +93,13 @@ def read_catalog(folder: Path) -> FrozenCatalog:
     Raises:
         RegistryError: A file is missing, changed, or holds something else; names it.
     """
-    servers: list[CatalogServer] = []
-    tools: list[CatalogTool] = []
-    manifest = _read(folder, servers.append, tools.append)
-    return FrozenCatalog(manifest=manifest, servers=tuple(servers), tools=tuple(tools))
+    manifest = read_manifest(folder)
+    rows = list(_checked_rows(folder, manifest))
+    return FrozenCatalog(
+        manifest=manifest,
+        servers=tuple(row for row in rows if isinstance(row, CatalogServer)),
+        tools=tuple(row for row in rows if isinstance(row, CatalogTool)),
+    )
 
 
 def check_catalog(folder: Path) -> Manifest:
@@ -141,44 +108,30 @@ def check_catalog(folder: Path) -> Manifest:
     Raises:
         RegistryError: A file is missing, changed, or holds something else; names it.
     """
-    return _read(folder, lambda _: None, lambda _: None)
-
-
-def _read(
-    folder: Path,
-    take_server: Callable[[CatalogServer], None],
-    take_tool: Callable[[CatalogTool], None],
-) -> Manifest:
-    """Read an export row by row, and check it against its manifest."""
     manifest = read_manifest(folder)
-    for name, expected in manifest.files.items():
-        if file_hash(folder / name) != expected.sha256:
-            msg = (
-                f"{folder / name} is not the file that {MANIFEST} names: it was changed or cut off"
-            )
-            raise RegistryError(msg)
-
-    def rows() -> Iterator[CatalogServer | CatalogTool]:
-        for row in _rows(folder, manifest, TableKind.SERVERS):
-            server = CatalogServer.model_validate(row)
-            take_server(server)
-            yield server
-        for row in _rows(folder, manifest, TableKind.TOOLS):
-            tool = CatalogTool.model_validate(row)
-            take_tool(tool)
-            yield tool
-
-    try:
-        found = content_hash(rows())
-    except ValidationError as error:
-        raise RegistryError(f"{folder}: {_fault(error)}") from None
-    if found != manifest.content_hash:
-        raise RegistryError(f"{folder} holds other content than {MANIFEST} names")
+    for _ in _checked_rows(folder, manifest):
+        pass
     return manifest
 
 
-def _rows(folder: Path, manifest: Manifest, kind: TableKind) -> Iterator[JsonObject]:
-    return read_table(folder / table_name(kind, manifest.format), kind, manifest.format)
+def _checked_rows(folder: Path, manifest: Manifest) -> Iterator[CatalogServer | CatalogTool]:
+    """Read an export row by row; it is checked against its manifest when the last one was read."""
+    for name, expected in manifest.files.items():
+        if file_hash(folder / name) != expected.sha256:
+            fault = f"is not the file that {MANIFEST} names: it was changed or cut off"
+            raise RegistryError(f"{folder / name} {fault}")
+    digest = sha256()
+    try:
+        for kind, shape in ((TableKind.SERVERS, CatalogServer), (TableKind.TOOLS, CatalogTool)):
+            table = folder / table_name(kind, manifest.format)
+            for row in read_table(table, kind, manifest.format):
+                item = shape.model_validate(row)
+                digest.update(json_line(item.model_dump(mode="json")))
+                yield item
+    except ValidationError as error:
+        raise RegistryError(f"{folder}: {_fault(error)}") from None
+    if digest.hexdigest() != manifest.content_hash:
+        raise RegistryError(f"{folder} holds other content than {MANIFEST} names")
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -196,28 +149,17 @@ def read_manifest(folder: Path) -> Manifest:
         raise RegistryError(f"{path} is no manifest of an export: {_fault(error)}") from None
 
 
-def content_hash(rows: Iterable[CatalogServer | CatalogTool]) -> str:
-    """Hash the rows of an export: 64 hex digits, the same in each format."""
-    digest = sha256()
-    for row in rows:
-        digest.update(json_line(row.model_dump(mode="json")))
-    return digest.hexdigest()
-
-
 def file_hash(path: Path) -> str:
     """Hash a file: 64 hex digits of SHA-256.
 
     Raises:
         RegistryError: It cannot be read.
     """
-    digest = sha256()
     try:
         with path.open("rb") as file:
-            while part := file.read(1 << 20):
-                digest.update(part)
+            return file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise RegistryError(f"{path} cannot be read ({error.strerror})") from None
-    return digest.hexdigest()
 
 
 def table_name(kind: TableKind, written_as: ExportFormat) -> str:

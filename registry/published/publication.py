@@ -19,12 +19,7 @@ from registry.store.servers import StoredServer, load_servers
 from registry.store.tables import ServerRow, ServerToolRow
 from registry.store.version import catalog_version, published_names
 
-__all__ = [
-    "Publication",
-    "ServerVersion",
-    "find_publication",
-    "load_published_server",
-]
+__all__ = ["Publication", "find_publication", "load_published_server"]
 
 _COLUMNS = (
     *(col(ServerRow.name), col(ServerRow.title), col(ServerRow.description)),
@@ -60,15 +55,15 @@ def find_publication(session: Session, *, crawled: bool) -> Publication:
         crawled: True to publish crawled servers too, whose tools nobody has seen at work.
     """
     published = published_names(session, crawled=crawled)
-    counts = _tool_counts(session)
-    rows = session.execute(select(col(ServerRow.id), *_COLUMNS).order_by(col(ServerRow.id)))
+    server = col(ServerToolRow.server_id)
+    kept = select(server, func.count()).where(col(ServerToolRow.status) == "kept")
+    counts = {id_: count for id_, count in session.execute(kept.group_by(server))}  # noqa: C416 - rows
     found = {
         row.name: ServerVersion(_version_of(row), counts.get(row.id, 0), row.domain)
-        for row in rows
+        for row in session.execute(select(col(ServerRow.id), *_COLUMNS))
         if row.name in published
     }
-    servers = {name: found[name] for name in sorted(found)}
-    return Publication(version=catalog_version(session), servers=servers)
+    return Publication(version=catalog_version(session), servers=dict(sorted(found.items())))
 
 
 def load_published_server(
@@ -93,10 +88,3 @@ def load_published_server(
 def _version_of(row: Any) -> str:
     content = [row.name, row.title, row.description, row.domain, row.language, row.tools_hash]
     return sha256(canonical_json(content)).hexdigest()
-
-
-def _tool_counts(session: Session) -> dict[int, int]:
-    """Count the kept tools of every server."""
-    server = col(ServerToolRow.server_id)
-    counted = select(server, func.count()).where(col(ServerToolRow.status) == "kept")
-    return {id_: count for id_, count in session.execute(counted.group_by(server))}  # noqa: C416 - rows

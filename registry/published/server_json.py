@@ -90,7 +90,12 @@ def official_version(version: str | None) -> str:
 
 def render_tools(tools: Sequence[ToolSpec]) -> list[JsonValue]:
     """Render tools in MCP's form, for ``_meta[PUBLISHER_KEY]["tools"]``."""
-    return [_render_tool(tool) for tool in tools]
+    rendered: list[JsonValue] = []
+    for tool in tools:
+        output = {} if tool.output_schema is None else {"outputSchema": tool.output_schema}
+        own = {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
+        rendered.append({**tool.extra, **own, **output})
+    return rendered
 
 
 def render_server(server: PublishedServer) -> JsonObject:
@@ -105,11 +110,7 @@ def render_server(server: PublishedServer) -> JsonObject:
         "description": _cut(server.description or server.title or server.name),
         "version": official_version(server.version),
     }
-    whole: JsonObject = {
-        "title": server.title,
-        "description": server.description,
-        "version": server.version,
-    }
+    texts = ("title", "description", "version")
     told: JsonObject = {
         "kind": server.kind,
         "domain": server.domain,
@@ -117,18 +118,15 @@ def render_server(server: PublishedServer) -> JsonObject:
         "provenance": server.provenance.value,
         "labels": [*server.labels],
         "origin": server.origin,
+        _WHOLE: {t: getattr(server, t) for t in texts if getattr(server, t) != official[t]},
     }
     published: JsonObject = {
-        name: value for name, value in told.items() if value not in (None, [], {})
+        **{name: value for name, value in told.items() if value not in (None, [], {})},
+        "tools": render_tools(server.tools),
     }
-    uncut: JsonObject = {name: value for name, value in whole.items() if value != official[name]}
-    if uncut:
-        published[_WHOLE] = uncut
-    published["tools"] = render_tools(server.tools)
     if not server.title:
         del official["title"]
-    meta: JsonObject = {PUBLISHER_KEY: published}
-    return {"$schema": SERVER_SCHEMA, **official, "_meta": meta}
+    return {"$schema": SERVER_SCHEMA, **official, "_meta": {PUBLISHER_KEY: published}}
 
 
 def parse_server(document: JsonObject) -> ServerDocument:
@@ -159,18 +157,6 @@ def parse_server(document: JsonObject) -> ServerDocument:
         tools=tuple(_parse_tool(tool) for tool in (tools if isinstance(tools, list) else ())),
         origin=_origin(document, told.get("origin")),
     )
-
-
-def _render_tool(tool: ToolSpec) -> JsonObject:
-    rendered: JsonObject = {
-        **tool.extra,
-        "name": tool.name,
-        "description": tool.description,
-        "inputSchema": tool.input_schema,
-    }
-    if tool.output_schema is not None:
-        rendered["outputSchema"] = tool.output_schema
-    return rendered
 
 
 def _parse_tool(tool: JsonValue) -> ToolDocument:

@@ -1,6 +1,5 @@
 """Making the schema of a tool's arguments, and that of its result, from what its document says."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from astra_mcp.schemas import SchemaError, compile_schema
@@ -10,7 +9,7 @@ from registry.schemas.root import root_object
 from registry.schemas.translation import translate
 from registry.schemas.type_names import JSON_TYPES
 
-__all__ = ["NormalSchema", "normalise_arguments", "normalise_result"]
+__all__ = ["normalise_arguments", "normalise_result"]
 
 _WRAPPERS = ("function", "parameters", "inputSchema", "input_schema", "json", "schema")
 """Members of tool documents that hold the schema, or a document that does."""
@@ -23,13 +22,8 @@ _KEYWORDS = frozenset(
 """Keywords that a schema of arguments is known by."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NormalSchema:
-    """A schema that every consumer can read."""
-
-    schema: dict[str, Any]
-    notes: tuple[str, ...]
-    """What was changed in its meaning; each names the place."""
+NormalSchema = tuple[dict[str, Any], tuple[str, ...]]
+"""A schema that every consumer can read, and what was changed in its meaning, naming the places."""
 
 
 def normalise_arguments(found: JsonValue, place: str) -> NormalSchema:
@@ -44,12 +38,11 @@ def normalise_arguments(found: JsonValue, place: str) -> NormalSchema:
     """
     notes = Notes()
     if found is None:
-        return NormalSchema(schema={"type": "object", "properties": {}}, notes=())
+        return {"type": "object", "properties": {}}, ()
     if not isinstance(found, dict | bool):
         raise NotConvertibleError(place, f"must be a schema, and is {json_type(found)}")
     whole = found if isinstance(found, bool) else _unwrapped(found, place, notes)
-    schema = root_object(_translated(whole, place, notes), place, notes)
-    return _checked(schema, place, notes)
+    return _finished(_translated(whole, place, notes), place, notes)
 
 
 def normalise_result(found: JsonValue, place: str) -> NormalSchema:
@@ -67,7 +60,7 @@ def normalise_result(found: JsonValue, place: str) -> NormalSchema:
     schema = _translated(found, place, notes)
     if not _is_of_objects(schema):
         raise NotConvertibleError(place, "must be that of an object")
-    return _checked(root_object(schema, place, notes), place, notes)
+    return _finished(schema, place, notes)
 
 
 def _is_of_objects(schema: dict[str, Any]) -> bool:
@@ -87,7 +80,9 @@ def _translated(found: JsonObject | bool, place: str, notes: Notes) -> dict[str,
     return {} if schema is True else schema
 
 
-def _checked(schema: dict[str, Any], place: str, notes: Notes) -> NormalSchema:
+def _finished(translated: dict[str, Any], place: str, notes: Notes) -> NormalSchema:
+    """Write the root as providers take it, and check the whole."""
+    schema = root_object(translated, place, notes)
     try:
         canonical_json(schema)
     except TypeError as error:
@@ -96,7 +91,7 @@ def _checked(schema: dict[str, Any], place: str, notes: Notes) -> NormalSchema:
         compile_schema(schema)
     except SchemaError as error:
         raise NotConvertibleError(place, str(error)) from None
-    return NormalSchema(schema=schema, notes=notes.all())
+    return schema, notes.all()
 
 
 def _unwrapped(schema: JsonObject, place: str, notes: Notes) -> JsonObject:
@@ -133,11 +128,6 @@ def _is_map(schema: JsonObject) -> bool:
 
 def _is_bare(schema: JsonObject) -> bool:
     """True where every member is a schema with a type, and none a keyword of one."""
-    return (
-        bool(schema)
-        and all(
-            isinstance(member, dict) and member.get("type") in JSON_TYPES
-            for member in schema.values()
-        )
-        and _KEYWORDS.isdisjoint(schema)
-    )
+    members = schema.values()
+    are_schemas = all(isinstance(m, dict) and m.get("type") in JSON_TYPES for m in members)
+    return bool(schema) and are_schemas and _KEYWORDS.isdisjoint(schema)

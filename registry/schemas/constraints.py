@@ -3,6 +3,7 @@
 A constraint that says nothing readable, or that no value could fulfil, is dropped and noted.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from math import isfinite
 from typing import Any
@@ -68,11 +69,9 @@ def mend_default(schema: Schema, place: str, notes: Notes) -> None:
     """
     if "default" not in schema or _takes(schema, schema["default"]):
         return
-    default = schema.pop("default")
-    if default is None:
-        notes.changed(f"{place}.default", "null left out, which the schema does not take")
-    else:
-        notes.changed(f"{place}.default", "left out, the schema does not take it")
+    is_null = schema.pop("default") is None
+    fault = "null left out, which the schema does not take"
+    notes.changed(f"{place}.default", fault if is_null else "left out, the schema does not take it")
 
 
 @lru_cache(maxsize=4096)
@@ -198,24 +197,10 @@ def _typed_values(
 
 
 def _is_of(value: JsonValue, types: tuple[str, ...]) -> bool:
-    return not _types_of(value).isdisjoint(types)
-
-
-def _types_of(value: JsonValue) -> frozenset[str]:
-    match value:
-        case None:
-            names = ("null",)
-        case bool():
-            names = ("boolean",)
-        case int() | float():
-            names = ("number", "integer") if value == value // 1 else ("number",)
-        case str():
-            names = ("string",)
-        case list():
-            names = ("array",)
-        case _:
-            names = ("object",)
-    return frozenset(names)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "number" in types or ("integer" in types and value == value // 1)
+    names: Mapping[type, str] = {type(None): "null", bool: "boolean", str: "string", list: "array"}
+    return names.get(type(value), "object") in types
 
 
 def _identity(value: JsonValue) -> bytes:

@@ -4,7 +4,7 @@ A field may be called ``properties``, ``type`` or ``$ref``: what a key means is 
 never by its name alone.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, ItemsView
 from typing import Any
 
 from astra_mcp.types import JsonObject, JsonValue, json_fault
@@ -58,7 +58,7 @@ class Keywords:
             "patternProperties": self._pattern_properties,
             "prefixItems": self._prefix_items,
             "properties": self._properties,
-            "propertyNames": self._property_names,
+            "propertyNames": self._below,
             "required": self._required,
             "unevaluatedItems": self._rest,
             "unevaluatedProperties": self._rest,
@@ -124,26 +124,20 @@ class Keywords:
             self._unknown.setdefault(keyword)
 
     def _properties(self, schema: Schema, node: JsonObject, keyword: str, place: str) -> None:
-        value = node[keyword]
         within = f"{place}.{keyword}"
         properties: Schema = {}
         schema[keyword] = properties
-        if value is None:
-            return
-        if not isinstance(value, dict):
-            raise NotConvertibleError(within, f"must be an object, and is {json_type(value)}")
-        for name, member in value.items():
+        for name, member in _members({} if node[keyword] is None else node[keyword], within):
             if "\0" in name:
                 raise NotConvertibleError(within, "a name holds a NUL character")
-            properties[name] = self._property(member, f"{within}.{name}")
+            of_member = f"{within}.{name}"
+            if isinstance(member, str):
+                self._notes.changed(of_member, "text read as the name of its type")
+                properties[name] = self._object({"type": member}, of_member)
+            else:
+                properties[name] = self._object(member, of_member)
             if isinstance(member, dict) and member.get("required") is True:
                 self._require(schema, name)
-
-    def _property(self, member: JsonValue, place: str) -> Schema:
-        if not isinstance(member, str):
-            return self._object(member, place)
-        self._notes.changed(place, "text read as the name of its type")
-        return self._object({"type": member}, place)
 
     def _required(self, schema: Schema, node: JsonObject, keyword: str, place: str) -> None:
         """Read a list of names; the boolean of draft-03 is read with the schema around."""
@@ -206,9 +200,8 @@ class Keywords:
         self, schema: Schema, node: JsonObject, keyword: str, place: str
     ) -> None:
         within = f"{place}.{keyword}"
-        members = self._map(node[keyword], within)
-        unusable = [pattern for pattern in members if not usable_pattern(pattern)]
-        for pattern in unusable:
+        members = {p: self._object(m, f"{within}.{p}") for p, m in _members(node[keyword], within)}
+        for pattern in [pattern for pattern in members if not usable_pattern(pattern)]:
             del members[pattern]
             self._notes.widened(within, f"{pattern[:60]!r} left out, it cannot be checked")
         if members:
@@ -217,18 +210,14 @@ class Keywords:
     def _dependent(self, schema: Schema, node: JsonObject, keyword: str, place: str) -> None:
         """Translate what one property asks of others; ``dependencies`` held both forms until draft-07."""
         within = f"{place}.{keyword}"
-        value = node[keyword]
-        if not isinstance(value, dict):
-            raise NotConvertibleError(within, f"must be an object, and is {json_type(value)}")
-        for name, needed in value.items():
+        for name, needed in _members(node[keyword], within):
             if isinstance(needed, str | list):
                 names = [needed] if isinstance(needed, str) else needed
                 texts = list(dict.fromkeys(n for n in names if isinstance(n, str)))
                 schema.setdefault("dependentRequired", {})[name] = texts
             else:
-                schema.setdefault("dependentSchemas", {})[name] = self._object(
-                    needed, f"{within}.{name}"
-                )
+                written = self._object(needed, f"{within}.{name}")
+                schema.setdefault("dependentSchemas", {})[name] = written
 
     def _contains(self, schema: Schema, node: JsonObject, keyword: str, place: str) -> None:
         within = f"{place}.{keyword}"
@@ -252,7 +241,7 @@ class Keywords:
         if keyword == "if":
             for branch in ("then", "else"):
                 if branch in node:
-                    schema[branch] = self._object(node[branch], f"{place}.{branch}")
+                    self._below(schema, node, branch, place)
 
     def _alternatives(self, schema: Schema, node: JsonObject, keyword: str, place: str) -> None:
         within = f"{place}.{keyword}"
@@ -275,7 +264,7 @@ class Keywords:
     def _prefix_items(self, schema: Schema, node: JsonObject, keyword: str, place: str) -> None:
         schema[keyword] = self._list(node[keyword], f"{place}.{keyword}")
 
-    def _property_names(self, schema: Schema, node: JsonObject, keyword: str, place: str) -> None:
+    def _below(self, schema: Schema, node: JsonObject, keyword: str, place: str) -> None:
         schema[keyword] = self._object(node[keyword], f"{place}.{keyword}")
 
     def _list(self, value: JsonValue, within: str) -> list[Schema]:
@@ -283,7 +272,8 @@ class Keywords:
             raise NotConvertibleError(within, f"must be a list, and is {json_type(value)}")
         return [self._object(part, f"{within}[{n}]") for n, part in enumerate(value)]
 
-    def _map(self, value: JsonValue, within: str) -> Schema:
-        if not isinstance(value, dict):
-            raise NotConvertibleError(within, f"must be an object, and is {json_type(value)}")
-        return {name: self._object(part, f"{within}.{name}") for name, part in value.items()}
+
+def _members(value: JsonValue, within: str) -> ItemsView[str, JsonValue]:
+    if not isinstance(value, dict):
+        raise NotConvertibleError(within, f"must be an object, and is {json_type(value)}")
+    return value.items()

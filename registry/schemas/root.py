@@ -34,7 +34,9 @@ def root_object(schema: Schema, place: str, notes: Notes) -> Schema:
 
 def _flat(schema: Schema, place: str, notes: Notes) -> Schema:
     """Write as one object with ``properties`` and ``required``, both present."""
-    _check_type(schema, place)
+    if not _takes_objects(schema):
+        fault = f"must be an object, not {schema.get('type', 'nothing')!r}"
+        raise NotConvertibleError(f"{place}.type", fault)
     root = {k: v for k, v in schema.items() if k not in ("allOf", "anyOf", "oneOf", *_CONDITIONS)}
     root["properties"] = dict(root.get("properties", {}))
     root["required"] = list(root.get("required", ()))
@@ -76,15 +78,7 @@ _ANYTHING: Schema = {}
 
 def _takes_objects(schema: Schema) -> bool:
     types = schema.get("type", "object")
-    return schema.get("not") != {} and (
-        "object" in types if isinstance(types, list) else types == "object"
-    )
-
-
-def _check_type(schema: Schema, place: str) -> None:
-    if not _takes_objects(schema):
-        fault = f"must be an object, not {schema.get('type', 'nothing')!r}"
-        raise NotConvertibleError(f"{place}.type", fault)
+    return schema.get("not") != {} and "object" in (types if isinstance(types, list) else [types])
 
 
 def _conjoin(root: Schema, part: Schema, place: str, notes: Notes) -> None:
@@ -131,18 +125,16 @@ def _disjoin(root: Schema, options: Sequence[Schema]) -> None:
             if form is not None and form not in forms:
                 forms.append(form)
         root["properties"][name] = forms[0] if len(forms) == 1 else {"anyOf": forms}
-    shared = [
-        name
-        for name in options[0]["required"]
-        if all(name in option["required"] for option in options)
-    ]
+    first, *others = [option["required"] for option in options]
+    shared = [name for name in first if all(name in required for required in others)]
     root["required"] = list(dict.fromkeys([*root["required"], *shared]))
     root.pop("unevaluatedProperties", None)
-    if "additionalProperties" not in root and all(
+    are_closed = all(
         option.get("additionalProperties") is False and not option.get("patternProperties")
         for option in options
-    ):
-        root["additionalProperties"] = False
+    )
+    if are_closed:
+        root.setdefault("additionalProperties", False)
 
 
 def _declare_required(root: Schema, place: str, notes: Notes) -> None:

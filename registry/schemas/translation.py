@@ -146,11 +146,9 @@ class _Translation:
     def _beside_reference(self, node: JsonObject, place: str) -> JsonObject:
         """What stands beside a reference and counts; until draft-07 constraints do not."""
         silent = SILENT | {"$ref", "$dynamicRef", "$recursiveRef", "nullable", "optional"}
-        beside = {
-            k: v
-            for k, v in node.items()
-            if k not in silent and not (k == "required" and isinstance(v, bool))
-        }
+        if isinstance(node.get("required"), bool):
+            silent |= {"required"}
+        beside = {k: v for k, v in node.items() if k not in silent}
         ignored = [k for k in beside if k not in ANNOTATIONS]
         if ignored and self._dialect <= Dialect.DRAFT_7:
             names = ", ".join(map(repr, ignored))

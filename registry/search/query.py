@@ -6,6 +6,7 @@ can.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import anyio
 import numpy as np
@@ -88,8 +89,19 @@ class SearchIndex:
         held = await self._renewed()
         if wanted is not None and held.table.hashes:
             check_length(self._embedder.model, held.table.matrix.shape[1], len(wanted))
-        search = _Search(held=held, words=words, wanted=wanted, scope=scope, limit=limit)
-        return await self._database.read(search.answer)
+
+        def answer(session: Session) -> SearchAnswer:
+            searched = held.searched(session, scope)
+            pool = max(limit, _POOL)
+            by_words = rank_by_words(session, words, tools_in(scope), pool)
+            by_vectors = _rank_by_vectors(held.table, searched.rows, wanted, pool)
+            is_fused = words and wanted is not None
+            # Where only one kind is searched by, the other ranking is empty.
+            ranking = _fused((by_words, by_vectors)) if is_fused else by_words + by_vectors
+            hits = _read_hits(session, ranking[:limit], scope)
+            return SearchAnswer(hits=hits, searched=searched.num_tools, embedded=len(searched.rows))
+
+        return await self._database.read(answer)
 
     async def _renewed(self) -> "_Held":
         """Give what is held of the database, read again where it is not the same any more."""
@@ -106,70 +118,43 @@ class SearchIndex:
             return self._held
 
 
+class _Searched(NamedTuple):
+    """The tools in a scope."""
+
+    num_tools: int
+    rows: npt.NDArray[np.intp]
+    """Places of those with a vector in the table."""
+
+
 @dataclass(slots=True)
 class _Held:
     """What is held of one state of the database."""
 
     version: int
     table: VectorTable
-    scopes: dict[Scope, "_Searched"] = field(default_factory=dict["Scope", "_Searched"])
+    scopes: dict[Scope, _Searched] = field(default_factory=dict[Scope, _Searched])
 
-    def searched(self, session: Session, scope: Scope) -> "_Searched":
+    def searched(self, session: Session, scope: Scope) -> _Searched:
         """Give what a scope holds; read once for each scope."""
-        found = self.scopes.get(scope)
-        if found is None:
-            tools = set(session.scalars(tools_in(scope)))
-            rows = [row for row, tool in enumerate(self.table.hashes) if tool in tools]
-            found = _Searched(count=len(tools), rows=np.array(rows, dtype=np.intp))
-            if len(self.scopes) < _MAX_SCOPES:
-                self.scopes[scope] = found
+        if scope in self.scopes:
+            return self.scopes[scope]
+        tools = set(session.scalars(tools_in(scope)))
+        rows = [row for row, tool in enumerate(self.table.hashes) if tool in tools]
+        found = _Searched(len(tools), np.array(rows, dtype=np.intp))
+        if len(self.scopes) < _MAX_SCOPES:
+            self.scopes[scope] = found
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Searched:
-    """The tools in a scope."""
-
-    count: int
-    rows: npt.NDArray[np.intp]
-    """Places of those with a vector in the table."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Search:
-    """One search, in one transaction."""
-
-    held: _Held
-    words: Sequence[str]
-    """Empty where words are not searched by."""
-    wanted: Vectors | None
-    """None where vectors are not searched by."""
-    scope: Scope
-    limit: int
-
-    def answer(self, session: Session) -> SearchAnswer:
-        """Rank the tools in scope, and read the best."""
-        searched = self.held.searched(session, self.scope)
-        pool = max(self.limit, _POOL)
-        by_words = rank_by_words(session, self.words, tools_in(self.scope), pool)
-        by_vectors = self._rank_by_vectors(searched.rows, pool)
-        is_fused = self.words and self.wanted is not None
-        # Where only one kind is searched by, the other ranking is empty.
-        ranking = _fused((by_words, by_vectors)) if is_fused else by_words + by_vectors
-        return SearchAnswer(
-            hits=_read_hits(session, ranking[: self.limit], self.scope),
-            searched=searched.count,
-            embedded=len(searched.rows),
-        )
-
-    def _rank_by_vectors(self, rows: npt.NDArray[np.intp], limit: int) -> _Ranking:
-        """Rank tools by their cosine with what is wanted; those without any likeness are left out."""
-        if self.wanted is None or not len(rows):
-            return []
-        table = self.held.table
-        likeness = (table.matrix @ self.wanted)[rows]
-        best = np.argsort(-likeness, kind="stable")[:limit]
-        return [(table.hashes[rows[at]], float(likeness[at])) for at in best if likeness[at] > 0]
+def _rank_by_vectors(
+    table: VectorTable, rows: npt.NDArray[np.intp], wanted: Vectors | None, limit: int
+) -> _Ranking:
+    """Rank tools by their cosine with what is wanted; those without any likeness are left out."""
+    if wanted is None or not len(rows):
+        return []
+    likeness = (table.matrix @ wanted)[rows]
+    best = np.argsort(-likeness, kind="stable")[:limit]
+    return [(table.hashes[rows[at]], float(likeness[at])) for at in best if likeness[at] > 0]
 
 
 def _fused(rankings: Sequence[_Ranking]) -> _Ranking:

@@ -130,11 +130,7 @@ def read_vectors(
         hashes: Of the tools; those without a vector are left out.
     """
     for some in batches(hashes, _READ_AT_ONCE):
-        rows = session.execute(
-            select(col(VectorRow.tool_hash), col(VectorRow.vector)).where(
-                col(VectorRow.model) == model, col(VectorRow.tool_hash).in_(some)
-            )
-        )
+        rows = session.execute(_vectors_of(model).where(col(VectorRow.tool_hash).in_(some)))
         for tool, vector in rows:
             yield tool, np.frombuffer(vector, dtype=_STORED)
 
@@ -142,6 +138,11 @@ def read_vectors(
 def count_vectors(session: Session, model: str) -> int:
     """Count the vectors of a model; none is ever changed or removed, so that an equal count is no change."""
     return session.scalar(select(func.count()).where(col(VectorRow.model) == model)) or 0
+
+
+def _vectors_of(model: str) -> Select[str, bytes]:
+    columns = (col(VectorRow.tool_hash), col(VectorRow.vector))
+    return select(*columns).where(col(VectorRow.model) == model)
 
 
 def _without_vector(model: str, scope: Scope) -> Select[ToolRow]:
@@ -169,11 +170,12 @@ def _missing(model: str, scope: Scope, after: str, session: Session) -> list[tup
 
 def _check(model: str, vectors: Vectors, count: int) -> None:
     if vectors.ndim != 2 or len(vectors) != count:
-        msg = f"the embedder {model!r} answered {vectors.shape} for {count} texts"
-        raise ModelError(msg, ModelFault.MALFORMED)
-    if not np.isfinite(vectors).all():
-        msg = f"the embedder {model!r} answered vectors with numbers that are not finite"
-        raise ModelError(msg, ModelFault.MALFORMED)
+        said = f"{vectors.shape} for {count} texts"
+    elif not np.isfinite(vectors).all():
+        said = "vectors with numbers that are not finite"
+    else:
+        return
+    raise ModelError(f"the embedder {model!r} answered {said}", ModelFault.MALFORMED)
 
 
 def _store(model: str, hashes: Sequence[str], vectors: Vectors, session: Session) -> None:
@@ -212,27 +214,21 @@ def check_length(model: str, kept: int, dimensions: int) -> None:
 
 def _load(model: str, session: Session) -> VectorTable:
     length = func.length(col(VectorRow.vector))
-    count, shortest, longest = session.execute(
-        select(func.count(), func.min(length), func.max(length)).where(
-            col(VectorRow.model) == model
-        )
-    ).one()
+    measured = select(func.count(), func.min(length), func.max(length))
+    count, *bounds = session.execute(measured.where(col(VectorRow.model) == model)).one()
     if not count:
         return EMPTY_TABLE
-    if shortest != longest:
+    shortest, longest = (size // _STORED.itemsize for size in bounds)
+    if len(set(bounds)) > 1:
         msg = (
-            f"the vectors of {model!r} have between {shortest // _STORED.itemsize} and "
-            f"{longest // _STORED.itemsize} dimensions: name one of the models differently"
+            f"the vectors of {model!r} have between {shortest} and {longest} dimensions: "
+            "name one of the models differently"
         )
         raise RegistryError(msg)
-    matrix = np.empty((count, longest // _STORED.itemsize), dtype=np.float32)
+    matrix = np.empty((count, longest), dtype=np.float32)
     hashes: list[str] = []
-    rows = session.execute(
-        select(col(VectorRow.tool_hash), col(VectorRow.vector))
-        .where(col(VectorRow.model) == model)
-        .order_by(col(VectorRow.tool_hash)),
-        execution_options={"yield_per": _ROWS_AT_ONCE},
-    )
+    statement = _vectors_of(model).order_by(col(VectorRow.tool_hash))
+    rows = session.execute(statement, execution_options={"yield_per": _ROWS_AT_ONCE})
     for tool, vector in rows:
         matrix[len(hashes)] = np.frombuffer(vector, dtype=_STORED)
         hashes.append(tool)
@@ -250,11 +246,6 @@ def live_tools(session: Session, servers: Collection[str]) -> Iterator[LiveTool]
     for names in batches(sorted(kept & set(servers)), _SERVERS_AT_ONCE):
         for server in load_servers(session, names):
             for tool in server.tools:
-                if tool.status == "kept" and tool.spec is not None and tool.hash is not None:
-                    yield LiveTool(
-                        server=server.name,
-                        domain=server.domain,
-                        name=tool.spec.name,
-                        hash=tool.hash,
-                        document=tool_text(tool.spec),
-                    )
+                if tool.status == "kept" and tool.spec and tool.tool_hash:
+                    named = (server.name, server.domain, tool.spec.name)
+                    yield LiveTool(*named, tool.tool_hash, tool_text(tool.spec))

@@ -29,6 +29,7 @@ _READERS = 4
 _WRITERS = 4
 """Threads of each kind; SQLite has one writer, which the others would only wait for."""
 
+_FOLDER = Path(migrations.__file__).parent
 _SETTLED_NS = 2_000_000_000
 _OPTIONS: dict[tuple[str, bool], dict[str, Any]] = {
     ("sqlite", False): {},
@@ -65,7 +66,7 @@ class Database:
         Raises:
             RegistryError: The database failed or refused.
         """
-        return await self._run(do, self._reading, writes=False)
+        return await anyio.to_thread.run_sync(self._transact, do, False, limiter=self._reading)
 
     async def write(self, do: Callable[[Session], Value]) -> Value:
         """Run a function in a transaction that is committed when it returns, all of it or nothing.
@@ -76,7 +77,7 @@ class Database:
         Raises:
             RegistryError: The database failed or refused; nothing is kept.
         """
-        return await self._run(do, self._writing, writes=True)
+        return await anyio.to_thread.run_sync(self._transact, do, True, limiter=self._writing)
 
     def stamp(self) -> tuple[int, ...] | None:
         """What is another one whenever somebody has written to the database's file.
@@ -94,11 +95,6 @@ class Database:
         if time.time_ns() - max(each.st_mtime_ns for each in seen) < _SETTLED_NS:
             return None
         return tuple(n for s in seen for n in (s.st_ino, s.st_mtime_ns, s.st_size))
-
-    async def _run(
-        self, do: Callable[[Session], Value], limiter: CapacityLimiter, *, writes: bool
-    ) -> Value:
-        return await anyio.to_thread.run_sync(self._transact, do, writes, limiter=limiter)
 
     def _transact(self, do: Callable[[Session], Value], writes: bool) -> Value:
         try:
@@ -127,15 +123,11 @@ async def open_database(
         ConfigError: The URL is wrong, or the driver of its database is not installed.
         RegistryError: The database cannot be opened, or a newer version of this program made it.
     """
-    deadlines = deadlines or Deadlines()
-    engine = make_engine(url, deadlines, connections=_READERS + _WRITERS)
-    database = Database(engine, deadlines)
-    try:
+    connections = _READERS + _WRITERS
+    async with _connected(url, deadlines or Deadlines(), connections) as database:
         if not await database.read(_is_current):
             await database.write(_migrate)
         yield database
-    finally:
-        await completed(anyio.to_thread.run_sync(engine.dispose))
 
 
 async def look_into(
@@ -152,10 +144,15 @@ async def look_into(
         ConfigError: The URL is wrong, or the driver of its database is not installed.
         RegistryError: The database cannot be read, or a newer version of this program made it.
     """
-    engine = make_engine(url, deadlines, connections=1)
-    try:
-        database = Database(engine, deadlines)
+    async with _connected(url, deadlines, 1) as database:
         return await database.read(look) if await database.read(_is_current) else None
+
+
+@asynccontextmanager
+async def _connected(url: str, deadlines: Deadlines, connections: int) -> AsyncGenerator[Database]:
+    engine = make_engine(url, deadlines, connections=connections)
+    try:
+        yield Database(engine, deadlines)
     finally:
         await completed(anyio.to_thread.run_sync(engine.dispose))
 
@@ -166,8 +163,10 @@ def _is_current(session: Session) -> bool:
     Raises:
         RegistryError: A newer version of this program made it.
     """
-    reached = _reached(session)
-    known = {file.name[:4] for file in _folder().glob("versions/[0-9]*.py")}
+    reached = None
+    if inspect(session.connection()).has_table("alembic_version"):
+        reached = session.scalar(text("SELECT version_num FROM alembic_version"))
+    known = {file.name[:4] for file in _FOLDER.glob("versions/[0-9]*.py")}
     if reached is not None and reached not in known:
         msg = (
             f"the registry was made by a newer version of astra-mcp (its tables are of step {reached}): "
@@ -191,15 +190,5 @@ def _migrate(session: Session) -> None:
     if _is_current(session):
         return
     config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(_folder()))
+    config.set_main_option("script_location", str(_FOLDER))
     command.upgrade(config, "head")
-
-
-def _reached(session: Session) -> str | None:
-    if not inspect(session.connection()).has_table("alembic_version"):
-        return None
-    return session.scalar(text("SELECT version_num FROM alembic_version"))
-
-
-def _folder() -> Path:
-    return Path(migrations.__file__).parent

@@ -180,15 +180,11 @@ def _read_all(
             digest = read(path)
         except AstraError as error:
             faults.append(RecordFault(path=path, reason=str(error)))
-        else:
-            rows.append(_row(id_, digest, sizes[id_]))
+            continue
+        failure = None if digest.failure is None else storable_text(digest.failure)
+        texts = {"source": storable_text(digest.source), "failure": failure}
+        rows.append({"id": id_, "record_bytes": sizes[id_], **asdict(digest), **texts})
     return rows, faults
-
-
-def _row(id_: str, digest: EpisodeDigest, size: int) -> Mapping[str, Any]:
-    failure = None if digest.failure is None else storable_text(digest.failure)
-    texts = {"source": storable_text(digest.source), "failure": failure}
-    return {"id": id_, "record_bytes": size, **asdict(digest), **texts}
 
 
 def _store(rows: Sequence[Mapping[str, Any]], session: Session) -> None:

@@ -1,7 +1,7 @@
 """Reading the registry: servers by name or by filter, with their tools."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from astra_mcp.errors import UnknownNameError
-from astra_mcp.types import JsonObject, ToolSpec
+from astra_mcp.types import ToolSpec
+from registry.documents.stored import ServerFacts, ToolPlace
 from registry.store.statements import batches
 from registry.store.tables import ServerRow, ServerToolRow, ToolRow
 
@@ -44,41 +45,16 @@ class ServerFilter:
     language: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTool:
-    """A place in a server's list of tools."""
+class StoredTool(ToolPlace):
+    """A place in a server's list of tools, with what stands there."""
 
-    original_name: str
-    hash: str | None
     spec: ToolSpec | None
     """None where it could not be converted."""
-    status: str
-    reason: str | None
-    detail: str
-    document: JsonObject | None
-    """As found, where it could not be converted."""
-    notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredServer:
+class StoredServer(ServerFacts):
     """A server with its tools, kept or rejected."""
 
-    name: str
-    title: str
-    description: str
-    version: str | None
-    source: str
-    key: str
-    labels: tuple[str, ...]
-    domain: str | None
-    domain_by: str | None
-    language: str | None
-    provenance: str
-    status: str
-    reason: str | None
-    detail: str
-    origin: JsonObject
     revision: int
     imported_at: datetime
     changed_at: datetime
@@ -160,15 +136,15 @@ def load_servers(session: Session, names: Iterable[str]) -> tuple[StoredServer, 
     for batch in batches(wanted, _BATCH_ROWS):
         rows = session.scalars(select(ServerRow).where(col(ServerRow.name).in_(batch))).all()
         tools = _tools_of(session, [row.id for row in rows])
-        found |= {row.name: _stored(row, tools.get(row.id, ())) for row in rows}
+        for row in rows:
+            facts = row.model_dump(exclude={"id", "document_hash", "tools_hash"})
+            found[row.name] = StoredServer(**facts, tools=tuple(tools.get(row.id, ())))
         session.expunge_all()
     return tuple(found[name] for name in wanted if name in found)
 
 
 def _conditions(where: ServerFilter | None) -> Iterator[ColumnElement[bool]]:
-    where = where or ServerFilter()
-    for name in ("status", "reason", "source", "provenance", "domain", "language"):
-        value = getattr(where, name)
+    for name, value in asdict(where or ServerFilter()).items():
         if value is not None:
             yield getattr(ServerRow, name) == value
 
@@ -182,23 +158,7 @@ def _tools_of(session: Session, ids: Sequence[int]) -> dict[int, list[StoredTool
     )
     found: dict[int, list[StoredTool]] = {}
     for place, tool in session.execute(placed):
-        found.setdefault(place.server_id, []).append(_stored_tool(place, tool))
+        spec = tool and tool.spec  # None by the outer join, where it could not be converted
+        stored = StoredTool(**place.model_dump(exclude={"server_id"}), spec=spec)
+        found.setdefault(place.server_id, []).append(stored)
     return found
-
-
-def _stored_tool(place: ServerToolRow, tool: ToolRow | None) -> StoredTool:
-    return StoredTool(
-        original_name=place.original_name,
-        hash=place.tool_hash,
-        spec=None if tool is None else tool.spec,
-        status=place.status,
-        reason=place.reason,
-        detail=place.detail,
-        document=place.document,
-        notes=tuple(place.notes),
-    )
-
-
-def _stored(row: ServerRow, tools: Sequence[StoredTool]) -> StoredServer:
-    fields = row.model_dump(exclude={"id", "labels", "document_hash", "tools_hash"})
-    return StoredServer(**fields, labels=tuple(row.labels), tools=tuple(tools))

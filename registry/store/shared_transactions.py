@@ -5,7 +5,7 @@ So that hundreds of items in flight are few transactions, and none of them waits
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import anyio
 from sqlalchemy.orm import Session
@@ -27,7 +27,7 @@ class _Waiting(Generic[Question, Answer]):
     def __init__(self, question: Question) -> None:
         self.question = question
         self.is_taken = False
-        self.answer: list[Answer] = []
+        self.answer: Answer | None = None
         self.failure: Exception | None = None
 
 
@@ -69,7 +69,7 @@ class SharedTransactions(Generic[Question, Answer]):
                 self._waiting.remove(mine)
         if mine.failure is not None:
             raise mine.failure
-        return mine.answer[0]
+        return cast("Answer", mine.answer)
 
     async def _answer_some(self) -> None:
         """Take the first who wait, and leave each with its answer or the failure; never raises either."""
@@ -84,4 +84,4 @@ class SharedTransactions(Generic[Question, Answer]):
                 waiting.failure = error
         else:
             for waiting, answer in zip(some, answers, strict=True):
-                waiting.answer.append(answer)
+                waiting.answer = answer

@@ -1,9 +1,9 @@
 """What the registry holds, counted: from the documents of each source to what is kept of them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -26,6 +26,18 @@ class Funnel:
     kept: int = 0
     rejected: Mapping[str, int] = field(default_factory=dict[str, int])
     """By reason, the most frequent first."""
+
+    @classmethod
+    def of_counts(cls, counts: Iterable[tuple[str, str | None, int]]) -> Self:
+        """Sum up how many came to a status for a reason."""
+        kept = 0
+        rejected: Counter[str] = Counter()
+        for status, reason, num in counts:
+            if status == KEPT:
+                kept += num
+            else:
+                rejected[reason or ""] += num
+        return cls(kept=kept, rejected=_most_frequent_first(rejected))
 
     @property
     def imported(self) -> int:
@@ -94,49 +106,42 @@ class _Count(NamedTuple):
 
 def read_stats(session: Session) -> RegistryStats:
     """Count everything in one reading of the database."""
-    servers = _servers(session)
-    tools = _tools(session)
+    servers = _counted(session, ServerRow)
+    tools = _counted(session, ServerToolRow)
     names = sorted({count.source for count in (*servers, *tools)})
     return RegistryStats(
         catalog_version=catalog_version(session),
-        total=SourceStats(servers=_funnel(servers), tools=_funnel(tools)),
-        sources={
-            name: SourceStats(
-                servers=_funnel(c for c in servers if c.source == name),
-                tools=_funnel(c for c in tools if c.source == name),
-            )
-            for name in names
-        },
+        total=_stats_of(servers, tools, names),
+        sources={name: _stats_of(servers, tools, [name]) for name in names},
         tool_versions=session.scalar(select(func.count()).select_from(ToolRow)) or 0,
-        provenance={
-            kind.value: (_kept_of(servers, kind), _kept_of(tools, kind)) for kind in Provenance
-        },
+        provenance={k.value: (_kept_of(servers, k), _kept_of(tools, k)) for k in Provenance},
         domains=_breakdown(session, ServerRow.domain),
         labelled_by={k: n for k, n in _breakdown(session, ServerRow.domain_by).items() if k},
         languages=_breakdown(session, ServerRow.language),
     )
 
 
-def _servers(session: Session) -> list[_Count]:
+def _counted(session: Session, judged: type[ServerRow] | type[ServerToolRow]) -> list[_Count]:
+    """Count what became of the servers, or of the places of their tools."""
     columns = (
         *(col(ServerRow.source), col(ServerRow.provenance)),
-        *(col(ServerRow.status), col(ServerRow.reason)),
+        *(col(judged.status), col(judged.reason)),
     )
-    rows = session.execute(select(*columns, func.count()).group_by(*columns))
-    return [_Count(*row) for row in rows]
-
-
-def _tools(session: Session) -> list[_Count]:
-    columns = (
-        *(col(ServerRow.source), col(ServerRow.provenance)),
-        *(col(ServerToolRow.status), col(ServerToolRow.reason)),
-    )
-    counted = (
-        select(*columns, func.count())
-        .join(ServerToolRow, col(ServerToolRow.server_id) == col(ServerRow.id))
-        .group_by(*columns)
-    )
+    counted = select(*columns, func.count()).group_by(*columns)
+    if judged is ServerToolRow:
+        of_server = col(ServerToolRow.server_id) == col(ServerRow.id)
+        counted = counted.join(ServerToolRow, of_server)
     return [_Count(*row) for row in session.execute(counted)]
+
+
+def _stats_of(
+    servers: Iterable[_Count], tools: Iterable[_Count], sources: Collection[str]
+) -> SourceStats:
+    of_servers, of_tools = (
+        Funnel.of_counts(c[2:] for c in counts if c.source in sources)
+        for counts in (servers, tools)
+    )
+    return SourceStats(servers=of_servers, tools=of_tools)
 
 
 def _breakdown(session: Session, column: Any) -> dict[str, int]:
@@ -145,17 +150,6 @@ def _breakdown(session: Session, column: Any) -> dict[str, int]:
         select(col(column), func.count()).where(col(ServerRow.status) == KEPT).group_by(col(column))
     )
     return _most_frequent_first({value or "": num for value, num in session.execute(counted)})
-
-
-def _funnel(counts: Iterable[_Count]) -> Funnel:
-    kept = 0
-    rejected: Counter[str] = Counter()
-    for count in counts:
-        if count.status == KEPT:
-            kept += count.num
-        else:
-            rejected[count.reason or ""] += count.num
-    return Funnel(kept=kept, rejected=_most_frequent_first(rejected))
 
 
 def _kept_of(counts: Iterable[_Count], provenance: Provenance) -> int:

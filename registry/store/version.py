@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -79,30 +78,26 @@ async def follow(
     known = since
     is_failing = False
     unchanged = None
+
+    def read_if_changed(session: Session) -> tuple[int, Value] | None:
+        """Read where the version is another one; a lower one is that of a database put in its place."""
+        version = catalog_version(session)
+        return None if version == known else (version, read(session))
+
     while True:
         stamp = database.stamp()
-        if stamp is not None and stamp == unchanged:
-            await anyio.sleep(every_seconds)
-            continue
-        unchanged = None
-        try:
-            seen = await database.read(partial(_read_if_changed, known=known, read=read))
-        except RegistryError as error:
-            if not is_failing:
-                _log.warning("the catalog cannot be followed for now: %s", error)
-            is_failing = True
-        else:
-            is_failing = False
-            unchanged = stamp
-            if seen is not None:
-                known, value = seen
-                await hear(value)
+        if stamp is None or stamp != unchanged:
+            unchanged = None
+            try:
+                seen = await database.read(read_if_changed)
+            except RegistryError as error:
+                if not is_failing:
+                    _log.warning("the catalog cannot be followed for now: %s", error)
+                is_failing = True
+            else:
+                is_failing = False
+                unchanged = stamp
+                if seen is not None:
+                    known, value = seen
+                    await hear(value)
         await anyio.sleep(every_seconds)
-
-
-def _read_if_changed(
-    session: Session, known: int, read: Callable[[Session], Value]
-) -> tuple[int, Value] | None:
-    """Read where the version is another one; a lower one is that of a database put in its place."""
-    version = catalog_version(session)
-    return None if version == known else (version, read(session))

@@ -1,6 +1,7 @@
 """Asking a judge about what the rule leaves open."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import anyio
 
@@ -8,14 +9,14 @@ from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.types import ToolSpec
 from registry.documents.preparation import prepare_server
 from registry.documents.prepared import PreparedServer
-from registry.documents.sources import Provenance, ServerDocument, ToolDocument
 from registry.intake.importing import import_documents
-from registry.intake.judging import ModelJudge, judge_server
+from registry.intake.judging import ask_model, judge_server
 from registry.store.database import Database
 from registry.store.servers import list_servers
 
 from asked_models import a_model
 from completions_server import open_completions_server, refuses, says
+from plain_documents import server, tool
 
 CLEAR = "Find the cheapest train between two cities"
 
@@ -27,31 +28,21 @@ class FakeJudge:
         self._answers = answers
         self.asked: list[str] = []
 
-    async def is_clear(self, tool: ToolSpec) -> bool:
+    async def __call__(self, tool: ToolSpec) -> bool:
         self.asked.append(tool.name)
         await anyio.lowlevel.checkpoint()
         if tool.name not in self._answers:
-            msg = "the endpoint does not answer"
-            raise ModelError(msg, ModelFault.UNREACHABLE)
+            raise ModelError("the endpoint does not answer", ModelFault.UNREACHABLE)
         return self._answers[tool.name]
 
 
 def prepared(**descriptions: str) -> PreparedServer:
-    tools = tuple(
-        ToolDocument(name=name, description=text, input_schema=None)
-        for name, text in descriptions.items()
-    )
-    return prepare_server(
-        ServerDocument(
-            source="test", key="k", name="Trains", provenance=Provenance.LIVE, tools=tools
-        )
-    )
+    return prepare_server(server("k", *(tool(n, text) for n, text in descriptions.items())))
 
 
-def verdicts(server: PreparedServer) -> dict[str, str | None]:
-    return {
-        tool.document.name: tool.rejection and tool.rejection.reason.value for tool in server.tools
-    }
+def verdicts(server: PreparedServer) -> dict[str, str]:
+    """Why tools are rejected."""
+    return {t.document.name: t.rejection.reason.value for t in server.tools if t.rejection}
 
 
 async def test_only_what_the_rule_leaves_open_is_asked_about() -> None:
@@ -62,14 +53,7 @@ async def test_only_what_the_rule_leaves_open_is_asked_about() -> None:
     judged = await judge_server(server, judge)
 
     assert sorted(judge.asked) == ["short", "terse"]
-    assert verdicts(judged) == {
-        "a": None,
-        "b": None,
-        "c": None,
-        "short": None,
-        "terse": "vague_description",
-        "vague": "vague_description",
-    }
+    assert verdicts(judged) == {"terse": "vague_description", "vague": "vague_description"}
     assert judged.tools_hash != server.tools_hash
     assert (await judge_server(server, FakeJudge({"short": True, "terse": True}))) == server
 
@@ -127,15 +111,9 @@ async def test_a_model_judges_what_is_asked_and_its_failure_is_no_verdict() -> N
             says('{"reason": "r", "is_clear": false}') if "hijack" in str(body) else refuses(400)
         )
         async with a_model(endpoint) as model:
-            judged = await judge_server(server, ModelJudge(model))
+            judged = await judge_server(server, partial(ask_model, model))
 
     asked = [request["messages"][1]["content"] for request in endpoint.requests]
-    assert verdicts(judged) == {
-        "a": None,
-        "b": None,
-        "c": None,
-        "open": "undecided",
-        "hijack": "vague_description",
-    }
+    assert verdicts(judged) == {"open": "undecided", "hijack": "vague_description"}
     assert any("Find a train" in text for text in asked)
     assert all(text.count("</document>") == 1 for text in asked)

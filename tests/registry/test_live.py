@@ -22,7 +22,7 @@ SECRET = "k-1234567890"
 
 def raw(*eras: str, **env: str) -> LiveTarget:
     command = (sys.executable, "-S", str(RAW_SERVER), *eras, f"--key={SECRET}")
-    return LiveTarget.of_command(command, env={"RAW_KEY": SECRET, **env})
+    return LiveTarget(command=command, env={"RAW_KEY": SECRET, **env})
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,8 @@ async def test_a_server_at_an_address_is_named_as_it_names_itself() -> None:
     app = server.streamable_http_app()
     with anyio.fail_after(30):
         async with over_http(app) as url:
-            target = LiveTarget.at_url(f"{url}?key={SECRET}", {"authorization": SECRET})
+            headers = {"authorization": SECRET}
+            target = LiveTarget(url=f"{url}?key={SECRET}", headers=headers)
             document = await fetch_live(target, list_live_tools)
     assert (document.name, document.version, document.key) == ("talkative", "1", url)
     assert document.origin == {"url": url}
@@ -61,8 +62,8 @@ async def test_a_given_name_names_the_document_for_ever() -> None:
         info: Any = {"name": "notes", "title": "Notes", "websiteUrl": "https://n.example/?k=1"}
         return LiveServer(tools=({"name": "a"}, "odd"), info=info, instructions="Write down.")
 
-    own = LiveTarget.of_command(("notes-server", "--token", SECRET))
-    named = LiveTarget.of_command(("notes-server",), name="my-notes")
+    own = LiveTarget(command=("notes-server", "--token", SECRET))
+    named = LiveTarget(command=("notes-server",), name="my-notes")
     document = await fetch_live(own, lister)
     assert (document.key, document.name) == ("notes-server#notes", "Notes")
     assert document.description == "Write down."
@@ -73,14 +74,14 @@ async def test_a_given_name_names_the_document_for_ever() -> None:
 
 
 async def test_a_program_that_cannot_be_started_is_named_without_its_arguments() -> None:
-    target = LiveTarget.of_command(("/nowhere/notes-server", SECRET))
+    target = LiveTarget(command=("/nowhere/notes-server", SECRET))
     with pytest.raises(SourceError, match=r"^upstream notes-server cannot be started") as caught:
         await fetch_live(target, list_live_tools)
     assert SECRET not in str(caught.value)
 
 
 async def test_an_address_that_nobody_answers_at_is_named_without_its_query() -> None:
-    target = LiveTarget.at_url(f"http://127.0.0.1:9/mcp?key={SECRET}")
+    target = LiveTarget(url=f"http://127.0.0.1:9/mcp?key={SECRET}")
     with pytest.raises(SourceError, match=r"^upstream http://127\.0\.0\.1:9/mcp cannot") as caught:
         await fetch_live(target, list_live_tools)
     assert SECRET not in str(caught.value)
@@ -97,7 +98,7 @@ async def test_a_server_that_does_not_answer_is_given_up() -> None:
         await anyio.sleep_forever()
         raise AssertionError
 
-    target = LiveTarget.at_url(f"https://user:{SECRET}@slow.example/mcp?key={SECRET}")
+    target = LiveTarget(url=f"https://user:{SECRET}@slow.example/mcp?key={SECRET}")
     with pytest.raises(SourceError) as caught:
         await fetch_live(target, lister, seconds=0.01)
     assert str(caught.value) == "https://slow.example/mcp did not list its tools within 0.01 s"
@@ -111,7 +112,7 @@ pathlib.Path({str(pid)!r}).write_text(str(os.getpid()))
 sys.argv = ["raw", "handshake"]
 runpy.run_path({str(RAW_SERVER)!r}, run_name="__main__")
 """
-    await fetch_live(LiveTarget.of_command((sys.executable, "-S", "-c", script)), list_live_tools)
+    await fetch_live(LiveTarget(command=(sys.executable, "-S", "-c", script)), list_live_tools)
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
 
@@ -119,10 +120,10 @@ runpy.run_path({str(RAW_SERVER)!r}, run_name="__main__")
 @pytest.mark.parametrize("command", [(), ("",)])
 def test_an_empty_command_is_refused(command: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError, match="name a program"):
-        LiveTarget.of_command(command)
+        LiveTarget(command=command)
 
 
 @pytest.mark.parametrize("url", ["", "notes", "file:///etc/passwd"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="must begin with http"):
-        LiveTarget.at_url(url)
+        LiveTarget(url=url)

@@ -103,22 +103,37 @@ def test_constraints_beside_a_reference_do_not_count_where_the_dialect_ignores_t
     assert "'maxLength' beside $ref" in tool.notes[0]
 
 
-@pytest.mark.parametrize(
-    "reference", ["https://x.example/other.json", "other.json", "#nowhere", "//["]
-)
-def test_a_reference_out_of_the_document_rejects_the_tool(reference: str) -> None:
-    assert rejected(of(a={"$ref": reference})).startswith("input_schema.properties.a.$ref")
+def nested(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = of(a=schema)
+    return schema
 
 
-def test_an_index_of_any_length_names_nothing() -> None:
-    pointer = "#/anyOf/" + "9" * 5000
-    assert "names no schema" in rejected({"anyOf": [{}], "properties": {"a": {"$ref": pointer}}})
+A = "input_schema.properties.a"
+OUTSIDE = ("https://x.example/other.json", "other.json", "#nowhere", "//[")
+ROUND = {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}
+STRUCTURES = {"properties": [1], "anyOf": {"type": "string"}, "not": 3, "patternProperties": "x"}
+NO_TYPES: list[Any] = ["quux", 7, ["string", {"type": "null"}], {"type": "string"}]
+NO_OBJECTS: list[Any] = [False, "object", 3, [], {"type": "array"}, {"not": {}}]
+NOT_CONVERTIBLE: list[tuple[Any, str]] = [
+    *((of(a={"$ref": reference}), f"{A}.$ref: ") for reference in OUTSIDE),
+    ({"anyOf": [{}], **of(a={"$ref": "#/anyOf/" + "9" * 5000})}, "names no schema"),
+    ({**of(x={"$ref": "#/$defs/a"}), "$defs": ROUND}, "itself alone"),
+    (of(**{f"p{n}": {} for n in range(5000)}), "more than 4000 parts"),
+    (nested(600), "levels deep"),
+    *((of(a={"type": kind}), f"{A}.type") for kind in NO_TYPES),
+    *((of(a={k: v}), f"{A}.{k}") for k, v in {**STRUCTURES, "items": 1}.items()),
+    *((of(a={"enum": [v]}), f"{A}.enum[0]") for v in ("\ud800", "a\0", 2**70, float("nan"))),
+    *((schema, "input_schema") for schema in NO_OBJECTS),
+]
 
 
-def test_references_that_name_nothing_but_each_other_reject_the_tool() -> None:
-    defs = {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}
-
-    assert "itself alone" in rejected({**of(x={"$ref": "#/$defs/a"}), "$defs": defs})
+@pytest.mark.parametrize(("schema", "said"), NOT_CONVERTIBLE, ids=[s for _, s in NOT_CONVERTIBLE])
+def test_what_cannot_be_mapped_rejects_the_tool_with_its_place(schema: Any, said: str) -> None:
+    detail = rejected(schema)
+    assert detail.startswith("input_schema")
+    assert said in detail
 
 
 def test_a_schema_that_holds_itself_at_the_root_is_cut_at_its_first_return() -> None:
@@ -143,10 +158,6 @@ def test_many_types_that_name_each_other_are_cut_where_they_would_fill_the_conte
     assert len(tool.notes) <= 41
 
 
-def test_a_schema_of_too_many_parts_is_rejected() -> None:
-    assert "more than 4000 parts" in rejected(of(**{f"p{n}": {} for n in range(5000)}))
-
-
 def test_doubling_references_never_blow_up() -> None:
     defs = {
         f"d{n}": of(l={"$ref": f"#/$defs/d{n + 1}"}, r={"$ref": f"#/$defs/d{n + 1}"})
@@ -158,14 +169,6 @@ def test_doubling_references_never_blow_up() -> None:
         "too large" in note
         for note in normal({**of(a={"$ref": "#/$defs/d0"}), "$defs": defs}).notes
     )
-
-
-def test_a_schema_nested_too_deeply_is_rejected() -> None:
-    schema: dict[str, Any] = {"type": "string"}
-    for _ in range(600):
-        schema = of(a=schema)
-
-    assert "levels deep" in rejected(schema)
 
 
 def test_a_cut_under_a_negation_drops_the_negation() -> None:
@@ -201,11 +204,6 @@ def test_types_of_programming_languages_are_read(
     found: dict[str, Any], written: dict[str, Any]
 ) -> None:
     assert property_a(found) == written
-
-
-@pytest.mark.parametrize("kind", ["quux", 7, ["string", {"type": "null"}], {"type": "string"}])
-def test_a_type_that_is_none_rejects_the_tool(kind: Any) -> None:
-    assert rejected(of(a={"type": kind})).startswith("input_schema.properties.a.type")
 
 
 @pytest.mark.parametrize(
@@ -261,25 +259,6 @@ def test_a_constraint_that_says_nothing_readable_is_dropped_and_noted(
 
     assert tool.spec.input_schema == of(a={"type": "string"})
     assert tool.notes[0].startswith(f"input_schema.properties.a.{keyword}")
-
-
-@pytest.mark.parametrize(
-    ("keyword", "value"),
-    [
-        ("properties", [1]),
-        ("anyOf", {"type": "string"}),
-        ("not", 3),
-        ("patternProperties", "x"),
-        ("items", 1),
-    ],
-)
-def test_a_structure_that_cannot_be_read_rejects_the_tool(keyword: str, value: Any) -> None:
-    assert rejected(of(a={keyword: value})).startswith(f"input_schema.properties.a.{keyword}")
-
-
-def test_values_that_cannot_be_written_everywhere_reject_the_tool() -> None:
-    for value in ("\ud800", "a\0", 2**70, float("nan")):
-        assert rejected(of(a={"enum": [value]})).startswith("input_schema.properties.a.enum[0]")
 
 
 # Roots and wrappings
@@ -357,13 +336,6 @@ def test_a_tool_without_a_schema_takes_no_arguments(schema: Any) -> None:
     assert normal(schema).spec.input_schema == of()
 
 
-@pytest.mark.parametrize(
-    "schema", [False, "object", 3, [], {"type": "array", "items": {}}, {"not": {}}]
-)
-def test_a_schema_of_no_object_rejects_the_tool(schema: Any) -> None:
-    assert rejected(schema).startswith("input_schema")
-
-
 # The tool as a whole
 
 
@@ -400,9 +372,8 @@ def test_equal_tools_have_equal_hashes_whatever_the_order_of_their_members() -> 
     other = normal({"properties": {"a": {"title": "A", "type": "string"}}, "$comment": "aside"})
     third = normal({"properties": {"a": {"title": "B", "type": "string"}}})
 
-    assert one.hash == other.hash == tool_hash(one.spec)
-    assert one.hash != third.hash
-    assert len(one.hash) == 64
+    assert tool_hash(one.spec) == tool_hash(other.spec) != tool_hash(third.spec)
+    assert len(tool_hash(one.spec)) == 64
 
 
 def test_the_document_is_not_changed() -> None:

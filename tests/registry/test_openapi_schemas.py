@@ -6,6 +6,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_json import random_json
 
 from registry.documents.sources import DocumentFault, ServerDocument
 from registry.importers.openapi.document import read_document
@@ -37,16 +38,25 @@ def ref(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+ANY: dict[str, Any] = {}
+TEXT = {"type": "string"}
+NUMBER = {"type": "integer"}
+
+
+def of(*required: str, **properties: Any) -> dict[str, Any]:
+    """A schema of an object with these properties."""
+    asked = {"required": list(required)} if required else {}
+    return {"type": "object", **asked, "properties": properties}
+
+
+def list_of(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
 def test_a_tool_carries_the_definitions_that_it_reaches_and_no_others() -> None:
-    schemas = {
-        "Deck": {
-            "type": "object",
-            "properties": {"cabins": {"type": "array", "items": ref("Cabin")}},
-        },
-        "Cabin": {"type": "object", "properties": {"number": {"type": "integer"}}},
-        "Crew": {"type": "object"},
-    }
-    schema = tool_of(schemas, {"type": "array", "items": ref("Deck")}).input_schema
+    deck, cabin = of(cabins=list_of(ref("Cabin"))), of(number=NUMBER)
+    schemas = {"Deck": deck, "Cabin": cabin, "Crew": {"type": "object"}}
+    schema = tool_of(schemas, list_of(ref("Deck"))).input_schema
     assert set(schema["$defs"]) == {"Deck", "Cabin"}
     assert accepts(schema, {"body": [{"cabins": [{"number": 7}]}]})
     assert not accepts(schema, {"body": [{"cabins": [{"number": "seven"}]}]})
@@ -64,44 +74,29 @@ def test_an_index_of_any_length_is_a_reference_to_nothing() -> None:
 
 
 def test_ancestors_that_are_reached_by_very_many_ways_are_read_once() -> None:
-    schemas: dict[str, Any] = {
-        f"S{i}": {"allOf": [ref(f"S{i + 1}"), ref(f"S{i + 1}"), ref(f"S{i + 1}")]}
-        for i in range(60)
-    }
-    schemas["S60"] = {"type": "object", "properties": {"a": {"type": "string"}}}
+    schemas: dict[str, Any] = {f"S{i}": {"allOf": [ref(f"S{i + 1}")] * 3} for i in range(60)}
+    schemas["S60"] = of(a=TEXT)
     schema = tool_of(schemas, ref("S0"), ref("S0")).input_schema
-    assert schema["properties"] == {"a": {"type": "string"}}
+    assert schema["properties"] == {"a": TEXT}
 
 
 def test_a_schema_that_contains_itself_stays_finite() -> None:
-    children = {"type": "array", "items": ref("Node")}
-    members = {"name": {"type": "string"}, "children": children}
-    node = {"type": "object", "required": ["name"], "properties": members}
+    node = of("name", name=TEXT, children=list_of(ref("Node")))
     schema = tool_of({"Node": node}, ref("Node")).input_schema
     assert accepts(schema, {"name": "a", "children": [{"name": "b", "children": []}]})
     assert not accepts(schema, {"name": "a", "children": [{"children": []}]})
 
 
 def test_a_reference_to_any_place_of_the_document_is_followed() -> None:
-    schemas: dict[str, Any] = {
-        "Ferry": {"type": "object", "properties": {"a/b": {"type": "integer"}}},
-        "Copy": {"$ref": "#/components/schemas/Ferry/properties/a~1b"},
-    }
-    schema = tool_of(schemas, {"type": "array", "items": ref("Copy")}).input_schema
+    schemas = {"Ferry": of(**{"a/b": NUMBER}), "Copy": ref("Ferry/properties/a~1b")}
+    schema = tool_of(schemas, list_of(ref("Copy"))).input_schema
     assert accepts(schema, {"body": [1]})
     assert not accepts(schema, {"body": ["1"]})
 
 
 def test_two_definitions_of_one_name_are_told_apart() -> None:
-    shared = {"properties": {"x": {"type": "string"}}}
-    schemas: dict[str, Any] = {
-        "A": {
-            "type": "object",
-            "properties": {"p": {"$ref": "#/components/schemas/B/properties/x"}},
-        },
-        "B": shared,
-        "properties_x": {"type": "integer"},
-    }
+    a = of(p=ref("B/properties/x"))
+    schemas = {"A": a, "B": {"properties": {"x": TEXT}}, "properties_x": NUMBER}
     request = {"type": "array", "prefixItems": [ref("A"), ref("properties_x")]}
     schema = tool_of(schemas, request).input_schema
     assert accepts(schema, {"body": [{"p": "text"}, 1]})
@@ -109,18 +104,9 @@ def test_two_definitions_of_one_name_are_told_apart() -> None:
 
 
 def test_members_go_only_the_way_that_they_are_marked_for() -> None:
-    schemas = {
-        "Id": {"type": "string", "readOnly": True},
-        "Ferry": {
-            "type": "object",
-            "required": ["id", "name", "pin"],
-            "properties": {
-                "id": ref("Id"),
-                "name": {"type": "string"},
-                "pin": {"type": "string", "writeOnly": True},
-            },
-        },
-    }
+    pin = {**TEXT, "writeOnly": True}
+    ferry = of("id", "name", "pin", id=ref("Id"), name=TEXT, pin=pin)
+    schemas = {"Id": {**TEXT, "readOnly": True}, "Ferry": ferry}
     tool = tool_of(schemas, ref("Ferry"), ref("Ferry"))
     assert list(tool.input_schema["properties"]) == ["name", "pin"]
     assert tool.input_schema["required"] == ["name", "pin"]
@@ -129,30 +115,19 @@ def test_members_go_only_the_way_that_they_are_marked_for() -> None:
 
 
 def test_an_heir_does_not_ask_for_what_its_ancestor_hides() -> None:
-    schemas: dict[str, Any] = {
-        "Record": {"type": "object", "properties": {"id": {"type": "string", "readOnly": True}}},
-        "Ferry": {
-            "allOf": [ref("Record"), {"required": ["id", "name"], "properties": {"name": {}}}]
-        },
-    }
-    nested = tool_of(schemas, {"type": "array", "items": ref("Ferry")}).input_schema
+    own = {"required": ["id", "name"], "properties": {"name": ANY}}
+    ferry = {"allOf": [ref("Record"), own]}
+    schemas = {"Record": of(id={**TEXT, "readOnly": True}), "Ferry": ferry}
+    nested = tool_of(schemas, list_of(ref("Ferry"))).input_schema
     assert accepts(nested, {"body": [{"name": "Island Star"}]})
     spread = tool_of(schemas, ref("Ferry")).input_schema
     assert spread["required"] == ["name"]
 
 
 def test_inherited_members_are_spread_and_repeated_ones_joined() -> None:
-    schemas: dict[str, Any] = {
-        "Base": {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}},
-        "Heir": {
-            "allOf": [
-                ref("Base"),
-                {"properties": {"a": {"maxLength": 3}, "b": {"type": "integer"}}},
-            ],
-            "description": "An heir.",
-        },
-    }
-    schema = tool_of(schemas, ref("Heir")).input_schema
+    own = {"properties": {"a": {"maxLength": 3}, "b": NUMBER}}
+    heir = {"allOf": [ref("Base"), own], "description": "An heir."}
+    schema = tool_of({"Base": of("a", a=TEXT), "Heir": heir}, ref("Heir")).input_schema
     assert schema["required"] == ["a"]
     assert accepts(schema, {"a": "abc", "b": 1})
     assert not accepts(schema, {"a": "abcd"})
@@ -160,28 +135,13 @@ def test_inherited_members_are_spread_and_repeated_ones_joined() -> None:
 
 
 def test_an_object_that_closes_itself_does_not_close_its_heirs() -> None:
-    closed: dict[str, Any] = {
-        "type": "object",
-        "properties": {"a": {}},
-        "additionalProperties": False,
-    }
-    alone = tool_of({"Closed": closed}, ref("Closed")).input_schema
-    assert alone["additionalProperties"] is False
-    heir: dict[str, Any] = {"allOf": [ref("Closed"), {"properties": {"b": {}}}]}
-    assert (
-        "additionalProperties"
-        not in tool_of({"Closed": closed, "Heir": heir}, ref("Heir")).input_schema
-    )
+    heir = {"allOf": [ref("Closed"), {"properties": {"b": ANY}}]}
+    schemas = {"Closed": {**of(a={}), "additionalProperties": False}, "Heir": heir}
+    assert tool_of(schemas, ref("Closed")).input_schema["additionalProperties"] is False
+    assert "additionalProperties" not in tool_of(schemas, ref("Heir")).input_schema
 
 
-PAYMENTS: dict[str, Any] = {
-    "Card": {
-        "type": "object",
-        "required": ["number"],
-        "properties": {"number": {"type": "string"}},
-    },
-    "Cash": {"type": "object", "properties": {"number": {"type": "string"}}},
-}
+PAYMENTS = {"Card": of("number", number=TEXT), "Cash": of(number=TEXT)}
 
 
 @pytest.mark.parametrize(
@@ -207,12 +167,9 @@ def test_a_discriminator_becomes_a_constant_in_each_alternative(
 
 
 def test_an_alternative_that_says_its_own_constant_is_left_alone() -> None:
-    kind = {"type": "string", "enum": ["card"]}
-    card = {"type": "object", "required": ["kind"], "properties": {"kind": kind}}
-    payment = {
-        "oneOf": [ref("Card")],
-        "discriminator": {"propertyName": "kind", "mapping": {"card": "Card"}},
-    }
+    card = of("kind", kind={**TEXT, "enum": ["card"]})
+    discriminator = {"propertyName": "kind", "mapping": {"card": "Card"}}
+    payment = {"oneOf": [ref("Card")], "discriminator": discriminator}
     schema = tool_of({"Card": card, "Payment": payment}, ref("Payment")).input_schema
     assert schema["$defs"]["Payment"]["oneOf"] == [{"$ref": "#/$defs/Card"}]
 
@@ -222,19 +179,11 @@ def test_a_schema_with_a_discriminator_stands_for_its_heirs(is_mapped: bool) -> 
     discriminator: dict[str, Any] = {"propertyName": "kind"}
     if is_mapped:
         discriminator["mapping"] = {"Truck": "Truck", "Car": "#/components/schemas/Car"}
-    schemas: dict[str, Any] = {
-        "Vehicle": {
-            "type": "object",
-            "required": ["kind", "plate"],
-            "discriminator": discriminator,
-            "properties": {
-                "kind": {"type": "string"},
-                "plate": {"type": "string"},
-                "tows": ref("Vehicle"),
-            },
-        },
-        "Car": {"allOf": [ref("Vehicle"), {"properties": {"seats": {"type": "integer"}}}]},
-        "Truck": {"allOf": [ref("Vehicle"), {"required": ["axles"], "properties": {"axles": {}}}]},
+    vehicle = of("kind", "plate", kind=TEXT, plate=TEXT, tows=ref("Vehicle"))
+    schemas = {
+        "Vehicle": {**vehicle, "discriminator": discriminator},
+        "Car": {"allOf": [ref("Vehicle"), {"properties": {"seats": NUMBER}}]},
+        "Truck": {"allOf": [ref("Vehicle"), {"required": ["axles"], "properties": {"axles": ANY}}]},
     }
     schema = tool_of(schemas, ref("Vehicle")).input_schema
     car = {"kind": "Car", "plate": "1", "seats": 4}
@@ -246,15 +195,9 @@ def test_a_schema_with_a_discriminator_stands_for_its_heirs(is_mapped: bool) -> 
 
 
 def test_an_heir_by_name_is_itself_alone() -> None:
-    schemas: dict[str, Any] = {
-        "Vehicle": {
-            "type": "object",
-            "discriminator": {"propertyName": "kind"},
-            "properties": {"kind": {"type": "string"}},
-        },
-        "Car": {"allOf": [ref("Vehicle"), {"properties": {"seats": {"type": "integer"}}}]},
-    }
-    schema = tool_of(schemas, ref("Car")).input_schema
+    vehicle = {**of(kind=TEXT), "discriminator": {"propertyName": "kind"}}
+    car = {"allOf": [ref("Vehicle"), {"properties": {"seats": NUMBER}}]}
+    schema = tool_of({"Vehicle": vehicle, "Car": car}, ref("Car")).input_schema
     assert list(schema["properties"]) == ["kind", "seats"]
 
 
@@ -268,8 +211,7 @@ def test_an_heir_by_name_is_itself_alone() -> None:
     ],
 )
 def test_bytes_are_a_text_in_base64(found: dict[str, Any]) -> None:
-    request = {"type": "object", "properties": {"photo": found}}
-    photo = tool_of({}, request).input_schema["properties"]["photo"]
+    photo = tool_of({}, of(photo=found)).input_schema["properties"]["photo"]
     assert photo["type"] == "string"
     assert photo["contentEncoding"] == "base64"
     assert "format" not in photo
@@ -277,22 +219,14 @@ def test_bytes_are_a_text_in_base64(found: dict[str, Any]) -> None:
 
 def test_members_called_like_keywords_are_members() -> None:
     names = ["properties", "required", "$ref", "discriminator", "readOnly", "xml", "allOf"]
-    inner = {name: {"type": "string"} for name in names}
-    request = {"type": "object", "properties": {"a": {"type": "object", "properties": inner}}}
-    assert tool_of({}, request).input_schema["properties"]["a"]["properties"] == inner
+    inner = dict.fromkeys(names, TEXT)
+    assert tool_of({}, of(a=of(**inner))).input_schema["properties"]["a"]["properties"] == inner
 
 
 KEYWORDS = """$ref allOf oneOf properties required type items discriminator propertyName mapping readOnly
 enum additionalProperties format"""
 TEXTS = ["#/components/schemas/A", "#/components/schemas/B", "#", "x"]
-json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.sampled_from(TEXTS),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(KEYWORDS.split()), inner, max_size=4)
-    ),
-    max_leaves=15,
-)
+json_values = random_json(st.sampled_from(TEXTS), st.sampled_from(KEYWORDS.split()), max_leaves=15)
 
 
 @given(a=json_values, b=json_values, request=json_values)

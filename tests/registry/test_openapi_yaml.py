@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_json import random_json
 
 from registry.importers.yaml_text import YamlError, parse_yaml
 
@@ -44,16 +45,10 @@ def test_scalars_and_aliases_are_what_writers_of_documents_mean(text: str, value
 
 
 texts = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), max_size=20)
-json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**18), 10**18) | texts,
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(texts.filter(lambda key: key != "<<"), inner, max_size=4)
-    ),
-)
+integers = st.integers(-(10**18), 10**18)
 
 
-@given(json_values)
+@given(random_json(integers | texts, texts.filter(lambda key: key != "<<"), max_leaves=100))
 def test_json_means_the_same_as_yaml(value: Any) -> None:
     assert value_of(json.dumps(value, ensure_ascii=False)) == value
 

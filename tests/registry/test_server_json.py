@@ -15,6 +15,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_json import random_json
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject, ToolSpec
@@ -33,17 +34,8 @@ from registry.published.server_json import (
 SCHEMA = json.loads((Path(__file__).parent / "server.schema.json").read_text(encoding="utf-8"))
 OFFICIAL = jsonschema_rs.validator_for(SCHEMA, validate_formats=True, offline=True)
 
-json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=20),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
-    ),
-    max_leaves=12,
-)
+numbers = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+json_values = random_json(numbers | st.text(max_size=20), st.text(max_size=8), max_leaves=12)
 objects = st.dictionaries(st.text(max_size=8), json_values, max_size=5)
 tools = st.builds(
     ToolSpec,

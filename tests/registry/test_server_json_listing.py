@@ -59,14 +59,8 @@ def page(*names: str, cursor: str | None = None, key: str = "nextCursor") -> Ans
     return 200, {}, json.dumps({"servers": servers, "metadata": metadata}).encode()
 
 
-async def no_pause(seconds: float) -> None:
-    """Wait for nothing, but let others run."""
-    del seconds
-    await anyio.lowlevel.checkpoint()
-
-
 async def collect(url: str, **limits: Any) -> tuple[list[str], list[str]]:
-    listing = fetch_listing(url, limits=ListingLimits(**limits), pause=no_pause)
+    listing = fetch_listing(url, limits=ListingLimits(**limits), pause=Pauses())
     found = [document async for document in listing]
     return (
         [each.key for each in found if isinstance(each, ServerDocument)],
@@ -93,35 +87,32 @@ async def test_the_path_of_a_list_and_a_query_are_kept() -> None:
     assert parse_qs(query) == {"search": ["tide"], "limit": ["5"], "version": ["latest"]}
 
 
+class Pauses(list[float]):
+    """Waits for nothing, but lets others run, and remembers for how long it was to wait."""
+
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+        await anyio.lowlevel.checkpoint()
+
+
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
 async def test_a_page_that_fails_for_a_while_is_asked_for_again(status: int) -> None:
     def script(number: int, _query: dict[str, list[str]]) -> Answer:
         return (status, {"retry-after": "2"}, b"later") if number < 2 else page("x/a")
 
-    pauses: list[float] = []
-
-    async def note(seconds: float) -> None:
-        pauses.append(seconds)
-        await anyio.lowlevel.checkpoint()
-
+    pauses = Pauses()
     with registry(script) as (url, targets):
-        found = [document async for document in fetch_listing(url, pause=note)]
+        found = [document async for document in fetch_listing(url, pause=pauses)]
     assert len(found) == 1
     assert len(targets) == 3
     assert pauses == [2.0, 2.0]
 
 
 async def test_retry_after_is_bounded() -> None:
-    pauses: list[float] = []
-
-    async def note(seconds: float) -> None:
-        pauses.append(seconds)
-        await anyio.lowlevel.checkpoint()
-
-    with registry(lambda _n, _q: (503, {"retry-after": "86400"}, b"")) as (url, _):
-        listing = fetch_listing(url, pause=note)
-        with pytest.raises(SourceError, match="answered 503"):
-            await anext(listing)
+    pauses = Pauses()
+    busy: Answer = (503, {"retry-after": "86400"}, b"")
+    with registry(lambda _n, _q: busy) as (url, _), pytest.raises(SourceError, match="503"):
+        await anext(fetch_listing(url, pause=pauses))
     assert pauses == [30.0, 30.0, 30.0]
 
 

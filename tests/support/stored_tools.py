@@ -1,26 +1,24 @@
 """Servers and tools put straight into a database, for tests of what is made of them later."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
-from hashlib import sha256
 from itertools import count
+from typing import Any
 
 from sqlalchemy.orm import Session
-from sqlmodel import SQLModel
 
 from astra_mcp.domains import Domain
-from astra_mcp.types import ToolSpec, canonical_json
-from registry.documents.search_words import search_words
+from astra_mcp.types import ToolSpec
 from registry.documents.sources import Provenance
 from registry.store.database import Database
 from registry.store.statements import insert_missing
-from registry.store.tables import ServerRow, ServerToolRow
+from registry.store.tables import ToolRow, table_of
 from registry.store.version import lock_catalog, next_version
+
+from stored_rows import hash_of, place, server, tool_row
 
 __all__ = ["hash_of", "spec", "store_server"]
 
 _numbers = count(1)
-_IMPORTED = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def spec(name: str, description: str, *parameters: str) -> ToolSpec:
@@ -31,11 +29,6 @@ def spec(name: str, description: str, *parameters: str) -> ToolSpec:
         description=description,
         input_schema={"type": "object", "properties": properties},
     )
-
-
-def hash_of(tool: ToolSpec) -> str:
-    """What a tool is stored by in these tests."""
-    return sha256(canonical_json(tool.model_dump())).hexdigest()
 
 
 async def store_server(
@@ -51,56 +44,18 @@ async def store_server(
 ) -> None:
     """Store a server; its tools have its status."""
     number = next(_numbers)
+    told: dict[str, Any] = {"description": description, "language": language, "labels": []}
+    told |= {"domain": domain, "domain_by": domain and "label", "provenance": provenance}
+    told |= {"status": status, "tools_hash": None}
     tools = list(tools)
-    server = ServerRow(
-        id=number,
-        source="tests",
-        key=name,
-        name=name,
-        title=name.replace("-", " ").title(),
-        description=description,
-        labels=[],
-        domain=domain,
-        domain_by=None if domain is None else "label",
-        language=language,
-        provenance=provenance,
-        status=status,
-        origin={},
-        document_hash=f"{number:064x}",
-        revision=0,
-        imported_at=_IMPORTED,
-        changed_at=_IMPORTED,
-    )
-    places = [
-        ServerToolRow(
-            server_id=number,
-            position=position,
-            original_name=tool.name,
-            tool_hash=hash_of(tool),
-            status=status,
-            notes=[],
-        )
-        for position, tool in enumerate(tools)
-    ]
 
     def store(session: Session) -> None:
         lock_catalog(session)
-        server.revision = next_version(session)
-        session.add(server)
-        insert_missing(session, SQLModel.metadata.tables["tool"], [_row(tool) for tool in tools])
+        title = name.replace("-", " ").title()
+        revision = next_version(session)
+        session.add(server(number, name, title=title, revision=revision, **told))
+        insert_missing(session, table_of(ToolRow), [tool_row(t).model_dump() for t in tools])
         session.flush()
-        session.add_all(places)
+        session.add_all(place(number, i, tool, status=status) for i, tool in enumerate(tools))
 
     await database.write(store)
-
-
-def _row(tool: ToolSpec) -> dict[str, object]:
-    return {
-        "hash": hash_of(tool),
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": tool.input_schema,
-        "output_schema": tool.output_schema,
-        "extra": tool.extra,
-        "words": search_words(tool),
-    }

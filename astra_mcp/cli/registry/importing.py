@@ -24,7 +24,7 @@ from registry.documents.texts import public_url
 from registry.importers.detection import FORMATS, detect, format_named
 from registry.importers.listing import fetch_listing
 from registry.importers.running_server import LiveTarget, fetch_live
-from registry.intake.importing import ImportProgress, ImportReport, import_documents
+from registry.intake.importing import ImportReport, import_documents
 from registry.published.directory import publish_names
 from registry.store.database import Database, open_database
 from registry.store.stats import Funnel
@@ -176,7 +176,7 @@ async def _streams(source: Source) -> Sequence[tuple[str, DocumentStream]]:
         if source.headers_from or source.form not in (None, LIVE):
             msg = "--header-from and --format are not for --command, which starts a running server"
             raise ConfigError(msg)
-        target = LiveTarget.of_command(_split(source.command), name=source.name)
+        target = LiveTarget(command=_split(source.command), name=source.name)
         return [(target.shown, [await _fetch_live(target)])]
     place = source.place or ""
     if re.match(r"https?://", place):
@@ -204,7 +204,7 @@ async def _at_address(url: str, source: Source) -> Sequence[tuple[str, DocumentS
     if source.form not in (None, LIVE):
         msg = f"--format {source.form} is for files: save what is at the address to one first"
         raise ConfigError(msg)
-    target = LiveTarget.at_url(url, _headers(source.headers_from), source.name)
+    target = LiveTarget(url=url, headers=_headers(source.headers_from), name=source.name)
     return [(target.shown, [await _fetch_live(target)])]
 
 
@@ -261,9 +261,9 @@ async def _import(
     with say.bars(transient=True) as progress:
         task = progress.add_task(name, total=None)
 
-        def hear(made: ImportProgress) -> None:
-            errors = f", {made.errors} unreadable" if made.errors else ""
-            progress.update(task, description=f"{name}: documents{errors}", completed=made.read)
+        def hear(read: int, errors: int) -> None:
+            said = f", {errors} unreadable" if errors else ""
+            progress.update(task, description=f"{name}: documents{said}", completed=read)
 
         return await import_documents(
             database, stream, prepare=prepare_server, judge=judge, hear=hear

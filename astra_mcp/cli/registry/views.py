@@ -77,7 +77,7 @@ def server_details(server: StoredServer) -> dict[str, Any]:
 def _tool_details(tool: StoredTool) -> dict[str, Any]:
     return {
         "original_name": tool.original_name,
-        "hash": tool.hash,
+        "hash": tool.tool_hash,
         "tool": tool.spec.model_dump(mode="json") if tool.spec else None,
         "status": tool.status,
         "reason": tool.reason,

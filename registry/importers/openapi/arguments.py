@@ -5,15 +5,15 @@ A name that two places use is an argument of each, called after its place: ``pat
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue
+from registry.importers.openapi.references import free_name
 from registry.importers.openapi.schemas import Schemas, definition_of
 
-__all__ = ["Argument", "Body", "Merged", "body_arguments", "merge_arguments", "object_schema"]
+__all__ = ["Argument", "body_arguments", "merge_arguments", "object_schema"]
 
 _ANNOTATIONS: Final = frozenset(
     {"default", "deprecated", "description", "example", "examples", "title"}
@@ -33,27 +33,6 @@ class Argument:
     schema: JsonValue
     """Translated."""
     is_required: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
-    """What a request carries."""
-
-    schema: JsonValue
-    """Translated."""
-    is_required: bool
-    description: str | None = None
-    may_be_spread: bool = True
-    """Its members can be told apart in its media type."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
-    """The arguments of an operation as one object."""
-
-    schema: JsonObject
-    renamed: dict[str, JsonObject]
-    """Where each argument that is not called by its own name stands: ``in`` and ``name``."""
 
 
 @dataclass(slots=True)
@@ -81,8 +60,16 @@ class _Members:
         self.properties[name] = schema if known in (None, schema) else {"allOf": [known, schema]}
 
 
-def body_arguments(body: Body, schemas: Schemas) -> tuple[list[Argument], JsonValue]:
+def body_arguments(
+    body: Argument, schemas: Schemas, *, description: JsonValue, may_be_spread: bool
+) -> tuple[list[Argument], JsonValue]:
     """Split a body into arguments.
+
+    Args:
+        body: The whole of it.
+        schemas: Those of requests.
+        description: What stands beside its schema.
+        may_be_spread: Its members can be told apart in its media type.
 
     Returns:
         The arguments, and what the body says of ``additionalProperties`` (None where nothing).
@@ -91,17 +78,17 @@ def body_arguments(body: Body, schemas: Schemas) -> tuple[list[Argument], JsonVa
         PartError: A named schema cannot be translated.
     """
     members = _Members()
-    is_object = body.may_be_spread and _collect(body.schema, schemas, members, frozenset())
+    is_object = may_be_spread and _collect(body.schema, schemas, members, frozenset())
     if not is_object or not members.properties:
         schema = body.schema
-        if body.description and isinstance(schema, dict) and "description" not in schema:
-            schema = {**schema, "description": body.description}
-        whole = Argument(name="body", place="body", schema=schema, is_required=body.is_required)
-        return [whole], None
+        is_told = isinstance(description, str) and description
+        if is_told and isinstance(schema, dict) and "description" not in schema:
+            return [replace(body, schema={**schema, "description": description})], None
+        return [body], None
     arguments = [
-        Argument(
+        replace(
+            body,
             name=name,
-            place="body",
             schema=schema,
             is_required=body.is_required and name in members.required,
         )
@@ -128,7 +115,9 @@ def object_schema(schema: JsonObject, schemas: Schemas) -> JsonObject:
     return result
 
 
-def merge_arguments(arguments: Sequence[Argument], additional: JsonValue = None) -> Merged:
+def merge_arguments(
+    arguments: Sequence[Argument], additional: JsonValue
+) -> tuple[JsonObject, JsonObject]:
     """Merge arguments into one object, in their order.
 
     A name that stands in one place only is kept. One that stands in several becomes ``PLACE_NAME`` in each;
@@ -137,16 +126,19 @@ def merge_arguments(arguments: Sequence[Argument], additional: JsonValue = None)
     Args:
         arguments: Of all places; a name stands at most once in each place.
         additional: What the body says of ``additionalProperties``; None where nothing.
+
+    Returns:
+        Their schema, and where each argument that is not called by its own name stands: ``in`` and ``name``.
     """
     times = Counter(argument.name for argument in arguments)
     taken = {name for name, number in times.items() if number == 1}
     properties: dict[str, JsonValue] = {}
     required: list[JsonValue] = []
-    renamed: dict[str, JsonObject] = {}
+    renamed: JsonObject = {}
     for argument in arguments:
         name = argument.name
         if times[name] > 1:
-            name = _free(f"{argument.place}_{argument.name}", taken)
+            name = free_name(f"{argument.place}_{argument.name}", taken)
             taken.add(name)
             renamed[name] = {"in": argument.place, "name": argument.name}
         properties[name] = argument.schema
@@ -157,12 +149,7 @@ def merge_arguments(arguments: Sequence[Argument], additional: JsonValue = None)
         schema["required"] = required
     if additional is not None:
         schema["additionalProperties"] = additional
-    return Merged(schema=schema, renamed=renamed)
-
-
-def _free(name: str, taken: Iterable[str]) -> str:
-    names = (name if number == 1 else f"{name}_{number}" for number in count(1))
-    return next(n for n in names if n not in taken)
+    return schema, renamed
 
 
 def _collect(schema: JsonValue, schemas: Schemas, members: _Members, above: frozenset[str]) -> bool:
@@ -171,8 +158,12 @@ def _collect(schema: JsonValue, schemas: Schemas, members: _Members, above: froz
         return False
     members.num_schemas += "properties" in schema or "additionalProperties" in schema
     name = definition_of(schema.get("$ref"))
-    if name is not None and not _collect_named(name, schemas, members, above):
+    if name in above:
         return False
+    if name is not None and name not in members.named:
+        members.named.add(name)
+        if not _collect(schemas.definition(name), schemas, members, above | {name}):
+            return False
     branches = schema.get("allOf", [])
     if not isinstance(branches, list):
         return False
@@ -181,24 +172,14 @@ def _collect(schema: JsonValue, schemas: Schemas, members: _Members, above: froz
     return _collect_own(schema, members)
 
 
-def _collect_named(name: str, schemas: Schemas, members: _Members, above: frozenset[str]) -> bool:
-    if name in above:
-        return False
-    if name in members.named:
-        return True
-    members.named.add(name)
-    return _collect(schemas.definition(name), schemas, members, above | {name})
-
-
 def _collect_own(schema: JsonObject, members: _Members) -> bool:
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, dict) or not isinstance(required, list):
         return False
     for name, part in properties.items():
         members.add(name, part)
-        if (
-            isinstance(part, dict) and part.get("required") is True
-        ):  # as in drafts before JSON Schema 4
+        # As in drafts before JSON Schema 4.
+        if isinstance(part, dict) and part.get("required") is True:
             members.required[name] = None
     members.required.update((name, None) for name in required if isinstance(name, str))
     if "additionalProperties" in schema:

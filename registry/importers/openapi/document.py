@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -25,9 +24,9 @@ from registry.documents.sources import (
 from registry.documents.texts import public_url
 from registry.importers.formats import Format, Sample
 from registry.importers.openapi.operations import Operations, read_part
-from registry.importers.openapi.references import PartError, References
-from registry.importers.openapi.schemas import Direction, Schemas
-from registry.importers.reading import UnreadableError, read_value
+from registry.importers.openapi.references import PartError, References, free_name
+from registry.importers.openapi.schemas import Schemas
+from registry.importers.reading import read_whole
 
 __all__ = ["FORMAT", "read", "read_document"]
 
@@ -48,13 +47,7 @@ def read(path: Path) -> DocumentStream:
     Raises:
         ConfigError: The file cannot be opened.
     """
-    try:
-        value, faults = read_value(path)
-    except UnreadableError as error:
-        yield DocumentFault(line=1, reason=str(error))
-        return
-    yield from faults
-    yield from read_document(value, path.name)
+    return read_whole(path, lambda value: read_document(value, path.name))
 
 
 def read_document(value: JsonValue, name: str) -> DocumentStream:
@@ -101,8 +94,8 @@ class _Document:
     def _tools(self) -> Iterator[ToolDocument]:
         operations = Operations(
             references=self._references,
-            requests=Schemas(self._value, self._references, Direction.REQUEST),
-            responses=Schemas(self._value, self._references, Direction.RESPONSE),
+            requests=Schemas(self._value, self._references, hiding="readOnly"),
+            responses=Schemas(self._value, self._references, hiding="writeOnly"),
             credentials=self._credentials(),
             report=self._report,
         )
@@ -122,8 +115,7 @@ class _Document:
     def _with_free_name(self, tool: ToolDocument, operation: JsonValue) -> ToolDocument:
         """Number a name that was made of a path where another tool has it; others are as they are."""
         is_made = isinstance(operation, dict) and not operation.get("operationId")
-        names = (tool.name if number == 1 else f"{tool.name}_{number}" for number in count(1))
-        name = next(n for n in names if n not in self._names) if is_made else tool.name
+        name = free_name(tool.name, self._names) if is_made else tool.name
         self._names.add(name)
         return replace(tool, name=name)
 
@@ -139,8 +131,8 @@ class _Document:
                 resolved = self._references.resolve(item, f"paths.{path}")
             except PartError as error:
                 self._report(error)
-                continue
-            yield from ((path, method, resolved) for method in _METHODS if method in resolved)
+            else:
+                yield from ((path, method, resolved) for method in _METHODS if method in resolved)
 
     def _server(self, tools: tuple[ToolDocument, ...]) -> ServerDocument:
         self._number = 1
@@ -177,12 +169,10 @@ class _Document:
         servers = self._value.get("servers")
         for i, server in enumerate(servers if isinstance(servers, list) else ()):
             try:
-                url = public_url(read_part(v3_1.Server, server, f"servers[{i}]").url)
+                if url := public_url(read_part(v3_1.Server, server, f"servers[{i}]").url):
+                    return url
             except PartError as error:
                 self._report(error)
-                continue
-            if url is not None:
-                return url
         return None
 
     def _labels(self) -> tuple[str, ...]:
@@ -208,16 +198,14 @@ class _Document:
     def _security(self) -> Iterator[JsonObject]:
         """How requests are authenticated: the kinds and names, never a key or token."""
         for name, scheme in self._schemes.items():
-            flows: list[JsonValue] = (
-                [*sorted(scheme.flows.model_fields_set)] if scheme.flows else []
-            )
+            flows = sorted(scheme.flows.model_fields_set) if scheme.flows else []
             members: JsonObject = {
                 "name": name,
                 "type": scheme.type,
                 "in": scheme.security_scheme_in,
                 "parameter": scheme.name,
                 "scheme": scheme.scheme,
-                "flows": flows or None,
+                "flows": [*flows] or None,
             }
             yield {key: value for key, value in members.items() if value is not None}
 
@@ -233,12 +221,9 @@ class _Document:
                 self._report(error)
 
     def _credentials(self) -> frozenset[tuple[str, str]]:
-        found: set[tuple[str, str]] = set()
-        for scheme in self._schemes.values():
-            place, name = scheme.security_scheme_in, scheme.name
-            if scheme.type == "apiKey" and place and name:
-                found.add((place, name.lower() if place == "header" else name))
-        return frozenset(found)
+        keys = [s for s in self._schemes.values() if s.type == "apiKey"]
+        named = [(key.security_scheme_in, key.name) for key in keys]
+        return frozenset((p, n.lower() if p == "header" else n) for p, n in named if p and n)
 
 
 def _longest_description(info: v3_1.Info) -> str:

@@ -6,7 +6,7 @@ around it but where references lead.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -18,7 +18,6 @@ from astra_mcp.types import JsonObject, JsonValue
 from registry.documents.sources import ToolDocument
 from registry.importers.openapi.arguments import (
     Argument,
-    Body,
     body_arguments,
     merge_arguments,
     object_schema,
@@ -26,9 +25,9 @@ from registry.importers.openapi.arguments import (
 from registry.importers.openapi.references import PartError, References
 from registry.importers.openapi.schemas import Schemas
 
-__all__ = ["OPERATION_META", "Operations", "read_part"]
+__all__ = ["Operations", "read_part"]
 
-OPERATION_META: Final = "dev.astra-mcp/operation"
+_OPERATION_META: Final = "dev.astra-mcp/operation"
 """Member of a tool's ``_meta``: the method and path of its operation, and its renamed arguments."""
 
 _PLACES: Final = ("path", "query", "header", "cookie")
@@ -93,18 +92,18 @@ class Operations:
         read = read_part(v3_1.Operation, own, place)
         arguments = self._parameters(path, place, operation.get("parameters"), shared)
         more, additional = self._body(operation.get("requestBody"), f"{place}.requestBody")
-        merged = merge_arguments([*arguments, *more], additional)
+        schema, renamed = merge_arguments([*arguments, *more], additional)
         meta: JsonObject = {"method": method.upper(), "path": path}
-        if merged.renamed:
-            meta["arguments"] = {**merged.renamed}
+        if renamed:
+            meta["arguments"] = renamed
         if read.deprecated:
             meta["deprecated"] = True
         tool = ToolDocument(
             name=read.operationId or _name_of(method, path),
             description=_description(read),
-            input_schema=self.requests.with_definitions(merged.schema, place),
+            input_schema=self.requests.with_definitions(schema, place),
             output_schema=self._output(operation.get("responses"), f"{place}.responses"),
-            extra={"_meta": {OPERATION_META: meta}},
+            extra={"_meta": {_OPERATION_META: meta}},
         )
         return tool, tuple(read.tags or ())
 
@@ -124,9 +123,8 @@ class Operations:
                 found[argument.place, argument.name] = argument
         for name in _TEMPLATE.findall(path):
             if ("path", name) not in found:
-                raise PartError(
-                    f"{place}.parameters", f"the path has {{{name}}}, which none describes"
-                )
+                fault = f"the path has {{{name}}}, which none describes"
+                raise PartError(f"{place}.parameters", fault)
         called = [argument for argument in found.values() if not self._is_set_elsewhere(argument)]
         return sorted(called, key=lambda argument: _PLACES.index(argument.place))
 
@@ -149,11 +147,12 @@ class Operations:
         )
 
     def _is_set_elsewhere(self, argument: Argument) -> bool:
-        name = argument.name.lower() if argument.place == "header" else argument.name
-        is_own_header = argument.place == "header" and (
-            name in _SET_BY_HTTP or name.startswith(_RAPIDAPI)
-        )
-        return is_own_header or (argument.place, name) in self.credentials
+        name = argument.name
+        if argument.place == "header":
+            name = name.lower()
+            if name in _SET_BY_HTTP or name.startswith(_RAPIDAPI):
+                return True
+        return (argument.place, name) in self.credentials
 
     def _body(self, body: JsonValue, place: str) -> tuple[list[Argument], JsonValue]:
         if body is None:
@@ -165,19 +164,22 @@ class Operations:
         if not content:
             return [], None
         kind = min(content, key=_rank)
-        media = self.references.resolve(content[kind], f"{place}.content.{kind}")
-        description = part.get("description")
-        read = Body(
-            schema=self.requests.translate(
-                media.get("schema", {} if _rank(kind) == 0 else {"type": "string"}),
-                f"{place}.content.{kind}.schema",
-            ),
+        where = f"{place}.content.{kind}"
+        media = self.references.resolve(content[kind], where)
+        schema = media.get("schema", {} if _rank(kind) == 0 else {"type": "string"})
+        whole = Argument(
+            name="body",
+            place="body",
+            schema=self.requests.translate(schema, f"{where}.schema"),
             # Left out, ``required`` means false; but hardly a document means a request without its body.
             is_required=part.get("required") is not False,
-            description=description if isinstance(description, str) else None,
-            may_be_spread=_rank(kind) < len(_SPREADABLE) + 1,
         )
-        return body_arguments(read, self.requests)
+        return body_arguments(
+            whole,
+            self.requests,
+            description=part.get("description"),
+            may_be_spread=_rank(kind) <= len(_SPREADABLE),
+        )
 
     def _output(self, responses: JsonValue, place: str) -> JsonValue:
         """Find the schema of the first successful response that is JSON; None where there is none."""
@@ -219,16 +221,15 @@ def _with_texts(schema: JsonValue, parameter: JsonObject) -> JsonValue:
     texts: JsonObject = {}
     if isinstance(parameter.get("description"), str):
         texts["description"] = parameter["description"]
-    examples = _examples(parameter)
-    if examples:
-        texts["examples"] = [*examples]
+    if examples := _examples(parameter):
+        texts["examples"] = examples
     if not isinstance(schema, dict):
         return texts if schema is True else schema
     known = schema.keys() | ({"examples"} if "example" in schema else set[str]())
     return {**schema, **{name: text for name, text in texts.items() if name not in known}}
 
 
-def _examples(parameter: JsonObject) -> Sequence[JsonValue]:
+def _examples(parameter: JsonObject) -> list[JsonValue]:
     if "example" in parameter:
         return [parameter["example"]]
     examples = parameter.get("examples")
@@ -238,9 +239,8 @@ def _examples(parameter: JsonObject) -> Sequence[JsonValue]:
 
 def _description(operation: v3_1.Operation) -> str | None:
     summary, description = (operation.summary or "").strip(), (operation.description or "").strip()
-    if summary and description and not description.startswith(summary):
-        return f"{summary}\n\n{description}"
-    return description or summary or None
+    parts = (description,) if description.startswith(summary) else (summary, description)
+    return "\n\n".join(filter(None, parts)) or None
 
 
 def _name_of(method: str, path: str) -> str:

@@ -1,12 +1,14 @@
 """References within one OpenAPI document; what lies outside of it is never fetched."""
 
 import re
+from collections.abc import Container
+from itertools import chain, count
 from typing import Final
 from urllib.parse import unquote
 
 from astra_mcp.types import JsonObject, JsonValue
 
-__all__ = ["PartError", "References", "definition_name"]
+__all__ = ["PartError", "References", "definition_name", "free_name"]
 
 _MAX_HOPS: Final = 50
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
@@ -44,10 +46,8 @@ class References:
         if not isinstance(reference, str):
             raise PartError(f"{place}.$ref", "must be a text")
         if not reference.startswith("#"):
-            message = (
-                f"{reference!r} leads out of the document; put what it names into `components`"
-            )
-            raise PartError(f"{place}.$ref", message)
+            fault = "leads out of the document; put what it names into `components`"
+            raise PartError(f"{place}.$ref", f"{reference!r} {fault}")
         part: JsonValue = self._document
         for step in _pointer_steps(reference):
             if isinstance(part, dict) and step in part:
@@ -77,6 +77,12 @@ def _pointer_steps(reference: str) -> list[str]:
     """Split a reference such as ``#/components/schemas/Lease`` into its names."""
     pointer = unquote(reference.removeprefix("#")).removeprefix("/")
     return [s.replace("~1", "/").replace("~0", "~") for s in pointer.split("/")] if pointer else []
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name where nothing has it, else the first free one of ``name_2``, ``name_3`` …."""
+    numbered = (f"{name}_{number}" for number in count(2))
+    return next(each for each in chain((name,), numbered) if each not in taken)
 
 
 def definition_name(reference: str) -> str:

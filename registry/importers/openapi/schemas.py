@@ -7,9 +7,7 @@ that others inherit from stands for any of them, and bytes are a text in Base64.
 """
 
 from collections import deque
-from collections.abc import Iterator
-from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 from astra_mcp.types import JsonObject, JsonValue
 from registry.importers.openapi.inheritance import (
@@ -18,9 +16,14 @@ from registry.importers.openapi.inheritance import (
     is_pinned,
     mapping_of,
 )
-from registry.importers.openapi.references import PartError, References, definition_name
+from registry.importers.openapi.references import (
+    PartError,
+    References,
+    definition_name,
+    free_name,
+)
 
-__all__ = ["Direction", "Schemas", "definition_of"]
+__all__ = ["Schemas", "definition_of"]
 
 MAX_VALUES: Final = 50_000
 """JSON values that the schema of one tool may have, with all that it refers to."""
@@ -42,21 +45,23 @@ _LEFT_OUT: Final = frozenset(
 _BASE64: Final[JsonObject] = {"type": "string", "contentEncoding": "base64"}
 
 
-class Direction(StrEnum):
-    """Which way a value goes."""
-
-    REQUEST = "request"
-    """To the server: members marked ``readOnly`` do not stand in it."""
-    RESPONSE = "response"
-    """From the server: members marked ``writeOnly`` do not stand in it."""
+Mark = Literal["readOnly", "writeOnly"]
 
 
 class Schemas:
     """Translates schemas; each named one once."""
 
-    def __init__(self, document: JsonObject, references: References, direction: Direction) -> None:
+    def __init__(self, document: JsonObject, references: References, hiding: Mark) -> None:
+        """Translate for one way that a value goes.
+
+        Args:
+            document: The whole.
+            references: Those of the document.
+            hiding: Members so marked do not go this way: ``readOnly`` ones not to the server, ``writeOnly``
+                ones not from it.
+        """
         self._references = references
-        self._hiding = "readOnly" if direction is Direction.REQUEST else "writeOnly"
+        self._hiding = hiding
         self._inheritance = Inheritance(document, references)
         self._names: dict[tuple[str, bool], str] = {}
         self._sources: dict[str, tuple[str, bool, str]] = {}
@@ -119,9 +124,7 @@ class Schemas:
         key = reference, is_ancestor
         if key not in self._names:
             base = definition_name(reference) + (_OWN_SUFFIX if is_ancestor else "")
-            taken = self._sources
-            name = next(n for n in _numbered(base) if n not in taken)
-            self._names[key] = name
+            name = self._names[key] = free_name(base, self._sources)
             self._sources[name] = reference, is_ancestor, place
         return self._names[key]
 
@@ -165,31 +168,20 @@ class Schemas:
                     if name not in left_out
                 }
             elif keyword in _LISTS and isinstance(value, list):
-                result[keyword] = self._list(keyword, value, inner, hidden)
+                is_union = keyword == "allOf"
+                beside = hidden if is_union else frozenset[str]()
+                result[keyword] = [
+                    self._translate(part, f"{inner}[{i}]", is_ancestor=is_union, hidden=beside)
+                    for i, part in enumerate(value)
+                ]
             elif keyword in _SINGLES and isinstance(value, dict):
                 result[keyword] = self.translate(value, inner)
             elif keyword == "required" and isinstance(value, list):
-                result[keyword] = [
-                    name for name in value if not (isinstance(name, str) and name in hidden)
-                ]
+                result[keyword] = [n for n in value if not (isinstance(n, str) and n in hidden)]
             else:
                 result[keyword] = value
         self._pin_branches(schema, result, place)
         return _with_texts_for_bytes(result)
-
-    def _list(
-        self, keyword: str, parts: list[JsonValue], place: str, hidden: frozenset[str]
-    ) -> list[JsonValue]:
-        is_union = keyword == "allOf"
-        return [
-            self._translate(
-                part,
-                f"{place}[{i}]",
-                is_ancestor=is_union,
-                hidden=hidden if is_union else frozenset(),
-            )
-            for i, part in enumerate(parts)
-        ]
 
     def _hidden(self, schema: JsonObject) -> frozenset[str]:
         """Name the members that do not go this way, inherited ones included."""
@@ -234,12 +226,9 @@ class Schemas:
         texts = {name: schema[name] for name in ("title", "description") if name in schema}
         name = discriminator_of(schema)
         assert name is not None  # noqa: S101 - it would not stand for its heirs otherwise
-        chosen = self._inheritance.named_heirs(reference, schema).items()
-        branches: list[JsonValue] = [
-            self._pinned(heir, name, values, f"{reference}.discriminator")
-            for heir, values in chosen
-        ]
-        return {**texts, "oneOf": branches}
+        heirs = self._inheritance.named_heirs(reference, schema)
+        where = f"{reference}.discriminator"
+        return {**texts, "oneOf": [self._pinned(h, name, heirs[h], where) for h in heirs]}
 
     def _pin_branches(self, schema: JsonObject, result: JsonObject, place: str) -> None:
         """Say in each alternative which value of the discriminator chooses it."""
@@ -295,11 +284,3 @@ def _measure(schema: JsonValue) -> tuple[int, tuple[str, ...]]:
         elif isinstance(part, list):
             pending += part
     return size, tuple(names)
-
-
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    number = 2
-    while True:
-        yield f"{name}_{number}"
-        number += 1
