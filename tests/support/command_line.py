@@ -7,6 +7,7 @@ event loop of the caller or two commands at once matter, it has to be a program.
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import uuid
@@ -114,6 +115,13 @@ class Served(Cli):
 
     url: str
     process: subprocess.Popen[str]
+    log: Path
+    """What the process writes to standard error."""
+
+    @property
+    def key(self) -> str:
+        """The control key that the process made."""
+        return read_control_key(self.home)
 
     def server_url(self, name: str) -> str:
         """Name the endpoint of one server, with a state of its own."""
@@ -121,23 +129,29 @@ class Served(Cli):
 
     def control(self) -> GatewayClient:
         """Make a client of the control plane."""
-        return GatewayClient(self.url, read_control_key(self.home))
+        return GatewayClient(self.url, self.key)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal and wait for the end."""
+        self.process.send_signal(number)
+        return self.process.wait(SECONDS)
 
 
 @contextmanager
-def listening(home: Path, *arguments: str, **more: str) -> Generator[Served]:
+def listening(home: Path, name: str, *arguments: str, **more: str) -> Generator[Served]:
     """Run a command that listens as a program, until the block ends.
 
     Args:
         home: Of the program, which runs in the folder above.
-        arguments: The command and its options.
+        name: Of the command.
+        arguments: Its arguments and options.
         more: Variables of the program.
     """
     log = home.parent / "serve.log"
     with (
         log.open("w") as errors,
         subprocess.Popen(
-            command(*arguments, "--port", "0", "--json"),
+            command(name, "--port", "0", "--json", *arguments),
             env=variables(home, **more),
             cwd=home.parent,
             stdin=subprocess.DEVNULL,
@@ -150,10 +164,11 @@ def listening(home: Path, *arguments: str, **more: str) -> Generator[Served]:
         try:
             line = process.stdout.readline()
             assert line, log.read_text()
-            yield Served(home, url=json.loads(line)["url"], process=process)
+            served = Served(home, url=json.loads(line)["url"], process=process, log=log)
+            yield served
+            served.stop()
         finally:
-            process.terminate()
-            process.wait(SECONDS)
+            process.kill()
 
 
 def served_home(home: Path, *options: str, **more: str) -> AbstractContextManager[Served]:

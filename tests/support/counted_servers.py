@@ -20,8 +20,7 @@ from astra_mcp.types import (
     UpstreamReply,
 )
 from gateway.api.seams import Distractor, DistractorSample, ScopedTool
-
-from tools_only import ToolsOnly
+from servers.tools_only import ToolsOnly
 
 ANSWER = "300 tons"
 """What every tool answers, and the answer of the job."""
@@ -51,7 +50,6 @@ class CountedServer(ToolsOnly):
     tools: tuple[ToolSpec, ...] = (tool("look"),)
     version: str = "v1"
     kind: ServerKind = ServerKind.ENVIRONMENT
-    warnings: tuple[str, ...] = ()
     emulator: EmulatorKind = EmulatorKind.OFFLINE
     fault: str = ""
     """Why it cannot be prepared."""

@@ -141,7 +141,6 @@ class FakeEmulator:
         self, document: EmulatedDocument, *, seed: int, prompt: str | None = None
     ) -> FakeState:
         """Begin without a word."""
-        del document
         self.states.append(FakeState(self, seed, prompt))
         return self.states[-1]
 
@@ -175,12 +174,7 @@ async def open_emulating_gateway(
             deployed.mount(desk.name, desk.make)
         catalog = PublishedCatalog([], _no_environment, deployed, emulated)
         async with open_test_gateway(catalog, home) as opened:
-            yield RelayGateway(
-                url=opened.url,
-                episodes=opened.episodes,
-                deployed=deployed,
-                control=opened.control,
-            )
+            yield RelayGateway(**vars(opened), deployed=deployed)
 
 
 def _no_environment(bundle: object) -> EnvironmentServer:

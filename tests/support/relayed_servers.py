@@ -9,6 +9,8 @@ from typing import Any
 import anyio
 import httpx2
 import mcp_types as types
+import orjson
+import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server import ServerRequestContext
@@ -22,10 +24,8 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.message import SessionMessage
 
-from astra_mcp.testing import InMemoryCatalog, open_test_gateway
-from gateway.api.client import GatewayClient
+from astra_mcp.testing import InMemoryCatalog, RunningGateway, open_test_gateway
 from gateway.api.seams import Upstream
-from gateway.episodes.live import Episodes
 from servers.deployed import DeployedServers, open_deployed
 
 Context = ServerRequestContext[Any, Any]
@@ -37,6 +37,8 @@ HEADED: dict[str, Any] = {
     "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
     "required": ["region"],
 }
+ways = pytest.mark.parametrize("mode", [LEGACY, MODERN], ids=["2025", "2026"])
+"""Clients of each era."""
 QUESTION = {"type": "object", "properties": {"name": {"type": "string"}}}
 
 
@@ -44,7 +46,6 @@ class _HandshakeOnly(Server[Any]):
     """Refuses whatever is not the handshake era."""
 
     async def run(self, read_stream: Any, write_stream: Any, *args: Any, **named: Any) -> None:
-        del args, named
         async with self.lifespan(self) as state:
             await serve_loop(
                 self,
@@ -136,7 +137,6 @@ class Desk:
         return server
 
     async def _list_tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
-        del ctx, params
         return types.ListToolsResult(tools=self.tools)
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
@@ -145,7 +145,6 @@ class Desk:
         return await _CALLS.get(params.name, _say)(self, ctx, params)
 
     async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
-        del ctx
         page = int(params.cursor or 0)
         shown = [types.Resource(uri=f"{self.name}://page/{page}", name=f"page {page}")]
         shown.append(types.Resource(uri="shared://one", name=f"shared by {self.name}"))
@@ -155,7 +154,6 @@ class Desk:
         return str(page + 1) if page + 1 < self.pages else None
 
     async def _list_templates(self, ctx: Context, params: Any) -> types.ListResourceTemplatesResult:
-        del ctx, params
         template = types.ResourceTemplate(uri_template=f"{self.name}://item/{{id}}", name="item")
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
@@ -169,13 +167,11 @@ class Desk:
         return types.ReadResourceResult(contents=[content], _meta={"dev.example/read": 1})
 
     async def _list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
-        del ctx
         page = int(params.cursor or 0)
         shown = [types.Prompt(name=f"greet{page or ''}", description=f"{self.name} greets")]
         return types.ListPromptsResult(prompts=shown, next_cursor=self._after(page))
 
     async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
-        del ctx
         if not params.name.startswith("greet"):
             raise MCPError(types.INVALID_PARAMS, f"unknown prompt {params.name}")
         whom = (params.arguments or {}).get("whom", "all")
@@ -183,24 +179,20 @@ class Desk:
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=text)])
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
-        del ctx
         ref = params.ref
         of = ref.name if isinstance(ref, types.PromptReference) else ref.uri
         return types.CompleteResult(completion=types.Completion(values=[f"{self.name} {of}"]))
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
-        del ctx
         self.subscribed.append(str(params.uri))
         return types.EmptyResult()
 
     async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:
-        del ctx
         self.subscribed.remove(str(params.uri))
         self.unsubscribed.set()
         return types.EmptyResult()
 
     async def _set(self, ctx: Context, params: types.SetLevelRequestParams) -> Any:
-        del ctx
         self.level = params.level
         return types.EmptyResult()
 
@@ -215,7 +207,6 @@ def said(text: str, **members: Any) -> types.CallToolResult:
 
 
 async def _say(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
-    del ctx
     return said(f"{desk.name} did {params.name}", _meta={"dev.example/cost": 3})
 
 
@@ -239,12 +230,10 @@ async def _ask_for_a_name(ctx: Context, params: Any) -> Any:
 
 
 async def _ask(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
-    del desk
     return await _ask_for_a_name(ctx, params)
 
 
 async def _ask_twice(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
-    del desk, params
     names: list[str] = []
     for _ in range(2):
         answer = await ctx.session.elicit_form("Who?", QUESTION, ctx.request_id)
@@ -253,14 +242,12 @@ async def _ask_twice(desk: Desk, ctx: Context, params: types.CallToolRequestPara
 
 
 async def _report(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
-    del desk, params
     await ctx.session.report_progress(0.5, 1.0, "half")
     await ctx.session.report_progress(1.0, 1.0, "whole")
     return said("reported")
 
 
 async def _log(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
-    del desk, params
     for level in ("debug", "error"):
         sent = types.LoggingMessageNotification(
             params=types.LoggingMessageNotificationParams(level=level, data=f"a word at {level}")
@@ -270,7 +257,6 @@ async def _log(desk: Desk, ctx: Context, params: types.CallToolRequestParams) ->
 
 
 async def _wait(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
-    del ctx, params
     desk.begun.set()
     try:
         await desk.release.wait()
@@ -281,12 +267,10 @@ async def _wait(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -
 
 
 async def _refuse(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
-    del desk, ctx, params
     raise MCPError(-32042, "sign in first", data={"elicitations": ["x"]})
 
 
 async def _paint(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
-    del desk, ctx, params
     image = types.ImageContent(
         type="image",
         data="AAAA",
@@ -311,7 +295,6 @@ async def _touch(desk: Desk, ctx: Context, params: types.CallToolRequestParams) 
 
 async def _grow(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
     """List one more tool from now on."""
-    del params
     desk.tools.append(_tool("grown"))
     await desk.bus.publish(ToolsListChanged())
     await ctx.session.send_tool_list_changed()
@@ -361,42 +344,42 @@ class DeployedCatalog(InMemoryCatalog):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelayGateway:
+class RelayGateway(RunningGateway):
     """A gateway over deployed servers, and how to reach it."""
 
-    url: str
-    episodes: Episodes
     deployed: DeployedServers
-    control: GatewayClient
 
     @asynccontextmanager
-    async def client(
-        self, path: str, mode: str, *, hears: anyio.Event | None = None, **options: Any
-    ) -> AsyncGenerator[Client]:
-        """Open the SDK's client at a path.
-
-        Args:
-            path: Of the endpoint.
-            mode: The era, as the client names it.
-            hears: Set once its stream for news is open (handshake era).
-            options: Of the client.
-        """
-        async with open_client(f"{self.url}{path}", mode, hears=hears, **options) as client:
+    async def client(self, path: str, mode: str, **options: Any) -> AsyncGenerator[Client]:
+        """Open the SDK's client at a path, or at an URL of this gateway; see :func:`open_client`."""
+        url = f"{self.url}{path.removeprefix(self.url)}"
+        async with open_client(url, mode, **options) as client:
             yield client
 
 
 @asynccontextmanager
 async def open_client(
-    url: str, mode: str, *, hears: anyio.Event | None = None, **options: Any
+    url: str, mode: str, *, key: str = "", hears: anyio.Event | None = None, **options: Any
 ) -> AsyncGenerator[Client]:
-    """Open the SDK's client at a URL; see :meth:`RelayGateway.client`."""
+    """Open the SDK's client at a URL.
+
+    Args:
+        url: Of the endpoint.
+        mode: The era, as the client names it.
+        key: Sent where there is one.
+        hears: Set once its stream for news is open (handshake era).
+        options: Of the client.
+    """
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     async def note(response: httpx2.Response) -> None:
         if hears is not None and response.request.method == "GET" and response.is_success:
             hears.set()
 
     async with (
-        httpx2.AsyncClient(timeout=30, trust_env=False, event_hooks={"response": [note]}) as http,
+        httpx2.AsyncClient(
+            headers=headers, timeout=30, trust_env=False, event_hooks={"response": [note]}
+        ) as http,
         Client(
             streamable_http_client(url, http_client=http),
             mode=mode,  # pyright: ignore[reportArgumentType] - a literal of the SDK
@@ -417,14 +400,38 @@ async def open_relay_gateway(
         for desk in desks:
             deployed.mount(desk.name, desk.make)
         async with open_test_gateway(DeployedCatalog(deployed), home) as opened:
-            yield RelayGateway(
-                url=opened.url,
-                episodes=opened.episodes,
-                deployed=deployed,
-                control=opened.control,
+            yield RelayGateway(**vars(opened), deployed=deployed)
+
+
+@asynccontextmanager
+async def open_desks(home: Path, mode: str, *desks: Desk, **options: Any) -> AsyncGenerator[Client]:
+    """Open a client at the endpoint of one desk, or of all where there are several."""
+    path = f"/servers/{desks[0].name}/mcp" if len(desks) == 1 else "/mcp"
+    async with (
+        open_relay_gateway(home, *desks) as gateway,
+        gateway.client(path, mode, **options) as client,
+    ):
+        yield client
+
+
+def text_of(answer: Any) -> str:
+    """The text of a result, a resource or a prompt; each block of a result begins a line."""
+    match answer:
+        case types.CallToolResult(content=blocks):
+            return "\n".join(block.text for block in blocks if isinstance(block, types.TextContent))
+        case (
+            types.ReadResourceResult(contents=[types.TextResourceContents(text=text)])
+            | types.GetPromptResult(
+                messages=[types.PromptMessage(content=types.TextContent(text=text))]
             )
+        ):
+            return text
+        case _:
+            raise AssertionError(answer)
 
 
-def text_of(result: types.CallToolResult) -> str:
-    """The text blocks of a result, each from the beginning of a line."""
-    return "\n".join(c.text for c in result.content if isinstance(c, types.TextContent))
+def recorded(home: Path, event: str) -> list[dict[str, Any]]:
+    """The events of a kind in all records."""
+    files = sorted((home / "records").rglob("*.jsonl"))
+    rows = [orjson.loads(line) for f in files for line in f.read_bytes().splitlines()]
+    return [row for row in rows if row["event"] == event]

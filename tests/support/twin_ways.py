@@ -35,12 +35,11 @@ from gateway.app import open_app
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules
 from gateway.episodes.live import Episodes, open_episodes
+from servers.tools_only import ToolsOnly
 
-from tools_only import ToolsOnly
+from by_hand import MODERN, PREFIX, hello
 
 KEY = "a control key for these tests"
-MODERN = "2026-07-28"
-PREFIX = "io.modelcontextprotocol/"
 RESULTS: Mapping[str, ToolResult] = {
     "fail": ToolResult.from_text("no such colour", is_error=True),
     "structure": ToolResult.from_value(
@@ -78,7 +77,6 @@ class Palette(ToolsOnly):
     name: str = "palette"
     kind: ServerKind = ServerKind.ENVIRONMENT
     version: str = "v1"
-    warnings: tuple[str, ...] = ()
     tools: tuple[ToolSpec, ...] = tuple(
         ToolSpec(
             name=name,
@@ -160,13 +158,7 @@ class Twins:
 
     async def open_session(self, path: str, version: str = "2025-11-25") -> bytes:
         """Open a session of the handshake era; answers its id."""
-        said = {
-            "protocolVersion": version,
-            "capabilities": {},
-            "clientInfo": {"name": "t", "version": "1"},
-        }
-        opening = post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": said})
-        status, headers, _ = await self._send(path, opening)
+        status, headers, _ = await self._send(path, post(hello(version)))
         assert status == 200, status
         session = headers[b"mcp-session-id"]
         ready = post({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -260,24 +252,6 @@ def post(message: Any, *headers: tuple[bytes, bytes]) -> RawRequest:
         (b"accept", b"application/json, text/event-stream"),
     )
     return RawRequest(headers=(*plain, *headers), body=body)
-
-
-def modern_message(
-    method: str, params: dict[str, Any] | None = None, **meta: Any
-) -> dict[str, Any]:
-    """Make a message of the modern era; keyword arguments are members of ``_meta``."""
-    envelope: dict[str, Any] = {
-        f"{PREFIX}protocolVersion": MODERN,
-        f"{PREFIX}clientInfo": {"name": "t", "version": "1"},
-        f"{PREFIX}clientCapabilities": {},
-        **meta,
-    }
-    return {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": method,
-        "params": {**(params or {}), "_meta": envelope},
-    }
 
 
 def modern(message: Any, *, name: str | None = None, method: str | None = None) -> RawRequest:

@@ -26,8 +26,7 @@ from astra_mcp.types import (
 )
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import open_episodes
-
-from tools_only import ToolsOnly
+from servers.tools_only import ToolsOnly
 
 
 class MemorySession:
@@ -94,11 +93,14 @@ class MemoryServer(ToolsOnly):
     waiting: anyio.Event = field(default_factory=anyio.Event)
     release: anyio.Event = field(default_factory=anyio.Event)
     kind: ServerKind = ServerKind.ENVIRONMENT
-    warnings: tuple[str, ...] = ("in memory",)
     tools: tuple[ToolSpec, ...] = (
         ToolSpec(name="add", description="Add", input_schema={"type": "object"}),
         ToolSpec(name="read", description="Read", input_schema={"type": "object"}),
     )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return ("in memory",)
 
     def open_session(self, *, key: str, seed: int, past: Sequence[PastCall] = ()) -> MemorySession:
         assert len(key) == 64

@@ -12,31 +12,22 @@ from astra_mcp.errors import EpisodeEndedError
 from gateway.api.client import CallRefusedError, EpisodeClient, open_http
 from gateway.api.wire import CALL_ID_KEY, SEQ_KEY
 
+from by_hand import modern_request
+from relayed_servers import text_of
+
 CALL_KEYS = {"name": "echo", "arguments": {"text": "x"}}
-
-
-def text_of(result: Any) -> str:
-    return result.content[0].text
 
 
 async def mcp_post(
     http: httpx.AsyncClient, url: str, method: str, params: dict[str, Any], **meta: Any
 ) -> httpx.Response:
     """Send one request of the 2026 era."""
-    envelope: dict[str, Any] = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-        **meta,
-    }
-    headers = {
-        "MCP-Protocol-Version": "2026-07-28",
-        "Mcp-Method": method,
-        "Accept": "application/json, text/event-stream",
-    }
-    if "name" in params:
-        headers["Mcp-Name"] = params["name"]
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": envelope}}
-    return await http.post(url, json=body, headers=headers)
+    return await http.post(url, **modern_request(method, params, **meta))
+
+
+async def state_of(gateway: Any, created: Any) -> Any:
+    """Read the state of an episode."""
+    return (await gateway.control.get(f"/v1/episodes/{created['id']}")).json()
 
 
 async def test_the_sdk_lists_and_calls_at_an_episode(gateway: Any, sdk: Any, era: str) -> None:
@@ -47,7 +38,7 @@ async def test_the_sdk_lists_and_calls_at_an_episode(gateway: Any, sdk: Any, era
         assert [t.name for t in listed.tools] == [t["name"] for t in created["tools"]]
         assert text_of(await client.call_tool("add", {"amount": 2})) == "total 2"
         assert text_of(await client.call_tool("add", {"amount": 1})) == "total 3"
-    state = (await gateway.control.get(f"/v1/episodes/{created['id']}")).json()
+    state = await state_of(gateway, created)
     assert (state["calls"], state["solved"], state["reward"]["recall"]) == (2, [1], 1.0)
 
 
@@ -123,7 +114,7 @@ async def test_an_unknown_tool_is_a_protocol_error_that_names_the_tools(
             await client.call_tool("steal", {})
         assert raised.value.error.code == -32602
         assert text_of(await client.call_tool("add", {})) == "total 1"
-    state = (await gateway.control.get(f"/v1/episodes/{created['id']}")).json()
+    state = await state_of(gateway, created)
     assert state["calls"] == 2
 
 
@@ -156,7 +147,7 @@ async def test_an_expired_episode_is_410_and_its_record_can_still_be_read(gatewa
         answer = await mcp_post(gateway.stranger, created["mcp_url"], method, params)
         assert answer.status_code == 410, method
         assert "expired" in answer.json()["error"]["message"]
-    state = (await gateway.control.get(f"/v1/episodes/{created['id']}")).json()
+    state = await state_of(gateway, created)
     assert (state["status"], state["reward"]["reward"]) == ("expired", 0.0)
 
 
@@ -168,7 +159,7 @@ async def test_a_retried_call_id_answers_again_without_calling_again(gateway: An
             gateway.stranger, created["mcp_url"], "tools/call", call, **{CALL_ID_KEY: "one"}
         )
         assert answer.json()["result"]["content"] == [{"type": "text", "text": "total 2"}]
-    assert gateway.catalog.servers["coins"].executed == 1
+    assert len(gateway.servers["coins"].calls) == 1
     await gateway.control.delete(f"/v1/episodes/{created['id']}")
     answer = await mcp_post(
         gateway.stranger, created["mcp_url"], "tools/call", call, **{CALL_ID_KEY: "one"}
@@ -180,7 +171,7 @@ async def test_a_call_whose_client_has_gone_is_finished_and_its_retry_answers(
     gateway: Any,
 ) -> None:
     created = await gateway.episode()
-    server = gateway.catalog.servers["coins"]
+    server = gateway.servers["coins"]
     async with open_http() as http:
         client = EpisodeClient(created["mcp_url"], http)
         with anyio.fail_after(20):
@@ -194,7 +185,7 @@ async def test_a_call_whose_client_has_gone_is_finished_and_its_retry_answers(
                 group.cancel_scope.cancel()
             server.release.set()
             assert (await client.call("wait", {"text": "late"}, call_id="w")).text == "late"
-    assert server.executed == 1
+    assert len(server.calls) == 1
 
 
 async def is_listening(port: int) -> bool:
@@ -212,7 +203,7 @@ async def test_a_call_under_way_is_answered_while_the_gateway_stops(open_gateway
         anyio.create_task_group() as group,
         open_gateway() as gateway,
     ):
-        server = gateway.catalog.servers["coins"]
+        server = gateway.servers["coins"]
         client = EpisodeClient((await gateway.episode())["mcp_url"], http)
         port = int(gateway.url.rpartition(":")[2])
 
@@ -264,7 +255,7 @@ async def test_wrong_meta_is_refused_by_name_and_not_counted(
     created = await gateway.episode()
     answer = await mcp_post(gateway.stranger, created["mcp_url"], "tools/call", CALL_KEYS, **meta)
     assert next(iter(meta)) in answer.json()["error"]["message"]
-    state = (await gateway.control.get(f"/v1/episodes/{created['id']}")).json()
+    state = await state_of(gateway, created)
     assert state["calls"] == 0
 
 
@@ -276,20 +267,9 @@ async def test_a_get_is_answered_405_since_nothing_is_ever_sent_unasked(gateway:
 
 async def test_a_header_that_contradicts_the_body_is_refused(gateway: Any) -> None:
     created = await gateway.episode()
-    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"}
-    envelope: dict[str, Any] = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    body: dict[str, Any] = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {**CALL_KEYS, "_meta": envelope},
-    }
-    answer = await gateway.stranger.post(
-        created["mcp_url"], json=body, headers={**headers, "Accept": "application/json"}
-    )
+    asked = modern_request("tools/call", CALL_KEYS)
+    asked["headers"]["Mcp-Method"] = "tools/list"
+    answer = await gateway.stranger.post(created["mcp_url"], **asked)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
 
 
@@ -339,7 +319,7 @@ async def test_the_thin_client_retries_a_broken_connection_and_the_call_takes_ef
             results.append((await EpisodeClient(url, http).call("add", {"amount": 7})).text)
             group.cancel_scope.cancel()
     assert (connections, results) == (2, ["total 7"])
-    assert gateway.catalog.servers["coins"].executed == 1
+    assert len(gateway.servers["coins"].calls) == 1
 
 
 async def test_an_episode_at_its_call_limit_answers_an_error_and_can_still_be_listed(
@@ -354,7 +334,7 @@ async def test_an_episode_at_its_call_limit_answers_an_error_and_can_still_be_li
             assert result.is_error
             assert "limit of 1" in result.text
         assert len(await client.list_tools()) == 3
-    state = (await gateway.control.get(f"/v1/episodes/{created['id']}")).json()
+    state = await state_of(gateway, created)
     assert (state["status"], state["calls"], state["reward"]["recall"]) == ("limit", 1, 1.0)
 
 

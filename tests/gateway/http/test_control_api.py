@@ -53,7 +53,7 @@ async def test_creation_says_under_which_key_each_server_knows_the_episode(gatew
     source = {"kind": "servers", "names": ["notes", "coins"]}
     created = await gateway.control.post("/v1/episodes", json={"source": source})
 
-    keys = {name: server.keys[-1] for name, server in gateway.catalog.servers.items()}
+    keys = {name: server.keys[-1] for name, server in gateway.servers.items()}
     assert created.json()["upstream_keys"] == keys
     assert len({created.json()["id"], *keys.values()}) == 3
 

@@ -6,48 +6,34 @@ from typing import Any
 
 import anyio
 import httpx
-import pytest
-from mcp_types import CallToolResult, TextContent
 
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.mcp.made_up import EMULATOR_KEY
 from astra_mcp.types import EmulatorKind, ServerKind
-from gateway.api.wire import EpisodeRequest, FailureRequest, SourceServers
+from gateway.api.wire import EpisodeCreated
 
+from by_hand import modern_request
 from fake_emulation import FakeDocuments, FakeEmulator, document, open_emulating_gateway
 from in_memory_tools import spec
-from relayed_servers import LEGACY, MODERN, Desk, RelayGateway
+from relayed_servers import MODERN, Desk, RelayGateway, text_of, ways
 
-ways = pytest.mark.parametrize("mode", [LEGACY, MODERN], ids=["2025", "2026"])
 BODIES = {
     "tools/list": dict[str, Any](),
     "tools/call": {"name": "remember", "arguments": {"word": "apple"}},
 }
 
 
-def request_episode(*names: str) -> EpisodeRequest:
-    source = SourceServers(kind="servers", names=names)
-    return EpisodeRequest(source=source, failures=FailureRequest(rate=0))
+async def open_berry(gateway: RelayGateway) -> EpisodeCreated:
+    """Open an episode in which nothing fails on purpose."""
+    return await gateway.open_episode("berry", failures={"rate": 0})
 
 
 async def post(url: str, method: str, *, is_plain: bool = True) -> Any:
     """Send a request of the modern era; a plain one takes the gateway's short way."""
-    params: dict[str, Any] = dict(BODIES[method])
-    params["_meta"] = {
-        "io.modelcontextprotocol/protocolVersion": MODERN,
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-    }
-    headers = [
-        ("accept", "application/json, text/event-stream"),
-        ("mcp-protocol-version", MODERN),
-        ("mcp-method", method),
-        *([("mcp-name", params["name"])] if "name" in params else []),
-        *([] if is_plain else [("x-repeated", "header")] * 2),
-    ]
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    asked = modern_request(method, BODIES[method])
+    headers = [*asked["headers"].items(), *([] if is_plain else [("x-repeated", "header")] * 2)]
     async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
-        answer = await http.post(url, json=body, headers=headers)
+        answer = await http.post(url, json=asked["json"], headers=headers)
     assert answer.status_code == 200, answer.text
     return answer.json()["result"]
 
@@ -57,12 +43,6 @@ async def num_hot(gateway: RelayGateway) -> float:
     lines = (await gateway.control.metrics()).decode().splitlines()
     [line] = [n for n in lines if n.startswith('astra_mcp_mcp_requests_total{way="hot"')]
     return float(line.split()[-1])
-
-
-def text_of(result: CallToolResult) -> str:
-    [block] = result.content
-    assert isinstance(block, TextContent)
-    return block.text
 
 
 def mark_of(meta: Mapping[str, Any] | None) -> Any:
@@ -108,9 +88,8 @@ async def test_the_short_way_and_the_long_way_say_the_same(tmp_path: Path) -> No
 async def test_an_episode_shows_no_mark(tmp_path: Path, mode: str) -> None:
     documents = FakeDocuments(document("berry"))
     async with open_emulating_gateway(tmp_path, documents) as gateway:
-        created = await gateway.control.create_episode(request_episode("berry"))
-        path = created.mcp_url.removeprefix(gateway.url)
-        async with gateway.client(path, mode) as client:
+        created = await open_berry(gateway)
+        async with gateway.client(created.mcp_url, mode) as client:
             tools = (await client.list_tools()).tools
             result = await client.call_tool("remember", {"word": "a"})
     assert [mark_of(t.meta) for t in tools] == [None, None]
@@ -189,9 +168,8 @@ async def test_a_removed_server_is_unknown_and_another_version_begins_anew(
 async def test_an_episode_goes_on_with_the_documents_that_it_began_with(tmp_path: Path) -> None:
     documents = FakeDocuments(document("berry"))
     async with open_emulating_gateway(tmp_path, documents) as gateway:
-        created = await gateway.control.create_episode(request_episode("berry"))
-        path = created.mcp_url.removeprefix(gateway.url)
-        async with gateway.client(path, MODERN) as client:
+        created = await open_berry(gateway)
+        async with gateway.client(created.mcp_url, MODERN) as client:
             await client.call_tool("remember", {"word": "before"})
             documents.publish(document("berry", spec("other", {}, [])))
             result = await client.call_tool("remember", {"word": "after"})
@@ -224,7 +202,7 @@ async def test_an_episode_keeps_the_emulator_that_it_began_with(tmp_path: Path) 
     async with open_emulating_gateway(
         tmp_path, documents, emulator=offline, further=[model]
     ) as gateway:
-        created = await gateway.control.create_episode(request_episode("berry"))
+        created = await open_berry(gateway)
     async with open_emulating_gateway(
         tmp_path, documents, emulator=model, further=[offline]
     ) as gateway:
@@ -242,9 +220,8 @@ async def test_a_model_that_fails_is_a_failure_of_the_server_and_of_its_episode(
     emulator = FakeEmulator(fault=ModelError("the model is away", ModelFault.UNREACHABLE))
     documents = FakeDocuments(document("berry"))
     async with open_emulating_gateway(tmp_path, documents, emulator=emulator) as gateway:
-        created = await gateway.control.create_episode(request_episode("berry"))
-        path = created.mcp_url.removeprefix(gateway.url)
-        async with gateway.client(path, MODERN) as client:
+        created = await open_berry(gateway)
+        async with gateway.client(created.mcp_url, MODERN) as client:
             result = await client.call_tool("remember", {"word": "x"})
             assert result.is_error
             assert "model" not in text_of(result)

@@ -1,81 +1,22 @@
 """Emulated servers that come, go and change are told at their own endpoints alone, in both eras."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx
-import mcp_types as types
 import pytest
-from mcp.shared.subscriptions import ToolsListChanged
 
 from registry.documents.sources import ServerDocument
 from registry.intake.importing import import_documents
 from registry.store.database import Database, open_database
 
 from fake_emulation import FakeDocuments, document, open_emulating_gateway
+from heard_news import hearing
 from in_memory_tools import spec
 from plain_documents import prepare, server
-from relayed_servers import LEGACY, MODERN, Desk, open_client
+from relayed_servers import Desk, open_client, ways
 
-WAIT_SECONDS = 20.0
-
-ways = pytest.mark.parametrize("mode", [LEGACY, MODERN], ids=["2025", "2026"])
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-
-
-class Ear:
-    """Counts how often a client was told of changed tools."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._more = anyio.Event()
-
-    def note(self) -> None:
-        """Count one."""
-        self.count += 1
-        self._more.set()
-
-    async def take(self, message: Any) -> None:
-        """Hear a message of the SDK's client."""
-        if isinstance(message, types.ToolListChangedNotification):
-            self.note()
-
-    async def wait_for(self, count: int) -> None:
-        """Wait until so many were told."""
-        with anyio.fail_after(WAIT_SECONDS):
-            while self.count < count:
-                self._more = anyio.Event()
-                await self._more.wait()
-
-
-@asynccontextmanager
-async def hearing(url: str, mode: str) -> AsyncGenerator[Ear]:
-    """Hear the news of an endpoint as a client of an era."""
-    ear = Ear()
-    if mode == LEGACY:
-        is_open = anyio.Event()
-        async with open_client(url, mode, hears=is_open, message_handler=ear.take):
-            with anyio.fail_after(WAIT_SECONDS):
-                await is_open.wait()
-            yield ear
-        return
-    async with (
-        open_client(url, mode) as client,
-        anyio.create_task_group() as group,
-        client.listen(tools_list_changed=True) as subscription,
-    ):
-
-        async def hear() -> None:
-            async for event in subscription:
-                if isinstance(event, ToolsListChanged):
-                    ear.note()
-
-        group.start_soon(hear)
-        yield ear
-        group.cancel_scope.cancel()
 
 
 @ways
@@ -85,24 +26,25 @@ async def test_news_of_an_emulated_server_reach_its_own_endpoint_and_no_other(
     documents = FakeDocuments(document("berry"), document("cherry"))
     async with (
         open_emulating_gateway(tmp_path, documents, Desk("apple")) as gateway,
-        hearing(f"{gateway.url}/servers/berry/mcp", mode) as at_berry,
-        hearing(f"{gateway.url}/servers/cherry/mcp", mode) as at_cherry,
-        hearing(f"{gateway.url}/servers/apple/mcp", mode) as at_apple,
-        hearing(f"{gateway.url}/mcp", mode) as at_all,
+        hearing(f"{gateway.url}/servers/berry/mcp", mode) as (_, at_berry),
+        hearing(f"{gateway.url}/servers/cherry/mcp", mode) as (_, at_cherry),
+        hearing(f"{gateway.url}/servers/apple/mcp", mode) as (_, at_apple),
+        hearing(f"{gateway.url}/mcp", mode) as (_, at_all),
     ):
         documents.publish(document("berry", spec("changed", {}, [])))
-        await at_berry.wait_for(1)
+        await at_berry.wait_for("tools", 1)
         documents.withdraw("berry")
-        await at_berry.wait_for(2)
+        await at_berry.wait_for("tools", 2)
         documents.publish(document("berry"))
-        await at_berry.wait_for(3)
+        await at_berry.wait_for("tools", 3)
         documents.publish(document("damson"))
         # What is told last shows that nothing came before it.
         documents.publish(document("cherry", spec("changed", {}, [])))
-        await at_cherry.wait_for(1)
+        await at_cherry.wait_for("tools", 1)
         gateway.deployed.mount("late", Desk("late").make)
-        await at_all.wait_for(1)
-        assert (at_berry.count, at_cherry.count, at_apple.count, at_all.count) == (3, 1, 0, 1)
+        await at_all.wait_for("tools", 1)
+        heard = (at_berry, at_cherry, at_apple, at_all)
+        assert [each.news.count("tools") for each in heard] == [3, 1, 0, 1]
 
 
 @ways
@@ -112,12 +54,12 @@ async def test_a_real_server_that_takes_the_name_of_an_emulated_one_is_told_at_b
     documents = FakeDocuments(document("berry"))
     async with (
         open_emulating_gateway(tmp_path, documents) as gateway,
-        hearing(f"{gateway.url}/servers/berry/mcp", mode) as at_berry,
-        hearing(f"{gateway.url}/mcp", mode) as at_all,
+        hearing(f"{gateway.url}/servers/berry/mcp", mode) as (_, at_berry),
+        hearing(f"{gateway.url}/mcp", mode) as (_, at_all),
     ):
         gateway.deployed.mount("berry", Desk("berry").make)
-        await at_berry.wait_for(1)
-        await at_all.wait_for(1)
+        await at_berry.wait_for("tools", 1)
+        await at_all.wait_for("tools", 1)
         documents.publish(document("berry", spec("hidden", {}, [])))
         async with gateway.client("/servers/berry/mcp", mode) as client:
             assert "say" in [t.name for t in (await client.list_tools()).tools]
@@ -138,16 +80,16 @@ async def test_what_another_process_imports_is_told_by_a_gateway_that_serves(
         await store(database, server("berry"), server("cherry"))
         url = start_serve(tmp_path).url
         async with (
-            hearing(f"{url}/servers/berry/mcp", mode) as at_berry,
-            hearing(f"{url}/servers/cherry/mcp", mode) as at_cherry,
-            hearing(f"{url}/mcp", mode) as at_all,
+            hearing(f"{url}/servers/berry/mcp", mode) as (_, at_berry),
+            hearing(f"{url}/servers/cherry/mcp", mode) as (_, at_cherry),
+            hearing(f"{url}/mcp", mode) as (_, at_all),
         ):
             await store(database, server("berry", "b_find", "b_make", "b_drop", "b_more"))
-            await at_berry.wait_for(1)
+            await at_berry.wait_for("tools", 1)
             async with open_client(f"{url}/servers/berry/mcp", mode) as client:
                 assert len((await client.list_tools()).tools) == 4
             await store(database, server("berry", "one"), server("damson"))  # too few are left
-            await at_berry.wait_for(2)
+            await at_berry.wait_for("tools", 2)
             async with httpx.AsyncClient(trust_env=False) as http:
                 answers = [
                     await http.post(f"{url}/servers/{name}/mcp", json={})
@@ -155,5 +97,6 @@ async def test_what_another_process_imports_is_told_by_a_gateway_that_serves(
                 ]
             assert [a.status_code == 404 for a in answers] == [True, False]
             await store(database, server("cherry", "c_find", "c_make", "c_drop", "c_more"))
-            await at_cherry.wait_for(1)
-            assert (at_berry.count, at_cherry.count, at_all.count) == (2, 1, 0)
+            await at_cherry.wait_for("tools", 1)
+            heard = (at_berry, at_cherry, at_all)
+            assert [each.news.count("tools") for each in heard] == [2, 1, 0]

@@ -6,6 +6,10 @@ import pytest
 
 from gateway.agents import hot_wire
 
+from by_hand import PREFIX, modern_request
+
+CLIENT_INFO = f"{PREFIX}clientInfo"
+
 
 @pytest.mark.parametrize(("length", "is_kept"), [(10, True), (10_000, False)])
 async def test_what_a_client_says_at_length_is_looked_at_each_time(
@@ -16,19 +20,8 @@ async def test_what_a_client_says_at_length_is_looked_at_each_time(
     latest = hot_wire._latest  # pyright: ignore[reportPrivateUsage]
     kept.clear()
     latest.clear()
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "io.modelcontextprotocol/clientInfo": {"name": "x" * length, "version": "1"},
-    }
-    params = {"name": "add", "arguments": {}, "_meta": meta}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    headers = {
-        "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": "tools/call",
-        "mcp-name": "add",
-    }
-    answer = await gateway.stranger.post(created["mcp_url"], json=body, headers=headers)
+    info = {"name": "x" * length, "version": "1"}
+    asked = modern_request("tools/call", {"name": "add", "arguments": {}}, **{CLIENT_INFO: info})
+    answer = await gateway.stranger.post(created["mcp_url"], **asked)
     assert answer.json()["result"]["isError"] is False
     assert (len(kept), len(latest)) == (is_kept, is_kept)

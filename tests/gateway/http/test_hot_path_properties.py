@@ -12,17 +12,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from twin_ways import (
-    MODERN,
-    PREFIX,
-    RESULTS,
-    Answer,
-    RawRequest,
-    Twins,
-    modern_message,
-    open_twins,
-    post,
-)
+from by_hand import MODERN, PREFIX, modern_message
+from twin_ways import RESULTS, Answer, RawRequest, Twins, open_twins, post
 
 KEYS = st.sampled_from(
     [

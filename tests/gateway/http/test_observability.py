@@ -16,9 +16,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client.parser import text_string_to_metric_families
 
 from astra_mcp.tracing import tracing_to
+from astra_mcp.types import JsonObject
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient
 from gateway.api.wire import EpisodeRequest
 
+from by_hand import PREFIX, modern_request
 from otlp_collector import attributes_of, open_collector
 from watched_upstream import (
     DeployedGateway,
@@ -94,22 +96,11 @@ async def post_call(
     headers: dict[str, str] | None = None,
 ) -> httpx.Response:
     """Call ``look`` by hand: plainly, or as a client that can be asked and told on the way."""
-    abilities: dict[str, Any] = {"sampling": {}} if asking else {}
-    sent: dict[str, Any] = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": abilities,
-        **({"progressToken": 1} if asking else {}),
-        **(meta or {}),
-    }
-    params = {"name": "look", "arguments": {}, "_meta": sent}
-    fields = {
-        "MCP-Protocol-Version": "2026-07-28",
-        "Mcp-Method": "tools/call",
-        "Mcp-Name": "look",
-        "Accept": "application/json, text/event-stream",
-    }
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    answer = await gateway.http.post(url, json=body, headers={**fields, **(headers or {})})
+    asked_too: JsonObject = {f"{PREFIX}clientCapabilities": {"sampling": {}}, "progressToken": 1}
+    more: JsonObject = {**(asked_too if asking else {}), **(meta or {})}
+    request = modern_request("tools/call", {"name": "look", "arguments": {}}, **more)
+    request["headers"] |= headers or {}
+    answer = await gateway.http.post(url, **request)
     assert answer.status_code == 200, answer.text
     return answer
 
@@ -337,39 +328,17 @@ def families(text: str) -> set[tuple[str, str]]:
     return {(family.name, family.type) for family in text_string_to_metric_families(text)}
 
 
-@pytest.mark.system
-async def test_the_first_of_several_workers_tells_the_numbers_of_all(
-    start_serve: Any, counter_bundle: Path, tmp_path: Path
-) -> None:
-    options = ("--workers", "2", "--environments", str(counter_bundle))
-    running = start_serve(tmp_path / "home", *options)
-    async with GatewayClient(running.url, running.key) as control:
-        source = {"kind": "environment", "name": "purse"}
-        request = EpisodeRequest.model_validate({"source": source})
-        for created in await control.create_episodes([request] * 4):
-            await EpisodeClient(created.mcp_url, control.http).call("add", {"amount": 1})
-        text = (await control.metrics()).decode()
-    found = {
-        (sample.name, sample.labels["worker"]): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if sample.name in ("astra_mcp_calls_total", "astra_mcp_worker_up")
-    }
-    assert found["astra_mcp_worker_up", "0"] == found["astra_mcp_worker_up", "1"] == 1
-    assert found["astra_mcp_calls_total", "0"] == found["astra_mcp_calls_total", "1"] == 2
-
-
 # --- the process --------------------------------------------------------------------------------
 
 
 @pytest.mark.system
 async def test_a_served_gateway_sends_its_spans_and_logs_json_lines(
-    start_serve: Any, counter_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start_serve: Any, counter_bundle: Path, tmp_path: Path
 ) -> None:
     with open_collector() as collector:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         options = ("--environments", str(counter_bundle), "--log-format", "json", "--verbose")
-        running = start_serve(tmp_path / "home", *options)
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+        running = start_serve(tmp_path / "home", *options, **variables)
         async with GatewayClient(running.url, running.key) as control:
             source = {"kind": "environment", "name": "purse"}
             created = await control.create_episode(
@@ -384,7 +353,7 @@ async def test_a_served_gateway_sends_its_spans_and_logs_json_lines(
     assert {own.name, below.name} == {"tools/call add"}
     assert own.trace_id == below.trace_id
     assert attributes_of(own.attributes)["astra_mcp.server"] == "purse"
-    rows = [json.loads(line) for line in running.process.stderr.read().splitlines()]
+    rows = [json.loads(line) for line in running.log.read_text().splitlines()]
     access = [row for row in rows if row["logger"] == "astra_mcp.access"]
     assert [row["episode"] for row in access if "/mcp" in row["message"]] == [created.id[:6]]
     assert created.id not in json.dumps(rows)

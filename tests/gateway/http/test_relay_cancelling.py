@@ -5,36 +5,31 @@ from typing import Any
 
 import anyio
 import mcp_types as types
-import orjson
 import pytest
 
-from gateway.api.wire import CALL_ID_KEY, EpisodeRequest
+from gateway.api.wire import CALL_ID_KEY
 
-from relayed_servers import LEGACY, MODERN, Desk, open_relay_gateway
+from relayed_servers import (
+    LEGACY,
+    MODERN,
+    Desk,
+    open_desks,
+    open_relay_gateway,
+    recorded,
+    text_of,
+    ways,
+)
 
 WAIT_SECONDS = 20.0
-PATH = "/servers/desk/mcp"
 
 
 async def answer_nothing(context: Any, params: Any) -> types.ElicitResult:
     """Never called; a client that can be asked is served by the SDK."""
-    del context, params
     raise AssertionError
 
 
 async def note(progress: float, total: float | None, message: str | None) -> None:
     """Take progress."""
-    del progress, total, message
-
-
-def finished(home: Path) -> list[dict[str, Any]]:
-    """The ends of all recorded calls."""
-    rows = [
-        orjson.loads(line)
-        for f in (home / "records").rglob("*.jsonl")
-        for line in f.read_bytes().splitlines()
-    ]
-    return [row for row in rows if row["event"] == "call_finished"]
 
 
 async def cancel_a_call(client: Any, desk: Desk, **options: Any) -> None:
@@ -65,16 +60,13 @@ async def test_a_cancelled_call_at_a_server_s_endpoint_ends_there_and_is_recorde
     tmp_path: Path, mode: str, client_options: Any, call_options: Any
 ) -> None:
     desk = Desk("desk")
-    async with (
-        open_relay_gateway(tmp_path, desk) as gateway,
-        gateway.client(PATH, mode, **client_options) as client,
-    ):
+    async with open_desks(tmp_path, mode, desk, **client_options) as client:
         await cancel_a_call(client, desk, **call_options)
         with anyio.fail_after(WAIT_SECONDS):
             await desk.cancelled.wait()
         # The state goes on: its next call waits for the end of the cancelled one.
         assert not (await client.call_tool("say", {})).is_error
-        first, second = finished(tmp_path)
+        first, second = recorded(tmp_path, "call_finished")
         assert first["origin"] == second["origin"] == "tool"
         assert "cancelled" in first["result"]["content"][0]["text"]
 
@@ -84,38 +76,33 @@ async def test_a_plain_call_with_an_id_is_done_to_its_end_though_its_connection_
 ) -> None:
     desk = Desk("desk")
     meta: Any = {CALL_ID_KEY: "one"}
-    async with (
-        open_relay_gateway(tmp_path, desk) as gateway,
-        gateway.client(PATH, MODERN) as client,
-    ):
+    async with open_desks(tmp_path, MODERN, desk) as client:
         await cancel_a_call(client, desk, meta=meta)
         # What comes over a later connection shows that the end of the first one was seen.
         await client.list_tools()
         desk.release.set()
         again = await client.call_tool("wait", {}, meta=meta)
-        assert isinstance(again.content[0], types.TextContent)
-        assert again.content[0].text == "waited"
+        assert text_of(again) == "waited"
         assert not desk.cancelled.is_set()
         assert desk.called == ["wait"]
 
 
-@pytest.mark.parametrize("mode", [LEGACY, MODERN], ids=["2025", "2026"])
+@ways
 async def test_a_cancelled_call_of_an_episode_is_done_to_its_end_for_its_retry(
     tmp_path: Path, mode: str
 ) -> None:
     desk = Desk("desk")
-    request = EpisodeRequest.model_validate({"source": {"kind": "servers", "names": ["desk"]}})
     async with open_relay_gateway(tmp_path, desk) as gateway:
-        created = await gateway.control.create_episode(request)
-        path = created.mcp_url.removeprefix(gateway.url)
-        async with gateway.client(path, mode, elicitation_callback=answer_nothing) as client:
+        created = await gateway.open_episode("desk")
+        async with gateway.client(
+            created.mcp_url, mode, elicitation_callback=answer_nothing
+        ) as client:
             meta: Any = {CALL_ID_KEY: "one"}
             await cancel_a_call(client, desk, meta=meta, progress_callback=note)
             await client.list_tools()  # which comes after the end of the call's connection
             desk.release.set()
             again = await client.call_tool("wait", {}, meta=meta)
-            assert isinstance(again.content[0], types.TextContent)
-            assert again.content[0].text == "waited"
+            assert text_of(again) == "waited"
         assert not desk.cancelled.is_set()
         assert desk.called == ["wait"]
 
@@ -124,16 +111,14 @@ async def test_a_plain_call_of_an_episode_is_done_to_its_end_even_without_an_id(
     tmp_path: Path,
 ) -> None:
     desk = Desk("desk")
-    request = EpisodeRequest.model_validate({"source": {"kind": "servers", "names": ["desk"]}})
     async with open_relay_gateway(tmp_path, desk) as gateway:
-        created = await gateway.control.create_episode(request)
-        path = created.mcp_url.removeprefix(gateway.url)
-        async with gateway.client(path, MODERN) as client:
+        created = await gateway.open_episode("desk")
+        async with gateway.client(created.mcp_url, MODERN) as client:
             await cancel_a_call(client, desk)
             await client.list_tools()  # which comes after the end of the call's connection
             desk.release.set()
             assert not (await client.call_tool("say", {})).is_error
-        first, _ = finished(tmp_path)
+        first, _ = recorded(tmp_path, "call_finished")
         assert first["result"]["content"][0]["text"] == "waited"
 
 
@@ -142,17 +127,13 @@ async def test_another_request_than_a_call_is_cancelled_with_its_client(tmp_path
 
     class Slow(Desk):
         async def _list_prompts(self, ctx: Any, params: Any) -> Any:
-            del ctx, params
             begun.set()
             try:
                 await anyio.sleep_forever()
             finally:
                 cancelled.set()
 
-    async with (
-        open_relay_gateway(tmp_path, Slow("desk")) as gateway,
-        gateway.client(PATH, LEGACY) as client,
-    ):
+    async with open_desks(tmp_path, LEGACY, Slow("desk")) as client:
         with anyio.fail_after(WAIT_SECONDS):
             async with anyio.create_task_group() as group:
 

@@ -1,16 +1,14 @@
 """Relaying over standard input and output, and the end of sessions that nobody uses."""
 
-import json
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx
-import mcp_types as types
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -26,9 +24,11 @@ from gateway.episodes.live import Episodes, open_episodes
 from servers.deployed import open_deployed
 from servers.deployed.config import read_entries
 
+from by_hand import open_session
 from deployed_workshop import raw_entry, write_config
-from relayed_servers import LEGACY, MODERN, DeployedCatalog, Desk, open_relay_gateway
+from relayed_servers import LEGACY, MODERN, DeployedCatalog, Desk, open_relay_gateway, text_of, ways
 
+PATH = "/servers/desk/mcp"
 SYSTEM = pytest.mark.system
 """Each starts a gateway; one era of each is enough before a commit."""
 NOTES = '''
@@ -57,47 +57,35 @@ server.run()
 '''
 
 
+@asynccontextmanager
+async def over_stdio(
+    folder: Path, mode: Any, *options: str, **servers: Any
+) -> AsyncGenerator[Client]:
+    """Start a gateway of these servers, and of notes where none are named, as a desktop client does."""
+    (folder / "notes.py").write_text(NOTES)
+    notes = {"command": sys.executable, "args": ["-P", str(folder / "notes.py")]}
+    config = write_config(folder, **(servers or {"notes": notes}))
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-P", "-m", "astra_mcp", "serve", "--stdio", *options, "--mcp-config", str(config)],
+        env={**os.environ, "ASTRA_MCP_HOME": str(folder / "home")},
+    )
+    with anyio.fail_after(60):
+        async with Client(stdio_client(command), mode=mode, cache=None) as client:
+            yield client
+
+
 @pytest.mark.parametrize(
     "mode", [pytest.param(LEGACY, marks=SYSTEM, id="2025"), pytest.param(MODERN, id="2026")]
 )
 async def test_a_client_on_standard_input_and_output_reaches_everything_of_a_server(
     tmp_path: Path, mode: Any
 ) -> None:
-    (tmp_path / "notes.py").write_text(NOTES)
-    config = tmp_path / "mcp.json"
-    entry = {"command": sys.executable, "args": ["-P", str(tmp_path / "notes.py")]}
-    config.write_text(json.dumps({"mcpServers": {"notes": entry}}))
-    options = ["serve", "--stdio", "--server", "notes", "--mcp-config", str(config)]
-    command = StdioServerParameters(
-        command=sys.executable,
-        args=["-P", "-m", "astra_mcp", *options],
-        env={**os.environ, "ASTRA_MCP_HOME": str(tmp_path / "home")},
-    )
-    with anyio.fail_after(60):
-        async with Client(stdio_client(command), mode=mode, cache=None) as client:
-            assert [t.name for t in (await client.list_tools()).tools] == ["say"]
-            said = await client.call_tool("say", {"text": "hi"})
-            assert isinstance(said.content[0], types.TextContent)
-            assert said.content[0].text == "hi"
-            read = await client.read_resource("notes://one")
-            assert isinstance(read.contents[0], types.TextResourceContents)
-            assert read.contents[0].text == "the first note"
-            prompt = await client.get_prompt("greet", {"whom": "Bo"})
-            assert isinstance(prompt.messages[0].content, types.TextContent)
-            assert prompt.messages[0].content.text == "Hello Bo"
-
-
-def _over_stdio(folder: Path, servers: dict[str, Any], *options: str) -> StdioServerParameters:
-    """Start a gateway of these deployed servers as a desktop client does."""
-    (folder / "notes.py").write_text(NOTES)
-    config = folder / "mcp.json"
-    config.write_text(json.dumps({"mcpServers": servers}))
-    started = ["serve", "--stdio", *options, "--mcp-config", str(config)]
-    return StdioServerParameters(
-        command=sys.executable,
-        args=["-P", "-m", "astra_mcp", *started],
-        env={**os.environ, "ASTRA_MCP_HOME": str(folder / "home")},
-    )
+    async with over_stdio(tmp_path, mode, "--server", "notes") as client:
+        assert [t.name for t in (await client.list_tools()).tools] == ["say"]
+        assert text_of(await client.call_tool("say", {"text": "hi"})) == "hi"
+        assert text_of(await client.read_resource("notes://one")) == "the first note"
+        assert text_of(await client.get_prompt("greet", {"whom": "Bo"})) == "Hello Bo"
 
 
 @pytest.mark.parametrize(
@@ -108,31 +96,28 @@ async def test_one_entry_that_is_wrong_breaks_no_other_server(tmp_path: Path, mo
         "dead": {"command": "false"},
         "notes": {"command": sys.executable, "args": ["-P", str(tmp_path / "notes.py")]},
     }
-    command = _over_stdio(tmp_path, servers)
-    with anyio.fail_after(60):
-        async with Client(stdio_client(command), mode=mode, cache=None) as client:
-            names = [tool.name for tool in (await client.list_tools()).tools]
-            assert "notes__say" in names
-            for _ in range(2):
-                said = await client.call_tool("notes__say", {"text": "hi"})
-                assert (str(getattr(said.content[0], "text", "")), said.is_error) == ("hi", False)
-            # An environment answers wrong arguments with a result of its own.
-            asked = await client.call_tool("tour-rebooking__find_booking", {"nonsense": 1})
-            assert "nonsense" in str(asked.content)
+    async with over_stdio(tmp_path, mode, **servers) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert "notes__say" in names
+        for _ in range(2):
+            said = await client.call_tool("notes__say", {"text": "hi"})
+            assert (text_of(said), said.is_error) == ("hi", False)
+        # An environment answers wrong arguments with a result of its own.
+        asked = await client.call_tool("tour-rebooking__find_booking", {"nonsense": 1})
+        assert "nonsense" in str(asked.content)
 
 
 @pytest.mark.parametrize("mode", ["auto", pytest.param(MODERN, marks=SYSTEM)])
 async def test_a_client_that_begins_in_2026_is_told_why_a_server_cannot_be_started(
     tmp_path: Path, mode: Any
 ) -> None:
-    command = _over_stdio(tmp_path, {"wrong": {"command": "/no/such"}}, "--server", "wrong")
-    with anyio.fail_after(60):
-        async with Client(stdio_client(command), mode=mode, cache=None) as client:
-            for _ in range(2):
-                with pytest.raises(MCPError, match="upstream wrong cannot be started"):
-                    await client.list_tools()
+    wrong = {"command": "/no/such"}
+    async with over_stdio(tmp_path, mode, "--server", "wrong", wrong=wrong) as client:
+        for _ in range(2):
             with pytest.raises(MCPError, match="upstream wrong cannot be started"):
-                await client.call_tool("say", {"text": "hi"})
+                await client.list_tools()
+        with pytest.raises(MCPError, match="upstream wrong cannot be started"):
+            await client.call_tool("say", {"text": "hi"})
 
 
 class Clock:
@@ -146,22 +131,10 @@ class Clock:
         return self.seconds
 
 
-HELLO: dict[str, Any] = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {},
-    "clientInfo": {"name": "hand", "version": "1"},
-}
-
-
-async def post(
-    http: httpx.AsyncClient, path: str, method: str, session: str | None, **params: Any
-) -> Any:
-    """Send a request of the handshake era."""
-    headers = {"Accept": "application/json, text/event-stream"}
-    if session is not None:
-        headers |= {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
-    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return await http.post(path, json=body, headers=headers)
+async def post(http: httpx.AsyncClient, method: str, headers: Mapping[str, str]) -> httpx.Response:
+    """Send a request to the desk in a session of the handshake era."""
+    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}
+    return await http.post(PATH, json=body, headers=headers)
 
 
 @asynccontextmanager
@@ -190,31 +163,29 @@ async def desk_behind(
 
 
 async def test_a_session_that_nobody_uses_ends_and_gives_its_state_back(tmp_path: Path) -> None:
-    clock, path = Clock(), "/servers/desk/mcp"
+    clock = Clock()
     sessions = Sessions(idle_seconds=0.05, now=clock.now)
     async with desk_behind(sessions, tmp_path) as (episodes, http):
-        opened = await post(http, path, "initialize", None, **HELLO)
-        session = opened.headers["mcp-session-id"]
+        session = await open_session(http, PATH)
         # One is answered by the SDK, the other one without it: both are use.
-        assert (await post(http, path, "prompts/list", session)).is_success
-        assert (await post(http, path, "tools/list", session)).is_success
+        assert (await post(http, "prompts/list", session)).is_success
+        assert (await post(http, "tools/list", session)).is_success
         assert episodes.count_open() == 1
         clock.seconds = 1000.0
         while episodes.count_open():
             await anyio.lowlevel.checkpoint()
-        assert (await post(http, path, "ping", session)).status_code == 404
+        assert (await post(http, "ping", session)).status_code == 404
         assert len(sessions) == 0
 
 
 async def test_an_idle_session_whose_state_cannot_be_restored_ends_and_harms_nobody(
     tmp_path: Path,
 ) -> None:
-    clock, time, path = Clock(), Clock(), "/servers/desk/mcp"
+    clock, time = Clock(), Clock()
     sessions = Sessions(idle_seconds=0.05, now=clock.now)
     async with desk_behind(sessions, tmp_path, now=time.now) as (episodes, http):
-        opened = await post(http, path, "initialize", None, **HELLO)
-        session = opened.headers["mcp-session-id"]
-        assert (await post(http, path, "prompts/list", session)).is_success
+        session = await open_session(http, PATH)
+        assert (await post(http, "prompts/list", session)).is_success
         time.seconds = 1000.0
         await episodes.sweep()
         assert episodes.count_open() == 0, "its state is parked"
@@ -223,8 +194,7 @@ async def test_an_idle_session_whose_state_cannot_be_restored_ends_and_harms_nob
         clock.seconds = 1000.0
         while len(sessions):
             await anyio.lowlevel.checkpoint()
-        again = await post(http, path, "initialize", None, **HELLO)
-        assert (await post(http, path, "ping", again.headers["mcp-session-id"])).is_success
+        assert (await post(http, "ping", await open_session(http, PATH))).is_success
 
 
 async def test_the_session_of_an_episode_that_is_closed_is_idle_soon(tmp_path: Path) -> None:
@@ -235,35 +205,28 @@ async def test_the_session_of_an_episode_that_is_closed_is_idle_soon(tmp_path: P
         request = EpisodeRequest.model_validate({"source": source})
         closed, other = [await episodes.create(request) for _ in range(2)]
         for episode in (closed, other):
-            path = f"/episodes/{episode.id}/mcp"
-            opened = await post(http, path, "initialize", None, **HELLO)
-            name = opened.headers["mcp-session-id"]
-            assert (await post(http, path, "tools/list", name)).is_success
+            await open_session(http, f"/episodes/{episode.id}/mcp")
         await episodes.close(closed.id)
         clock.seconds = CLOSED_SECONDS
         assert [s.target for s in sessions.idle()] == [EpisodeTarget(closed.id)]
 
 
-@pytest.mark.parametrize("mode", [LEGACY, MODERN])
+@ways
 async def test_a_server_that_is_removed_breaks_no_other_of_an_episode_and_fails_it_once_called(
     tmp_path: Path, mode: str
 ) -> None:
     file = write_config(tmp_path, gone=raw_entry(), kept=raw_entry())
-    request = EpisodeRequest.model_validate(
-        {"source": {"kind": "servers", "names": ["gone", "kept"]}}
-    )
     async with open_relay_gateway(tmp_path / "home", file=file) as gateway:
-        created = await gateway.control.create_episode(request)
-        path = created.mcp_url.removeprefix(gateway.url)
-        async with gateway.client(path, mode) as client:
+        created = await gateway.open_episode("gone", "kept")
+        async with gateway.client(created.mcp_url, mode) as client:
             write_config(tmp_path, kept=raw_entry())
             gateway.deployed.publish(read_entries(file).values(), source=file)
             counted = await client.call_tool("kept__count", {})
-            assert (str(getattr(counted.content[0], "text", "")), counted.is_error) == ("1", False)
+            assert (text_of(counted), counted.is_error) == ("1", False)
             assert (await gateway.control.episode(created.id)).status is EpisodeStatus.OPEN
 
             refused = await client.call_tool("gone__count", {})
 
             assert refused.is_error
-            assert "its entry was removed" in str(getattr(refused.content[0], "text", ""))
+            assert "its entry was removed" in text_of(refused)
         assert (await gateway.control.episode(created.id)).status is EpisodeStatus.FAILED

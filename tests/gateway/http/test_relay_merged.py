@@ -9,11 +9,8 @@ from mcp import MCPError
 
 from astra_mcp.types import JsonObject, JsonValue
 from gateway.agents.merged import MergedServers
-from gateway.api.wire import EpisodeRequest
 
-from relayed_servers import LEGACY, MODERN, Desk, open_relay_gateway
-
-ways = pytest.mark.parametrize("mode", [LEGACY, MODERN], ids=["2025", "2026"])
+from relayed_servers import LEGACY, Desk, open_desks, open_relay_gateway, text_of, ways
 
 
 async def all_pages(ask: Any, member: str) -> list[list[Any]]:
@@ -34,18 +31,14 @@ async def test_all_prompts_are_listed_under_their_servers_names_and_reached(
     tmp_path: Path, mode: str
 ) -> None:
     desks = [Desk("apple", pages=2), Desk("berry", speaks="handshake"), Desk("berry__x")]
-    async with (
-        open_relay_gateway(tmp_path, *desks) as gateway,
-        gateway.client("/mcp", mode) as client,
-    ):
+    async with open_desks(tmp_path, mode, *desks) as client:
         pages = await all_pages(client.list_prompts, "prompts")
         shown = [p.name for page in pages for p in page]
         assert shown[:3] == ["apple__greet", "apple__greet1", "berry__greet"]
         assert len(set(shown)) == 4
         for name, whose in zip(shown, ("apple", "apple", "berry", "berry__x"), strict=True):
             found = await client.get_prompt(name, {"whom": "Bo"})
-            assert isinstance(found.messages[0].content, types.TextContent)
-            assert found.messages[0].content.text == f"{whose} greets Bo"
+            assert text_of(found) == f"{whose} greets Bo"
         ref = types.PromptReference(type="ref/prompt", name="berry__greet")
         completed = await client.complete(ref, {"name": "whom", "value": ""})
         assert completed.completion.values == ["berry greet"]
@@ -63,10 +56,7 @@ async def test_a_resource_is_read_from_the_server_that_lists_it_or_has_its_templ
     tmp_path: Path, mode: str
 ) -> None:
     desks = [Desk("apple", pages=2), Desk("berry", speaks="modern")]
-    async with (
-        open_relay_gateway(tmp_path, *desks) as gateway,
-        gateway.client("/mcp", mode) as client,
-    ):
+    async with open_desks(tmp_path, mode, *desks) as client:
         pages = await all_pages(client.list_resources, "resources")
         uris = [r.uri for page in pages for r in page]
         assert uris[:3] == ["apple://page/0", "shared://one", "apple://page/1"]
@@ -83,8 +73,7 @@ async def test_a_resource_is_read_from_the_server_that_lists_it_or_has_its_templ
             ("shared://one", "apple"),  # both list it: the first in their order has it
         ):
             read = await client.read_resource(uri)
-            assert isinstance(read.contents[0], types.TextResourceContents)
-            assert read.contents[0].text == f"{whose} read {uri}"
+            assert text_of(read) == f"{whose} read {uri}"
         with pytest.raises(MCPError, match="not found") as raised:
             await client.read_resource("nobody://has/this")
         code = -32002 if mode == LEGACY else types.INVALID_PARAMS
@@ -96,10 +85,7 @@ async def test_a_resource_is_read_from_the_server_that_lists_it_or_has_its_templ
 
 @ways
 async def test_a_cursor_of_nobody_is_refused(tmp_path: Path, mode: str) -> None:
-    async with (
-        open_relay_gateway(tmp_path, Desk("apple"), Desk("berry")) as gateway,
-        gateway.client("/mcp", mode) as client,
-    ):
+    async with open_desks(tmp_path, mode, Desk("apple"), Desk("berry")) as client:
         for cursor in ("nonsense", "WyJnb25lIiwgbnVsbF0="):
             with pytest.raises(MCPError, match="cursor") as raised:
                 await client.list_prompts(cursor=cursor)
@@ -112,13 +98,9 @@ async def test_a_server_that_fails_is_left_out_of_the_merged_lists(
 ) -> None:
     class Broken(Desk):
         async def _list_prompts(self, ctx: Any, params: Any) -> Any:
-            del ctx, params
             raise MCPError(types.INTERNAL_ERROR, "out of order")
 
-    async with (
-        open_relay_gateway(tmp_path, Broken("apple"), Desk("berry")) as gateway,
-        gateway.client("/mcp", mode) as client,
-    ):
+    async with open_desks(tmp_path, mode, Broken("apple"), Desk("berry")) as client:
         assert [p.name for p in (await client.list_prompts()).prompts] == ["berry__greet"]
 
 
@@ -131,15 +113,12 @@ async def test_an_episode_shows_bare_names_of_one_server_and_qualified_ones_of_t
             (["apple"], ["greet"]),
             (["apple", "berry"], ["apple__greet", "berry__greet"]),
         ):
-            request = EpisodeRequest.model_validate({"source": {"kind": "servers", "names": names}})
-            created = await gateway.control.create_episode(request)
-            path = created.mcp_url.removeprefix(gateway.url)
-            async with gateway.client(path, mode) as client:
+            created = await gateway.open_episode(*names)
+            async with gateway.client(created.mcp_url, mode) as client:
                 assert [p.name for p in (await client.list_prompts()).prompts] == prompts
                 await client.get_prompt(prompts[-1])
                 read = await client.read_resource(f"{names[-1]}://item/1")
-                assert isinstance(read.contents[0], types.TextResourceContents)
-                assert read.contents[0].text == f"{names[-1]} read {names[-1]}://item/1"
+                assert text_of(read) == f"{names[-1]} read {names[-1]}://item/1"
 
 
 async def test_an_entry_without_a_name_is_left_out_and_spoils_no_other() -> None:
@@ -149,7 +128,6 @@ async def test_an_entry_without_a_name_is_left_out_and_spoils_no_other() -> None
     }
 
     async def ask(server: str, method: str, params: JsonObject) -> JsonObject:
-        del params
         return {"resources": rows[server]} if method == "resources/list" else {}
 
     merged = MergedServers({"resources": ["bad", "good"]}, ask)

@@ -1,95 +1,18 @@
 """What changes at a server reaches the clients that it concerns, in both eras, and nobody else."""
 
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import httpx
-import mcp_types as types
 import pytest
-from mcp import Client
-from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, ToolsListChanged
 
 from servers.deployed.config import read_entries
 
 from deployed_workshop import write_config
-from relayed_servers import LEGACY, MODERN, Desk, RelayGateway, open_relay_gateway
+from heard_news import WAIT_SECONDS, hearing
+from relayed_servers import LEGACY, Desk, open_relay_gateway, ways
 
-WAIT_SECONDS = 20.0
-
-
-class Heard:
-    """What one client was told, and a way to wait for it."""
-
-    def __init__(self) -> None:
-        self.news: list[str] = []
-        self._changed = anyio.Event()
-
-    async def take(self, message: Any) -> None:
-        """Hear a message of the SDK's client."""
-        if isinstance(message, types.ToolListChangedNotification):
-            self.note("tools")
-        elif isinstance(message, types.PromptListChangedNotification):
-            self.note("prompts")
-        elif isinstance(message, types.ResourceUpdatedNotification):
-            self.note(str(message.params.uri))
-
-    def note(self, what: str) -> None:
-        """Remember one piece of news."""
-        self.news.append(what)
-        self._changed.set()
-
-    async def wait_for(self, what: str) -> None:
-        """Wait until this was heard."""
-        with anyio.fail_after(WAIT_SECONDS):
-            while what not in self.news:
-                self._changed = anyio.Event()
-                await self._changed.wait()
-
-
-@asynccontextmanager
-async def hearing(
-    gateway: RelayGateway, path: str, mode: str, *uris: str
-) -> AsyncGenerator[tuple[Client, Heard]]:
-    """Open a client that hears the news of a path."""
-    heard = Heard()
-    if mode == LEGACY:
-        open_ear = anyio.Event()
-        options: Any = {"hears": open_ear, "message_handler": heard.take}
-        async with gateway.client(path, LEGACY, **options) as client:
-            with anyio.fail_after(WAIT_SECONDS):
-                await open_ear.wait()
-            for uri in uris:
-                await client.subscribe_resource(uri)  # pyright: ignore[reportDeprecated] - still spoken
-            yield client, heard
-        return
-    async with gateway.client(path, MODERN) as client, anyio.create_task_group() as group:
-        listening = client.listen(
-            tools_list_changed=True, prompts_list_changed=True, resource_subscriptions=list(uris)
-        )
-        async with listening as subscription:
-
-            async def hear() -> None:
-                async for event in subscription:
-                    match event:
-                        case ToolsListChanged():
-                            heard.note("tools")
-                        case PromptsListChanged():
-                            heard.note("prompts")
-                        case ResourceUpdated(uri=uri):
-                            heard.note(uri)
-                        case _:
-                            pass
-
-            group.start_soon(hear)
-            yield client, heard
-            group.cancel_scope.cancel()
-
-
-ways = pytest.mark.parametrize("mode", [LEGACY, MODERN], ids=["2025", "2026"])
 speech = pytest.mark.parametrize("speaks", ["handshake", "modern"])
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
@@ -100,9 +23,9 @@ async def test_a_changed_list_of_tools_is_told_at_its_endpoint_and_at_that_of_al
 ) -> None:
     async with (
         open_relay_gateway(tmp_path, Desk("apple"), Desk("berry")) as gateway,
-        hearing(gateway, "/servers/apple/mcp", mode) as (_, at_apple),
-        hearing(gateway, "/servers/berry/mcp", mode) as (berry, at_berry),
-        hearing(gateway, "/mcp", mode) as (_, at_all),
+        hearing(f"{gateway.url}/servers/apple/mcp", mode) as (_, at_apple),
+        hearing(f"{gateway.url}/servers/berry/mcp", mode) as (berry, at_berry),
+        hearing(f"{gateway.url}/mcp", mode) as (_, at_all),
         gateway.client("/servers/apple/mcp", LEGACY) as changing,
     ):
         await changing.list_tools()
@@ -126,8 +49,8 @@ async def test_a_server_that_is_added_is_told_at_the_endpoint_of_all(
     late = Desk("late")
     async with (
         open_relay_gateway(tmp_path, Desk("apple")) as gateway,
-        hearing(gateway, "/servers/apple/mcp", mode) as (_, at_apple),
-        hearing(gateway, "/mcp", mode) as (client, at_all),
+        hearing(f"{gateway.url}/servers/apple/mcp", mode) as (_, at_apple),
+        hearing(f"{gateway.url}/mcp", mode) as (client, at_all),
     ):
         gateway.deployed.mount("late", late.make)
         await at_all.wait_for("tools")
@@ -145,8 +68,8 @@ async def test_an_updated_resource_is_told_to_those_who_subscribed_in_this_state
     path, mine, others = "/servers/desk/mcp", "?caller=me", "?caller=other"
     async with (
         open_relay_gateway(tmp_path, desk) as gateway,
-        hearing(gateway, f"{path}{mine}", mode, "desk://item/1") as (client, heard),
-        hearing(gateway, f"{path}{others}", mode, "desk://item/2") as (_, other),
+        hearing(f"{gateway.url}{path}{mine}", mode, "desk://item/1") as (client, heard),
+        hearing(f"{gateway.url}{path}{others}", mode, "desk://item/2") as (_, other),
     ):
         await client.call_tool("touch", {"uri": "desk://item/1"})
         await heard.wait_for("desk://item/1")
@@ -159,7 +82,7 @@ async def test_a_listener_subscribes_at_a_server_of_the_other_era_and_leaves_it(
 ) -> None:
     desk = Desk("desk", speaks="handshake")
     async with open_relay_gateway(tmp_path, desk) as gateway:
-        async with hearing(gateway, "/servers/desk/mcp", mode, "desk://item/1") as (client, _):
+        async with hearing(f"{gateway.url}/servers/desk/mcp", mode, "desk://item/1") as (client, _):
             assert desk.subscribed == ["desk://item/1"]
             if mode == LEGACY:
                 await client.unsubscribe_resource(  # pyright: ignore[reportDeprecated] - still spoken
@@ -177,16 +100,14 @@ async def test_a_merged_endpoint_tells_of_a_resource_of_one_of_its_servers(
     desks = [Desk("apple"), Desk("berry", speaks="handshake")]
     async with (
         open_relay_gateway(tmp_path, *desks) as gateway,
-        hearing(gateway, "/mcp", mode, "berry://item/1") as (client, heard),
+        hearing(f"{gateway.url}/mcp", mode, "berry://item/1") as (client, heard),
     ):
         await client.call_tool("berry__touch", {"uri": "berry://item/1"})
         await heard.wait_for("berry://item/1")
         await heard.wait_for("prompts")
 
 
-async def test_a_get_without_a_session_is_405(
-    tmp_path: Path,
-) -> None:
+async def test_a_get_without_a_session_is_405(tmp_path: Path) -> None:
     async with (
         open_relay_gateway(tmp_path, Desk("desk")) as gateway,
         httpx.AsyncClient(trust_env=False) as http,
@@ -224,7 +145,7 @@ async def test_clients_hear_that_a_server_with_prompts_was_added_and_removed(
     file = write_config(tmp_path)
     async with (
         open_relay_gateway(tmp_path / "home", Desk("apple"), file=file) as gateway,
-        hearing(gateway, "/mcp", LEGACY) as (client, heard),
+        hearing(f"{gateway.url}/mcp", LEGACY) as (client, heard),
     ):
         for servers in ({"greeter": entry}, {}):
             write_config(tmp_path, **servers)

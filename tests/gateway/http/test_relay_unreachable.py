@@ -1,24 +1,16 @@
 """A server that cannot be reached says why at its own endpoint, to clients of both eras, each time."""
 
-import json
 import socket
-import sys
 from collections.abc import Callable
 from typing import Any
 
-import httpx2
+import httpx
 import pytest
 
-from deployed_workshop import RAW_SERVER
+from by_hand import ACCEPT, hello, modern_request
+from deployed_workshop import raw_entry, write_config
 
-MODERN_HEADERS = {
-    "accept": "application/json, text/event-stream",
-    "mcp-protocol-version": "2026-07-28",
-}
-ENVELOPE: dict[str, Any] = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
+CALL: dict[str, Any] = {"name": "x", "arguments": {}}
 
 
 @pytest.fixture(scope="module")
@@ -28,29 +20,19 @@ def gateway(start_serve: Callable[..., Any], tmp_path_factory: pytest.TempPathFa
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    raw = {"command": sys.executable, "args": ["-S", str(RAW_SERVER)]}
-    servers = {"gone": {"url": f"http://127.0.0.1:{port}/mcp"}, "raw": raw}
-    config = folder / "servers.json"
-    config.write_text(json.dumps({"mcpServers": servers}))
+    gone = {"url": f"http://127.0.0.1:{port}/mcp"}
+    config = write_config(folder, gone=gone, raw=raw_entry())
     return start_serve(folder / "home", "--mcp-config", str(config))
 
 
 async def test_a_server_that_cannot_be_reached_says_why(gateway: Any) -> None:
     url = f"{gateway.url}/servers/gone/mcp"
-    async with httpx2.AsyncClient(trust_env=False, timeout=30) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
         for method in ("tools/list", "tools/call", "tools/list"):
-            params: dict[str, Any] = {"name": "x", "arguments": {}, "_meta": ENVELOPE}
-            named = {"mcp-method": method} | ({"mcp-name": "x"} if method == "tools/call" else {})
-            body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-            answer = await http.post(url, json=body, headers={**MODERN_HEADERS, **named})
+            asked = modern_request(method, CALL if method == "tools/call" else {})
+            answer = await http.post(url, **asked)
             assert "upstream gone cannot be reached" in answer.json()["error"]["message"], method
-        hello = {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "hand", "version": "1"},
-        }
-        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-        answer = await http.post(url, json=body, headers={"accept": MODERN_HEADERS["accept"]})
+        answer = await http.post(url, json=hello(), headers=ACCEPT)
         assert "upstream gone cannot be reached" in answer.text
 
 

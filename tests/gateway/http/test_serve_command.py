@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -133,7 +134,7 @@ async def test_the_request_log_holds_no_key_no_query_and_no_whole_episode_id(
         await control.close_episode(created.id)
         key = running.key
     assert running.stop() == 0
-    log = running.process.stderr.read()
+    log = running.log.read_text()
     assert f"POST /episodes/{created.id[:6]}…/mcp 200" in log
     assert f"DELETE /v1/episodes/{created.id[:6]}… 200" in log
     assert "POST /mcp 200" in log
@@ -168,12 +169,10 @@ def test_a_reachable_address_without_a_key_is_refused(run_serve: Any) -> None:
     assert "serve.api_keys" in done.stderr
 
 
-async def test_a_reachable_address_with_a_key_asks_for_it(
-    start_serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_reachable_address_with_a_key_asks_for_it(start_serve: Any, tmp_path: Path) -> None:
     key = "a long enough key for the test"
-    monkeypatch.setenv("ASTRA_MCP_SERVE__API_KEYS", json.dumps([key]))
-    running = start_serve(tmp_path / "home", "--host", "0.0.0.0")
+    variables = {"ASTRA_MCP_SERVE__API_KEYS": json.dumps([key])}
+    running = start_serve(tmp_path / "home", "--host", "0.0.0.0", **variables)
     async with httpx.AsyncClient(base_url=running.url, trust_env=False) as http:
         assert (await http.get("/metrics")).status_code == 401
         allowed = await http.get("/metrics", headers={"Authorization": f"Bearer {key}"})
@@ -185,8 +184,8 @@ async def test_a_reachable_address_with_a_key_asks_for_it(
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (("--environments", "nowhere"), "nowhere"),
-        (("--environments", "."), "holds no bundle"),
+        (("--port", "0", "--environments", "nowhere"), "nowhere"),
+        (("--port", "0", "--environments", "."), "holds no bundle"),
         (("--server", "purse"), "--stdio"),
         (("--stdio", "--port", "1"), "--port"),
     ],
@@ -203,12 +202,9 @@ def test_wrong_options_are_refused_by_name(
 def test_a_broken_bundle_is_refused_with_file_and_field(
     run_serve: Any, counter_bundle: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "broken"
-    folder.mkdir()
-    for name in ("server.json", "tools.py", "environment.json"):
-        (folder / name).write_text((counter_bundle / name).read_text())
+    folder = shutil.copytree(counter_bundle, tmp_path / "broken")
     text = (folder / "environment.json").read_text()
-    (folder / "environment.json").write_text(text.replace('"finance"', '"alchemy"'))
+    (folder / "environment.json").write_text(text.replace('"education"', '"alchemy"'))
     done = run_serve("--port", "0", "--environments", str(folder))
     assert done.returncode == 1
     assert "environment.json" in done.stderr

@@ -39,7 +39,7 @@ async def import_into(home: Path, source: str) -> dict[str, Any]:
 async def test_an_environment_is_listed_with_its_tools_and_an_address_that_speaks_mcp(
     served: Any, sdk: Any, era: str
 ) -> None:
-    found = (await listed(served.url))["dev.example/purse"]
+    found = (await listed(served.url))["example.org/purse"]
     assert [tool.name for tool in parse_server(found).tools] == ["add", "say"]
     remotes: Any = found["remotes"]
     [remote] = remotes

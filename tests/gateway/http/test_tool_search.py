@@ -21,8 +21,10 @@ def many(counter_server: Any) -> Any:
     """A server with so many tools, one of them ``add``."""
 
     def make(count: int) -> Any:
+        server = counter_server("coins")
         others = (a_tool(f"t{n}") for n in range(count - 1))
-        return counter_server("coins", tools=(a_tool("add", "Add coins"), *others))
+        server.tools = (a_tool("add", "Add coins"), *others)
+        return server
 
     return make
 

@@ -10,6 +10,7 @@ import anyio
 import httpx
 import psutil
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from astra_mcp.types import ToolResult
 from gateway.api.client import EpisodeClient, GatewayClient, RefusedError
@@ -144,12 +145,22 @@ async def test_interactive_endpoints_are_the_first_worker_s(fleet: Any, sdk: Any
         assert '"total": 3' in (await client.call_tool("add", {"amount": 3})).content[0].text
 
 
-async def test_metrics_of_the_first_worker_tell_of_both(fleet: Any) -> None:
-    headers = {"Authorization": f"Bearer {fleet.key}"}
-    async with httpx.AsyncClient(trust_env=False, headers=headers) as http:
-        text = (await http.get(f"{fleet.url}/metrics")).text
-    assert 'astra_mcp_worker_up{worker="0"} 1' in text
-    assert 'astra_mcp_worker_up{worker="1"} 1' in text
+async def test_the_first_worker_tells_the_numbers_of_all(fleet: Any) -> None:
+    async with GatewayClient(fleet.url, fleet.key) as control:
+
+        async def numbers(name: str) -> Counter[str]:
+            families = text_string_to_metric_families((await control.metrics()).decode())
+            found: Counter[str] = Counter()
+            for sample in (s for family in families for s in family.samples if s.name == name):
+                found[sample.labels["worker"]] += int(sample.value)
+            return found
+
+        before = await numbers("astra_mcp_calls_total")
+        for created in await control.create_episodes([request()] * 4):
+            await EpisodeClient(created.mcp_url, control.http).call("add", {"amount": 1})
+            await control.close_episode(created.id)
+        assert await numbers("astra_mcp_worker_up") == {"0": 1, "1": 1}
+        assert await numbers("astra_mcp_calls_total") - before == {"0": 2, "1": 2}
 
 
 @pytest.mark.system

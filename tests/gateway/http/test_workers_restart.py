@@ -3,7 +3,7 @@
 import json
 import signal
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,10 +24,12 @@ from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.edge.placement import owner_of
 from gateway.episodes.record import record_path
 
+from command_line import Served
+
 NUM_EPISODES = 24
 CALLS_AFTERWARDS = 3
 ROLL_SECONDS = 90.0
-PATIENT = ("ASTRA_MCP_SANDBOX__HARD_SECONDS", "60")
+PATIENT = {"ASTRA_MCP_SANDBOX__HARD_SECONDS": "60"}
 """So long a process may stand still before its call counts as one that hangs."""
 PURSE = EpisodeRequest.model_validate(
     {"source": {"kind": "environment", "name": "purse"}, "limits": {"calls": None}}
@@ -94,26 +96,44 @@ async def test_a_rolling_restart_under_load_answers_every_call_exactly_once(
     assert running.stop() == 0
 
 
-@pytest.mark.system
-@pytest.mark.parametrize("insist", [False, True], ids=["once", "twice"])
-async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
-    start_serve: Any,
-    counter_bundle: Path,
-    tmp_path: Path,
-    insist: bool,
-    monkeypatch: pytest.MonkeyPatch,
+async def started(home: Path, episode: str, call_id: str) -> None:
+    """Wait until a call stands in the record as begun."""
+    path = anyio.Path(record_path(home / "records", EpisodeId(episode)))
+    while call_id not in await path.read_text():  # noqa: ASYNC110 - another process writes it
+        await anyio.sleep(0.01)
+
+
+async def refused(url: str) -> None:
+    """Wait until the gateway says that it is stopping; MCP is refused from then on."""
+    async with httpx.AsyncClient(
+        base_url=url, trust_env=False, headers={"Connection": "close"}
+    ) as probe:
+        while True:
+            answer = await probe.get("/readyz")
+            if answer.status_code == 503 and "it is stopping" in answer.json()["missing"]:
+                break
+            await anyio.sleep(0.01)
+        answer = await probe.post("/mcp", json={})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "stopping")
+
+
+async def stop_with_a_call_held(
+    running: Served, created: EpisodeCreated, owner: int, urls: Sequence[str], *, insist: bool
 ) -> None:
-    monkeypatch.setenv(*PATIENT)
-    running = start_serve(tmp_path / "home", "--environments", str(counter_bundle))
+    """Stop a gateway while a call of an episode stands still; go on with the call, or insist on the stop.
+
+    Args:
+        running: The gateway.
+        created: The episode.
+        owner: The process below which its tools run.
+        urls: Where requests are refused meanwhile.
+        insist: Ask for the stop a second time, so that the call is never answered.
+    """
     answers: list[int] = []
-    async with (
-        GatewayClient(running.url, running.key) as control,
-        httpx.AsyncClient(trust_env=False, headers={"Connection": "close"}) as probe,
-    ):
-        created = await control.create_episode(PURSE)
-        agent = EpisodeClient(created.mcp_url, control.http, reconnect_seconds=0)
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
+        agent = EpisodeClient(created.mcp_url, http, reconnect_seconds=0)
         assert total(await agent.call("add", {"amount": 1}, call_id="first")) == 1
-        below = psutil.Process(running.process.pid).children(recursive=True)
+        below = psutil.Process(owner).children(recursive=True)
         held = max(below, key=lambda process: (process.create_time(), process.pid))
         held.suspend()
 
@@ -128,17 +148,30 @@ async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
                 group.start_soon(call)
                 await started(running.home, created.id, "held")
                 running.process.send_signal(signal.SIGTERM)
-                await refused(probe, running.url)
+                for url in urls:
+                    await refused(url)
                 if insist:
                     running.process.send_signal(signal.SIGTERM)
                 else:
                     held.resume()
             assert await anyio.to_thread.run_sync(running.process.wait) == 0
     assert answers == ([] if insist else [2])
-    logged = running.process.stderr.read()
-    assert "ERROR" not in logged
+    assert "ERROR" not in running.log.read_text()
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("insist", [False, True], ids=["once", "twice"])
+async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
+    start_serve: Any, counter_bundle: Path, tmp_path: Path, insist: bool
+) -> None:
+    options = ("--environments", str(counter_bundle))
+    running = start_serve(tmp_path / "home", *options, **PATIENT)
+    async with GatewayClient(running.url, running.key) as control:
+        created = await control.create_episode(PURSE)
+    await stop_with_a_call_held(running, created, running.process.pid, [running.url], insist=insist)
+    logged = running.log.read_text()
     assert ("stopped with calls under way, as asked again" in logged) is insist
-    again = start_serve(tmp_path / "home", "--environments", str(counter_bundle))
+    again = start_serve(tmp_path / "home", *options)
     async with GatewayClient(again.url, again.key) as control:
         agent = EpisodeClient(f"{again.url}/episodes/{created.id}/mcp", control.http)
         assert total(await agent.call("add", {"amount": 1}, call_id="held")) == 2
@@ -150,70 +183,18 @@ async def test_a_stop_waits_for_the_calls_under_way_unless_it_is_asked_twice(
 @pytest.mark.system
 @pytest.mark.parametrize("insist", [False, True], ids=["once", "twice"])
 async def test_workers_that_stop_refuse_requests_until_the_last_of_them_has_finished(
-    start_serve: Any,
-    counter_bundle: Path,
-    tmp_path: Path,
-    insist: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    start_serve: Any, counter_bundle: Path, tmp_path: Path, insist: bool
 ) -> None:
-    monkeypatch.setenv(*PATIENT)
-    running = start_serve(
-        tmp_path / "home", "--workers", "2", "--environments", str(counter_bundle)
-    )
-    answers: list[int] = []
-    async with (
-        GatewayClient(running.url, running.key) as control,
-        httpx.AsyncClient(trust_env=False, headers={"Connection": "close"}) as probe,
-    ):
+    options = ("--workers", "2", "--environments", str(counter_bundle))
+    running = start_serve(tmp_path / "home", *options, **PATIENT)
+    async with GatewayClient(running.url, running.key) as control:
         workers = await control.workers()
         created = await control.create_episodes([PURSE, PURSE])
-        one = next(c for c in created if owner_of(c.id, 2) == 1)  # the first worker has no call
-        agent = EpisodeClient(one.mcp_url, control.http, reconnect_seconds=0)
-        assert total(await agent.call("add", {"amount": 1}, call_id="first")) == 1
-        below = psutil.Process(workers[1].pid or 0).children(recursive=True)
-        held = max(below, key=lambda process: (process.create_time(), process.pid))
-        held.suspend()
-
-        async def call() -> None:
-            try:
-                answers.append(total(await agent.call("add", {"amount": 1}, call_id="held")))
-            except TransportError:
-                assert insist
-
-        with anyio.fail_after(60):
-            async with anyio.create_task_group() as group:
-                group.start_soon(call)
-                await started(running.home, one.id, "held")
-                running.process.send_signal(signal.SIGTERM)
-                for worker in workers:
-                    await refused(probe, worker.url)
-                    answer = await probe.post(f"{worker.url}/mcp", json={})
-                    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "stopping")
-                if insist:
-                    running.process.send_signal(signal.SIGTERM)
-                else:
-                    held.resume()
-            assert await anyio.to_thread.run_sync(running.process.wait) == 0
-    assert answers == ([] if insist else [2])
-    logged = running.process.stderr.read()
-    assert "ERROR" not in logged
+    one = next(c for c in created if owner_of(c.id, 2) == 1)  # the first worker has no call
+    urls = [worker.url for worker in workers]
+    await stop_with_a_call_held(running, one, workers[1].pid or 0, urls, insist=insist)
+    logged = running.log.read_text()
     assert ("worker 1 stopped with calls under way, as asked again" in logged) is insist
-
-
-async def started(home: Path, episode: str, call_id: str) -> None:
-    """Wait until a call stands in the record as begun."""
-    path = anyio.Path(record_path(home / "records", EpisodeId(episode)))
-    while call_id not in await path.read_text():  # noqa: ASYNC110 - another process writes it
-        await anyio.sleep(0.01)
-
-
-async def refused(probe: httpx.AsyncClient, url: str) -> None:
-    """Wait until the gateway says that it is stopping."""
-    while True:
-        answer = await probe.get(f"{url}/readyz")
-        if answer.status_code == 503 and "it is stopping" in answer.json()["missing"]:
-            return
-        await anyio.sleep(0.01)
 
 
 class Slow:
