@@ -10,8 +10,6 @@ from pathlib import Path
 
 from conformance_suites import Outcome, run_program
 
-__all__ = ["CLIENT_SCENARIOS", "faults_of_client", "run_client"]
-
 VERSION = "0.2.0-alpha.12"
 CLIENT_SCENARIOS: Mapping[str, tuple[str, ...]] = {
     "2025-11-25": (

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from command_line import serving
+from deployed_workshop import write_config
 from fixture import NAME
-
-__all__ = ["LEGS", "Leg", "LegStartError", "called", "recorded"]
 
 STOP_SECONDS = 20
 _HERE = Path(__file__).parent
@@ -67,21 +67,10 @@ def bare(folder: Path) -> Generator[Leg]:
 def over_http(folder: Path) -> Generator[Leg]:
     """Serve the fixture in a process of its own, and the gateway in another that relays to it."""
     with _fixture(folder) as url:
-        config = folder / "servers.json"
-        config.write_text(json.dumps({"mcpServers": {NAME: {"url": url}}}))
-        command = [
-            "-P",
-            "-m",
-            "astra_mcp",
-            "serve",
-            "--port",
-            "0",
-            "--json",
-            "--mcp-config",
-            config,
-        ]
-        with _listening(command, folder) as said:
-            yield Leg(url=f"{said['url']}/servers/{NAME}/mcp", folder=folder)
+        config = write_config(folder, **{NAME: {"url": url}})
+        with serving(folder / "home", "--mcp-config", str(config)) as gateway:
+            yield Leg(url=f"{gateway.url}/servers/{NAME}/mcp", folder=folder)
+            gateway.stop()
 
 
 @contextmanager

@@ -33,8 +33,6 @@ from conformance_verdict import (
     read_expectations,
 )
 
-__all__ = ["EXPECTED_FAILURES", "LegResult", "faults_of", "run_clients", "run_leg"]
-
 EXPECTED_FAILURES = Path(__file__).with_name("expected_failures.json")
 BARE = next(iter(LEGS))
 

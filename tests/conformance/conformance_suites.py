@@ -14,8 +14,6 @@ from typing import Any
 
 from installed_programs import node_path, npm_folder
 
-__all__ = ["SUITES", "Check", "Outcome", "Suite", "read_outcome", "run_program", "run_suite"]
-
 SUITE_SECONDS = 180
 _PROGRAM = Path("node_modules/@modelcontextprotocol/conformance/dist/index.js")
 _UNSCORED = re.compile(

@@ -10,15 +10,6 @@ from pathlib import Path
 
 from conformance_suites import Check, Outcome, Suite
 
-__all__ = [
-    "Expectation",
-    "check_expectations",
-    "faults_behind_gateway",
-    "faults_of_bare",
-    "missing_calls",
-    "read_expectations",
-]
-
 MOST_EXPECTED = 5
 NEVER_EXPECTED = (
     "server-initialize", "server-session", "server-stateless", "ping",

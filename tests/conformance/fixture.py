@@ -43,8 +43,6 @@ from fixture_events import RecentEvents
 from fixture_prompts import PROMPTS, prompt_blocks
 from fixture_tools import TOOLS, FixtureTool
 
-__all__ = ["NAME", "make_fixture"]
-
 NAME = "conformance-fixture"
 RESOURCE_NOT_FOUND = -32002
 """The handshake era's code for it; the modern era has none of its own."""
@@ -97,7 +95,6 @@ class _Fixture:
 
     async def list_tools(self, ctx: Context, params: Page) -> Any:
         """List all tools in a fixed order."""
-        del ctx, params
         tools = [tool.listed(self._tool_revision) for tool in self._tools.values()]
         return types.ListToolsResult.model_validate({"tools": tools})
 
@@ -116,12 +113,10 @@ class _Fixture:
 
     async def list_resources(self, ctx: Context, params: Page) -> Any:
         """List all resources."""
-        del ctx, params
         return types.ListResourcesResult.model_validate({"resources": RESOURCES})
 
     async def list_templates(self, ctx: Context, params: Page) -> Any:
         """List the one template."""
-        del ctx, params
         return types.ListResourceTemplatesResult.model_validate({"resourceTemplates": TEMPLATES})
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
@@ -139,19 +134,16 @@ class _Fixture:
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
         """Take a subscription to a resource that exists."""
-        del ctx
         if params.uri not in RESOURCE_CONTENTS:
             raise MCPError(RESOURCE_NOT_FOUND, "Resource not found", {"uri": params.uri})
         return {}
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:
         """End a subscription."""
-        del ctx, params
         return {}
 
     async def list_prompts(self, ctx: Context, params: Page) -> Any:
         """List all prompts; the first one shows how often the list has changed."""
-        del ctx, params
         note = f"{PROMPTS[0]['description']} (revision {self._prompt_revision})"
         prompts = [{**PROMPTS[0], "description": note}, *PROMPTS[1:]]
         return types.ListPromptsResult.model_validate({"prompts": prompts})
@@ -167,18 +159,15 @@ class _Fixture:
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
         """Complete a prompt's argument from a few words."""
-        del ctx
         words = [w for w in ("test", "testament", "paris") if w.startswith(params.argument.value)]
         found = {"values": words, "total": len(words), "hasMore": False}
         return types.CompleteResult.model_validate({"completion": found})
 
     async def set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> Any:
         """Take a log level; all messages are of the level ``info``."""
-        del ctx, params
         return {}
 
     async def _change_tools(self, ctx: Context, arguments: object) -> JsonObject:
-        del arguments
         self._tool_revision += 1
         await self._bus.publish(ToolsListChanged())
         if not is_modern(ctx):
@@ -186,7 +175,6 @@ class _Fixture:
         return {"content": [text(f"The tools are at revision {self._tool_revision}.")]}
 
     async def _change_prompts(self, ctx: Context, arguments: object) -> JsonObject:
-        del arguments
         self._prompt_revision += 1
         await self._bus.publish(PromptsListChanged())
         if not is_modern(ctx):

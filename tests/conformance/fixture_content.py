@@ -12,23 +12,6 @@ import zlib
 
 from astra_mcp.types import JsonObject
 
-__all__ = [
-    "ENUM_FORM",
-    "FORM_WITH_DEFAULTS",
-    "IMAGE",
-    "NO_ARGUMENTS",
-    "RESOURCES",
-    "RESOURCE_CONTENTS",
-    "RICH_SCHEMA",
-    "SOUND",
-    "TEMPLATES",
-    "TEMPLATE_PREFIX",
-    "TEMPLATE_SUFFIX",
-    "form",
-    "schema",
-    "text",
-]
-
 
 def _chunk(kind: bytes, body: bytes) -> bytes:
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

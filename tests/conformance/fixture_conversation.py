@@ -16,8 +16,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from astra_mcp.types import JsonObject, JsonValue
 
-__all__ = ["NeedsInputError", "Question", "converse", "declared", "is_modern"]
-
 Context = ServerRequestContext[Any, Any]
 _CAPABILITIES = {
     "elicitation/create": "elicitation",

@@ -5,8 +5,6 @@ from collections import deque
 from mcp.server.streamable_http import EventCallback, EventId, EventMessage, EventStore, StreamId
 from mcp_types import JSONRPCMessage
 
-__all__ = ["RecentEvents"]
-
 KEPT = 1_000
 """Events; a client that comes back later than this many has to ask again."""
 

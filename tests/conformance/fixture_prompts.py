@@ -13,8 +13,6 @@ from astra_mcp.types import JsonObject
 from fixture_content import IMAGE, form, text
 from fixture_conversation import Question, converse
 
-__all__ = ["PROMPTS", "prompt_blocks"]
-
 Context = ServerRequestContext[Any, Any]
 
 

@@ -28,8 +28,6 @@ from fixture_content import (
 )
 from fixture_conversation import Question, converse, declared, is_modern
 
-__all__ = ["TOOLS", "FixtureTool"]
-
 STEP_SECONDS = 0.05
 """Between two signs of life of a tool that takes its time."""
 LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
@@ -60,7 +58,6 @@ class FixtureTool:
 
 def _says(*content: JsonObject, is_error: bool = False) -> Run:
     async def run(ctx: Context, arguments: Arguments) -> JsonObject:
-        del ctx, arguments
         return {"content": list(content), "isError": is_error}
 
     return run
@@ -79,7 +76,6 @@ async def _log(ctx: Context, words: str) -> None:
 
 
 async def _logging(ctx: Context, arguments: Arguments) -> JsonObject:
-    del arguments
     for pause, words in ((0, "started"), (STEP_SECONDS, "processing"), (STEP_SECONDS, "completed")):
         await anyio.sleep(pause)
         await _log(ctx, f"Tool execution {words}")
@@ -87,7 +83,6 @@ async def _logging(ctx: Context, arguments: Arguments) -> JsonObject:
 
 
 async def _progress(ctx: Context, arguments: Arguments) -> JsonObject:
-    del arguments
     for pause, done in ((0, 0), (STEP_SECONDS, 50), (STEP_SECONDS, 100)):
         await anyio.sleep(pause)
         await ctx.session.report_progress(done, 100, f"Completed step {done} of 100")
@@ -95,7 +90,6 @@ async def _progress(ctx: Context, arguments: Arguments) -> JsonObject:
 
 
 async def _reconnection(ctx: Context, arguments: Arguments) -> JsonObject:
-    del arguments
     await _log(ctx, "Before the stream is closed")
     if ctx.close_sse_stream is not None:
         await ctx.close_sse_stream()
@@ -104,17 +98,14 @@ async def _reconnection(ctx: Context, arguments: Arguments) -> JsonObject:
 
 
 async def _echo(ctx: Context, arguments: Arguments) -> JsonObject:
-    del ctx
     return {"content": [text(json.dumps(dict(arguments)))]}
 
 
 async def _greet(ctx: Context, arguments: Arguments) -> JsonObject:
-    del ctx
     return {"content": [text(f"Hello, {arguments['name']}!")]}
 
 
 async def _compute(ctx: Context, arguments: Arguments) -> JsonObject:
-    del ctx
     await anyio.sleep(min(float(arguments["seconds"]), STEP_SECONDS))
     return {"content": [text(f"{arguments.get('label', 'It')} is computed.")]}
 
@@ -139,7 +130,6 @@ def _asks(
     *rounds: tuple[Question, ...], answer: str = "The client said: ", keeps_state: bool = False
 ) -> Run:
     async def run(ctx: Context, arguments: Arguments) -> JsonObject:
-        del arguments
         said = await converse(ctx, *rounds, keeps_state=keeps_state)
         return {"content": [text(answer + json.dumps(said, sort_keys=True))]}
 
@@ -160,7 +150,6 @@ async def _elicitation(ctx: Context, arguments: Arguments) -> JsonObject:
 
 
 async def _asks_what_is_possible(ctx: Context, arguments: Arguments) -> JsonObject:
-    del arguments
     possible = tuple(q for q in (NAME, CAPITAL, ROOTS) if q.capability in declared(ctx))
     said = await converse(ctx, possible)
     return {"content": [text(json.dumps(said, sort_keys=True))]}

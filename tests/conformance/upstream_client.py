@@ -41,11 +41,9 @@ class DefaultsChannel:
 
     async def notify(self, method: str, params: JsonObject) -> None:
         """Hear nothing."""
-        del method, params
 
     async def ask(self, method: str, params: JsonObject) -> JsonObject:
         """Accept the defaults."""
-        del method
         schema = cast("dict[str, Any]", params["requestedSchema"])
         filled = {
             name: said.get("default", NO_VALUES.get(said["type"]))

@@ -11,7 +11,7 @@ from astra_mcp.cli.connect.client_configs import ClientName
 from astra_mcp.cli.main import COMMANDS, load_command
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )?astra-mcp +(.*)$", re.MULTILINE)
 
 

@@ -6,10 +6,6 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from typer.testing import CliRunner
-
-from astra_mcp.cli.main import app
-
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("astra_mcp", "registry", "servers", "gateway", "training")
 MODULES = sorted(
@@ -145,49 +141,11 @@ def test_pages_link_to_files_that_exist() -> None:
     assert broken == []
 
 
-def documented_commands() -> list[str]:
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    blocks = [
-        block
-        for page in pages
-        for block in re.findall(
-            r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S
-        )
-    ]
-    found = {
-        match
-        for block in blocks
-        for match in re.findall(r"^(?:\$ )?astra-mcp ([a-z]+(?: [a-z]+)?)", block, re.M)
-    }
-    assert len(found) >= 7
-    return sorted(found)
-
-
-def test_every_command_of_the_pages_exists() -> None:
-    groups = {"environments", "episodes", "registry"}
-    for command in documented_commands():
-        words = command.split()
-        path = words if words[0] in groups else words[:1]
-        done = CliRunner().invoke(app, [*path, "--help"])
-        assert done.exit_code == 0, f"astra-mcp {command}: {done.output}"
-
-
-def claims_of_the_page() -> set[str]:
-    page = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
-    return set(re.findall(r"^\| (P\d+) \|", page, re.M))
-
-
 def test_every_claim_of_the_paper_map_has_a_test_and_every_mark_a_claim() -> None:
+    page = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
     marked = {
         claim
         for path in (ROOT / "tests").rglob("test_*.py")
         for claim in re.findall(r'mark\.claim\("(P\d+)"\)', path.read_text(encoding="utf-8"))
     }
-    assert marked == claims_of_the_page()
-
-
-def test_modules_named_in_the_paper_map_exist() -> None:
-    page = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
-    for module in re.findall(r"\| `([\w.]+)` \|", page):
-        path = ROOT / module.replace(".", "/")
-        assert path.is_dir() or path.with_suffix(".py").is_file(), module
+    assert marked == set(re.findall(r"^\| (P\d+) \|", page, re.M))

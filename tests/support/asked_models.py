@@ -49,12 +49,13 @@ class CacheInMemory:
 def a_model(
     server: CompletionsServer,
     *,
+    role: Role = Role.JUDGE,
     cache: CacheInMemory | None = None,
     budget: Budget | None = None,
     **settings: Any,
 ) -> AbstractAsyncContextManager[Model]:
-    """Open a judge at a server."""
-    return open_model(Role.JUDGE, server.config(**settings), cache=cache, budget=budget)
+    """Open the model of a role at a server."""
+    return open_model(role, server.config(**settings), cache=cache, budget=budget)
 
 
 async def judge(model: Model, text: str = "a tale", *, sample: int = 0) -> int:

@@ -5,16 +5,6 @@ from typing import Any
 
 import httpx
 
-__all__ = [
-    "HANDSHAKE",
-    "MODERN",
-    "PREFIX",
-    "hello",
-    "modern_message",
-    "modern_request",
-    "open_session",
-]
-
 MODERN = "2026-07-28"
 HANDSHAKE = "2025-11-25"
 PREFIX = "io.modelcontextprotocol/"

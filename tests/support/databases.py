@@ -19,8 +19,6 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-__all__ = ["PostgresServer", "running_postgres"]
-
 _START_SECONDS = 60
 
 

@@ -19,8 +19,6 @@ sys.path.insert(0, str(ROOT / "benchmarks" / "support"))
 
 from source_graph import Source, SourceGraph, offered_names, read_sources  # noqa: E402
 
-__all__ = ["ROOT", "error_tree", "pages", "read_product", "with_blocks", "with_error_tree"]
-
 _BLOCK = re.compile(r"(<!-- generated: (\w+)(?: ([\w.]+))? -->\n)(.*?)(<!-- end -->)", re.S)
 _ERRORS = "astra_mcp.errors"
 _TREE = re.compile(r"(?<=\n\n)AstraError\n.*?\n(?=\n)", re.S)

@@ -10,8 +10,6 @@ from astra_mcp.types import ToolSpec, tools_hash
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
 from servers.emulated.offline.emulator import OfflineEmulator, OfflineState
 
-__all__ = ["STYLES", "Style", "World", "document_of", "spec", "text"]
-
 text: dict[str, Any] = {"type": "string"}
 
 

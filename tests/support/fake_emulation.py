@@ -17,13 +17,6 @@ from servers.environment import EnvironmentServer
 from in_memory_tools import spec
 from relayed_servers import Desk, RelayGateway
 
-__all__ = [
-    "FakeDocuments",
-    "FakeEmulator",
-    "document",
-    "open_emulating_gateway",
-]
-
 REMEMBER = spec("remember", {"word": {"type": "string", "maxLength": 9}}, ["word"])
 REFUSE = spec("refuse", {}, [])
 

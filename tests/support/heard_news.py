@@ -11,8 +11,6 @@ from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, ToolsL
 
 from relayed_servers import LEGACY, open_client
 
-__all__ = ["WAIT_SECONDS", "Heard", "hearing"]
-
 WAIT_SECONDS = 20.0
 
 

@@ -12,28 +12,13 @@ from typing import Any, cast
 
 from astra_mcp.completions import Reply
 from astra_mcp.llm.config import Role
-from astra_mcp.llm.model import Model, open_model
-from astra_mcp.llm.usage import Budget
+from astra_mcp.llm.model import Model
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.modelled.emulator import ModelEmulator, ModelState
 
-from asked_models import CacheInMemory
+from asked_models import a_model
 from completions_server import Body, CompletionsServer, says
-
-__all__ = [
-    "NOTES",
-    "answers",
-    "document_of",
-    "emulator_model",
-    "is_fold",
-    "notes_session",
-    "play",
-    "prompt_of",
-    "section",
-    "tool",
-    "tool_named",
-]
 
 _ID: JsonObject = {"type": "string"}
 _CALL = re.compile(r"^call: (\w+) (\{.*\})\n(answered|failed): (.*)$", re.MULTILINE)
@@ -81,16 +66,10 @@ def tool_named(name: str, document: EmulatedDocument = NOTES) -> ToolSpec:
     return next(tool for tool in document.tools if tool.name == name)
 
 
-def emulator_model(
-    server: CompletionsServer,
-    *,
-    cache: CacheInMemory | None = None,
-    budget: Budget | None = None,
-    **settings: Any,
-) -> AbstractAsyncContextManager[Model]:
+def emulator_model(server: CompletionsServer, **options: Any) -> AbstractAsyncContextManager[Model]:
     """Open the model of the role at a scripted endpoint."""
-    config = server.config(**{"max_retries": 0, **settings})
-    return open_model(Role.EMULATOR, config, cache=cache, budget=budget)
+    options.setdefault("max_retries", 0)
+    return a_model(server, role=Role.EMULATOR, **options)
 
 
 @asynccontextmanager

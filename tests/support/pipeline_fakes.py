@@ -6,8 +6,6 @@ import anyio.lowlevel
 
 from astra_mcp.pipeline import Item, Made, Outcome, Rejected
 
-__all__ = ["FakeItemStore", "ScriptedStage", "Work", "item", "items"]
-
 Work = Callable[[Item], Awaitable[Made | Rejected]]
 
 

@@ -3,8 +3,6 @@
 from random import Random
 from typing import Any, cast
 
-__all__ = ["RandomArguments"]
-
 _MAX_DEPTH = 6
 _TEXTS = {
     "date": "2024-02-29",

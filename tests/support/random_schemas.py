@@ -7,8 +7,6 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-__all__ = ["DIALECTS", "RandomSchemas"]
-
 DIALECTS = (
     "http://json-schema.org/draft-04/schema#",
     "http://json-schema.org/draft-06/schema#",

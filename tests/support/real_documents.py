@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["NOT_PRESENT", "TOUCAN", "real_data"]
-
 NOT_PRESENT = "real MCP documents not present"
 TOUCAN = "toucan-mcp-servers.dev.jsonl.gz"
 

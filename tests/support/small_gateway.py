@@ -9,13 +9,10 @@ import anyio
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.testing import InMemoryCatalog, InMemoryServer, Question, open_test_gateway
-from astra_mcp.testing.gateway import CONTROL_KEY as KEY
 from astra_mcp.types import PastCall, ServerKind
 from gateway.api.client import GatewayClient
 from gateway.api.seams import UpstreamSession
 from gateway.episodes.live import Episodes
-
-__all__ = ["KEY", "NAME", "HarbourServer", "SmallGateway", "open_small_gateway"]
 
 NAME = "harbour"
 QUESTION = Question("How heavy is the ship?", "300 tons", gold=[("look", {})])

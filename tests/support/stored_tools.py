@@ -14,9 +14,7 @@ from registry.store.statements import insert_missing
 from registry.store.tables import ToolRow, table_of
 from registry.store.version import lock_catalog, next_version
 
-from stored_rows import hash_of, place, server, tool_row
-
-__all__ = ["hash_of", "spec", "store_server"]
+from stored_rows import place, server, tool_row
 
 _numbers = count(1)
 

@@ -10,14 +10,12 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
     ResourceUpdated,
     ToolsListChanged,
 )
-from mcp_types import JSONRPCMessage
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 Context = ServerRequestContext[Any, Any]
@@ -145,24 +143,3 @@ class Recording:
     def methods(self) -> list[str]:
         """The HTTP methods, in order."""
         return [method for method, _ in self.requests]
-
-
-class MemoryEvents(EventStore):
-    """Keeps all events, so that streams can be resumed."""
-
-    def __init__(self) -> None:
-        self._events: list[tuple[str, JSONRPCMessage | None]] = []
-
-    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        self._events.append((stream_id, message))
-        return str(len(self._events))
-
-    async def replay_events_after(
-        self, last_event_id: str, send_callback: EventCallback
-    ) -> str | None:
-        place = int(last_event_id)
-        stream = self._events[place - 1][0]
-        for number, (of, message) in enumerate(self._events[place:], place + 1):
-            if of == stream and message is not None:
-                await send_callback(EventMessage(message, str(number)))
-        return stream

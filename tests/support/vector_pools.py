@@ -11,8 +11,6 @@ from astra_mcp.domains import Domain
 from astra_mcp.embedding import Vectors
 from astra_mcp.errors import ModelError, ModelFault
 
-__all__ = ["FakeEmbedder", "document_of", "in_scope", "pool_of", "pool_tool"]
-
 
 class FakeEmbedder:
     """Embeds documents by a table; waits or fails where it is told to."""

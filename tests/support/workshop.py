@@ -11,26 +11,6 @@ from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import BundleError
 from astra_mcp.sandbox import Sandbox
 
-__all__ = [
-    "AUTHOR",
-    "DATED",
-    "DUE",
-    "FIND",
-    "HONEST_DUE",
-    "NUMBER",
-    "SOUGHT",
-    "Change",
-    "Document",
-    "Workshop",
-    "both",
-    "calling",
-    "due",
-    "evidence",
-    "put",
-    "remove",
-    "verdict_of",
-]
-
 AUTHOR = "tools.0.input_schema.properties.author"
 NUMBER = "tools.1.input_schema.properties.number"
 FIND = "def find_book(author: str, format: str = 'hardcover') -> object:\n"

@@ -31,7 +31,8 @@ from deployed_workshop import (
     until,
     until_left,
 )
-from talkative_server import MemoryEvents, Recording, Talkative
+from fixture_events import RecentEvents
+from talkative_server import Recording, Talkative
 
 ERAS = list(Era)
 PAST = [PastCall(tool="count", arguments={}, outcome=CallOutcome.APPLIED)]
@@ -170,7 +171,7 @@ async def test_an_answer_whose_stream_broke_off_is_fetched_and_not_asked_for_aga
     tmp_path: Path,
 ) -> None:
     talkative = Talkative()
-    app = talkative.server().streamable_http_app(event_store=MemoryEvents(), retry_interval=10)
+    app = talkative.server().streamable_http_app(event_store=RecentEvents(), retry_interval=10)
     async with online(tmp_path, app) as servers:
         assert await text_of(session(servers), "drop") == "fetched"
         assert sum(talkative.calls.values()) == 1
