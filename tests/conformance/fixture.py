@@ -30,7 +30,6 @@ from mcp.server.subscriptions import (
 from astra_mcp.types import JsonObject
 
 from fixture_content import (
-    NO_ARGUMENTS,
     RESOURCE_CONTENTS,
     RESOURCES,
     TEMPLATE_PREFIX,
@@ -78,13 +77,13 @@ class _Fixture:
         self._prompt_revision = 0
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
-        changing = (
-            ("test_trigger_tool_change", "Changes the list of tools", self._change_tools),
-            ("test_trigger_prompt_change", "Changes the list of prompts", self._change_prompts),
-        )
         mine = (
-            FixtureTool(name=name, description=said, input_schema=NO_ARGUMENTS, run=run)
-            for name, said, run in changing
+            FixtureTool(
+                "test_trigger_tool_change", "Changes the list of tools", self._change_tools
+            ),
+            FixtureTool(
+                "test_trigger_prompt_change", "Changes the list of prompts", self._change_prompts
+            ),
         )
         self._tools = {tool.name: tool for tool in (*TOOLS, *mine)}
 

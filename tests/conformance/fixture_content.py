@@ -10,7 +10,7 @@ import struct
 import wave
 import zlib
 
-from astra_mcp.types import JsonObject
+from astra_mcp.types import JsonObject, JsonValue
 
 
 def _chunk(kind: bytes, body: bytes) -> bytes:
@@ -43,6 +43,10 @@ def schema(**properties: JsonObject) -> JsonObject:
     """Make the schema of an object whose properties are all required."""
     made: JsonObject = {"type": "object", "properties": dict(properties)}
     return {**made, "required": list(properties)} if properties else made
+
+
+def _titled(**titles: str) -> list[JsonValue]:
+    return [{"const": value, "title": title} for value, title in titles.items()]
 
 
 def form(message: str, **properties: JsonObject) -> JsonObject:
@@ -96,10 +100,7 @@ ENUM_FORM = form(
     untitledSingle={"type": "string", "enum": ["option1", "option2", "option3"]},
     titledSingle={
         "type": "string",
-        "oneOf": [
-            {"const": "value1", "title": "First Option"},
-            {"const": "value2", "title": "Second Option"},
-        ],
+        "oneOf": _titled(value1="First Option", value2="Second Option"),
     },
     legacyEnum={
         "type": "string",
@@ -112,52 +113,37 @@ ENUM_FORM = form(
     },
     titledMulti={
         "type": "array",
-        "items": {
-            "anyOf": [
-                {"const": "value1", "title": "First Choice"},
-                {"const": "value2", "title": "Second Choice"},
-            ]
-        },
+        "items": {"anyOf": _titled(value1="First Choice", value2="Second Choice")},
     },
 )
 """Asks with each of the five kinds of choices."""
 
+_HELD: tuple[tuple[str, str, str, JsonObject], ...] = (
+    (
+        "static-text",
+        "Static text",
+        "A text that never changes",
+        {"mimeType": "text/plain", "text": "This is the content of the static text resource."},
+    ),
+    (
+        "static-binary",
+        "Static picture",
+        "A picture that never changes",
+        {"mimeType": "image/png", "blob": IMAGE["data"]},
+    ),
+    (
+        "watched-resource",
+        "Watched text",
+        "A text that a client may subscribe to",
+        {"mimeType": "text/plain", "text": "This is the content of the watched resource."},
+    ),
+)
 RESOURCES: list[JsonObject] = [
-    {
-        "uri": "test://static-text",
-        "name": "Static text",
-        "description": "A text that never changes",
-        "mimeType": "text/plain",
-    },
-    {
-        "uri": "test://static-binary",
-        "name": "Static picture",
-        "description": "A picture that never changes",
-        "mimeType": "image/png",
-    },
-    {
-        "uri": "test://watched-resource",
-        "name": "Watched text",
-        "description": "A text that a client may subscribe to",
-        "mimeType": "text/plain",
-    },
+    {"uri": f"test://{place}", "name": name, "description": said, "mimeType": held["mimeType"]}
+    for place, name, said, held in _HELD
 ]
 RESOURCE_CONTENTS: dict[str, JsonObject] = {
-    "test://static-text": {
-        "uri": "test://static-text",
-        "mimeType": "text/plain",
-        "text": "This is the content of the static text resource.",
-    },
-    "test://static-binary": {
-        "uri": "test://static-binary",
-        "mimeType": "image/png",
-        "blob": IMAGE["data"],
-    },
-    "test://watched-resource": {
-        "uri": "test://watched-resource",
-        "mimeType": "text/plain",
-        "text": "This is the content of the watched resource.",
-    },
+    f"test://{place}": {"uri": f"test://{place}", **held} for place, _, _, held in _HELD
 }
 TEMPLATE_PREFIX, TEMPLATE_SUFFIX = "test://template/", "/data"
 TEMPLATES: list[JsonObject] = [

@@ -6,7 +6,7 @@ by an asked result in the modern one.
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -37,14 +37,14 @@ Arguments = Mapping[str, Any]
 Run = Callable[[Context, Arguments], Awaitable[JsonObject]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class FixtureTool:
     """A tool's document and what it does."""
 
     name: str
     description: str
-    input_schema: JsonObject
     run: Run
+    input_schema: JsonObject = field(default_factory=lambda: NO_ARGUMENTS)
 
     def listed(self, revision: int) -> JsonObject:
         """Render it for a list; a changed list shows a new revision."""
@@ -155,15 +155,8 @@ async def _asks_what_is_possible(ctx: Context, arguments: Arguments) -> JsonObje
     return {"content": [text(json.dumps(said, sort_keys=True))]}
 
 
-def _tool(
-    name: str, description: str, run: Run, input_schema: JsonObject | None = None
-) -> FixtureTool:
-    return FixtureTool(
-        name=name, description=description, input_schema=input_schema or NO_ARGUMENTS, run=run
-    )
-
-
 def _plain_tools() -> list[FixtureTool]:
+    tool = FixtureTool
     mixed = (
         text("Multiple content types test:"),
         IMAGE,
@@ -177,30 +170,29 @@ def _plain_tools() -> list[FixtureTool]:
     failed = text("This tool intentionally returns an error for testing")
     header = schema(region={"type": "string", "x-mcp-header": "Region"})
     return [
-        _tool(
+        tool(
             "test_simple_text",
             "Says one sentence",
             _says(text("This is a simple text response for testing.")),
         ),
-        _tool("test_image_content", "Shows a picture", _says(IMAGE)),
-        _tool("test_audio_content", "Plays a sound", _says(SOUND)),
-        _tool("test_embedded_resource", "Hands out a resource", _says(embedded)),
-        _tool("test_multiple_content_types", "Answers in three ways", _says(*mixed)),
-        _tool("test_error_handling", "Always fails", _says(failed, is_error=True)),
-        _tool("test_tool_with_logging", "Logs three messages", _logging),
-        _tool("test_logging_tool", "Logs where the client wants it", _logging),
-        _tool("test_tool_with_progress", "Reports its progress", _progress),
-        _tool("test_reconnection", "Closes the stream and goes on", _reconnection),
-        _tool("json_schema_2020_12_tool", "Has a rich schema", _echo, RICH_SCHEMA),
-        _tool("greet", "Greets someone", _greet, schema(name={"type": "string"})),
-        _tool(
-            "slow_compute", "Computes for a moment", _compute, schema(seconds={"type": "number"})
-        ),
-        _tool("test_header_parameter", "Has a parameter that is also a header", _echo, header),
+        tool("test_image_content", "Shows a picture", _says(IMAGE)),
+        tool("test_audio_content", "Plays a sound", _says(SOUND)),
+        tool("test_embedded_resource", "Hands out a resource", _says(embedded)),
+        tool("test_multiple_content_types", "Answers in three ways", _says(*mixed)),
+        tool("test_error_handling", "Always fails", _says(failed, is_error=True)),
+        tool("test_tool_with_logging", "Logs three messages", _logging),
+        tool("test_logging_tool", "Logs where the client wants it", _logging),
+        tool("test_tool_with_progress", "Reports its progress", _progress),
+        tool("test_reconnection", "Closes the stream and goes on", _reconnection),
+        tool("json_schema_2020_12_tool", "Has a rich schema", _echo, RICH_SCHEMA),
+        tool("greet", "Greets someone", _greet, schema(name={"type": "string"})),
+        tool("slow_compute", "Computes for a moment", _compute, schema(seconds={"type": "number"})),
+        tool("test_header_parameter", "Has a parameter that is also a header", _echo, header),
     ]
 
 
 def _asking_tools() -> list[FixtureTool]:
+    tool = FixtureTool
     steps = (
         (_elicit("step1", form("Step 1: What is your name?", name={"type": "string"})),),
         (_elicit("step2", form("Step 2: What is your favorite color?", color={"type": "string"})),),
@@ -208,36 +200,34 @@ def _asking_tools() -> list[FixtureTool]:
     several = (NAME, _sample("greeting", "Generate a greeting", 50), ROOTS)
     one = "test_input_required_result_"
     return [
-        _tool(
+        tool(
             "test_sampling", "Asks the client's model", _sampling, schema(prompt={"type": "string"})
         ),
-        _tool(
-            "test_elicitation", "Asks the user", _elicitation, schema(message={"type": "string"})
-        ),
-        _tool(
+        tool("test_elicitation", "Asks the user", _elicitation, schema(message={"type": "string"})),
+        tool(
             "test_elicitation_sep1034_defaults",
             "Asks with defaults",
             _asks((_elicit("form", FORM_WITH_DEFAULTS),), answer="Elicitation completed: "),
         ),
-        _tool(
+        tool(
             "test_elicitation_sep1330_enums",
             "Asks with choices",
             _asks((_elicit("form", ENUM_FORM),), answer="Elicitation completed: "),
         ),
-        _tool("test_missing_capability", "Needs the client's model", _asks((CAPITAL,))),
-        _tool("test_streaming_elicitation", "Asks the user on its way", _asks((NAME,))),
-        _tool(one + "elicitation", "Asks for a name", _asks((NAME,), answer="Hello! ")),
-        _tool(one + "sampling", "Asks for a capital", _asks((CAPITAL,))),
-        _tool(one + "list_roots", "Asks for the roots", _asks((ROOTS,))),
-        _tool(
+        tool("test_missing_capability", "Needs the client's model", _asks((CAPITAL,))),
+        tool("test_streaming_elicitation", "Asks the user on its way", _asks((NAME,))),
+        tool(one + "elicitation", "Asks for a name", _asks((NAME,), answer="Hello! ")),
+        tool(one + "sampling", "Asks for a capital", _asks((CAPITAL,))),
+        tool(one + "list_roots", "Asks for the roots", _asks((ROOTS,))),
+        tool(
             one + "request_state",
             "Keeps a state",
             _asks((CONFIRM,), answer="state-ok ", keeps_state=True),
         ),
-        _tool(one + "multiple_inputs", "Asks three things", _asks(several, keeps_state=True)),
-        _tool(one + "multi_round", "Asks twice", _asks(*steps, keeps_state=True)),
-        _tool(one + "tampered_state", "Keeps a sealed state", _asks((CONFIRM,), keeps_state=True)),
-        _tool(one + "capabilities", "Asks what is possible", _asks_what_is_possible),
+        tool(one + "multiple_inputs", "Asks three things", _asks(several, keeps_state=True)),
+        tool(one + "multi_round", "Asks twice", _asks(*steps, keeps_state=True)),
+        tool(one + "tampered_state", "Keeps a sealed state", _asks((CONFIRM,), keeps_state=True)),
+        tool(one + "capabilities", "Asks what is possible", _asks_what_is_possible),
     ]
 
 

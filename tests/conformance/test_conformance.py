@@ -68,20 +68,20 @@ def test_the_gateway_is_a_client_as_its_servers_may_expect(
     assert faults_of_client(run_client(scenario, revision, tmp_path / "client")) == []
 
 
-def test_a_check_that_passes_bare_alone_is_a_fault() -> None:
-    bare = outcome(TEXT, ECHO)
-    found = faults_behind_gateway(SUITE, bare, outcome(TEXT, failed=(ECHO,)), [])
-    assert found == ["echo:echo (echo): it is empty"]
-
-
-def test_a_check_that_is_not_reached_behind_the_gateway_is_a_fault() -> None:
-    found = faults_behind_gateway(SUITE, outcome(TEXT, ECHO), outcome(TEXT), [])
-    assert found == ["echo:echo (echo): not reached"]
-
-
-def test_a_check_that_fails_behind_the_gateway_alone_is_a_fault_though_bare_has_none() -> None:
-    found = faults_behind_gateway(SUITE, outcome(TEXT), outcome(TEXT, failed=(SEE,)), [])
-    assert found == ["see:see (see): it is empty"]
+@pytest.mark.parametrize(
+    ("bare", "behind", "fault"),
+    [
+        ((TEXT, ECHO), outcome(TEXT, failed=(ECHO,)), "echo:echo (echo): it is empty"),
+        ((TEXT, ECHO), outcome(TEXT), "echo:echo (echo): not reached"),
+        ((TEXT,), outcome(TEXT, failed=(SEE,)), "see:see (see): it is empty"),
+        ((TEXT,), outcome(TEXT, exit_code=1), "the suite ended with exit code 1"),
+    ],
+    ids=["passes bare alone", "not reached", "fails behind alone", "ends badly"],
+)
+def test_what_the_gateway_alone_does_wrong_is_a_fault(
+    bare: tuple[Check, ...], behind: Outcome, fault: str
+) -> None:
+    assert faults_behind_gateway(SUITE, outcome(*bare), behind, []) == [fault]
 
 
 def test_an_expected_failure_is_no_fault_until_it_passes() -> None:
@@ -89,12 +89,6 @@ def test_an_expected_failure_is_no_fault_until_it_passes() -> None:
     assert faults_behind_gateway(SUITE, bare, outcome(TEXT, failed=(ECHO,)), expected) == []
     (fault,) = faults_behind_gateway(SUITE, bare, bare, expected)
     assert "take it off the list" in fault
-
-
-def test_a_suite_that_ends_badly_is_a_fault_though_every_check_passes() -> None:
-    both = outcome(TEXT, ECHO)
-    ended = outcome(TEXT, ECHO, exit_code=1)
-    assert faults_behind_gateway(SUITE, both, ended, []) == ["the suite ended with exit code 1"]
 
 
 def test_the_bare_server_falls_short_by_scored_failures_and_by_too_few_passes() -> None:

@@ -74,7 +74,7 @@ class World:
         return str(answer.value)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Style:
     """How an author names the six usual tools, and what they take."""
 
@@ -100,7 +100,10 @@ class Style:
 
 
 def _style(
-    names: Sequence[str], id_parameter: str, id_schema: dict[str, Any], **more: Any
+    names: tuple[str, str, str, str, str, str],
+    id_parameter: str,
+    id_schema: dict[str, Any],
+    **more: Any,
 ) -> Style:
     title, body = more.get("title", "title"), more.get("body")
     members: dict[str, Any] = {title: text, "priority": {"type": "string", "enum": ["low", "high"]}}
@@ -118,18 +121,8 @@ def _style(
         spec(listing, "List them.", optional=("limit",), limit={"type": "integer"}),
         spec(search, "Find some.", query=text),
     )
-    return Style(
-        name=create,
-        document=document_of(*tools, name=create.replace(".", "_")),
-        create=create,
-        read=read,
-        update=update,
-        delete=delete,
-        listing=listing,
-        search=search,
-        id_parameter=id_parameter,
-        **more,
-    )
+    document = document_of(*tools, name=create.replace(".", "_"))
+    return Style(create, document, *names, id_parameter, **more)
 
 
 _UUID = {"type": "string", "format": "uuid"}

@@ -120,13 +120,10 @@ class Desk:
             on_completion=self._complete,
         )
         if self.speaks != "modern":
-            server.add_request_handler(
-                "resources/subscribe", types.SubscribeRequestParams, self._subscribe
-            )
-            server.add_request_handler(
-                "resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe
-            )
-            server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set)
+            add = server.add_request_handler
+            add("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
+            add("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
+            add("logging/setLevel", types.SetLevelRequestParams, self._set)
         if self.speaks != "handshake":
             server.add_request_handler(
                 "subscriptions/listen",
@@ -162,7 +159,7 @@ class Desk:
         if uri.endswith("/missing"):
             raise MCPError(-32002, "no such page", data={"uri": uri})
         if uri.endswith("/asks"):
-            return await _ask_for_a_name(ctx, params)
+            return await _ask(self, ctx, params)
         content = types.TextResourceContents(uri=uri, text=f"{self.name} read {uri}")
         return types.ReadResourceResult(contents=[content], _meta={"dev.example/read": 1})
 
@@ -210,7 +207,7 @@ async def _say(desk: Desk, ctx: Context, params: types.CallToolRequestParams) ->
     return said(f"{desk.name} did {params.name}", _meta={"dev.example/cost": 3})
 
 
-async def _ask_for_a_name(ctx: Context, params: Any) -> Any:
+async def _ask(desk: Desk, ctx: Context, params: Any) -> Any:
     """Ask the client for a name, as the era has it."""
     if not _is_modern(ctx):
         answer = await ctx.session.elicit_form("Who?", QUESTION, ctx.request_id)
@@ -227,10 +224,6 @@ async def _ask_for_a_name(ctx: Context, params: Any) -> Any:
         content = types.TextResourceContents(uri=str(params.uri), text=text.strip())
         return types.ReadResourceResult(contents=[content])
     return said(text.strip())
-
-
-async def _ask(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
-    return await _ask_for_a_name(ctx, params)
 
 
 async def _ask_twice(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
@@ -302,15 +295,8 @@ async def _grow(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -
 
 
 _CALLS = {
-    "ask": _ask,
-    "ask_twice": _ask_twice,
-    "report": _report,
-    "log": _log,
-    "wait": _wait,
-    "refuse": _refuse,
-    "paint": _paint,
-    "touch": _touch,
-    "grow": _grow,
+    f.__name__.removeprefix("_"): f
+    for f in (_ask, _ask_twice, _report, _log, _wait, _refuse, _paint, _touch, _grow)
 }
 _TOOLS = ("say", "headed", *_CALLS)
 

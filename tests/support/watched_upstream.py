@@ -15,13 +15,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from astra_mcp.mcp.http import open_http
 from astra_mcp.serving.http.server import bind, listen, url_of
 from astra_mcp.testing import open_test_gateway
-from astra_mcp.testing.gateway import CONTROL_KEY
-from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.wire import EpisodeCreated, EpisodeRequest
-from gateway.episodes.live import Episodes
-from servers.deployed import DeployedServers, open_deployed
+from gateway.api.client import EpisodeClient
+from servers.deployed import open_deployed
 
-from relayed_servers import DeployedCatalog
+from relayed_servers import DeployedCatalog, RelayGateway
 
 
 @dataclass(frozen=True)
@@ -104,28 +101,17 @@ async def open_upstream() -> AsyncGenerator[WatchedUpstream]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeployedGateway:
+class DeployedGateway(RelayGateway):
     """A gateway over a file of servers."""
 
-    url: str
     file: Path
     home: Path
-    episodes: Episodes
-    deployed: DeployedServers
-    control: GatewayClient
     http: httpx.AsyncClient
     """Sends no key."""
-    key: str = CONTROL_KEY
 
-    async def open_episode(self, *names: str) -> EpisodeCreated:
-        """Open an episode of these servers."""
-        source = {"kind": "servers", "names": names}
-        return await self.control.create_episode(EpisodeRequest.model_validate({"source": source}))
-
-    async def agent(self, *names: str) -> EpisodeClient:
+    async def agent_of(self, *names: str) -> EpisodeClient:
         """Open an episode of these servers, and a client of it."""
-        created = await self.open_episode(*names)
-        return EpisodeClient(created.mcp_url, self.control.http)
+        return self.agent(await self.open_episode(*names))
 
 
 def write_servers(file: Path, servers: Mapping[str, Mapping[str, Any]]) -> Path:
@@ -146,12 +132,4 @@ async def open_deployed_gateway(
         open_test_gateway(DeployedCatalog(deployed), home, **rules) as opened,
         httpx.AsyncClient(base_url=opened.url, trust_env=False, timeout=20) as http,
     ):
-        yield DeployedGateway(
-            url=opened.url,
-            file=file,
-            home=home,
-            episodes=opened.episodes,
-            deployed=deployed,
-            control=opened.control,
-            http=http,
-        )
+        yield DeployedGateway(**vars(opened), deployed=deployed, file=file, home=home, http=http)

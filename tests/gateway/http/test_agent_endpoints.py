@@ -4,7 +4,6 @@ from typing import Any
 
 import anyio
 import anyio.abc
-import httpx
 import pytest
 from mcp import MCPError
 
@@ -16,13 +15,6 @@ from by_hand import modern_request
 from relayed_servers import text_of
 
 CALL_KEYS = {"name": "echo", "arguments": {"text": "x"}}
-
-
-async def mcp_post(
-    http: httpx.AsyncClient, url: str, method: str, params: dict[str, Any], **meta: Any
-) -> httpx.Response:
-    """Send one request of the 2026 era."""
-    return await http.post(url, **modern_request(method, params, **meta))
 
 
 async def state_of(gateway: Any, created: Any) -> Any:
@@ -120,14 +112,16 @@ async def test_an_unknown_tool_is_a_protocol_error_that_names_the_tools(
 
 async def test_an_unknown_episode_is_404_and_its_id_is_not_repeated(gateway: Any) -> None:
     for name in ("0" * 32, "unknown", "..%2F..", "records%2Fx"):
-        answer = await mcp_post(gateway.stranger, f"/episodes/{name}/mcp", "tools/list", {})
+        answer = await gateway.stranger.post(
+            f"/episodes/{name}/mcp", **modern_request("tools/list", {})
+        )
         assert answer.status_code == 404
         assert answer.json()["error"]["message"]
         assert name not in answer.text
 
 
 async def test_an_unknown_server_is_404_with_the_closest_names(gateway: Any) -> None:
-    answer = await mcp_post(gateway.stranger, "/servers/coinz/mcp", "tools/list", {})
+    answer = await gateway.stranger.post("/servers/coinz/mcp", **modern_request("tools/list", {}))
     assert answer.status_code == 404
     assert "coins" in answer.json()["error"]["message"]
 
@@ -136,7 +130,7 @@ async def test_an_ended_episode_is_410_and_says_what_to_do(gateway: Any) -> None
     created = await gateway.episode()
     await gateway.control.delete(f"/v1/episodes/{created['id']}")
     for method, params in (("tools/list", {}), ("tools/call", CALL_KEYS), ("server/discover", {})):
-        answer = await mcp_post(gateway.stranger, created["mcp_url"], method, params)
+        answer = await gateway.stranger.post(created["mcp_url"], **modern_request(method, params))
         assert answer.status_code == 410, method
         assert "create a new one" in answer.json()["error"]["message"]
 
@@ -144,7 +138,7 @@ async def test_an_ended_episode_is_410_and_says_what_to_do(gateway: Any) -> None
 async def test_an_expired_episode_is_410_and_its_record_can_still_be_read(gateway: Any) -> None:
     created = await gateway.episode(limits={"life_seconds": 1e-6})
     for method, params in (("tools/list", {}), ("tools/call", CALL_KEYS)):
-        answer = await mcp_post(gateway.stranger, created["mcp_url"], method, params)
+        answer = await gateway.stranger.post(created["mcp_url"], **modern_request(method, params))
         assert answer.status_code == 410, method
         assert "expired" in answer.json()["error"]["message"]
     state = await state_of(gateway, created)
@@ -154,16 +148,13 @@ async def test_an_expired_episode_is_410_and_its_record_can_still_be_read(gatewa
 async def test_a_retried_call_id_answers_again_without_calling_again(gateway: Any) -> None:
     created = await gateway.episode()
     call = {"name": "add", "arguments": {"amount": 2}}
+    once = modern_request("tools/call", call, **{CALL_ID_KEY: "one"})
     for _ in range(3):
-        answer = await mcp_post(
-            gateway.stranger, created["mcp_url"], "tools/call", call, **{CALL_ID_KEY: "one"}
-        )
+        answer = await gateway.stranger.post(created["mcp_url"], **once)
         assert answer.json()["result"]["content"] == [{"type": "text", "text": "total 2"}]
     assert len(gateway.servers["coins"].calls) == 1
     await gateway.control.delete(f"/v1/episodes/{created['id']}")
-    answer = await mcp_post(
-        gateway.stranger, created["mcp_url"], "tools/call", call, **{CALL_ID_KEY: "one"}
-    )
+    answer = await gateway.stranger.post(created["mcp_url"], **once)
     assert answer.status_code == 200
 
 
@@ -253,16 +244,12 @@ async def test_wrong_meta_is_refused_by_name_and_not_counted(
     gateway: Any, meta: dict[str, Any]
 ) -> None:
     created = await gateway.episode()
-    answer = await mcp_post(gateway.stranger, created["mcp_url"], "tools/call", CALL_KEYS, **meta)
+    answer = await gateway.stranger.post(
+        created["mcp_url"], **modern_request("tools/call", CALL_KEYS, **meta)
+    )
     assert next(iter(meta)) in answer.json()["error"]["message"]
     state = await state_of(gateway, created)
     assert state["calls"] == 0
-
-
-async def test_a_get_is_answered_405_since_nothing_is_ever_sent_unasked(gateway: Any) -> None:
-    answer = await gateway.stranger.get("/mcp", headers={"Accept": "text/event-stream"})
-    assert answer.status_code == 405
-    assert answer.headers["allow"] == "POST, DELETE"
 
 
 async def test_a_header_that_contradicts_the_body_is_refused(gateway: Any) -> None:

@@ -23,6 +23,12 @@ from gateway.api.client import (
 from gateway.api.wire import EpisodeRequest
 
 COINS = {"kind": "environment", "name": "coins"}
+NOT_AVAILABLE: list[Any] = [
+    ({"source": {"kind": "task", "id": "t"}}, "task"),
+    ({"source": COINS, "distractors": {"mode": "random"}}, "distractors"),
+    ({"source": COINS, "distractors": {"mode": "banded", "k": 2}}, "distractors"),
+]
+"""What a gateway could do that has tasks and distractors, and the field that asks for it."""
 
 
 def request(**fields: Any) -> EpisodeRequest:
@@ -159,29 +165,15 @@ async def test_an_empty_or_oversized_batch_is_refused(open_gateway: Any, count: 
         ({"source": COINS, "failures": {"rate": 0.1, "king": {}}}, "failures.king"),
         ({"source": COINS, "distractors": {"mode": "all"}}, "distractors.mode"),
         ({"source": COINS, "distractors": {"mode": "banded", "k": 0}}, "distractors.k"),
+        *NOT_AVAILABLE,
     ],
 )
-async def test_a_wrong_request_is_422_and_the_field_is_named(
+async def test_what_is_wrong_or_not_available_is_422_and_the_field_is_named(
     gateway: Any, body: Any, named: str
 ) -> None:
     answer = await gateway.control.post("/v1/episodes", json=body)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid_request")
-    assert named in answer.json()["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    ("body", "named"),
-    [
-        ({"source": {"kind": "task", "id": "t"}}, "task"),
-        ({"source": COINS, "distractors": {"mode": "random"}}, "distractors"),
-        ({"source": COINS, "distractors": {"mode": "banded", "k": 2}}, "distractors"),
-    ],
-)
-async def test_what_is_not_available_is_422_and_never_ignored(
-    gateway: Any, body: dict[str, Any], named: str
-) -> None:
-    answer = await gateway.control.post("/v1/episodes", json=body)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "not_available")
+    code = "not_available" if (body, named) in NOT_AVAILABLE else "invalid_request"
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
     assert named in answer.json()["error"]["message"]
     assert gateway.episodes.count_open() == 0
 

@@ -7,13 +7,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 
+from by_hand import ACCEPT, HANDSHAKE, hello
 from frame_runner import fuzz
-from mcp_wire import HANDSHAKE
 from measured_programs import SUPPORT, run_program
 
 CASES_PER_OPERATION = 10
@@ -44,12 +43,8 @@ def test_a_client_that_resumes_a_stream_gets_a_new_one(tmp_path: Path) -> None:
         run_program(gateway_of(tmp_path)) as program,
         httpx2.Client(base_url=program.url, trust_env=False) as http,
     ):
-        headers = {"Accept": "application/json, text/event-stream"}
-        hello: dict[str, Any] = {"protocolVersion": HANDSHAKE, "capabilities": {}}
-        hello |= {"clientInfo": {"name": "resuming", "version": "1"}}
-        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-        session = http.post("/mcp", json=body, headers=headers).headers["mcp-session-id"]
-        headers |= {"Mcp-Session-Id": session, "MCP-Protocol-Version": HANDSHAKE}
+        session = http.post("/mcp", json=hello(), headers=ACCEPT).headers["mcp-session-id"]
+        headers = {**ACCEPT, "Mcp-Session-Id": session, "MCP-Protocol-Version": HANDSHAKE}
         with http.stream("GET", "/mcp", headers={**headers, "Last-Event-ID": "7"}) as stream:
             assert stream.status_code == 200
             assert stream.headers["content-type"].startswith("text/event-stream")
@@ -59,19 +54,19 @@ def test_a_client_that_resumes_a_stream_gets_a_new_one(tmp_path: Path) -> None:
 def test_the_control_plane_does_what_its_openapi_document_says(tmp_path: Path) -> None:
     log, report = tmp_path / "log", tmp_path / "report.json"
     with run_program(gateway_of(tmp_path), log=log) as program:
-        command = [str(Path(sys.executable).with_name("st")), "run", f"{program.url}/openapi.json"]
-        command += ["--header", f"Authorization: Bearer {program.hello['key']}"]
-        command += ["--max-examples", str(CASES_PER_OPERATION), "--phases", "coverage,fuzzing"]
-        command += ["--exclude-checks", "positive_data_acceptance", "--continue-on-failure"]
-        command += [
-            "--seed",
-            "3",
-            "--generation-database",
-            "none",
-            "--suppress-health-check",
-            "all",
-        ]
-        command += ["--report-json-path", str(report)]
+        options = {
+            "--header": f"Authorization: Bearer {program.hello['key']}",
+            "--max-examples": str(CASES_PER_OPERATION),
+            "--phases": "coverage,fuzzing",
+            "--exclude-checks": "positive_data_acceptance",
+            "--seed": "3",
+            "--generation-database": "none",
+            "--suppress-health-check": "all",
+            "--report-json-path": str(report),
+        }
+        schemathesis = str(Path(sys.executable).with_name("st"))
+        command = [schemathesis, "run", f"{program.url}/openapi.json", "--continue-on-failure"]
+        command += [word for option in options.items() for word in option]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert report.exists(), done.stdout + done.stderr
     told = json.loads(report.read_text())

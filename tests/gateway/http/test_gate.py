@@ -1,6 +1,8 @@
 """Who may speak to the gateway, and how much."""
 
 import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -118,45 +120,46 @@ async def test_too_many_or_too_large_headers_are_refused(gateway: Any) -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (431, "headers_too_large")
 
 
+@asynccontextmanager
+async def connected(gateway: Any, head: str) -> AsyncGenerator[anyio.abc.SocketStream]:
+    """Send the beginning of a request by hand, with a line break for each line of the text."""
+    port = int(gateway.url.rpartition(":")[2])
+    with anyio.fail_after(20):
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(head.replace("\n", "\r\n").encode())
+            yield stream
+
+
 async def send_without_end(stream: anyio.abc.SocketStream, piece: bytes = b"x" * 65536) -> None:
     for _ in range(10_000):
         await stream.send(piece)
 
 
 async def test_a_head_that_never_ends_is_refused_before_it_fills_the_memory(gateway: Any) -> None:
-    port = int(gateway.url.rpartition(":")[2])
-    with anyio.fail_after(20):
-        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
-            await stream.send(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Large: ")
-            with pytest.raises(anyio.BrokenResourceError):
-                await send_without_end(stream)
+    async with connected(gateway, "GET /healthz HTTP/1.1\nHost: 127.0.0.1\nX-Large: ") as stream:
+        with pytest.raises(anyio.BrokenResourceError):
+            await send_without_end(stream)
     assert (await gateway.stranger.get("/healthz")).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/v1/episodes", "/healthz", "/mcp"])
 async def test_a_refused_body_is_not_read_to_its_end(gateway: Any, path: str) -> None:
-    port = int(gateway.url.rpartition(":")[2])
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-    with anyio.fail_after(20):
-        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
-            await stream.send(head.encode())
-            with pytest.raises(anyio.BrokenResourceError):
-                await send_without_end(stream, b"10000\r\n%s\r\n" % (b"x" * 65536))
+    head = f"POST {path} HTTP/1.1\nHost: 127.0.0.1\nTransfer-Encoding: chunked\n\n"
+    async with connected(gateway, head) as stream:
+        with pytest.raises(anyio.BrokenResourceError):
+            await send_without_end(stream, b"10000\r\n%s\r\n" % (b"x" * 65536))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "evil.example"])
 async def test_the_answer_to_a_refused_body_arrives_before_the_body_is_sent(
     gateway: Any, host: str
 ) -> None:
-    port = int(gateway.url.rpartition(":")[2])
     body = b"x" * 1_000_000
-    head = f"POST /healthz HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
-    with anyio.fail_after(20):
-        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
-            await stream.send(head.encode())
-            answer = await stream.receive()
-            await stream.send(body)
-            assert [chunk async for chunk in stream] == []  # closed in order, with all read
+    head = f"POST /healthz HTTP/1.1\nHost: {host}\nContent-Length: {len(body)}\n\n"
+    async with connected(gateway, head) as stream:
+        answer = await stream.receive()
+        await stream.send(body)
+        assert [chunk async for chunk in stream] == []  # closed in order, with all read
     assert answer.startswith(b"HTTP/1.1 413 " if host == "127.0.0.1" else b"HTTP/1.1 421 ")
     assert b"connection: close\r\n" in answer
     assert answer.endswith(b"}}")
@@ -170,26 +173,22 @@ async def test_a_refusal_without_a_body_keeps_the_connection(gateway: Any) -> No
 
 
 async def test_two_host_headers_are_refused(gateway: Any) -> None:
-    port = int(gateway.url.rpartition(":")[2])
-    lines = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.example\r\n\r\n"
-    with anyio.fail_after(10):
-        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
-            await stream.send(lines.encode())
-            assert b" 421 " in await stream.receive()
+    host = gateway.url.removeprefix("http://")
+    head = f"GET /healthz HTTP/1.1\nHost: {host}\nHost: evil.example\n\n"
+    async with connected(gateway, head) as stream:
+        assert b" 421 " in await stream.receive()
 
 
 async def test_a_request_that_is_cut_off_is_not_executed(gateway: Any) -> None:
-    port = int(gateway.url.rpartition(":")[2])
-    body = b'{"source": {"kind": "environment", "name": "coins"}}'
+    body = '{"source": {"kind": "environment", "name": "coins"}}'
     head = (
-        f"POST /v1/episodes HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body) + 1}\r\n"
-        f"Content-Type: application/json\r\nAuthorization: Bearer {gateway.key}\r\n\r\n"
+        f"POST /v1/episodes HTTP/1.1\nHost: 127.0.0.1\nContent-Length: {len(body) + 1}\n"
+        f"Content-Type: application/json\nAuthorization: Bearer {gateway.key}\n\n"
     )
-    with anyio.fail_after(10):
-        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
-            await stream.send(head.encode() + body)
-        # The server handles connections in turn: its next answer comes after the cut-off request.
-        assert (await gateway.control.get("/v1/episodes")).json() == []
+    async with connected(gateway, head + body):
+        pass
+    # The server handles connections in turn: its next answer comes after the cut-off request.
+    assert (await gateway.control.get("/v1/episodes")).json() == []
     assert gateway.episodes.count_open() == 0
 
 
@@ -237,10 +236,7 @@ def test_no_log_line_holds_an_episode_id_of_a_mistyped_path(around: list[str], r
 @pytest.mark.parametrize(
     "path",
     [
-        "/episodes//{}/mcp",
-        "/Episodes/{}/mcp",
-        "/episode/{}/mcp",
-        "/servers/{}/mcp",
+        *(f"/{place}/{{}}/mcp" for place in ("episodes/", "Episodes", "episode", "servers")),
         "/episodes/x/../{}",
     ],
 )
@@ -249,10 +245,8 @@ async def test_a_mistyped_address_leaves_no_episode_id_in_the_access_log(
 ) -> None:
     episode = (await gateway.episode())["id"]
     with caplog.at_level("INFO", "astra_mcp.access"):
-        port = int(gateway.url.rpartition(":")[2])
-        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
-            line = f"GET {path.format(episode)} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-            await stream.send(line.encode())
+        head = f"GET {path.format(episode)} HTTP/1.1\nHost: 127.0.0.1\n\n"
+        async with connected(gateway, head) as stream:
             await stream.receive()
     assert episode[:6] in caplog.text
     assert episode not in caplog.text

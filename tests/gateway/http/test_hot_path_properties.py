@@ -44,32 +44,11 @@ HEADERS = st.sampled_from(
 )
 HEADER_VALUES = st.sampled_from(
     [
-        *(
-            b"",
-            b"*/*",
-            b"application/json",
-            b"application/json ; x=y",
-            b"Application/JSON",
-            b" echo",
-        ),
-        *(
-            b"text/event-stream",
-            b"application/*;q=0",
-            b"tools/call",
-            b"tools/list",
-            b"ping",
-            b"echo",
-        ),
-        *(
-            b"2026-07-28",
-            b"2025-11-25",
-            b"2024-11-05",
-            b"1900-01-01",
-            b"=?base64?ZWNobw==?=",
-            b"\xff",
-        ),
+        b"", b"*/*", b"application/json", b"application/json ; x=y", b"Application/JSON", b" echo",
+        b"text/event-stream", b"application/*;q=0", b"tools/call", b"tools/list", b"ping", b"echo",
+        b"2026-07-28", b"2025-11-25", b"2024-11-05", b"1900-01-01", b"=?base64?ZWNobw==?=", b"\xff",
     ]
-)
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -109,7 +109,7 @@ async def test_one_trace_leads_from_the_client_through_the_gateway_to_the_server
     deployed: DeployedGateway, upstream: WatchedUpstream, spans: Spans
 ) -> None:
     created = await deployed.open_episode("harbour")
-    result = await EpisodeClient(created.mcp_url, deployed.control.http).call("look", {})
+    result = await deployed.agent(created).call("look", {})
     assert result.text == "a ship"
     own, below, client = spans.of_call()
     assert client is not None
@@ -167,7 +167,7 @@ async def test_a_span_names_the_call_and_holds_neither_its_contents_nor_a_whole_
 ) -> None:
     upstream.answer = "the hidden answer"
     created = await deployed.open_episode("harbour")
-    agent = EpisodeClient(created.mcp_url, deployed.control.http)
+    agent = deployed.agent(created)
     await agent.call("look", {"where": "the hidden place"})
     own, below, client = spans.of_call()
     assert client is not None
@@ -192,7 +192,7 @@ async def test_contents_are_traced_where_that_is_switched_on(
 ) -> None:
     made = Spans()
     with tracing_to(made.provider, capture=True):
-        await (await deployed.agent("harbour")).call("look", {"where": "there"})
+        await (await deployed.agent_of("harbour")).call("look", {"where": "there"})
     attributes = made.of_call()[0].attributes or {}
     assert attributes["gen_ai.tool.call.arguments"] == '{"where":"there"}'
     assert attributes["gen_ai.tool.call.result"] == upstream.answer
@@ -202,7 +202,7 @@ async def test_an_error_of_a_tool_and_a_failure_of_its_server_are_told_apart(
     deployed: DeployedGateway, upstream: WatchedUpstream, spans: Spans
 ) -> None:
     upstream.is_error = True
-    await (await deployed.agent("harbour")).call("look", {})
+    await (await deployed.agent_of("harbour")).call("look", {})
     own, below, _ = spans.of_call()
     attributes = own.attributes or {}
     assert (attributes["error.type"], attributes["astra_mcp.origin"]) == ("tool_error", "tool")
@@ -214,7 +214,7 @@ async def test_a_failure_names_its_boundary(tmp_path: Path, spans: Spans) -> Non
     async with open_upstream() as upstream:
         servers = {"harbour": {"url": upstream.url}}
         async with open_deployed_gateway(tmp_path / "home", servers) as gateway:
-            agent = await gateway.agent("harbour")
+            agent = await gateway.agent_of("harbour")
             live = next(iter(gateway.deployed.upstreams()))
             await live.aclose()
             result = await agent.call("look", {})
@@ -230,7 +230,7 @@ async def test_a_failure_names_its_boundary(tmp_path: Path, spans: Spans) -> Non
 async def test_a_call_of_a_tool_that_is_not_listed_is_traced_without_a_server(
     deployed: DeployedGateway, spans: Spans
 ) -> None:
-    agent = await deployed.agent("harbour")
+    agent = await deployed.agent_of("harbour")
     with pytest.raises(CallRefusedError):
         await agent.call("leap", {})
     [own] = [s for s in spans.exporter.get_finished_spans() if s.kind is trace.SpanKind.SERVER]
@@ -241,7 +241,7 @@ async def test_a_call_of_a_tool_that_is_not_listed_is_traced_without_a_server(
 async def test_calls_under_way_at_once_keep_their_traces_apart(
     deployed: DeployedGateway, upstream: WatchedUpstream, spans: Spans
 ) -> None:
-    agents = [await deployed.agent("harbour") for _ in range(8)]
+    agents = [await deployed.agent_of("harbour") for _ in range(8)]
 
     async def look(agent: EpisodeClient) -> None:
         await agent.call("look", {})
@@ -270,7 +270,7 @@ async def samples(gateway: DeployedGateway) -> dict[tuple[str, ...], float]:
 
 
 async def test_the_metrics_tell_what_a_deployed_server_uses(deployed: DeployedGateway) -> None:
-    agent = await deployed.agent("harbour")
+    agent = await deployed.agent_of("harbour")
     await agent.call("look", {})
     found = await samples(deployed)
     assert found["astra_mcp_calls_total", "tool", "harbour"] == 1
@@ -297,7 +297,7 @@ async def test_the_metrics_tell_the_ways_of_requests_and_the_open_sessions(
 
 
 async def test_the_series_of_a_server_go_with_it(deployed: DeployedGateway) -> None:
-    await (await deployed.agent("harbour")).call("look", {})
+    await (await deployed.agent_of("harbour")).call("look", {})
     assert b'server="harbour"' in await deployed.control.metrics()
     gone = anyio.Event()
     stop = deployed.deployed.watch(lambda _: gone.set())
@@ -311,7 +311,7 @@ async def test_the_series_of_a_server_go_with_it(deployed: DeployedGateway) -> N
 async def test_every_metric_is_documented_and_every_documented_one_exists(
     deployed: DeployedGateway,
 ) -> None:
-    await (await deployed.agent("harbour")).call("look", {})
+    await (await deployed.agent_of("harbour")).call("look", {})
     text = (await deployed.control.metrics()).decode()
     found = {f"{name}_total" if kind == "counter" else name for name, kind in families(text)}
     documented = set(re.findall(r"\bastra_mcp_[a-z_]+", DOCS.read_text()))

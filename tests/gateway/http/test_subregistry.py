@@ -52,6 +52,9 @@ class FakeDirectory:
         }
 
 
+PATH = "/v0.1/servers"
+
+
 def names(answer: httpx.Response) -> list[str]:
     assert answer.status_code == 200, answer.text
     return [f"{e['server']['name']} {e['server']['version']}" for e in answer.json()["servers"]]
@@ -63,27 +66,16 @@ async def test_a_server_is_listed_with_its_document_and_what_the_registry_says_o
     later = NEW_YEAR + timedelta(days=1, milliseconds=5)
     directory = FakeDirectory(Listed(name="dev.example/tides", updated_at=later))
     async with open_gateway(directories=[directory]) as gateway:
-        answer = await gateway.stranger.get("/v0.1/servers")
-    assert answer.json() == {
-        "servers": [
-            {
-                "server": {
-                    "name": "dev.example/tides",
-                    "description": "A server",
-                    "version": "1.0.0",
-                },
-                "_meta": {
-                    OFFICIAL_META: {
-                        "status": "active",
-                        "publishedAt": "2026-01-01T00:00:00Z",
-                        "updatedAt": "2026-01-02T00:00:00.005000Z",
-                        "isLatest": True,
-                    }
-                },
-            }
-        ],
-        "metadata": {"count": 1},
+        answer = await gateway.stranger.get(PATH)
+    server = {"name": "dev.example/tides", "description": "A server", "version": "1.0.0"}
+    official = {
+        "status": "active",
+        "publishedAt": "2026-01-01T00:00:00Z",
+        "updatedAt": "2026-01-02T00:00:00.005000Z",
+        "isLatest": True,
     }
+    entry = {"server": server, "_meta": {OFFICIAL_META: official}}
+    assert answer.json() == {"servers": [entry], "metadata": {"count": 1}}
 
 
 async def test_only_a_server_of_the_catalog_gets_this_gateways_address(open_gateway: Any) -> None:
@@ -94,7 +86,7 @@ async def test_only_a_server_of_the_catalog_gets_this_gateways_address(open_gate
         Listed(name="dev.example/retired", served_as="retired"),
     )
     async with open_gateway(directories=[directory]) as gateway:
-        answer = await gateway.stranger.get("/v0.1/servers")
+        answer = await gateway.stranger.get(PATH)
         here = {"type": "streamable-http", "url": f"{gateway.url}/servers/coins/mcp"}
     coins, other, retired = (entry["server"] for entry in answer.json()["servers"])
     assert coins["remotes"] == [here, elsewhere]
@@ -107,16 +99,13 @@ async def test_the_list_asks_for_the_key_of_the_interactive_endpoints_and_says_s
 ) -> None:
     directory = FakeDirectory(Listed(name="dev.example/coins", served_as="coins"))
     async with open_gateway(directories=[directory], api_keys=[API_KEY]) as gateway:
-        assert (await gateway.stranger.get("/v0.1/servers")).status_code == 401
+        assert (await gateway.stranger.get(PATH)).status_code == 401
         headers = {"Authorization": f"Bearer {API_KEY}"}
-        answer = await gateway.stranger.get("/v0.1/servers", headers=headers)
+        answer = await gateway.stranger.get(PATH, headers=headers)
         [entry] = answer.json()["servers"]
         [header] = entry["server"]["remotes"][0]["headers"]
-    assert (header["name"], header["isSecret"], header["isRequired"]) == (
-        "Authorization",
-        True,
-        True,
-    )
+    expected = {"name": "Authorization", "isSecret": True, "isRequired": True}
+    assert expected.items() <= header.items()
     assert API_KEY not in answer.text
 
 
@@ -127,7 +116,7 @@ async def test_pages_follow_one_another_without_gap_or_repetition(open_gateway: 
         cursor: str | None = ""
         while cursor is not None:
             query = {"limit": 10, "cursor": cursor}
-            answer = await gateway.stranger.get("/v0.1/servers", params=query)
+            answer = await gateway.stranger.get(PATH, params=query)
             seen += names(answer)
             assert answer.json()["metadata"]["count"] <= 10
             cursor = answer.json()["metadata"].get("nextCursor")
@@ -137,10 +126,10 @@ async def test_pages_follow_one_another_without_gap_or_repetition(open_gateway: 
 async def test_a_page_goes_on_where_its_last_server_has_gone_meanwhile(open_gateway: Any) -> None:
     directory = FakeDirectory(*(Listed(name=f"dev.example/s{n}") for n in range(4)))
     async with open_gateway(directories=[directory]) as gateway:
-        first = await gateway.stranger.get("/v0.1/servers", params={"limit": 2})
+        first = await gateway.stranger.get(PATH, params={"limit": 2})
         directory.listed = (directory.listed[0], *directory.listed[2:])
         cursor = first.json()["metadata"]["nextCursor"]
-        rest = await gateway.stranger.get("/v0.1/servers", params={"cursor": cursor})
+        rest = await gateway.stranger.get(PATH, params={"cursor": cursor})
     assert names(rest) == ["dev.example/s2 1.0.0", "dev.example/s3 1.0.0"]
 
 
@@ -155,7 +144,7 @@ async def test_the_list_is_narrowed_as_in_the_official_registry(open_gateway: An
     async with open_gateway(directories=[directory]) as gateway:
 
         async def ask(**query: Any) -> list[str]:
-            return names(await gateway.stranger.get("/v0.1/servers", params=query))
+            return names(await gateway.stranger.get(PATH, params=query))
 
         tides = ["dev.example/tides 1.10.0", "dev.example/tides 1.9.0"]
         assert await ask() == ["dev.example/Moon 2", *tides]
@@ -173,7 +162,7 @@ async def test_a_version_is_found_by_the_encoded_names_of_its_server_and_itself(
     encoded = quote("dev.example/tides", safe="")
     async with open_gateway(directories=[FakeDirectory(odd)]) as gateway:
         for version in (quote(odd.version, safe=""), "latest"):
-            answer = await gateway.stranger.get(f"/v0.1/servers/{encoded}/versions/{version}")
+            answer = await gateway.stranger.get(f"{PATH}/{encoded}/versions/{version}")
             assert answer.json()["server"]["version"] == odd.version
 
 
@@ -204,10 +193,9 @@ async def test_versions_stand_by_the_order_of_semantic_versioning_the_latest_fir
 async def test_what_is_not_listed_answers_404_in_the_official_form(
     open_gateway: Any, path: str, said: str
 ) -> None:
-    async with open_gateway(
-        directories=[FakeDirectory(Listed(name="dev.example/tides"))]
-    ) as gateway:
-        answer = await gateway.stranger.get(f"/v0.1/servers/{path}")
+    directory = FakeDirectory(Listed(name="dev.example/tides"))
+    async with open_gateway(directories=[directory]) as gateway:
+        answer = await gateway.stranger.get(f"{PATH}/{path}")
     assert (answer.status_code, answer.json()) == (404, {"error": said})
 
 
@@ -225,7 +213,7 @@ async def test_what_is_not_listed_answers_404_in_the_official_form(
 async def test_a_wrong_parameter_is_refused(
     gateway: Any, query: dict[str, Any], status: int
 ) -> None:
-    answer = await gateway.stranger.get("/v0.1/servers", params=query)
+    answer = await gateway.stranger.get(PATH, params=query)
     assert answer.status_code == status
     assert answer.json()["error"]
 
@@ -235,12 +223,12 @@ async def test_a_client_that_has_the_newest_list_is_told_so_until_it_changes(
 ) -> None:
     directory = FakeDirectory(Listed(name="dev.example/tides"))
     async with open_gateway(directories=[directory]) as gateway:
-        first = await gateway.stranger.get("/v0.1/servers")
+        first = await gateway.stranger.get(PATH)
         known = {"If-None-Match": first.headers["etag"]}
-        again = await gateway.stranger.get("/v0.1/servers", headers=known)
+        again = await gateway.stranger.get(PATH, headers=known)
         assert (again.status_code, again.content) == (304, b"")
         directory.listed = (replace(directory.listed[0], version="1.1.0"),)
-        changed = await gateway.stranger.get("/v0.1/servers", headers=known)
+        changed = await gateway.stranger.get(PATH, headers=known)
     assert names(changed) == ["dev.example/tides 1.1.0"]
 
 
@@ -248,7 +236,7 @@ async def test_the_members_of_a_document_keep_their_order(open_gateway: Any) -> 
     schema: JsonObject = {"properties": {"z": {}, "a": {}}}
     directory = FakeDirectory(Listed(name="dev.example/tides", further={"_meta": schema}))
     async with open_gateway(directories=[directory]) as gateway:
-        [entry] = (await gateway.stranger.get("/v0.1/servers")).json()["servers"]
+        [entry] = (await gateway.stranger.get(PATH)).json()["servers"]
     assert list(entry["server"]["_meta"]["properties"]) == ["z", "a"]
 
 
@@ -256,7 +244,7 @@ async def test_a_server_that_vanishes_while_it_is_read_is_left_out(open_gateway:
     directory = FakeDirectory(Listed(name="dev.example/tides"), Listed(name="dev.example/winds"))
     directory.gone.add("dev.example/tides 1.0.0")
     async with open_gateway(directories=[directory]) as gateway:
-        assert names(await gateway.stranger.get("/v0.1/servers")) == ["dev.example/winds 1.0.0"]
+        assert names(await gateway.stranger.get(PATH)) == ["dev.example/winds 1.0.0"]
 
 
 class SilentDirectory(FakeDirectory):
@@ -270,7 +258,7 @@ async def test_a_registry_that_does_not_answer_is_said_to_without_saying_where_i
     open_gateway: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_gateway(directories=[SilentDirectory(Listed(name="dev.example/tides"))]) as it:
-        answer = await it.stranger.get("/v0.1/servers")
+        answer = await it.stranger.get(PATH)
         assert (await it.stranger.get("/healthz")).status_code == 200
     assert answer.status_code == 503
     assert answer.json()["error"]["code"] == "registry_unreachable"
@@ -284,6 +272,6 @@ async def test_where_two_directories_list_a_version_the_first_one_counts(open_ga
         Listed(name="dev.example/coins"), Listed(name="dev.example/coins", version="2.0.0")
     )
     async with open_gateway(directories=[mine, theirs]) as gateway:
-        answer = await gateway.stranger.get("/v0.1/servers")
+        answer = await gateway.stranger.get(PATH)
     assert names(answer) == ["dev.example/coins 1.0.0", "dev.example/coins 2.0.0"]
     assert ["remotes" in e["server"] for e in answer.json()["servers"]] == [True, False]

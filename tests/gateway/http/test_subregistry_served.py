@@ -1,18 +1,20 @@
 """``/v0.1/servers`` of a real gateway process: its servers, its registry, and what it keeps to itself."""
 
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx
 import pytest
 
 from astra_mcp.types import JsonObject
 from registry.published.names import read_names
 from registry.published.server_json import parse_server
+
+from command_line import Cli
+from deployed_workshop import write_config
 
 PATIENCE_SECONDS = 30
 EVERYTHING = {"limit": 100}
@@ -26,14 +28,11 @@ async def listed(url: str, **query: Any) -> dict[str, JsonObject]:
     return {entry["server"]["name"]: entry["server"] for entry in answer.json()["servers"]}
 
 
-async def import_into(home: Path, source: str) -> dict[str, Any]:
+def import_into(home: Path, source: str) -> dict[str, Any]:
     """Import in another process; returns what it tells."""
-    command = [sys.executable, "-P", "-m", "astra_mcp", "registry", "import", "--json", source]
-    environment = {**os.environ, "ASTRA_MCP_HOME": str(home)}
-    with anyio.fail_after(120):
-        done = await anyio.run_process(command, env=environment, check=False)
+    done = Cli(home).run_program("registry", "import", "--json", source)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return done.told
 
 
 async def test_an_environment_is_listed_with_its_tools_and_an_address_that_speaks_mcp(
@@ -50,16 +49,9 @@ async def test_an_environment_is_listed_with_its_tools_and_an_address_that_speak
 async def test_a_deployed_server_is_listed_without_how_it_is_started_or_reached(
     start_serve: Any, tmp_path: Path
 ) -> None:
-    config = tmp_path / "servers.json"
-    servers = {
-        "notes": {
-            "command": "keeper-of-notes",
-            "args": ["--hush"],
-            "env": {"TOKEN": "open-sesame"},
-        },
-        "far": {"url": "https://far.example/mcp", "headers": {"Authorization": "Bearer hidden"}},
-    }
-    config.write_text(json.dumps({"mcpServers": servers}))
+    notes = {"command": "keeper-of-notes", "args": ["--hush"], "env": {"TOKEN": "open-sesame"}}
+    far = {"url": "https://far.example/mcp", "headers": {"Authorization": "Bearer hidden"}}
+    config = write_config(tmp_path, notes=notes, far=far)
     gateway = start_serve(tmp_path / "home", "--mcp-config", str(config))
     found = await listed(gateway.url, search="deployed")
     names = read_names(gateway.home)
@@ -79,17 +71,13 @@ async def test_what_another_process_imports_is_listed_and_served_without_a_resta
 ) -> None:
     gateway = start_serve(tmp_path / "home")
     tools: list[dict[str, Any]] = [
-        {
-            "name": f"harbour_{what}",
-            "description": f"Tell the {what} of the harbour",
-            "parameters": {},
-        }
+        {"name": f"harbour_{what}", "description": f"Tell the {what}", "parameters": {}}
         for what in ("depth", "width", "level")
     ]
     file = tmp_path / "functions.json"
     file.write_text(json.dumps(tools))
     assert await listed(gateway.url, search="harbour") == {}
-    await import_into(gateway.home, str(file))
+    await anyio.to_thread.run_sync(import_into, gateway.home, str(file))
     document: JsonObject = {}
     with anyio.fail_after(PATIENCE_SECONDS):
         while "remotes" not in document:
@@ -105,7 +93,9 @@ async def test_what_another_process_imports_is_listed_and_served_without_a_resta
 
 @pytest.mark.system
 async def test_another_home_imports_the_whole_list(served: Any, tmp_path: Path) -> None:
-    told = await import_into(tmp_path / "other", f"{served.url}/v0.1/servers")
+    told = await anyio.to_thread.run_sync(
+        import_into, tmp_path / "other", f"{served.url}/v0.1/servers"
+    )
     assert told["errors"] == []
     assert told["servers"]["imported"] == len(await listed(served.url))
     assert set(told["servers"]["rejected"]) == {"too_few_tools"}, "the purse has two"

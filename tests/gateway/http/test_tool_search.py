@@ -1,5 +1,7 @@
 """Above 100 tools an endpoint lists a search and a call in their place."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import jsonschema_rs
@@ -11,43 +13,42 @@ from mcp import MCPError
 from astra_mcp.types import ToolSpec
 from gateway.agents.search import CALL_TOOL, SEARCH_TOOLS, find_tools
 
+from by_hand import MODERN
+
 
 def a_tool(name: str, description: str = "") -> ToolSpec:
     return ToolSpec(name=name, description=description, input_schema={"type": "object"})
 
 
 @pytest.fixture
-def many(counter_server: Any) -> Any:
-    """A server with so many tools, one of them ``add``."""
+def opened(counter_server: Any, open_gateway: Any, sdk: Any) -> Any:
+    """Opens a client of a gateway whose one server has so many tools, one of them ``add``."""
 
-    def make(count: int) -> Any:
+    @asynccontextmanager
+    async def open_it(
+        count: int, era: str = MODERN, path: str = "/mcp"
+    ) -> AsyncGenerator[tuple[Any, Any]]:
         server = counter_server("coins")
         others = (a_tool(f"t{n}") for n in range(count - 1))
         server.tools = (a_tool("add", "Add coins"), *others)
-        return server
+        async with open_gateway(server) as gateway, sdk(f"{gateway.url}{path}", era) as client:
+            yield client, gateway
 
-    return make
+    return open_it
 
 
-async def test_100_tools_are_listed_and_101_are_searched(
-    open_gateway: Any, sdk: Any, many: Any, era: str
-) -> None:
-    async with open_gateway(many(100)) as gateway, sdk(f"{gateway.url}/mcp", era) as client:
+async def test_100_tools_are_listed_and_101_are_searched(opened: Any, era: str) -> None:
+    async with opened(100, era) as (client, _):
         assert len((await client.list_tools()).tools) == 100
         with pytest.raises(MCPError, match="search_tools"):
             await client.call_tool("search_tools", {"query": "coins"})
-    async with open_gateway(many(101)) as gateway, sdk(f"{gateway.url}/mcp", era) as client:
+    async with opened(101, era) as (client, _):
         names = [t.name for t in (await client.list_tools()).tools]
         assert names == ["search_tools", "call_tool"]
 
 
-async def test_a_server_alone_lists_all_of_its_tools_however_many(
-    open_gateway: Any, sdk: Any, many: Any, era: str
-) -> None:
-    async with (
-        open_gateway(many(101)) as gateway,
-        sdk(f"{gateway.url}/servers/coins/mcp", era) as client,
-    ):
+async def test_a_server_alone_lists_all_of_its_tools_however_many(opened: Any, era: str) -> None:
+    async with opened(101, era, "/servers/coins/mcp") as (client, _):
         names = [t.name for t in (await client.list_tools()).tools]
         assert names == ["add", *(f"t{n}" for n in range(100))]
 
@@ -60,9 +61,9 @@ def test_what_the_schemas_of_the_search_refer_to_stands_in_them() -> None:
 
 
 async def test_a_tool_is_found_called_and_counted_and_the_search_is_not(
-    open_gateway: Any, sdk: Any, many: Any, era: str
+    opened: Any, era: str
 ) -> None:
-    async with open_gateway(many(101)) as gateway, sdk(f"{gateway.url}/mcp", era) as client:
+    async with opened(101, era) as (client, gateway):
         found = await client.call_tool("search_tools", {"query": "add some coins", "limit": 3})
         assert found.structured_content["tools"][0]["name"] == "coins__add"
         arguments = {"name": "coins__add", "arguments": {"amount": 4}}
@@ -85,22 +86,16 @@ async def test_a_tool_is_found_called_and_counted_and_the_search_is_not(
     ],
 )
 async def test_wrong_arguments_answer_an_error_that_names_them(
-    *, open_gateway: Any, sdk: Any, many: Any, tool: str, arguments: dict[str, Any], named: str
+    opened: Any, tool: str, arguments: dict[str, Any], named: str
 ) -> None:
-    async with (
-        open_gateway(many(101)) as gateway,
-        sdk(f"{gateway.url}/mcp", "2026-07-28") as client,
-    ):
+    async with opened(101) as (client, _):
         result = await client.call_tool(tool, arguments)
         assert result.is_error
         assert named in result.content[0].text
 
 
-async def test_a_search_without_a_match_says_so(open_gateway: Any, sdk: Any, many: Any) -> None:
-    async with (
-        open_gateway(many(101)) as gateway,
-        sdk(f"{gateway.url}/mcp", "2026-07-28") as client,
-    ):
+async def test_a_search_without_a_match_says_so(opened: Any) -> None:
+    async with opened(101) as (client, _):
         result = await client.call_tool("search_tools", {"query": "zebra"})
         assert (result.is_error, "None of 101 tools" in result.content[0].text) == (False, True)
 

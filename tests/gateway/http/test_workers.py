@@ -69,10 +69,8 @@ async def test_creations_are_spread_and_answer_the_address_of_their_worker(fleet
             base = urls[owner_of(one.id, NUM_WORKERS)]
             assert one.mcp_url == f"{base}/episodes/{one.id}/mcp"
             assert one.control_url == f"{base}/v1/episodes/{one.id}"
-            assert (
-                total(await EpisodeClient(one.mcp_url, control.http).call("add", {"amount": 2}))
-                == 2
-            )
+            agent = EpisodeClient(one.mcp_url, control.http)
+            assert total(await agent.call("add", {"amount": 2})) == 2
             assert (await control.close_episode(one.id)).calls == 1
         assert Counter(owner_of(c.id, NUM_WORKERS) for c in created) == {0: 2, 1: 2}
 
@@ -230,10 +228,8 @@ async def test_the_workers_end_with_their_supervisor_and_the_home_is_free_again(
     again = start_serve(tmp_path / "home", *options)
     owners = {owner_of(c.id, NUM_WORKERS): c for c in created}
     async with GatewayClient(again.url, again.key) as control:
-        assert (
-            total(await EpisodeClient(owners[1].mcp_url, control.http).call("add", {"amount": 1}))
-            == 2
-        )
+        agent = EpisodeClient(owners[1].mcp_url, control.http)
+        assert total(await agent.call("add", {"amount": 1})) == 2
         assert (await control.close_episode(owners[0].id)).calls == 1
     assert again.stop() == 0
     assert not (tmp_path / "home" / "gateway.json").exists()

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
 import pytest
 
 from astra_mcp.errors import TransportError
@@ -59,28 +58,26 @@ async def listed(_: Any, send: Any) -> None:
     await send_json(send, 200, [])
 
 
-def sent_to(url: Callable[[], str]) -> Callable[[Any, Any], Awaitable[None]]:
+def sent_to(url: str) -> Callable[[Any, Any], Awaitable[None]]:
     async def answer(_: Any, send: Any) -> None:
-        await send_json(send, 307, {}, {"Location": url()})
+        await send_json(send, 307, {}, {"Location": url})
 
     return answer
 
 
 @asynccontextmanager
-async def served(*script: Any) -> AsyncGenerator[tuple[Scripted, str]]:
+async def served(*script: Any) -> AsyncGenerator[tuple[Scripted, str, GatewayClient]]:
+    """Serve a script; yields it with its URL and a client of it."""
     app = Scripted(list(script))
     with bind("127.0.0.1", 0) as listener:
         url = url_of(listener)
-        async with listen(app, listener):
-            yield app, url
+        async with listen(app, listener), GatewayClient(url, SECRET) as control:
+            yield app, url, control
 
 
 async def test_a_call_is_sent_again_with_its_id_until_it_is_answered() -> None:
-    async with (
-        served(stopping, broken, stopping, called) as (app, url),
-        httpx.AsyncClient(trust_env=False) as http,
-    ):
-        result = await EpisodeClient(f"{url}/mcp", http).call("add", {"amount": 1})
+    async with served(stopping, broken, stopping, called) as (app, url, control):
+        result = await EpisodeClient(f"{url}/mcp", control.http).call("add", {"amount": 1})
         assert result.text == "done"
         assert len(app.bodies) == 4
         ids = {body["params"]["_meta"][CALL_ID_KEY] for body in app.bodies}
@@ -88,21 +85,15 @@ async def test_a_call_is_sent_again_with_its_id_until_it_is_answered() -> None:
 
 
 async def test_a_call_that_is_not_answered_in_time_is_an_error() -> None:
-    async with (
-        served(broken) as (app, url),
-        httpx.AsyncClient(trust_env=False) as http,
-    ):
-        agent = EpisodeClient(f"{url}/mcp", http, reconnect_seconds=0)
+    async with served(broken) as (app, url, control):
+        agent = EpisodeClient(f"{url}/mcp", control.http, reconnect_seconds=0)
         with pytest.raises(TransportError, match="no answer"):
             await agent.call("add", {"amount": 1})
         assert len(app.bodies) == 1
 
 
 async def test_a_creation_is_sent_again_only_where_nothing_was_done() -> None:
-    async with (
-        served(stopping, broken, listed) as (app, url),
-        GatewayClient(url, SECRET) as control,
-    ):
+    async with served(stopping, broken, listed) as (app, _, control):
         with pytest.raises(TransportError, match="no answer") as failed:
             await control.create_episodes([REQUEST])
         assert not isinstance(failed.value, RefusedError)
@@ -111,18 +102,15 @@ async def test_a_creation_is_sent_again_only_where_nothing_was_done() -> None:
 
 
 async def test_a_question_is_asked_again_after_a_broken_connection() -> None:
-    async with (
-        served(broken, stopping, listed) as (app, url),
-        GatewayClient(url, SECRET) as control,
-    ):
+    async with served(broken, stopping, listed) as (app, _, control):
         assert await control.open_episodes() == []
         assert len(app.bodies) == 3
 
 
 async def test_a_request_is_followed_to_another_port_with_its_key_and_body() -> None:
-    async with served(listed) as (there, target):
-        sent_on = sent_to(lambda: f"{target}/v1/episodes:batch")
-        async with served(sent_on) as (_, url), GatewayClient(url, SECRET) as control:
+    async with served(listed) as (there, target, _):
+        sent_on = sent_to(f"{target}/v1/episodes:batch")
+        async with served(sent_on) as (_, _, control):
             assert await control.create_episodes([REQUEST]) == []
             assert there.bodies == [[REQUEST.model_dump(mode="json")]]
             assert there.authorizations == [f"Bearer {SECRET}"]
@@ -130,10 +118,10 @@ async def test_a_request_is_followed_to_another_port_with_its_key_and_body() -> 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_no_request_is_followed_to_another_host(scheme: str) -> None:
-    async with served(listed) as (there, target):
+    async with served(listed) as (there, target, _):
         port = target.rpartition(":")[2]
-        sent_on = sent_to(lambda: f"{scheme}://localhost:{port}/v1/episodes")
-        async with served(sent_on) as (_, url), GatewayClient(url, SECRET) as control:
+        sent_on = sent_to(f"{scheme}://localhost:{port}/v1/episodes")
+        async with served(sent_on) as (_, _, control):
             with pytest.raises(TransportError, match="another host") as failed:
                 await control.open_episodes()
             assert SECRET not in str(failed.value)
@@ -141,8 +129,7 @@ async def test_no_request_is_followed_to_another_host(scheme: str) -> None:
 
 
 async def test_a_circle_of_redirects_ends() -> None:
-    async with served(sent_to(lambda: "/v1/episodes")) as (app, url):
-        async with GatewayClient(url, SECRET) as control:
-            with pytest.raises(TransportError, match="more than 3 times"):
-                await control.open_episodes()
+    async with served(sent_to("/v1/episodes")) as (app, _, control):
+        with pytest.raises(TransportError, match="more than 3 times"):
+            await control.open_episodes()
         assert len(app.bodies) == 3

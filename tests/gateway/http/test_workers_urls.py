@@ -1,8 +1,6 @@
 """What a gateway calls itself: behind a reverse proxy, and as one of several workers."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,9 @@ from gateway.api.wire import EpisodeRequest
 from gateway.edge.discovery import find_gateway
 from gateway.edge.workers import OwnWorkerInfo
 
+from command_line import Cli
+
+PURSE = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "purse"}})
 PUBLIC = "https://tools.example.org/astra"
 URLS = ("http://127.0.0.1:8420", "http://127.0.0.1:9001", "http://127.0.0.1:9002")
 
@@ -96,11 +97,10 @@ def proxied(
 
 @pytest.mark.system
 async def test_every_address_that_is_answered_is_the_public_one(proxied: Any) -> None:
-    request = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "purse"}})
     bases = (PUBLIC, f"{PUBLIC}/workers/1")
     async with GatewayClient(proxied.url, proxied.key) as control:
         assert [w.url for w in await control.workers()] == list(bases)
-        created = await control.create_episodes([request, request])
+        created = await control.create_episodes([PURSE, PURSE])
         assert {c.mcp_url.partition("/episodes/")[0] for c in created} == set(bases)
         assert {c.control_url.partition("/v1/")[0] for c in created} == set(bases)
         listed = await control.servers()
@@ -127,9 +127,8 @@ async def test_the_public_host_is_accepted_and_others_are_not(proxied: Any) -> N
 async def test_a_proxied_client_is_sent_to_the_owner_s_public_address(proxied: Any) -> None:
     inner = find_gateway(proxied.home)
     assert inner is not None
-    request = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "purse"}})
     async with GatewayClient(proxied.url, proxied.key) as control:
-        created = await control.create_episodes([request, request])
+        created = await control.create_episodes([PURSE, PURSE])
         [second] = [c for c in created if "/workers/1/" in c.mcp_url]
         path = f"/episodes/{second.id}/mcp"
         answer = await control.http.post(proxied.url + path, content=b"{}")
@@ -140,15 +139,9 @@ async def test_a_proxied_client_is_sent_to_the_owner_s_public_address(proxied: A
 
 @pytest.mark.system
 def test_connect_names_the_public_url_of_the_home_s_gateway(proxied: Any) -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "astra_mcp", "connect", "claude-code", "--json"],
-        env={"ASTRA_MCP_HOME": str(proxied.home), "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert f"{PUBLIC}/mcp?caller=" in json.dumps(json.loads(done.stdout)["config"])
+    elsewhere = {"HOME": "/nonexistent"}
+    done = Cli(proxied.home).run_program("connect", "claude-code", "--json", **elsewhere)
+    assert f"{PUBLIC}/mcp?caller=" in json.dumps(done.told["config"])
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from astra_mcp.serving.process.logs import LIBRARIES, JsonLines, Redaction
+from astra_mcp.testing.gateway import CONTROL_KEY
 
-from watched_upstream import CONTROL_KEY, open_deployed_gateway, open_upstream
+from watched_upstream import open_deployed_gateway, open_upstream
 
 API_KEY = "an-api-key-that-nobody-guesses"
 HEADER = "the-header-of-the-file"

@@ -125,7 +125,7 @@ async def test_a_real_server_that_changes_is_seen_and_recorded_as_another_versio
         stop = gateway.deployed.watch(lambda _: changed.set())
         upstream.description = POISON
         with anyio.fail_after(30):
-            agent = await gateway.agent("harbour")
+            agent = await gateway.agent_of("harbour")
             await agent.call("look", {})
             await changed.wait()
         stop()
