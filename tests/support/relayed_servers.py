@@ -96,7 +96,6 @@ class Desk:
     """``_meta`` of each tool call."""
     called: list[str] = field(default_factory=list[str])
     subscribed: list[str] = field(default_factory=list[str])
-    level: str | None = None
     unsubscribed: anyio.Event = field(default_factory=anyio.Event)
     begun: anyio.Event = field(default_factory=anyio.Event)
     release: anyio.Event = field(default_factory=anyio.Event)
@@ -190,7 +189,6 @@ class Desk:
         return types.EmptyResult()
 
     async def _set(self, ctx: Context, params: types.SetLevelRequestParams) -> Any:
-        self.level = params.level
         return types.EmptyResult()
 
 

@@ -139,8 +139,8 @@ async def test_a_proxied_client_is_sent_to_the_owner_s_public_address(proxied: A
 
 @pytest.mark.system
 def test_connect_names_the_public_url_of_the_home_s_gateway(proxied: Any) -> None:
-    elsewhere = {"HOME": "/nonexistent"}
-    done = Cli(proxied.home).run_program("connect", "claude-code", "--json", **elsewhere)
+    cli = Cli(proxied.home)
+    done = cli.run_program("connect", "claude-code", "--json", HOME="/nonexistent")
     assert f"{PUBLIC}/mcp?caller=" in json.dumps(done.told["config"])
 
 
