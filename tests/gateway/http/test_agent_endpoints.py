@@ -10,6 +10,7 @@ from mcp import MCPError
 from astra_mcp.errors import EpisodeEndedError
 from gateway.api.client import CallRefusedError, EpisodeClient, open_http
 from gateway.api.wire import CALL_ID_KEY, SEQ_KEY
+from gateway.episodes.turns import CallOrder
 
 from by_hand import modern_request
 from relayed_servers import text_of
@@ -133,6 +134,32 @@ async def test_an_ended_episode_is_410_and_says_what_to_do(gateway: Any) -> None
         answer = await gateway.stranger.post(created["mcp_url"], **modern_request(method, params))
         assert answer.status_code == 410, method
         assert "create a new one" in answer.json()["error"]["message"]
+
+
+async def test_a_call_that_waits_for_its_turn_is_410_when_its_episode_ends(
+    gateway: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, answers = anyio.Event(), list[httpx.Response]()
+    wait_for = CallOrder.wait_for
+
+    async def told_wait_for(order: CallOrder, seq: int) -> None:
+        waits.set()
+        await wait_for(order, seq)
+
+    async def call() -> None:
+        answers.append(
+            await mcp_post(gateway.stranger, created["mcp_url"], "tools/call", CALL_KEYS, **second)
+        )
+
+    monkeypatch.setattr(CallOrder, "wait_for", told_wait_for)
+    created, second = await gateway.episode(), {SEQ_KEY: 1}
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            await waits.wait()
+            await gateway.control.delete(f"/v1/episodes/{created['id']}")
+    assert [answer.status_code for answer in answers] == [410]
+    assert "create a new one" in answers[0].json()["error"]["message"]
 
 
 async def test_an_expired_episode_is_410_and_its_record_can_still_be_read(gateway: Any) -> None:
