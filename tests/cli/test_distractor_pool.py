@@ -29,7 +29,8 @@ from registry.documents.sources import Provenance
 from registry.search.vectors import load_vectors
 from registry.store.database import Database, open_database
 
-from stored_tools import hash_of, spec, store_server
+from stored_rows import hash_of
+from stored_tools import spec, store_server
 from vector_pools import FakeEmbedder
 
 PATIENCE_SECONDS = 20

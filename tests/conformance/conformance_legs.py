@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from command_line import serving
+from command_line import served_home
 from deployed_workshop import write_config
 from fixture import NAME
 
@@ -68,9 +68,8 @@ def over_http(folder: Path) -> Generator[Leg]:
     """Serve the fixture in a process of its own, and the gateway in another that relays to it."""
     with _fixture(folder) as url:
         config = write_config(folder, **{NAME: {"url": url}})
-        with serving(folder / "home", "--mcp-config", str(config)) as gateway:
+        with served_home(folder / "home", "--mcp-config", str(config)) as gateway:
             yield Leg(url=f"{gateway.url}/servers/{NAME}/mcp", folder=folder)
-            gateway.stop()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from mcp import Client
 from astra_mcp.types import JsonObject
 from gateway.api.client import GatewayClient
 
-from command_line import Served, served_home
+from command_line import ServedHome, served_home
 from installed_programs import node_path, npm_folder, python_of
 from relayed_servers import open_client
 
@@ -25,7 +25,7 @@ ERAS = {"handshake": "legacy", "modern": "2026-07-28"}
 
 
 Entries = dict[str, JsonObject]
-StartGateway = Callable[[Path, Entries], AbstractContextManager[Served]]
+StartGateway = Callable[[Path, Entries], AbstractContextManager[ServedHome]]
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +64,7 @@ def entries() -> Entries:
 
 
 @contextmanager
-def serving(folder: Path, entries: Entries) -> Generator[Served]:
+def serving(folder: Path, entries: Entries) -> Generator[ServedHome]:
     """Run a gateway with these servers beside the bundled environments."""
     file = folder / "servers.json"
     temporary = folder / "tmp"  # where a killed gateway leaves the folders of its sessions
@@ -82,7 +82,7 @@ def start_gateway() -> StartGateway:
 
 
 @pytest.fixture(scope="session")
-def gateway(entries: Entries, tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+def gateway(entries: Entries, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedHome]:
     """A gateway with all of the servers."""
     with serving(tmp_path_factory.mktemp("real") / "gateway", entries) as running:
         yield running
@@ -104,7 +104,7 @@ def sdk() -> OpenClient:
 
 
 @pytest.fixture
-async def control(gateway: Served, anyio_backend: str) -> AsyncGenerator[GatewayClient]:
+async def control(gateway: ServedHome, anyio_backend: str) -> AsyncGenerator[GatewayClient]:
     """The control plane of the gateway."""
     async with gateway.control() as client:
         yield client

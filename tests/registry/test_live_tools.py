@@ -11,7 +11,8 @@ from registry.search import vectors as module
 from registry.search.vectors import LiveTool, live_tools, read_vectors, update_vectors
 from registry.store.database import Database
 
-from stored_tools import hash_of, spec, store_server
+from stored_rows import hash_of
+from stored_tools import spec, store_server
 
 TOOLS = [spec(f"tool_{number}", f"Does the thing number {number}.") for number in range(6)]
 

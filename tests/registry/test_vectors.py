@@ -16,7 +16,8 @@ from registry.search.vectors import load_vectors, update_vectors
 from registry.store.database import Database
 from registry.store.tables import VectorRow
 
-from stored_tools import hash_of, spec, store_server
+from stored_rows import hash_of
+from stored_tools import spec, store_server
 
 TOOLS = [spec(f"tool_{number}", f"Does the thing number {number}.") for number in range(7)]
 

@@ -31,7 +31,7 @@ from gateway.api.wire import EpisodeRecord
 from gateway.episodes.record import Record, read_record, record_path
 from servers.bundled import bundled_folder
 
-from command_line import Cli, Served, served_home
+from command_line import Cli, ServedHome, served_home
 from completions_server import Body, CompletionsServer, asks, says
 from deployed_workshop import calls_of, raw_entry, write_config
 
@@ -60,7 +60,7 @@ HARD = ("--distractors", "banded", "--failure-rate", "0.4", "--seed", "3")
 class Docks(NamedTuple):
     """A served home, and what reached its deployed server."""
 
-    cli: Served
+    cli: ServedHome
     calls: Path
 
 
@@ -148,7 +148,7 @@ def play(docks: Docks, model: CompletionsServer, file: Path) -> Played:
     return Played(trajectory, record, state, reached, list(model.requests))
 
 
-async def record_of(cli: Served, episode: EpisodeId) -> EpisodeRecord:
+async def record_of(cli: ServedHome, episode: EpisodeId) -> EpisodeRecord:
     async with cli.control() as client:
         return await client.record(episode)
 

@@ -14,12 +14,13 @@ from anyio.from_thread import start_blocking_portal
 
 from astra_mcp.completions import Reply
 from astra_mcp.environments.loading import load_bundle
+from astra_mcp.testing.gateway import CONTROL_KEY
 from astra_mcp.trajectory import StopReason, read_trajectories
 from servers.bundled import bundled_folder
 
 from command_line import SECONDS, Cli, Run, command, served_home, variables
 from completions_server import Body, CompletionsServer, asks, refuses, says, tool_texts
-from small_gateway import KEY, open_small_gateway
+from small_gateway import open_small_gateway
 
 BUNDLED = {folder.parent.name for folder in bundled_folder().glob("*/environment.json")}
 NAMES = sorted(BUNDLED)[:3]
@@ -392,7 +393,7 @@ def test_an_option_that_the_gateway_does_not_take_is_one_line_that_names_it(
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as gateway:
         options = ("--agent", "noop", "--distractors", "banded", "--seeds", "3", "--out", str(file))
         where = ("--gateway", gateway.url)
-        done = own.run("rollout", *options, *where, ASTRA_MCP_CONTROL_KEY=KEY)
+        done = own.run("rollout", *options, *where, ASTRA_MCP_CONTROL_KEY=CONTROL_KEY)
 
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = [line for line in done.stderr.splitlines() if "error" in line]

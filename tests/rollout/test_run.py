@@ -14,6 +14,7 @@ from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import open_model
 from astra_mcp.llm.usage import Usage
+from astra_mcp.testing.gateway import CONTROL_KEY
 from astra_mcp.trajectory import (
     AgentInfo,
     RolloutBoundary,
@@ -34,7 +35,7 @@ from training.rollout.plan import Rollout, plan_rollouts
 from training.rollout.run import run_rollout, run_rollouts
 
 from completions_server import CompletionsServer, asks, says, tool_texts
-from small_gateway import KEY, NAME, SmallGateway, open_small_gateway
+from small_gateway import NAME, SmallGateway, open_small_gateway
 
 
 def environment(name: str) -> SourceEnvironment:
@@ -205,7 +206,7 @@ async def test_an_episode_that_cannot_be_opened_is_a_failed_trajectory(
 
 
 async def test_a_gateway_that_is_not_there_is_a_failure_of_the_transport() -> None:
-    async with GatewayClient("http://127.0.0.1:9", KEY) as client:
+    async with GatewayClient("http://127.0.0.1:9", CONTROL_KEY) as client:
         trajectory = await run_rollout(client, NoopAgent(), ROLLOUT)
 
     assert ended(trajectory) == (EpisodeStatus.FAILED, RolloutBoundary.TRANSPORT, None)

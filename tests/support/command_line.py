@@ -110,7 +110,7 @@ class Cli:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served(Cli):
+class ServedHome(Cli):
     """Runs commands in a home that another process serves."""
 
     url: str
@@ -138,7 +138,7 @@ class Served(Cli):
 
 
 @contextmanager
-def listening(home: Path, name: str, *arguments: str, **more: str) -> Generator[Served]:
+def listening(home: Path, name: str, *arguments: str, **more: str) -> Generator[ServedHome]:
     """Run a command that listens as a program, until the block ends.
 
     Args:
@@ -164,13 +164,13 @@ def listening(home: Path, name: str, *arguments: str, **more: str) -> Generator[
         try:
             line = process.stdout.readline()
             assert line, log.read_text()
-            served = Served(home, url=json.loads(line)["url"], process=process, log=log)
+            served = ServedHome(home, url=json.loads(line)["url"], process=process, log=log)
             yield served
             served.stop()
         finally:
             process.kill()
 
 
-def served_home(home: Path, *options: str, **more: str) -> AbstractContextManager[Served]:
+def served_home(home: Path, *options: str, **more: str) -> AbstractContextManager[ServedHome]:
     """A home that ``astra-mcp serve`` serves, in another process."""
     return listening(home, "serve", *options, **more)

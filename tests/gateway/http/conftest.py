@@ -24,7 +24,7 @@ from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules
 from gateway.episodes.live import Episodes, open_episodes
 
-from command_line import Cli, Run, Served, served_home
+from command_line import Cli, Run, ServedHome, served_home
 from relayed_servers import LEGACY, MODERN, open_client
 
 CONTROL_KEY = "a control key for tests"
@@ -174,7 +174,7 @@ def sdk() -> Callable[..., AbstractAsyncContextManager[Client]]:
     return open_client
 
 
-StartServe = Callable[..., Served]
+StartServe = Callable[..., ServedHome]
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def start_serve() -> Generator[StartServe]:
     """Starts gateway processes by home, options and variables, which end with the module."""
     with ExitStack() as stack:
 
-        def start(home: Path, *options: str, **more: str) -> Served:
+        def start(home: Path, *options: str, **more: str) -> ServedHome:
             running = stack.enter_context(served_home(home, *options, **more))
             stack.callback(running.process.kill)  # at once, whatever it has open
             return running
@@ -191,7 +191,7 @@ def start_serve() -> Generator[StartServe]:
 
 
 @pytest.fixture(scope="session")
-def served(counter_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+def served(counter_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedHome]:
     """One gateway process with the bundled environments and the purse; tests do not stop it."""
     home = tmp_path_factory.mktemp("serve") / "home"
     with served_home(home, "--environments", str(counter_bundle)) as running:

@@ -139,7 +139,7 @@ async def test_an_ended_episode_is_410_and_says_what_to_do(gateway: Any) -> None
 async def test_a_call_that_waits_for_its_turn_is_410_when_its_episode_ends(
     gateway: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waits, answers = anyio.Event(), list[httpx.Response]()
+    waits, answers = anyio.Event(), list[Any]()
     wait_for = CallOrder.wait_for
 
     async def told_wait_for(order: CallOrder, seq: int) -> None:
@@ -147,12 +147,11 @@ async def test_a_call_that_waits_for_its_turn_is_410_when_its_episode_ends(
         await wait_for(order, seq)
 
     async def call() -> None:
-        answers.append(
-            await mcp_post(gateway.stranger, created["mcp_url"], "tools/call", CALL_KEYS, **second)
-        )
+        asked = modern_request("tools/call", CALL_KEYS, **{SEQ_KEY: 1})
+        answers.append(await gateway.stranger.post(created["mcp_url"], **asked))
 
     monkeypatch.setattr(CallOrder, "wait_for", told_wait_for)
-    created, second = await gateway.episode(), {SEQ_KEY: 1}
+    created = await gateway.episode()
     with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(call)

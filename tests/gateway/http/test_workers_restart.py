@@ -24,7 +24,7 @@ from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.edge.placement import owner_of
 from gateway.episodes.record import record_path
 
-from command_line import Served
+from command_line import ServedHome
 
 NUM_EPISODES = 24
 CALLS_AFTERWARDS = 3
@@ -118,7 +118,7 @@ async def refused(url: str) -> None:
 
 
 async def stop_with_a_call_held(
-    running: Served, created: EpisodeCreated, owner: int, urls: Sequence[str], *, insist: bool
+    running: ServedHome, created: EpisodeCreated, owner: int, urls: Sequence[str], *, insist: bool
 ) -> None:
     """Stop a gateway while a call of an episode stands still; go on with the call, or insist on the stop.
 
