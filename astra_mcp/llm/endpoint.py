@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import cast
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import anyio
 import httpx2
@@ -113,6 +113,8 @@ class Endpoint:
                     )
                 if 300 <= status < 400:
                     text = f"HTTP {status}: it lives at another address; name that in base_url"
+                if status == 404 and not urlsplit(self._config.base_url or "/v1").path.strip("/"):
+                    text = f"HTTP {status}: most endpoints live under /v1, and base_url has no path"
                 other = ModelFault.SERVER_ERROR if status >= 500 else ModelFault.REFUSED
                 return _FAULTS.get(status, other), text
             case openai.APIConnectionError():

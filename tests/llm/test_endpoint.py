@@ -53,6 +53,12 @@ async def test_every_failure_has_its_kind_and_some_are_tried_again(
     assert len(completions.requests) == tries
 
 
+async def test_an_address_without_a_path_is_told_of_v1(completions: CompletionsServer) -> None:
+    completions.always = lambda _: refuses(404)
+    bare = completions.base_url.removesuffix("/v1")
+    assert await fault_of(completions, "under /v1", base_url=bare) is ModelFault.REFUSED
+
+
 async def test_an_endpoint_that_is_not_there_or_does_not_answer_is_told_apart(
     completions: CompletionsServer,
 ) -> None:
