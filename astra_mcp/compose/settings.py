@@ -4,13 +4,14 @@
 or from the environment, never from a command line.
 """
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -34,11 +35,22 @@ from training.rollout.settings import RolloutSettings
 __all__ = ["Settings", "load_serving", "load_settings"]
 
 
+_PREFIX, _DELIMITER = "ASTRA_MCP_", "__"
+_NO_SETTINGS = frozenset({"API_KEY", "CONTROL_KEY", "REQUIRE_ALL", "TEST_CACHE"})
+"""Variables of clients' entries, of commands and of the tests."""
+_OF_OTHERS = re.compile(r"SERVICE_(HOST|PORT)|PORT_\d+_|PORT=\w+://")
+"""Kubernetes tells every process so where a service named ``astra-mcp`` is."""
+
+
 class Settings(BaseSettings):
     """Everything that a file or the environment may set; unknown keys are errors."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ASTRA_MCP_", env_nested_delimiter="__", extra="forbid", frozen=True
+        env_prefix=_PREFIX,
+        env_nested_delimiter=_DELIMITER,
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
     )
 
     home: Path = Field(default_factory=home_folder)
@@ -104,6 +116,7 @@ def load_settings(**overrides: Any) -> Settings:
     Raises:
         ConfigError: A file or variable is wrong; names the field and the fault.
     """
+    _refuse_unknown_variables()
     try:
         return Settings(**overrides)
     except ValidationError as error:
@@ -116,6 +129,26 @@ def load_settings(**overrides: Any) -> Settings:
     except ValueError as error:
         msg = f"a setting cannot be read (lists in ASTRA_MCP_* variables are JSON): {error}"
         raise ConfigError(msg) from None
+
+
+def _refuse_unknown_variables() -> None:
+    """Refuse what is probably misspelt: no variable of ours, and of none of the settings."""
+    for variable, value in os.environ.items():
+        name = variable.removeprefix(_PREFIX)
+        section = name.partition(_DELIMITER)[0].lower()
+        if name in (variable, *_NO_SETTINGS) or section in Settings.model_fields:
+            continue
+        if value and not _OF_OTHERS.match(f"{name}={value}"):
+            close = closest(name, (*_variables(Settings), *_NO_SETTINGS))
+            hint = f": did you mean {_PREFIX}{close}?" if close else " (docs/configuration.md)"
+            raise ConfigError(f"{variable}: there is no such variable{hint}")
+
+
+def _variables(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        yield prefix + name.upper()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _variables(field.annotation, prefix + name.upper() + _DELIMITER)
 
 
 def _words(fault: ErrorDetails) -> str:

@@ -9,6 +9,7 @@ import pytest
 from astra_mcp.compose.bundles import load_published
 from astra_mcp.compose.settings import Settings, load_serving, load_settings
 from astra_mcp.errors import ConfigError, ModelFault
+from astra_mcp.home import home_folder
 from astra_mcp.llm.config import EmbeddingConfig, ModelConfig, Role, at_base_url
 from astra_mcp.sandbox import SandboxLimits
 from gateway.api.settings import DEFAULT_PORT, ServeSettings
@@ -208,3 +209,32 @@ def test_a_shared_variable_that_is_wrong_is_named(monkeypatch: pytest.MonkeyPatc
 def test_a_secret_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASTRA_MCP_MODELS__AGENT__API_KEY", "sk-very-secret")
     assert "sk-very-secret" not in repr(load_settings())
+
+
+def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASTRA_MCP_HOME", "")
+    monkeypatch.setenv("ASTRA_MCP_SERVE__PORT", "")
+    settings = load_settings()
+    assert (settings.home, settings.serve.port) == (home_folder(), DEFAULT_PORT)
+    assert settings.home.is_absolute()
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [("HOM", "HOME"), ("SERV__PORT", "SERVE__PORT"), ("SERVE_PORT", "SERVE__PORT")],
+)
+def test_a_variable_that_is_none_is_refused_with_the_closest(
+    monkeypatch: pytest.MonkeyPatch, variable: str, meant: str
+) -> None:
+    monkeypatch.setenv(f"ASTRA_MCP_{variable}", "1")
+    with pytest.raises(ConfigError, match=rf"{variable}: .* did you mean ASTRA_MCP_{meant}\?"):
+        load_settings()
+
+
+def test_variables_of_the_same_beginning_that_are_no_settings_are_let_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("API_KEY", "CONTROL_KEY", "SERVICE_HOST", "SERVICE_PORT_MCP", "PORT_80_TCP_ADDR"):
+        monkeypatch.setenv(f"ASTRA_MCP_{name}", "x")
+    monkeypatch.setenv("ASTRA_MCP_PORT", "tcp://10.0.0.1:80")
+    load_settings()
