@@ -67,11 +67,20 @@ def test_a_gateway_that_runs_is_found(environment: dict[str, str]) -> None:
     ("variable", "value", "check", "member", "words"),
     [
         ("HOME", "FOLDER/file/home", "home folder", "remedy", "ASTRA_MCP_HOME"),
+        ("HOME", "/proc/home", "home folder", "remedy", "ASTRA_MCP_HOME"),
+        ("SERVE__API_KEYS", '["short"]', "gateway", "detail", "fewer than 16 characters"),
         ("SERVE__PORT", "many", "configuration", "detail", "serve.port"),
         ("ENVIRONMENTS", '["FOLDER/mine"]', "environments", "detail", "broken"),
         ("EMULATORS__KIND", "model", "emulators", "detail", "models.emulator.model"),
     ],
-    ids=["a home that cannot be written", "a wrong setting", "a broken bundle", "no model's name"],
+    ids=[
+        "a home that cannot be written",
+        "a home that cannot be made",
+        "a short key",
+        "a wrong setting",
+        "a broken bundle",
+        "no model's name",
+    ],
 )
 def test_what_is_wrong_is_named(
     environment: dict[str, str],

@@ -1,6 +1,5 @@
 """``astra-mcp doctor``: what works on this machine, and what to do about the rest."""
 
-import os
 import platform
 import resource
 import sys
@@ -34,6 +33,7 @@ from astra_mcp.sandbox import (
     open_sandbox,
 )
 from gateway.edge.discovery import find_gateway
+from gateway.edge.security import access_rules
 
 __all__ = ["doctor", "examine"]
 
@@ -149,18 +149,14 @@ async def _probe() -> str | None:
 
 
 def _home(home: Path) -> Check:
+    """Make a folder in it, or where it would be made, and remove it; rights do not tell of every disk."""
     existing = next(p for p in (home, *home.absolute().parents) if p.exists())
     try:
-        if existing == home:
-            with tempfile.TemporaryFile(dir=home):
-                is_writable = True
-        else:
-            is_writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-    except OSError:
-        is_writable = False
-    if not is_writable:
+        with tempfile.TemporaryDirectory(dir=existing):
+            pass
+    except OSError as error:
         remedy = "set ASTRA_MCP_HOME to a folder of yours"
-        return Check("home folder", State.MISSING, f"{home} cannot be written", remedy)
+        return Check("home folder", State.MISSING, f"{home} cannot be written: {error}", remedy)
     how = "" if existing == home else " (made at the first start)"
     return Check("home folder", State.OK, f"{home}{how}")
 
@@ -189,14 +185,16 @@ def _gateway(settings: Settings) -> Check:
     if running is not None:
         return Check("gateway", State.OK, f"running at {running.url} (process {running.pid})")
     host, port = settings.serve.host, settings.serve.port
+    keys = [key.get_secret_value() for key in settings.serve.api_keys]
     try:
+        access_rules(host=host, control_key="", api_keys=keys)
         bind(host, port).close()
     except PortInUseError:
         detail = f"another program listens on {host} port {port}"
         remedy = "stop it, or set serve.port in astra.toml (0 takes any free port)"
         return Check("gateway", State.WARNING, detail, remedy)
     except AstraError as error:
-        remedy = "correct serve.host and serve.port in astra.toml"
+        remedy = "correct serve.host, serve.port and serve.api_keys in astra.toml"
         return Check("gateway", State.MISSING, str(error), remedy)
     detail = f"not running; {host} port {port} is free for `astra-mcp serve`"
     return Check("gateway", State.OK, detail)
