@@ -1,7 +1,7 @@
 """The bundles that the settings name, and the sandbox that they may run in on this machine."""
 
 import resource
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,10 +17,13 @@ from astra_mcp.errors import (
 )
 from astra_mcp.report.console import say
 from astra_mcp.sandbox import Sandbox, SandboxReport, examine_machine, open_sandbox
+from registry.published.names import read_names
 from servers.bundled import bundled_folder
 
 __all__ = [
     "BUNDLE_FILE",
+    "deployed_names",
+    "deployed_server",
     "find_bundle",
     "find_bundle_folder",
     "find_bundles",
@@ -105,6 +108,31 @@ def find_bundle_folder(name: str, settings: Settings) -> Path | None:
     return _environment_folders(settings).get(name)
 
 
+def deployed_names(settings: Settings) -> Collection[str]:
+    """Name the deployed servers of the settings' file.
+
+    Raises:
+        ConfigError: The file is wrong.
+    """
+    file = settings.serve.mcp_config
+    if file is None:
+        return ()
+    from servers.deployed.config import read_entries  # noqa: PLC0415 - with all that reaches them
+
+    return read_entries(file.expanduser())
+
+
+def deployed_server(name: str, settings: Settings) -> UnknownNameError | None:
+    """Say of a name that it is a deployed server's, where it is or was, and how such a one is reached."""
+    if name not in {*read_names(settings.home).deployed, *deployed_names(settings)}:
+        return None
+    return UnknownNameError(
+        f"{name!r} is a deployed server, which needs a gateway that knows its file: set "
+        f"serve.mcp_config, or start `astra-mcp serve --mcp-config FILE`, over stdio `astra-mcp serve "
+        f"--stdio --server {name} --mcp-config FILE`"
+    )
+
+
 def unknown_server(name: str, settings: Settings, *, besides: Iterable[str]) -> UnknownNameError:
     """Say that nothing has this name, and what is closest.
 
@@ -113,6 +141,9 @@ def unknown_server(name: str, settings: Settings, *, besides: Iterable[str]) -> 
         settings: Say which environments there are.
         besides: What else may have been meant.
     """
+    deployed = deployed_server(name, settings)
+    if deployed is not None:
+        return deployed
     otherwise = (
         "`astra-mcp environments list` and `astra-mcp registry list` name all; "
         "a folder is named by a path, as ./NAME"

@@ -47,6 +47,10 @@ class RunningGateway(BaseModel):
     """Base URL that clients use, where a reverse proxy stands before it."""
     workers: tuple[str, ...] = ()
     """Base URL of every worker on this machine, the first one first; empty where there is one alone."""
+    environments: tuple[Path, ...] = ()
+    """Folders of bundles that it publishes besides the bundled ones."""
+    mcp_config: Path | None = None
+    """The file of the deployed servers that it publishes."""
 
 
 class _Ports(BaseModel):

@@ -2,8 +2,10 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from astra_mcp.cli.connect import command as connect_command
 from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, Entry, Syntax
 from astra_mcp.cli.connect.config_texts import insert_entry, parse_text, render_document
 from gateway.edge.discovery import RunningGateway, announce, claim_home
+from registry.published.names import NameKind, write_names
 
 Connect = Callable[..., Result]
 
@@ -142,3 +145,49 @@ def test_who_cannot_or_will_not_use_it_starts_a_process(
     entry, notes = entry_of(connect(*options, "--json"), ClientName.CURSOR)
     assert "astra_mcp" in entry["args"]
     assert words in notes
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Generator[str]:
+    """The URL of something that answers 401, as a gateway with API keys does who has no key."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(401)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_the_entry_refers_to_a_key_where_the_gateway_asks_for_one(
+    connect: Connect, asking: str
+) -> None:
+    entry, notes = entry_of(connect("cursor", "--url", asking, "--json"), ClientName.CURSOR)
+    assert entry["headers"]["Authorization"] == "Bearer ${env:ASTRA_MCP_API_KEY}"
+    assert "set ASTRA_MCP_API_KEY" in notes
+
+
+def test_what_options_of_the_running_gateway_name_is_in_the_entry_of_a_process(
+    connect: Connect, tmp_path: Path
+) -> None:
+    file, home = tmp_path / "servers.json", tmp_path / "astra"
+    file.write_text('{"mcpServers": {"quay": {"command": "quay"}}}')
+    gateway = RunningGateway(
+        url="http://127.0.0.1:9", pid=os.getpid(), version="1", mcp_config=file
+    )
+    with claim_home(home), announce(home, gateway):
+        entry, _ = entry_of(connect("claude-desktop", "--json"), ClientName.CLAUDE_DESKTOP)
+        assert entry["args"][-2:] == ["--mcp-config", str(file)]
+        done = connect("claude-desktop", "--server", "quay", "--json")
+        assert entry_of(done, ClientName.CLAUDE_DESKTOP)[0]["args"][-2] == "--mcp-config"
+
+
+def test_a_deployed_server_whose_file_is_not_known_is_called_so(
+    connect: Connect, tmp_path: Path
+) -> None:
+    (tmp_path / "astra").mkdir()
+    write_names(tmp_path / "astra", NameKind.DEPLOYED, ["quay"])
+    done = connect("claude-desktop", "--server", "quay")
+    assert "'quay' is a deployed server" in " ".join(done.stderr.split())

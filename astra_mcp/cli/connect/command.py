@@ -2,8 +2,9 @@
 
 import os
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
@@ -20,14 +21,15 @@ from astra_mcp.cli.connect.client_configs import (
 )
 from astra_mcp.cli.connect.client_files import add_entry, known_caller, merge_entry, read_config
 from astra_mcp.cli.connect.config_texts import render_document
-from astra_mcp.compose.bundles import find_bundle_folder, unknown_server
+from astra_mcp.compose.bundles import deployed_names, find_bundle_folder, unknown_server
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import AstraError, ConfigError
 from astra_mcp.report.console import out, print_json, report_errors, run_async, say
+from astra_mcp.serving.process.probe import status_at
 from astra_mcp.types import JsonObject
 from gateway.api.settings import FIRST, public_base
-from gateway.edge.discovery import find_gateway
+from gateway.edge.discovery import RunningGateway, find_gateway
 from gateway.edge.keys import read_control_key
 from gateway.edge.security import is_loopback
 from servers.bundled import bundled_folder
@@ -78,9 +80,13 @@ def connect(
         if stdio and url is not None:
             raise ConfigError("--stdio starts a process, and --url names one that runs: give one")
         settings = load_settings()
-        offered = None if stdio else url or _offered_url(form, server, settings)
+        running = find_gateway(settings.home) if url is None else None
+        if running is not None:
+            settings = _as_served(settings, running)
+        offered = None if stdio else url or _offered_url(form, server, settings, running)
         entry = _entry(form, server, offered, present, settings)
-        entry = replace(entry, notes=(*_gateway_notes(form, url, offered, settings), *entry.notes))
+        notes = _gateway_notes(form, offered) if running is not None else ()
+        entry = replace(entry, notes=(*notes, *entry.notes))
         is_changed, backup = False, None
         if write and file is not None:
             merged = merge_entry(file, present, form.servers_key, entry)
@@ -141,7 +147,7 @@ def _entry(
             named += ["--mcp-config", str(settings.serve.mcp_config.expanduser().absolute())]
         return stdio_entry(form, GATEWAY_ENTRY, ["serve", "--stdio", *named], environment)
     file = settings.serve.mcp_config
-    deployed = _deployed(file)
+    deployed = deployed_names(settings)
     if file is not None and server in deployed:
         named = ["--server", server, "--mcp-config", str(file.expanduser().absolute())]
         return stdio_entry(form, server, ["serve", "--stdio", *named], environment)
@@ -159,15 +165,6 @@ def _entry(
     return stdio_entry(form, folder.name, ["run", target], environment)
 
 
-def _deployed(file: Path | None) -> Collection[str]:
-    """Name the servers of a file."""
-    if file is None:
-        return ()
-    from servers.deployed.config import read_entries  # noqa: PLC0415 - with all that reaches them
-
-    return read_entries(file.expanduser())
-
-
 def _documented(settings: Settings) -> tuple[str, ...]:
     """Name the servers that the registry has documents of."""
     if not settings.has_registry:
@@ -177,11 +174,24 @@ def _documented(settings: Settings) -> tuple[str, ...]:
     return run_async(list_documented, settings)
 
 
-def _offered_url(form: ClientFormat, server: str | None, settings: Settings) -> str | None:
+def _as_served(settings: Settings, running: RunningGateway) -> Settings:
+    """Publish what the gateway of this home does, which options of its command may have named."""
+    folders = [folder.expanduser().absolute() for folder in settings.environments]
+    file = settings.serve.mcp_config or running.mcp_config
+    return settings.model_copy(
+        update={
+            "environments": tuple(dict.fromkeys((*folders, *running.environments))),
+            "serve": settings.serve.model_copy(update={"mcp_config": file}),
+        }
+    )
+
+
+def _offered_url(
+    form: ClientFormat, server: str | None, settings: Settings, running: RunningGateway | None
+) -> str | None:
     """Name where the client reaches this home's gateway: one that runs, or that is behind a proxy."""
     if not form.takes_http:
         return None
-    running = find_gateway(settings.home)
     if running is not None:
         is_served = server is None or run_async(_is_served, settings, running.url, server)
         return (running.public_url or running.url) if is_served else None
@@ -201,13 +211,8 @@ async def _is_served(settings: Settings, url: str, server: str) -> bool:
         return False
 
 
-def _gateway_notes(
-    form: ClientFormat, named: str | None, url: str | None, settings: Settings
-) -> Sequence[str]:
+def _gateway_notes(form: ClientFormat, url: str | None) -> Sequence[str]:
     """Say why an entry leads to the gateway that runs, or does not."""
-    running = find_gateway(settings.home) if named is None else None
-    if running is None:
-        return ()
     if url is not None:
         note = (
             f"it leads to the gateway that runs at {url}, which has to run whenever the client does;"
@@ -242,4 +247,12 @@ def _remote_entry(
     caller = known_caller(present, form.servers_key, name) or secrets.token_urlsafe(_TOKEN_BYTES)
     full = urlunsplit((parts.scheme, parts.netloc, endpoint, urlencode({"caller": caller}), ""))
     needs_key = bool(settings.serve.api_keys) or not is_loopback(parts.hostname)
-    return http_entry(form, name, full, needs_key=needs_key)
+    return http_entry(form, name, full, needs_key=needs_key or _asks_for_key(full))
+
+
+def _asks_for_key(url: str) -> bool:
+    """Ask a gateway of this machine, whose keys another shell may have set."""
+    try:
+        return status_at(url) == HTTPStatus.UNAUTHORIZED
+    except OSError:
+        return False

@@ -32,12 +32,15 @@ def announced(
         worker_info: The first worker's.
         as_json: Print one JSON object instead of words.
     """
+    file = settings.serve.mcp_config
     running = RunningGateway(
         url=worker_info.inner_urls[0],
         pid=os.getpid(),
         version=__version__,
         public_url=worker_info.fixed_url(0),
         workers=worker_info.inner_urls if worker_info.count > 1 else (),
+        environments=tuple(folder.expanduser().absolute() for folder in settings.environments),
+        mcp_config=file.expanduser().absolute() if file else None,
     )
     with announce(settings.home, running):
         if as_json:

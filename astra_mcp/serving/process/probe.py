@@ -6,15 +6,33 @@ Needs no key.
 
 import sys
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
 from astra_mcp.home import home_folder
 from gateway.edge.discovery import find_gateway
 
-__all__ = ["main", "probe"]
+__all__ = ["main", "probe", "status_at"]
 
 PROBE_SECONDS = 4.0
+
+
+def status_at(url: str) -> int:
+    """Ask for a URL, with no key; answers the HTTP status.
+
+    Raises:
+        OSError: There is no answer, or none in HTTP.
+    """
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=PROBE_SECONDS)
+    try:
+        connection.request("GET", parts.path)
+        return connection.getresponse().status
+    except HTTPException as error:
+        raise OSError(str(error)) from None
+    finally:
+        connection.close()
 
 
 def probe() -> str | None:
@@ -22,15 +40,10 @@ def probe() -> str | None:
     running = find_gateway(home_folder())
     if running is None:
         return f"no gateway serves {home_folder()}"
-    parts = urlsplit(running.url)
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=PROBE_SECONDS)
     try:
-        connection.request("GET", "/healthz")
-        status = connection.getresponse().status
-    except (OSError, HTTPException) as error:
+        status = status_at(f"{running.url}/healthz")
+    except OSError as error:
         return f"{running.url} does not answer: {error}"
-    finally:
-        connection.close()
     return None if status == HTTPStatus.OK else f"{running.url} answers {status}"
 
 
