@@ -15,7 +15,7 @@ from astra_mcp.environments.creation import create_bundle
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import BundleError
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
-from astra_mcp.report.shown import Table, number, styled, whole
+from astra_mcp.report.shown import Table, json_text, number, styled, whole
 from astra_mcp.types import JsonObject
 from servers.bundled import bundled_folder
 
@@ -34,7 +34,7 @@ def verify(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PATH]...", help="Bundles, folders of bundles, or names of bundled ones."
+            metavar="PATH", help="Bundles, folders of bundles, or names of bundled ones."
         ),
     ] = None,
     *,
@@ -187,7 +187,9 @@ def _print_details(bundle: Bundle, *, gold: bool) -> None:
         lines.append(f"     {tool.description}")
     if gold:
         lines += ["", "Gold calls:"]
-        lines += [f"  {g.tool}({g.values}) solves {list(g.solves)}" for g in document.gold]
+        lines += [
+            f"  {g.tool}({json_text(g.values)}) solves {list(g.solves)}" for g in document.gold
+        ]
     out.print("\n".join(lines))
 
 

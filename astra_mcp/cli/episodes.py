@@ -1,15 +1,27 @@
 """``astra-mcp episodes``: look at what was recorded, and run it again."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 
 from astra_mcp.call_record import CallRecord, EpisodeStatus
+from astra_mcp.compose.bundles import deployed_server
 from astra_mcp.compose.episodes import EpisodeFilter, reward_of, select_records, source_of
 from astra_mcp.compose.registry import open_present_registry
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
-from astra_mcp.report.shown import Table, cut, number, shown_time, styled, utc_text, whole
+from astra_mcp.report.shown import (
+    Table,
+    cut,
+    json_text,
+    number,
+    shown_time,
+    styled,
+    utc_text,
+    whole,
+)
+from astra_mcp.types import ToolResult
 from gateway.episodes.archive import Replay, find_record, replay_record, status_of
 from gateway.episodes.record import Record
 
@@ -52,6 +64,9 @@ def list_episodes(
     if as_json:
         print_json({"episodes": [_summary(r) for r in records]})
         return
+    if not records:
+        say.print("nothing matches" if wanted != EpisodeFilter() else "no episode is recorded yet")
+        return
     short = (whole("status"), number("calls"), number("reward"))
     table = Table(whole("id"), whole("created"), "source", *short)
     for record in records:
@@ -92,6 +107,7 @@ def show_episode(episode: EpisodeArgument, *, as_json: Json = False) -> None:
         out.print(f"marks: {', '.join(record.opened.marks)}", style="yellow")
     for call in record.calls:
         _print_call(call)
+    _say_where_whole(call.result for call in record.calls)
     if reward is not None:
         out.print(
             f"reward {reward.reward:.4f} = F1 of recall {reward.recall:.4f} and precision "
@@ -127,6 +143,7 @@ def replay_episode(
             out.print(f"call {d.n} {d.tool}", style="red")
             out.print(f"  recorded: {cut(d.recorded.text, _SHOWN_TEXT)}")
             out.print(f"  replayed: {cut(d.replayed.text, _SHOWN_TEXT)}")
+        _say_where_whole(each for d in replay.divergences for each in (d.recorded, d.replayed))
     if replay.divergences:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -140,6 +157,11 @@ async def _replay(episode: str, trusted: bool) -> Replay:
         open_present_registry(settings) as database,
         open_catalog(settings, trusted=trusted, database=database) as catalog,
     ):
+        there = {server.name for server in catalog.upstreams()}
+        for name in record.opened.servers:
+            deployed = None if name in there else deployed_server(name, settings)
+            if deployed is not None:
+                raise deployed
         return await replay_record(record, catalog)
 
 
@@ -180,10 +202,15 @@ def _call(call: CallRecord) -> dict[str, Any]:
 def _print_call(call: CallRecord) -> None:
     solved = f"  solves {list(call.solved)}" if call.solved else ""
     out.print(f"[{call.n}] {call.shown} ({_state(call)}){solved}")
-    out.print(f"    {call.arguments}", style="dim")
+    out.print(f"    {json_text(call.arguments)}", style="dim")
     if call.result is not None:
         style = "red" if call.result.is_error else None
         out.print(f"    {cut(call.result.text, _SHOWN_TEXT)}", style=style)
+
+
+def _say_where_whole(results: Iterable[ToolResult | None]) -> None:
+    if any(result is not None and len(result.text) > _SHOWN_TEXT for result in results):
+        say.print("long results are cut: --json prints them whole")
 
 
 def _state(call: CallRecord) -> str:

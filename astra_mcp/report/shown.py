@@ -5,6 +5,7 @@ terminal, draw markup, or pass for a line of ours: so a string is always shown a
 :func:`styled` gives it a style. Nothing outside this package imports ``rich``.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ __all__ = [
     "TimeRemainingColumn",
     "Words",
     "cut",
+    "json_text",
     "number",
     "shown_time",
     "styled",
@@ -57,6 +59,11 @@ def cut(text: str, length: int) -> str:
     """Put a text into one line of so many characters."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 3] + "..."
+
+
+def json_text(value: object) -> str:
+    """Write a value down as programs do, in one line."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def shown_time(at: datetime) -> str:

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from astra_mcp.cli.main import app
+from registry.published.names import NameKind, write_names
 
 from command_line import Cli, Run
 
@@ -96,6 +97,38 @@ def test_a_home_without_records_lists_none_and_stays_as_it_is(tmp_path: Path) ->
     done = astra(tmp_path, "episodes", "list", "--json")
     assert done.told == {"episodes": []}
     assert list(tmp_path.iterdir()) == []
+    assert "no episode is recorded yet" in astra(tmp_path, "episodes", "list").stderr
+
+
+def test_where_nothing_matches_that_is_said(home: Path) -> None:
+    done = astra(home, "episodes", "list", "--status", "failed")
+    assert (done.stdout, done.stderr) == ("", "nothing matches\n")
+
+
+def test_arguments_are_shown_as_json_and_a_long_result_by_its_beginning(
+    home: Path, episode: dict[str, Any], tmp_path: Path
+) -> None:
+    copy_record(
+        home,
+        tmp_path,
+        episode,
+        call_started=lambda event: event.update(arguments={"is_cheap": True, "名": None}),
+        call_finished=lambda event: event["result"]["content"][0].update(text="x" * 200),
+    )
+    done = astra(tmp_path, "episodes", "show", episode["id"])
+    assert '{"is_cheap": true, "名": null}' in done.stdout
+    assert "--json prints them whole" in done.stderr
+
+
+def test_a_replay_says_of_a_deployed_server_that_it_is_one(
+    home: Path, episode: dict[str, Any], tmp_path: Path
+) -> None:
+    servers = {"quay": "1"}
+    copy_record(home, tmp_path, episode, episode_opened=lambda event: event.update(servers=servers))
+    write_names(tmp_path, NameKind.DEPLOYED, servers)
+    done = astra(tmp_path, "episodes", "replay", episode["id"])
+    assert done.returncode == 1
+    assert "'quay' is a deployed server" in done.stderr
 
 
 def test_an_episode_is_shown_by_the_first_characters_of_its_id(

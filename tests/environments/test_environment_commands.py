@@ -112,3 +112,9 @@ def test_show_suggests_the_closest_name(home: Path) -> None:
     done = run("show", first[:-1])
     assert done.exit_code == 1
     assert first in done.stderr
+
+
+def test_gold_calls_are_shown_as_json(home: Path, workshop: Workshop) -> None:
+    gold = json_of(run("show", workshop.path, "--gold", "--json"))["gold"]
+    shown = run("show", workshop.path, "--gold").stdout
+    assert all(json.dumps(g["arguments"], ensure_ascii=False) in shown for g in gold)
