@@ -6,17 +6,20 @@ A command is loaded when it is named: the version, the help, a typing error and 
 import os
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand
 
 from astra_mcp import __version__
+from astra_mcp.cli.completing import names_at
 from astra_mcp.cli.suggesting import SuggestingGroup
 
 __all__ = ["COMMANDS", "Listed", "app", "load_command", "main"]
 
 _LAST_STANDARD_STREAM = 2
+_WORDS = "astra_mcp.words"
+"""Where a context keeps the words from the command on."""
 
 
 class Listed(NamedTuple):
@@ -26,8 +29,6 @@ class Listed(NamedTuple):
     """The module, and in it the function, or the group of further commands."""
     help: str
     """The first paragraph of its own."""
-    names: Literal["environments", "servers"] | None = None
-    """What its arguments name, where they name what is published."""
 
 
 COMMANDS: Mapping[str, Listed] = {
@@ -38,7 +39,6 @@ COMMANDS: Mapping[str, Listed] = {
     "run": Listed(
         "astra_mcp.cli.run:run",
         "Serve one server by itself, without a gateway: no episodes, no records, no reward.",
-        "servers",
     ),
     "connect": Listed(
         "astra_mcp.cli.connect.command:connect",
@@ -47,7 +47,6 @@ COMMANDS: Mapping[str, Listed] = {
     "rollout": Listed(
         "astra_mcp.cli.rollout.command:rollout",
         "Let an agent play environments or servers over HTTP and MCP, and print what it earned.",
-        "environments",
     ),
     "key": Listed(
         "astra_mcp.cli.key:key",
@@ -80,14 +79,31 @@ class _LoadingGroup(SuggestingGroup):
             super().resolve_command(ctx, args)
         return super().parse_args(ctx, args)
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """Read the options that stand before a command, one of which writes files of the shell."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except OSError as error:
+            if error.filename is None:  # a pipe that nobody reads
+                raise
+            from astra_mcp.report.console import fail  # noqa: PLC0415 - rare
+
+            fail(f"{error.filename} cannot be written: {error.strerror}")
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Give the options, as help shows them."""
+        return _bare(super().get_params(ctx))
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Find the command; a TAB after its name alone needs what is published, and not the command."""
+        """Find the command; where a TAB asks for names, they are known without it."""
         name, found, rest = super().resolve_command(ctx, args)
         if found is None:
             return name, None, rest
-        has_options = any(word.startswith("-") for word in rest)
-        if ctx.resilient_parsing and COMMANDS[args[0]].names and not has_options:
-            return name, found, rest
+        ctx.meta[_WORDS] = args
+        if ctx.resilient_parsing and names_at(args):
+            return name, found, []
         return name, load_command(args[0]), rest
 
 
@@ -96,15 +112,16 @@ class _NamingCommand(TyperCommand):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Complete an option, which the command itself has."""
-        return load_command(str(self.name)).shell_complete(ctx, incomplete)
+        first, *words = ctx.meta[_WORDS]
+        found = load_command(first)
+        for word in words:
+            found = getattr(found, "commands", {}).get(word, found)
+        return found.shell_complete(ctx, incomplete)
 
 
 def _complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
-    from astra_mcp.home import home_folder  # noqa: PLC0415 - for a TAB alone
-    from registry.published.names import read_names  # noqa: PLC0415
-
-    names = getattr(read_names(home_folder()), COMMANDS[str(ctx.info_name)].names or "servers")
-    return [name for name in names if name.startswith(incomplete)]
+    names = names_at(ctx.meta[_WORDS])
+    return [name for name in names() if name.startswith(incomplete)] if names else []
 
 
 def _stand_in(
@@ -158,7 +175,23 @@ def load_command(name: str) -> Any:
         loaded.add_typer(found, name=name)
     else:
         loaded.command(name)(found)
-    return typer.main.get_group(loaded).commands[name]
+    command = typer.main.get_group(loaded).commands[name]
+    _bare_below(command)
+    return command
+
+
+def _bare_below(command: Any) -> None:
+    _bare(command.get_params(typer.Context(command)))
+    for below in getattr(command, "commands", {}).values():
+        _bare_below(below)
+
+
+def _bare(parameters: list[Any]) -> list[Any]:
+    """Have help show flags without the type of a value, which they do not take."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
 
 
 def main() -> None:

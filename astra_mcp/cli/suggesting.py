@@ -57,7 +57,8 @@ def _with_closest(message: str) -> str:
     if refusal is None:
         return message
     (word,), known = _words(refusal["word"]), _words(refusal["known"])
-    close = closest(word, known)
+    begun = [each for each in known if word and each.startswith(word)]
+    close = " or ".join(begun) or closest(word, known)
     return f"{message.removesuffix('.')}; did you mean {close}?" if close else message
 
 

@@ -1,12 +1,15 @@
 """What ``--help`` shows of every command and option."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.markup import render
 
 from astra_mcp.cli.main import COMMANDS, load_command
+
+from command_line import Cli
 
 WIDTH = 78
 """Of a terminal of 80 columns; help keeps the lines of every paragraph but the first."""
@@ -38,3 +41,12 @@ def test_no_word_in_brackets_is_lost_as_markup_and_no_line_breaks(place: str) ->
 
 def test_commands_of_groups_are_among_them() -> None:
     assert "astra-mcp registry import" in ALL
+
+
+@pytest.mark.parametrize("line", ["rollout", "environments show", ""])
+def test_flags_take_no_value_and_arguments_stand_in_one_pair_of_brackets(
+    line: str, tmp_path: Path
+) -> None:
+    shown = Cli(tmp_path / "home").run(*line.split(), "--help").stdout
+    assert "<bool>" not in shown
+    assert "[[" not in shown

@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from astra_mcp.cli.completing import FLAGS, NAMED
 from astra_mcp.cli.main import COMMANDS, app, load_command
 from astra_mcp.cli.registry.importing import LISTING, LIVE
 from astra_mcp.errors import BudgetSpentError
@@ -98,10 +99,19 @@ def test_a_command_loads_nothing_that_it_does_not_need(
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        ("astra-mcp run ha", ["harbour"]),
+        ("astra-mcp run ", ["coins", "notes", "weather"]),
+        ("astra-mcp run --http w", ["weather"]),
         ("astra-mcp rollout ", ["coins", "notes"]),
         ("astra-mcp rollout notes --ag", ["--agent"]),
-        ("astra-mcp rollout --agent n", []),
+        ("astra-mcp rollout --agent n", ["noop"]),
+        ("astra-mcp rollout --agent oracle --json n", ["notes"]),
+        ("astra-mcp rollout --server h", ["harbour"]),
+        ("astra-mcp connect cursor --server h", ["harbour"]),
+        ("astra-mcp environments show c", ["coins"]),
+        ("astra-mcp environments show --go", ["--gold"]),
+        ("astra-mcp registry show ", ["weather"]),
+        ("astra-mcp registry import --format to", ["toucan"]),
+        ("astra-mcp episodes replay a", ["abc"]),
     ],
 )
 def test_a_tab_offers_what_is_published_and_the_options_of_the_command(
@@ -109,6 +119,9 @@ def test_a_tab_offers_what_is_published_and_the_options_of_the_command(
 ) -> None:
     write_names(tmp_path, NameKind.ENVIRONMENTS, ["notes", "coins"])
     write_names(tmp_path, NameKind.DEPLOYED, ["harbour"])
+    write_names(tmp_path, NameKind.REGISTERED, ["weather"])
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "abc.jsonl").touch()
     env = {
         "_ASTRA_MCP_COMPLETE": "complete_bash",
         "COMP_WORDS": words,
@@ -125,3 +138,22 @@ def test_a_spent_budget_says_how_to_go_on(capsys: pytest.CaptureFixture[str]) ->
     assert left.value.exit_code == 1
     told = "the budget of 5 calls is spent; what was finished is kept: run it again to go on"
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", [place for place in NAMED if " --" not in place])
+def test_a_tab_knows_the_flags_of_commands_whose_arguments_it_completes(place: str) -> None:
+    first, *below = place.split()
+    command = load_command(first)
+    for word in below:
+        command = command.commands[word]
+    assert {p.opts[0] for p in command.params if getattr(p, "is_flag", False)} <= FLAGS
+
+
+def test_a_completion_that_cannot_be_installed_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
+    (tmp_path / "file").touch()
+    done = Cli(tmp_path / "home").run("--install-completion", HOME=str(tmp_path / "file"))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "cannot be written" in done.stderr

@@ -23,6 +23,7 @@ def refusal_of(*arguments: str) -> str:
         (["registry", "list", "--domain", "finace"], "did you mean finance?"),
         (["registry", "list", "--status", "kep"], "did you mean kept?"),
         (["episodes", "list", "--status", "close"], "did you mean closed?"),
+        (["connect", "claude"], "did you mean claude-desktop or claude-code?"),
         (["serve", "--log-format", "jsn"], "'text', 'json'; did you mean json?"),
         (["registry", "import", "x", "--format", "tucan"], "did you mean toucan? there are"),
     ],

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.call_record import FailureKind
+from astra_mcp.cli.completing import BUILT_IN_AGENTS
 from astra_mcp.cli.main import load_command
-from astra_mcp.cli.rollout.command import BUILT_IN_AGENTS
 from astra_mcp.trajectory import SCHEMA_VERSION, CallNote, Trajectory
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rollouts.md").read_text(encoding="utf-8")

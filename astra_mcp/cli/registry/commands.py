@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import typer
 
+from astra_mcp.cli.completing import IMPORT_FORMATS
 from astra_mcp.cli.registry import views
 from astra_mcp.compose.registry import Spending
 from astra_mcp.compose.settings import load_settings
@@ -65,14 +66,14 @@ _STATUSES = {"kept": "kept", "rejected": "rejected", "any": None}
 def import_(  # noqa: PLR0913 - one for each option
     place: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE|FOLDER|URL]", help="Where the documents are."),
+        typer.Argument(metavar="FILE|FOLDER|URL", help="Where the documents are."),
     ] = None,
     *,
     form: Annotated[
         str | None,
         typer.Option(
             "--format",
-            help="toucan, astra_servers, openapi, server_json, functions; of an address live or listing. "
+            help=f"{', '.join(IMPORT_FORMATS[:-2])}; of an address {' or '.join(IMPORT_FORMATS[-2:])}. "
             "By default it is found out.",
         ),
     ] = None,

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import typer
 
 from astra_mcp.addresses import run_until_stopped
+from astra_mcp.cli.completing import BUILT_IN_AGENTS, GOLD_AGENT
 from astra_mcp.cli.rollout import options as rollout_options
 from astra_mcp.cli.rollout.difficulty import Difficulty, ask_difficulty, naming_options
 from astra_mcp.cli.rollout.episode_sources import (
@@ -37,10 +38,8 @@ from training.rollout.agents.scripted import NoopAgent, OracleAgent, ProbeAgent
 from training.rollout.plan import Rollout, plan_rollouts
 from training.rollout.run import run_rollouts
 
-__all__ = ["BUILT_IN_AGENTS", "KEY_RULE", "model_config", "rollout"]
+__all__ = ["KEY_RULE", "model_config", "rollout"]
 
-GOLD_AGENT = "oracle"
-BUILT_IN_AGENTS = (GOLD_AGENT, "noop", "random", "probe")
 TRAJECTORY_FOLDER = "trajectories"
 _TYPO_SIMILARITY = 0.75
 _SHARED_KEY = "OPENAI_API_KEY"

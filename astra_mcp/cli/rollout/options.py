@@ -5,16 +5,18 @@ from typing import Annotated, Literal
 
 import typer
 
+from astra_mcp.cli.completing import BUILT_IN_AGENTS
+
 DistractorMode = Literal["none", "random", "banded"]
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[NAME]...", help="Environments to play. \\[default: all]"),
+    typer.Argument(metavar="NAME", help="Environments to play. \\[default: all]"),
 ]
 AgentName = Annotated[
     str | None,
     typer.Option(
-        help="oracle, noop, random, probe, or the name of a chat model. \\[default: models.agent.model]"
+        help=f"{', '.join(BUILT_IN_AGENTS)}, or the name of a chat model. \\[default: models.agent.model]"
     ),
 ]
 Servers = Annotated[
