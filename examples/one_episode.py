@@ -10,7 +10,7 @@ import anyio
 from mcp import Client
 
 from astra_mcp.home import home_folder
-from gateway.api.client import GatewayClient
+from gateway.api.client import GatewayClient, RefusedError
 from gateway.api.wire import EpisodeRequest
 from gateway.edge.discovery import find_gateway
 
@@ -26,7 +26,10 @@ async def main(environment: str) -> None:
         request = EpisodeRequest.model_validate(
             {"source": {"kind": "environment", "name": environment}, "seed": 7}
         )
-        episode = await control.create_episode(request)
+        try:
+            episode = await control.create_episode(request)
+        except RefusedError as error:
+            sys.exit(str(error))
         print("question:", episode.prompt)
         async with Client(episode.mcp_url, cache=None) as agent:
             print("tools:", ", ".join(t.name for t in (await agent.list_tools()).tools))

@@ -105,8 +105,9 @@ class InMemoryCatalog:
         return self._listeners.add(hear)
 
     def _question(self, environment: str) -> Question:
-        if self.upstream(environment).name not in self._questions:
-            raise UnknownNameError(f"no environment is named {environment!r}")
+        if environment not in self._questions or environment not in self._servers:
+            asked = [info.name for info in self.environments()]
+            raise UnknownNameError.among("environment", environment, asked, "see /v1/environments")
         return self._questions[environment]
 
 

@@ -55,8 +55,8 @@ def find_source(catalog: Catalog, named: SourceEnvironment | SourceTask | Source
     match named:
         case SourceEnvironment(name=name):
             return Source(
+                prompt=catalog.question(name),  # first: refuses the name as one of an environment
                 upstreams=(catalog.upstream(name),),
-                prompt=catalog.question(name),
                 job=catalog.job(name),
             )
         case SourceServers(names=names, prompt=prompt):

@@ -10,9 +10,9 @@ from command_line import served_home
 ROOT = Path(__file__).parents[2]
 
 
-def run_example(name: str, home: Path) -> subprocess.CompletedProcess[str]:
+def run_example(name: str, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-P", str(ROOT / "examples" / name)],
+        [sys.executable, "-P", str(ROOT / "examples" / name), *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -24,6 +24,9 @@ def run_example(name: str, home: Path) -> subprocess.CompletedProcess[str]:
 def test_the_example_of_one_episode_earns_the_whole_reward(tmp_path: Path) -> None:
     with served_home(tmp_path / "home") as cli:
         done = run_example("one_episode.py", cli.home)
+        wrong = run_example("one_episode.py", cli.home, "nope")
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (1, 1)
+    assert "no environment is named 'nope'" in wrong.stderr
     assert done.returncode == 0, done.stderr
     assert "recall=1.0" in done.stdout
 

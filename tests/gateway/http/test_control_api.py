@@ -202,6 +202,12 @@ async def test_unknown_names_are_404_with_the_closest(gateway: Any) -> None:
         assert "f" * 32 not in str(raised.value)
 
 
+async def test_an_episode_of_an_unknown_environment_is_refused_as_one(gateway: Any) -> None:
+    body = {"source": {"kind": "environment", "name": "coinz"}}
+    answer = await gateway.control.post("/v1/episodes", json=body)
+    assert "no environment is named 'coinz'" in answer.json()["error"]["message"]
+
+
 async def test_the_catalog_is_listed_and_only_gold_holds_gold(gateway: Any) -> None:
     async with GatewayClient(gateway.url, gateway.key) as client:
         environments = await client.environments()
