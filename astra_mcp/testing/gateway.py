@@ -50,14 +50,23 @@ class InMemoryCatalog:
 
         Args:
             servers: In this process, or any others that satisfy the gateway.
-            questions: By the names of servers.
+            questions: By the names of servers, some of which may be published later.
+
+        Raises:
+            UnknownNameError: A gold call names a tool that its server does not have.
         """
-        self._servers = {server.name: server for server in servers}
+        self._servers: dict[str, Upstream] = {}
         self._questions = dict(questions)
         self._listeners = Listeners[[str]]()
+        for server in servers:
+            self.publish(server)
 
     def publish(self, server: Upstream) -> None:
-        """Add a server, or replace the one of its name."""
+        """Add a server, or replace the one of its name; its tools must be those of its question."""
+        question, tools = self._questions.get(server.name), [tool.name for tool in server.tools]
+        for tool, _ in question.gold if question else ():
+            if tool not in tools:
+                raise UnknownNameError.among("tool", tool, tools, f"see {server.name}.tools")
         self._servers[server.name] = server
         self._listeners.tell(server.name)
 

@@ -332,6 +332,8 @@ class Connector:
             is_open = True
         except TimeoutError:
             words = f"did not answer the handshake within {self._seconds:g} s{self._remedy}"
+            if said := next((peer.nonsense for peer in peers if peer.nonsense), ""):
+                words += f"; it wrote {said!r}, which is no JSON-RPC"
             raise UpstreamError(f"upstream {self._name} {words}") from None
         except UpstreamError as error:
             text = str(error)

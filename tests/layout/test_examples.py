@@ -44,3 +44,5 @@ def test_the_example_of_an_own_server_earns_the_whole_reward(tmp_path: Path) -> 
     page = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
     example = (ROOT / "examples" / "own_server.py").read_text(encoding="utf-8")
     assert example.partition("async def main")[2].partition("\n\n\n")[0] in page
+    tested = (ROOT / "examples" / "test_own_agent.py").read_text(encoding="utf-8")
+    assert tested.partition("class LastWordAgent")[2].strip() in page

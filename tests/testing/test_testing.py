@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 from mcp_types import TextContent
 
-from astra_mcp.errors import ModelError, UpstreamError
+from astra_mcp.errors import ModelError, UnknownNameError, UpstreamError
 from astra_mcp.testing import (
     InMemoryCatalog,
     InMemoryServer,
@@ -139,6 +139,14 @@ async def test_a_server_comes_and_goes_and_records_stay_where_they_were_asked_fo
     (record,) = (tmp_path / "records").glob("*.jsonl")
     opened = json.loads(record.read_text(encoding="utf-8").splitlines()[0])
     assert opened["servers"].keys() == {"harbour"}
+
+
+def test_a_question_whose_gold_calls_no_tool_of_its_server_is_refused(
+    harbour: InMemoryServer,
+) -> None:
+    misspelt = {"harbour": Question("How heavy is the Alma?", "300 tons", gold=[("wiegh", {})])}
+    with pytest.raises(UnknownNameError, match="no tool is named 'wiegh'; did you mean weigh"):
+        InMemoryCatalog(harbour, questions=misspelt)
 
 
 async def test_a_server_is_reached_alone_by_any_client(harbour: InMemoryServer) -> None:

@@ -31,6 +31,9 @@ _log = logging.getLogger(__name__)
 class Wire(Protocol):
     """Carries messages to and from one server. Its errors begin with a verb: the peer names the server."""
 
+    nonsense: str
+    """What came last that is no message, without secrets; empty where nothing did."""
+
     async def send(self, message: JsonObject) -> None:
         """Send a message.
 
@@ -83,6 +86,11 @@ class DuplexPeer(Peer):
         self._is_ending = False
         self._ended = anyio.Event()
         tasks.start_soon(self._read)
+
+    @property
+    def nonsense(self) -> str:
+        """What the wire brought last that is no message."""
+        return self._wire.nonsense
 
     @property
     def keeps_state(self) -> bool:

@@ -39,6 +39,7 @@ class MemoryWire:
         self._running = anyio.CancelScope()
         self._ended = anyio.Event()
         self._fault = "ended its session"
+        self.nonsense = ""
         self._is_started = False
 
     def start(self, tasks: TaskGroup) -> None:

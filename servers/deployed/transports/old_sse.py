@@ -39,6 +39,7 @@ class SseWire:
         self._events = EventReader().read(response)
         self._endpoint: httpx2.URL | None = None
         self._fault = "ended its stream"
+        self.nonsense = ""
         self._is_closed = False
 
     @classmethod

@@ -206,6 +206,11 @@ class Peer(ABC):
         """Why it takes no further requests; None while it does."""
 
     @property
+    def nonsense(self) -> str:
+        """What the server said last that is no message; empty where it said nothing else."""
+        return ""
+
+    @property
     @abstractmethod
     def keeps_state(self) -> bool:
         """True where the server may remember calls for as long as this connection lives."""

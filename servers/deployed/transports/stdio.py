@@ -83,6 +83,7 @@ class StdioWire:
         self._buffer = bytearray()
         self._searched = 0
         self._garbage = 0
+        self.nonsense = ""
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._stderr_ended = anyio.Event()
         self._reading = anyio.CancelScope()
@@ -155,10 +156,10 @@ class StdioWire:
             if message is not None:
                 return message
             self._garbage += 1
-            shown = self._redact(line.decode(errors="replace"))[:GARBAGE_CHARACTERS]
-            _log.debug("upstream %s wrote no JSON-RPC: %r", self._name, shown)
+            self.nonsense = self._redact(line.decode(errors="replace"))[:GARBAGE_CHARACTERS]
+            _log.debug("upstream %s wrote no JSON-RPC: %r", self._name, self.nonsense)
             if self._garbage > MAX_GARBAGE_LINES:
-                msg = f"wrote {self._garbage} lines that are no JSON-RPC, such as {shown!r}"
+                msg = f"wrote {self._garbage} lines that are no JSON-RPC, such as {self.nonsense!r}"
                 raise UpstreamError(msg)
         return None
 

@@ -45,6 +45,13 @@ async def test_a_secret_in_garbage_is_blacked_out_wherever_it_is_cut(tmp_path: P
     assert SECRET[:4] not in str(told.value)
 
 
+async def test_what_a_server_writes_in_place_of_the_handshake_is_told(tmp_path: Path) -> None:
+    entry = {"command": "sh", "args": ["-c", "echo hello; sleep 300"], "timeout_seconds": 1.0}
+    async with deployed(tmp_path, raw=entry) as servers:
+        with pytest.raises(UpstreamError, match="it wrote 'hello', which is no JSON-RPC"):
+            await session(servers).call("echo", {})
+
+
 @pytest.mark.parametrize(
     "line",
     [
