@@ -40,6 +40,7 @@ from gateway.api.wire import (
 )
 
 __all__ = [
+    "UPSTREAM_FAILED",
     "CallRefusedError",
     "EpisodeClient",
     "GatewayClient",
@@ -72,6 +73,10 @@ _ENVELOPE: JsonObject = {
     "io.modelcontextprotocol/clientInfo": {"name": "astra-mcp", "version": __version__},
 }
 Answer = TypeVar("Answer")
+
+
+UPSTREAM_FAILED = "upstream_failed"
+"""Code of a refusal for which a server is to blame, not the gateway."""
 
 
 class RefusedError(TransportError):

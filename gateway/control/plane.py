@@ -33,7 +33,7 @@ from astra_mcp.errors import (
     WorkerError,
     fault_words,
 )
-from gateway.api.client import RefusedError
+from gateway.api.client import UPSTREAM_FAILED, RefusedError
 from gateway.api.seams import Catalog, EnvironmentInfo, GoldCall, Upstream, emulated
 from gateway.api.settings import FIRST
 from gateway.api.wire import (
@@ -89,7 +89,7 @@ _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (NotAvailableError, 422, "not_available"),
     (CapacityError, 503, "too_many_episodes"),
     (WorkerError, 503, "worker_unreachable"),
-    (UpstreamError, 502, "upstream_failed"),
+    (UpstreamError, 502, UPSTREAM_FAILED),
     (GatewayError, 500, "gateway_error"),
 )
 _ERRORS = {

@@ -10,10 +10,11 @@ import anyio
 import pytest
 
 from astra_mcp.call_record import EpisodeStatus
-from astra_mcp.errors import ModelError, ModelFault
+from astra_mcp.errors import ModelError, ModelFault, UpstreamError
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import open_model
 from astra_mcp.llm.usage import Usage
+from astra_mcp.testing import InMemoryServer
 from astra_mcp.testing.gateway import CONTROL_KEY
 from astra_mcp.trajectory import (
     AgentInfo,
@@ -203,6 +204,20 @@ async def test_an_episode_that_cannot_be_opened_is_a_failed_trajectory(
 
     assert ended(trajectory) == (EpisodeStatus.FAILED, Origin.GATEWAY, None)
     assert (trajectory.episode_id, trajectory.messages) == (None, ())
+
+
+async def test_an_episode_whose_server_does_not_start_is_a_failure_of_the_server(
+    gateway: SmallGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def prepare(server: object) -> None:
+        raise UpstreamError("upstream harbour closed: no key")
+
+    monkeypatch.setattr(InMemoryServer, "prepare", prepare)
+    trajectory = await run_rollout(gateway.client, NoopAgent(), ROLLOUT)
+
+    assert trajectory.failure is not None
+    assert trajectory.failure.boundary is Origin.UPSTREAM
+    assert trajectory.failure.message == "upstream harbour closed: no key"
 
 
 async def test_a_gateway_that_is_not_there_is_a_failure_of_the_transport() -> None:

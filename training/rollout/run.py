@@ -26,7 +26,13 @@ from astra_mcp.trajectory import (
     Versions,
 )
 from astra_mcp.types import Origin
-from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
+from gateway.api.client import (
+    UPSTREAM_FAILED,
+    CallRefusedError,
+    EpisodeClient,
+    GatewayClient,
+    RefusedError,
+)
 from gateway.api.wire import EpisodeCreated, EpisodeRecord, EpisodeState
 from training.rollout.agent import Agent, AgentError
 from training.rollout.episode import LiveEpisode
@@ -185,7 +191,9 @@ async def _close_soon(
 
 
 def _transport_failure(error: TransportError) -> TrajectoryFailure:
-    """Tell a gateway that refused from one that was not reached."""
+    """Tell a gateway that refused from one that was not reached, and from one whose server failed."""
+    if isinstance(error, RefusedError) and error.code == UPSTREAM_FAILED:
+        return TrajectoryFailure(boundary=Origin.UPSTREAM, message=error.message)
     has_answered = isinstance(error, (RefusedError, CallRefusedError))
     boundary = Origin.GATEWAY if has_answered else RolloutBoundary.TRANSPORT
     return TrajectoryFailure(boundary=boundary, message=str(error))
