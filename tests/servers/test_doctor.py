@@ -5,16 +5,20 @@ import socket
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from command_line import Cli, Run, command, served_home
+from deployed_workshop import over_http
 
 ASTRA_MCP = tuple(command())
 WITHOUT_SECCOMP = (sys.executable, str(Path(__file__).parent / "without_seccomp.py"))
@@ -102,9 +106,7 @@ def test_what_is_wrong_is_named(
     assert words in checks[check][member]
 
 
-def test_a_missing_layer_is_named_and_all_that_is_not_ok_has_a_remedy(
-    environment: dict[str, str],
-) -> None:
+def test_a_missing_layer_is_named_and_each_fault_has_a_remedy(environment: dict[str, str]) -> None:
     code, checks = examined(environment, *WITHOUT_SECCOMP)
     assert code == 1
     assert all(c["remedy"] for c in checks.values() if c["state"] != "ok")
@@ -113,9 +115,7 @@ def test_a_missing_layer_is_named_and_all_that_is_not_ok_has_a_remedy(
     assert "seccomp" in checks["sandbox"]["detail"]
 
 
-def test_foreign_code_is_refused_where_a_layer_is_missing(
-    environment: dict[str, str], notebook_folder: Path
-) -> None:
+def test_foreign_code_needs_every_layer(environment: dict[str, str], notebook_folder: Path) -> None:
     target = str(notebook_folder)
     done = run("run", target, environment=environment, launcher=WITHOUT_SECCOMP)
     assert done.returncode == 1
@@ -144,9 +144,7 @@ async def test_trusted_and_bundled_code_runs_there_with_a_notice(
     assert "unsandboxed" in errors.read_text()
 
 
-def test_the_registry_and_the_endpoints_of_models_are_looked_for(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_registry_and_endpoints_are_looked_for(environment: dict[str, str], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     nowhere = f"http://127.0.0.1:{port}/v1"
@@ -172,9 +170,7 @@ def test_an_endpoint_that_answers_is_said_to(environment: dict[str, str]) -> Non
     assert checks["registry"]["detail"].endswith("(made at the first import)")
 
 
-def test_of_an_endpoint_that_was_not_asked_it_is_not_said_that_it_answers(
-    environment: dict[str, str],
-) -> None:
+def test_an_endpoint_that_was_not_asked_is_not_said_to_answer(environment: dict[str, str]) -> None:
     environment |= {"ASTRA_MCP_MODELS__JUDGE__MODEL": "small", "OPENAI_API_KEY": "secret-key"}
     _, checks = examined(environment)
     detail = checks["model endpoint: judge"]["detail"]
@@ -185,23 +181,15 @@ def test_of_an_endpoint_that_was_not_asked_it_is_not_said_that_it_answers(
 def running_endpoint() -> Generator[str]:
     """Answer requests for models, like any compatible endpoint."""
 
-    class Models(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200 if self.path == "/v1/models" else 404)
-            self.end_headers()
-            self.wfile.write(b'{"object": "list", "data": []}')
+    def models(_: Request) -> Response:
+        return JSONResponse({"object": "list", "data": []})
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Models) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/v1"
-        finally:
-            server.shutdown()
-            thread.join()
+    app = Starlette(routes=[Route("/v1/models", models)])
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(over_http(app)) as url,
+    ):
+        yield url.replace("/mcp", "/v1")
 
 
 def test_emulators_that_are_not_published_need_no_model(environment: dict[str, str]) -> None:

@@ -63,9 +63,7 @@ def test_commands_are_looked_for_as_they_would_be_started(
     assert found.detail.endswith("names 3; 0 ready; no such command: lost (tool)")
 
 
-def test_one_that_is_slow_is_said_to_be_starting(
-    checks_of: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_one_is_said_to_be_starting(checks_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_checks, "START_SECONDS", 0.2)
     checks = checks_of(slow={"command": "/bin/sh", "args": ["-c", "sleep 60"]})
     assert "no answer in 0.2 s" in checks["deployed server: slow"].detail

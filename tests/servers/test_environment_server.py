@@ -2,11 +2,11 @@
 
 import os
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import anyio
 import pytest
@@ -15,14 +15,7 @@ from hypothesis import strategies as st
 
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import SandboxError
-from astra_mcp.sandbox import (
-    ModuleId,
-    Sandbox,
-    SandboxLimits,
-    SandboxReport,
-    SandboxSession,
-    open_sandbox,
-)
+from astra_mcp.sandbox import Sandbox, SandboxLimits, open_sandbox
 from astra_mcp.sandbox.locked import LockedSandbox
 from astra_mcp.types import CallOutcome, Origin, PastCall, ServerKind, UpstreamReply
 from servers.environment import MAX_KILLS, EnvironmentServer, EnvironmentSession
@@ -78,45 +71,44 @@ async def test_server_shows_what_the_bundle_declares(
     assert server.version == notebook.content_hash
 
 
-async def test_a_value_comes_back_as_text_and_as_structure(server: EnvironmentServer) -> None:
-    async with opened(server) as session:
-        reply = await session.call("remember", {"word": "one"})
-        unstructured = await session.call("draw", {})
+@pytest.fixture
+async def session(server: EnvironmentServer) -> AsyncGenerator[EnvironmentSession]:
+    """A session with the notebook."""
+    async with opened(server) as one:
+        yield one
+
+
+async def test_a_value_comes_back_as_text_and_as_structure(session: EnvironmentSession) -> None:
+    reply, unstructured = await play(session, [("remember", {"word": "one"}), ("draw", {})])
     assert facts(reply, unstructured) == [APPLIED, APPLIED]
     assert reply.result.text == '{"words": ["one"], "count": 1}'
     assert reply.result.structured == {"words": ["one"], "count": 1}
     assert unstructured.result.structured is None
 
 
-async def test_an_exception_is_an_error_that_names_its_kind(server: EnvironmentServer) -> None:
-    async with opened(server) as session:
-        reply = await session.call("refuse", {"word": "x"})
-        after = await session.call("remember", {"word": "y"})
+async def test_an_exception_is_an_error_that_names_its_kind(session: EnvironmentSession) -> None:
+    reply = await session.call("refuse", {"word": "x"})
+    after = await session.call("remember", {"word": "y"})
     assert reply.result.is_error
     assert reply.result.text == "LookupError: the notebook has no page for x"
     assert facts(reply) == [APPLIED]
     assert after.result.structured == {"words": ["x", "y"], "count": 2}
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "expected"),
-    [
-        ("remember", {}, "word"),
-        ("remember", {"word": 3}, "string"),
-        ("remember", {"word": "a", "wird": "b"}, "wird"),
-        ("draw", {"sides": 1}, "sides"),
-        ("recall", {}, "remember, draw, refuse, flood, hang"),
-    ],
-)
-async def test_wrong_calls_are_rejected_before_the_tool(
-    server: EnvironmentServer, tool: str, arguments: dict[str, Any], expected: str
-) -> None:
-    async with opened(server) as session:
-        reply = await session.call(tool, arguments)
-        after = await session.call("remember", {"word": "first"})
-    assert reply.result.is_error
-    assert expected in reply.result.text
-    assert facts(reply) == [REJECTED]
+async def test_wrong_calls_are_rejected_before_the_tool(session: EnvironmentSession) -> None:
+    wrong: dict[str, Call] = {
+        "word": ("remember", {}),
+        "string": ("remember", {"word": 3}),
+        "wird": ("remember", {"word": "a", "wird": "b"}),
+        "sides": ("draw", {"sides": 1}),
+        "remember, draw, refuse, flood, hang": ("recall", {}),
+    }
+    replies = await play(session, [*wrong.values()])
+    after = await session.call("remember", {"word": "first"})
+    assert facts(*replies) == [REJECTED] * len(wrong)
+    for reply, said in zip(replies, wrong, strict=True):
+        assert reply.result.is_error
+        assert said in reply.result.text
     assert after.result.structured == {"words": ["first"], "count": 1}
 
 
@@ -134,9 +126,7 @@ async def test_sessions_of_one_seed_agree_and_share_nothing(server: EnvironmentS
         assert await play(other, TALK) != replies
 
 
-async def test_the_call_after_a_kill_sees_the_state_as_if_it_had_not_been(
-    server: EnvironmentServer,
-) -> None:
+async def test_the_call_after_a_kill_sees_the_state_of_before_it(server: EnvironmentServer) -> None:
     async with opened(server) as plain, opened(server) as killed:
         expected = await play(plain, TALK)
         replies = await play(killed, TALK[:2])
@@ -164,9 +154,7 @@ def interrupted(notebook: Bundle, sandbox: Sandbox) -> EnvironmentServer:
     return EnvironmentServer(notebook.model_copy(update={"code": INTERRUPTED}), sandbox)
 
 
-async def test_a_call_that_was_interrupted_takes_no_effect_and_counts_as_a_kill(
-    interrupted: EnvironmentServer,
-) -> None:
+async def test_an_interrupted_call_is_a_kill_without_effect(interrupted: EnvironmentServer) -> None:
     async with opened(interrupted) as session:
         await session.call("remember", {"word": "kept"})
         kill = await session.call("refuse", {"word": "half"})
@@ -177,9 +165,7 @@ async def test_a_call_that_was_interrupted_takes_no_effect_and_counts_as_a_kill(
     assert after.result.structured == {"words": ["kept", "next"], "count": 2}
 
 
-async def test_an_exception_that_calls_itself_a_timeout_is_applied(
-    interrupted: EnvironmentServer,
-) -> None:
+async def test_an_exception_named_like_a_timeout_is_applied(interrupted: EnvironmentServer) -> None:
     async with opened(interrupted) as session:
         reply = await session.call("draw", {})
         after = await session.call("remember", {"word": "next"})
@@ -199,12 +185,11 @@ async def test_a_death_or_an_interruption_during_the_replay_is_the_sandbox_faili
 
 
 async def test_a_result_that_is_too_large_is_an_error_and_the_state_stays(
-    server: EnvironmentServer,
+    session: EnvironmentSession,
 ) -> None:
-    async with opened(server) as session:
-        await session.call("remember", {"word": "kept"})
-        replies = await play(session, [("flood", {"length": 1 << 20})] * MAX_KILLS)
-        after = await session.call("remember", {"word": "next"})
+    await session.call("remember", {"word": "kept"})
+    replies = await play(session, [("flood", {"length": 1 << 20})] * MAX_KILLS)
+    after = await session.call("remember", {"word": "next"})
     assert facts(*replies) == [APPLIED] * MAX_KILLS
     assert replies[0].result.is_error
     assert "1,048,578 bytes" in replies[0].result.text
@@ -212,10 +197,9 @@ async def test_a_result_that_is_too_large_is_an_error_and_the_state_stays(
     assert after.result.structured == {"words": ["kept", "next"], "count": 2}
 
 
-async def test_the_last_kill_is_the_sandbox_failing(server: EnvironmentServer) -> None:
-    async with opened(server) as session:
-        kills = await play(session, [HANG] * MAX_KILLS)
-        after = await session.call("remember", {"word": "late"})
+async def test_the_last_kill_is_the_sandbox_failing(session: EnvironmentSession) -> None:
+    kills = await play(session, [HANG] * MAX_KILLS)
+    after = await session.call("remember", {"word": "late"})
     assert facts(*kills, after) == [KILLED, KILLED, FAILED_AT_LAST, FAILED]
     assert after.result.is_error
 
@@ -283,13 +267,10 @@ async def test_an_earlier_life_is_replayed_before_the_first_call(server: Environ
 async def test_kills_of_an_earlier_life_count(server: EnvironmentServer) -> None:
     killed = past_of([HANG] * (MAX_KILLS - 1), CallOutcome.KILLED)
     async with opened(server, past=killed) as session:
-        reply = await session.call("hang", {})
-    assert facts(reply) == [FAILED_AT_LAST]
+        assert facts(await session.call("hang", {})) == [FAILED_AT_LAST]
 
 
-async def test_code_that_does_not_load_is_the_sandbox_failing(
-    notebook: Bundle, sandbox: Sandbox
-) -> None:
+async def test_broken_code_is_the_sandbox_failing(notebook: Bundle, sandbox: Sandbox) -> None:
     broken = notebook.model_copy(update={"code": "1 / 0\n"})
     async with opened(EnvironmentServer(broken, sandbox)) as session:
         reply = await session.call("remember", {"word": "one"})
@@ -309,34 +290,15 @@ async def test_a_cancelled_call_takes_no_effect(server: EnvironmentServer) -> No
     assert replies == expected
 
 
-class CountingSandbox:
-    """The real sandbox, counting the processes that it starts."""
-
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self.num_started = 0
-
-    @property
-    def report(self) -> SandboxReport:
-        return self._sandbox.report
-
-    async def load(self, code: str, *, load_seed: int = 0, clock: datetime) -> ModuleId:
-        return await self._sandbox.load(code, load_seed=load_seed, clock=clock)
-
-    async def open_session(self, module: ModuleId, *, seed: int) -> SandboxSession:
-        self.num_started += 1
-        return await self._sandbox.open_session(module, seed=seed)
-
-
-async def test_calls_at_once_run_one_after_another_in_one_process(
-    notebook: Bundle, sandbox: Sandbox
+async def test_calls_at_once_run_in_turn_in_one_process_that_the_first_valid_one_starts(
+    server: EnvironmentServer, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counting = CountingSandbox(sandbox)
+    opening = Mock(wraps=sandbox.open_session)
+    monkeypatch.setattr(sandbox, "open_session", opening)
     counts: list[Any] = []
-    async with (
-        opened(EnvironmentServer(notebook, counting)) as session,
-        anyio.create_task_group() as group,
-    ):
+    async with opened(server) as session, anyio.create_task_group() as group:
+        await session.call("remember", {})
+        assert opening.call_count == 0
 
         async def remember(word: str) -> None:
             reply = await session.call("remember", {"word": word})
@@ -346,29 +308,10 @@ async def test_calls_at_once_run_one_after_another_in_one_process(
         for number in range(20):
             group.start_soon(remember, f"w{number}")
     assert counts == list(range(1, 21))
-    assert counting.num_started == 1
+    assert opening.call_count == 1
 
 
-async def test_a_session_that_is_never_called_starts_no_process(
-    notebook: Bundle, sandbox: Sandbox
-) -> None:
-    counting = CountingSandbox(sandbox)
-    async with opened(EnvironmentServer(notebook, counting)) as session:
-        await session.call("remember", {})
-    assert counting.num_started == 0
-
-
-async def test_a_closed_session_takes_no_calls_and_closes_twice(server: EnvironmentServer) -> None:
-    session = server.open_session(key="test", seed=0)
-    await session.call("draw", {})
-    await session.aclose()
-    await session.aclose()
-    with pytest.raises(SandboxError, match="closed"):
-        await session.call("draw", {})
-
-
-async def test_closing_cuts_off_a_call_under_way(server: EnvironmentServer) -> None:
-    session = server.open_session(key="test", seed=0)
+async def test_closing_cuts_off_a_running_call_and_bars_others(session: EnvironmentSession) -> None:
     await session.call("draw", {})
     is_cut = anyio.Event()
 
@@ -382,6 +325,9 @@ async def test_closing_cuts_off_a_call_under_way(server: EnvironmentServer) -> N
         await anyio.wait_all_tasks_blocked()
         await session.aclose()
     assert is_cut.is_set()
+    await session.aclose()
+    with pytest.raises(SandboxError, match="closed"):
+        await session.call("draw", {})
 
 
 CALLS: st.SearchStrategy[Call] = st.one_of(

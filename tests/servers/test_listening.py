@@ -39,6 +39,10 @@ class Told:
     ended: anyio.Event = field(default_factory=anyio.Event)
     paths: list[str] = field(default_factory=list[str])
 
+    async def connect(self) -> SocketStream:
+        """Open a connection to it."""
+        return await anyio.connect_tcp("127.0.0.1", self.port)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         message = await receive()
         self.reading.set()
@@ -90,7 +94,7 @@ async def all_of(wire: SocketStream) -> bytes:
 
 
 async def test_fields_after_the_body_are_no_headers_of_the_request() -> None:
-    async with listening() as app, await anyio.connect_tcp("127.0.0.1", app.port) as wire:
+    async with listening() as app, await app.connect() as wire:
         body = b"5;extension=1\r\nhello\r\n0\r\nAuthorization: x\r\nMcp-Name: y\r\n\r\n"
         assert await answer_to(wire, CHUNKED + body) == b"host transfer-encoding"
         assert await answer_to(wire, GET) == b"host"
@@ -103,7 +107,7 @@ async def send_for_ever(wire: SocketStream, piece: bytes) -> None:
 
 @pytest.mark.parametrize("piece", [b"X: y\r\n" * 1000, b"y" * 6000])
 async def test_fields_after_the_body_that_never_end_are_refused(piece: bytes) -> None:
-    async with listening() as app, await anyio.connect_tcp("127.0.0.1", app.port) as wire:
+    async with listening() as app, await app.connect() as wire:
         await wire.send(CHUNKED + b"0\r\nX: ")
         with pytest.raises(anyio.BrokenResourceError):
             await send_for_ever(wire, piece)
@@ -112,7 +116,7 @@ async def test_fields_after_the_body_that_never_end_are_refused(piece: bytes) ->
 
 
 async def test_line_ends_that_never_end_are_refused() -> None:
-    async with listening() as app, await anyio.connect_tcp("127.0.0.1", app.port) as wire:
+    async with listening() as app, await app.connect() as wire:
         with pytest.raises(anyio.BrokenResourceError):
             await send_for_ever(wire, b"\r\n" * 3000)
 
@@ -120,10 +124,10 @@ async def test_line_ends_that_never_end_are_refused() -> None:
 async def test_the_refusal_of_large_fields_explains_itself() -> None:
     fields = b"X: %s\r\n" % (b"y" * MAX_HEAD_BYTES)
     async with listening() as app:
-        async with await anyio.connect_tcp("127.0.0.1", app.port) as wire:
+        async with await app.connect() as wire:
             await wire.send(GET[:-2] + fields)
             assert (await all_of(wire)).startswith(b"HTTP/1.1 431 ")
-        async with await anyio.connect_tcp("127.0.0.1", app.port) as wire:
+        async with await app.connect() as wire:
             await wire.send(CHUNKED + b"1\r\nx\r\n0\r\nX: y\r\n")
             await app.reading.wait()
             await wire.send(fields)
@@ -132,7 +136,7 @@ async def test_the_refusal_of_large_fields_explains_itself() -> None:
 
 async def test_small_chunks_may_have_more_around_them_than_a_head_may_have() -> None:
     chunks = b"1\r\nx\r\n" * MAX_HEAD_BYTES + b"0\r\n\r\n"
-    async with listening() as app, await anyio.connect_tcp("127.0.0.1", app.port) as wire:
+    async with listening() as app, await app.connect() as wire:
         assert await answer_to(wire, CHUNKED + chunks) == b"host transfer-encoding"
 
 
@@ -144,10 +148,7 @@ async def test_small_chunks_may_have_more_around_them_than_a_head_may_have() -> 
 async def test_a_head_that_does_not_come_is_not_waited_for(
     beginning: bytes, answer: bytes, is_first: bool
 ) -> None:
-    async with (
-        listening(head_seconds=0.05) as app,
-        await anyio.connect_tcp("127.0.0.1", app.port) as wire,
-    ):
+    async with listening(head_seconds=0.05) as app, await app.connect() as wire:
         if not is_first:
             await answer_to(wire, GET)
             beginning = beginning or b"\r\n"
@@ -159,15 +160,12 @@ async def test_a_head_that_does_not_come_is_not_waited_for(
 
 async def outlast(app: Told) -> None:
     """Wait until a connection that began now is closed because its head does not come."""
-    async with await anyio.connect_tcp("127.0.0.1", app.port) as silent:
+    async with await app.connect() as silent:
         assert await all_of(silent) == b""
 
 
 async def test_a_connection_may_be_idle_between_two_requests() -> None:
-    async with (
-        listening(head_seconds=0.05) as app,
-        await anyio.connect_tcp("127.0.0.1", app.port) as wire,
-    ):
+    async with listening(head_seconds=0.05) as app, await app.connect() as wire:
         await answer_to(wire, GET)
         await outlast(app)
         await outlast(app)
@@ -175,10 +173,7 @@ async def test_a_connection_may_be_idle_between_two_requests() -> None:
 
 
 async def test_a_slow_answer_is_no_slow_head() -> None:
-    async with (
-        listening(head_seconds=0.05) as app,
-        await anyio.connect_tcp("127.0.0.1", app.port) as wire,
-    ):
+    async with listening(head_seconds=0.05) as app, await app.connect() as wire:
         await wire.send(WAIT + GET + GET[:9])  # the last is not even read before the first answer
         await app.begun.wait()
         await outlast(app)
@@ -187,16 +182,14 @@ async def test_a_slow_answer_is_no_slow_head() -> None:
         assert (await all_of(wire)).count(b"HTTP/1.1 200 OK") == 2
 
 
-async def test_a_client_that_leaves_while_answers_are_due_is_told_nothing(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_client_that_leaves_early_is_told_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         async with listening() as app:
-            async with await anyio.connect_tcp("127.0.0.1", app.port) as wire:
+            async with await app.connect() as wire:
                 await wire.send(WAIT + GET * 3)
                 await app.begun.wait()
             # The server handles connections in turn: it knows that the first client is gone.
-            async with await anyio.connect_tcp("127.0.0.1", app.port) as wire:
+            async with await app.connect() as wire:
                 await answer_to(wire, GET.replace(b"/", b"/other", 1))
             app.ended = anyio.Event()
             app.release.set()

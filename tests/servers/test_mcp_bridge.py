@@ -241,9 +241,7 @@ async def open_session(http: httpx2.AsyncClient, url: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("again", [7, "7"])
-async def test_an_id_that_is_under_way_in_a_session_is_refused_and_mixes_up_no_answers(
-    again: int | str,
-) -> None:
+async def test_an_id_that_is_under_way_is_refused_and_mixes_up_no_answers(again: int | str) -> None:
     waiting = Waiting()
     answers: dict[str, httpx2.Response] = {}
     async with served(waiting=waiting) as url, httpx2.AsyncClient(verify=False) as http:

@@ -46,13 +46,6 @@ async def remember(states: CallerStates, caller: str, word: str) -> Any:
     return result.structured["words"]
 
 
-async def test_callers_share_nothing(server: EnvironmentServer) -> None:
-    async with states_of(server) as states:
-        await remember(states, "a", "one")
-        await remember(states, "b", "two")
-        assert await remember(states, "a", "three") == ["one", "three"]
-
-
 async def test_a_state_ends_when_it_was_idle_for_too_long(server: EnvironmentServer) -> None:
     clock = Clock()
     async with states_of(server, idle_seconds=60, now=clock) as states:
@@ -150,9 +143,7 @@ async def test_http_callers_of_both_eras_have_their_own_states(url: str) -> None
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_an_emulated_server_says_that_it_is_made_up_and_fails_in_its_own_words(
-    mode: Any,
-) -> None:
+async def test_an_emulated_server_says_that_it_is_made_up_and_how_it_failed(mode: Any) -> None:
     emulator = FakeEmulator(kind=EmulatorKind.MODEL)
     servers = EmulatedServers(
         FakeDocuments(document("desk")), {emulator.kind: emulator}, kind=emulator.kind

@@ -285,18 +285,12 @@ async def test_a_file_is_read_and_written_like_a_pipe() -> None:
 
 
 def start(folder: Path, environment: dict[str, str], input: int) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [*RUN, str(folder)],
-        env=environment,
-        stdin=input,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    out = subprocess.PIPE
+    command = [*RUN, str(folder)]
+    return subprocess.Popen(command, env=environment, stdin=input, stdout=out, stderr=out)
 
 
-def test_a_script_may_pipe_its_requests_into_the_command(
-    notebook_folder: Path, environment: dict[str, str]
-) -> None:
+def test_a_script_may_pipe_its_requests(notebook_folder: Path, environment: dict[str, str]) -> None:
     lines = OPENING + call(1) + b"garbage\n" + call(2).rstrip(b"\n")
     with start(notebook_folder, environment, subprocess.PIPE) as process:
         out, errors = process.communicate(lines, DEADLINE_SECONDS)
@@ -306,26 +300,15 @@ def test_a_script_may_pipe_its_requests_into_the_command(
     assert {answers[n]["result"]["structuredContent"]["count"] for n in (1, 2)} == {1, 2}
 
 
-def test_the_command_ends_at_once_without_input(
-    notebook_folder: Path, environment: dict[str, str]
-) -> None:
-    with start(notebook_folder, environment, subprocess.DEVNULL) as process:
-        assert process.communicate(timeout=DEADLINE_SECONDS) == (b"", b"")
-    assert process.returncode == 0
-
-
 def test_the_command_ends_quietly_when_nobody_reads_its_answers(
     notebook_folder: Path, environment: dict[str, str]
 ) -> None:
-    with start(notebook_folder, environment, subprocess.PIPE) as process:
-        assert process.stdin is not None
+    with pipe() as (asked, asking), start(notebook_folder, environment, asked.fileno()) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        process.stdin.write(OPENING)
-        process.stdin.flush()
+        asking.write(OPENING)
         process.stdout.readline()
         process.stdout.close()
-        process.stdin.write(call(1))
-        process.stdin.flush()
+        asking.write(call(1))
         assert process.wait(DEADLINE_SECONDS) == 0  # although its input is open
         assert process.stderr.read() == b""

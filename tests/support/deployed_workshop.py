@@ -12,7 +12,9 @@ from typing import Any, cast
 import anyio
 import httpx2
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from astra_mcp.errors import RelayedError
 from astra_mcp.mcp.request_context import SILENT, Exchange
@@ -22,6 +24,8 @@ from servers.deployed import DeployedServer, DeployedServers, DeployedSession, o
 from processes import table
 
 RAW_SERVER = Path(__file__).with_name("raw_stdio_server.py")
+Noted = tuple[DeployedServers, Callable[[], list[str]]]
+"""Servers, and what gives the calls that they have written down."""
 
 
 def raw_entry(*eras: str, **members: Any) -> dict[str, Any]:
@@ -88,6 +92,16 @@ async def over_http(app: ASGIApp, port: int = 0) -> AsyncGenerator[str]:
             server.should_exit = True
 
 
+def answering(respond: Callable[[Request], Response]) -> ASGIApp:
+    """An application that answers every request so."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await respond(Request(scope))(scope, receive, send)
+
+    return app
+
+
 def event_response(*parts: bytes) -> httpx2.Response:
     """A stream of events, in the pieces in which its bytes arrive."""
 
@@ -129,9 +143,7 @@ async def text_of(
 
 
 @asynccontextmanager
-async def noting(
-    folder: Path, *eras: str, **members: Any
-) -> AsyncGenerator[tuple[DeployedServers, Callable[[], list[str]]]]:
+async def noting(folder: Path, *eras: str, **members: Any) -> AsyncGenerator[Noted]:
     """Open a raw server that writes its calls down; gives the servers, and what it has written."""
     calls = folder / "calls"
     entry = raw_entry(*eras, env={"CALLS": str(calls)}, **members)

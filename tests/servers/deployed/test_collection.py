@@ -46,11 +46,12 @@ ERAS = list(Era)
 # --- what is known --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("eras", [["handshake"], ["modern"], ["handshake", "modern"]])
-async def test_tools_are_listed_as_the_server_lists_them_over_all_pages(
-    tmp_path: Path, eras: list[str]
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("spoken", [["handshake"], ["modern"], ["handshake", "modern"]])
+async def test_a_server_of_any_era_is_listed_over_all_pages_and_serves_clients_of_both(
+    tmp_path: Path, era: Era, spoken: list[str]
 ) -> None:
-    async with deployed(tmp_path, raw=raw_entry(*eras)) as servers:
+    async with deployed(tmp_path, raw=raw_entry(*spoken)) as servers:
         server = found(servers)
         await server.prepare()
         names = [tool.name for tool in server.tools]
@@ -60,6 +61,10 @@ async def test_tools_are_listed_as_the_server_lists_them_over_all_pages(
         assert (server.kind, server.relays) == (ServerKind.DEPLOYED, True)
         assert "tools" in server.capabilities
         assert server.status[0] is ServerStatus.READY
+        one = session(servers)
+        assert await text_of(one, "count", Exchange(era=era)) == "1"
+        assert one.connection is not None
+        assert one.connection.era in map(Era, spoken)
 
 
 async def test_it_can_be_asked_how_each_server_is(tmp_path: Path) -> None:
@@ -83,53 +88,32 @@ async def test_it_can_be_asked_how_each_server_is(tmp_path: Path) -> None:
         assert [s.condition for s in await servers.check()] == ["ready"]
 
 
-@pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("spoken", ["handshake", "modern"])
-async def test_a_server_of_one_era_serves_clients_of_both(
-    tmp_path: Path, era: Era, spoken: str
-) -> None:
-    async with deployed(tmp_path, raw=raw_entry(spoken)) as servers:
-        one = session(servers)
-        assert (await one.call("count", {}, Exchange(era=era))).result.text == "1"
-        connection = one.connection
-        assert connection is not None
-        assert connection.era == Era(spoken)
-
-
 async def test_after_a_restart_tools_are_known_without_starting_anything(tmp_path: Path) -> None:
-    async with deployed(tmp_path, raw=raw_entry()) as servers:
+    entry = raw_entry(env={"KEY": "very-secret"})
+    async with deployed(tmp_path, raw=entry) as servers:
         server = found(servers)
         await server.prepare()
         tools, version = server.tools, server.version
-    async with deployed(tmp_path, raw=raw_entry()) as servers:
+    async with deployed(tmp_path, raw=entry) as servers:
         again = found(servers)
         await again.prepare()
         assert (again.tools, again.version) == (tools, version)
         assert again.status == (ServerStatus.UNKNOWN, "")
         assert not raw_processes()
     [card] = (tmp_path / "home" / "cards").iterdir()
-    card.write_text("{")
-    async with deployed(tmp_path, raw=raw_entry()) as servers:
-        assert found(servers).tools == ()
-
-
-async def test_a_card_holds_no_secret(tmp_path: Path) -> None:
-    entry = raw_entry(env={"KEY": "very-secret"})
-    async with deployed(tmp_path, raw=entry) as servers:
-        await found(servers).prepare()
-    [card] = (tmp_path / "home" / "cards").iterdir()
     assert "very-secret" not in card.read_text()
+    card.write_text("{")
+    async with deployed(tmp_path, raw=entry) as servers:
+        assert found(servers).tools == ()
 
 
 async def test_many_who_want_to_know_the_tools_start_one_process(tmp_path: Path) -> None:
     starts = tmp_path / "starts"
     script = f"echo x >> {starts}; exec {sys.executable} -S {raw_entry()['args'][1]}"
     entry = {"command": "sh", "args": ["-c", script]}
-    async with deployed(tmp_path, raw=entry) as servers:
-        server = found(servers)
-        async with anyio.create_task_group() as group:
-            for _ in range(20):
-                group.start_soon(server.prepare)
+    async with deployed(tmp_path, raw=entry) as servers, anyio.create_task_group() as group:
+        for _ in range(20):
+            group.start_soon(found(servers).prepare)
     assert calls_of(starts) == ["x"]
 
 
@@ -149,9 +133,7 @@ async def test_a_failed_start_is_not_tried_again_at_once(tmp_path: Path) -> None
         assert len(calls_of(starts)) > first
 
 
-async def test_tools_that_cannot_be_shown_are_left_out(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_unfit_tools_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     schema = {"inputSchema": {"type": "object"}}
     named = [{"name": name, **schema} for name in ("good", "", "x" * 200)]
     tools = [*named, {"name": "good", "title": "again", **schema}, {"name": "schemaless"}]
@@ -239,9 +221,7 @@ async def test_a_running_call_of_a_removed_server_ends_first(tmp_path: Path) -> 
         await until(lambda: not raw_processes())
 
 
-async def test_a_running_call_of_a_removed_server_is_told_that_the_gateway_stops(
-    tmp_path: Path,
-) -> None:
+async def test_a_running_call_of_a_removed_server_is_told_of_the_stop(tmp_path: Path) -> None:
     faults: list[str] = []
     is_over = anyio.Event()
 
@@ -267,24 +247,18 @@ async def test_a_running_call_of_a_removed_server_is_told_that_the_gateway_stops
 async def test_a_broken_file_leaves_the_servers_as_they_are(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO")
     async with deployed(tmp_path, raw=raw_entry()) as servers:
         one = session(servers)
         await one.call("count", {})
         (tmp_path / "mcp.json").write_text('{"mcpServers": {"raw":')
-        await until(lambda: any("stay as they were" in message for message in caplog.messages))
+        await until(lambda: "stay as they were" in caplog.text)
         assert await text_of(one) == "2"
         (tmp_path / "mcp.json").unlink()
-        await until(lambda: any("cannot be read" in message for message in caplog.messages))
+        await until(lambda: "cannot be read" in caplog.text)
         assert await text_of(one) == "3"
-
-
-async def test_that_the_file_was_read_again_is_no_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("INFO")
-    async with deployed(tmp_path, raw=raw_entry()):
         write_config(tmp_path, raw=raw_entry(), other=raw_entry())
-        await until(lambda: any("was read again: 2" in message for message in caplog.messages))
+        await until(lambda: "was read again: 2" in caplog.text)
     [record] = [r for r in caplog.records if "was read again" in r.getMessage()]
     assert record.levelname == "INFO"
 
@@ -303,10 +277,13 @@ async def test_a_server_of_this_process_is_mounted(tmp_path: Path, era: Era) -> 
         await server.prepare()
         assert [t.name for t in server.tools][:2] == ["count", "report"]
         assert server.instructions == "talk to me"
-        channel = MemoryChannel()
+        channel = MemoryChannel(capabilities={"elicitation": {}}, answers=[{"action": "decline"}])
         exchange = Exchange(era=era, meta={"progressToken": "p"}, channel=channel)
-        assert await text_of(session(servers, "here"), "report", exchange) == "reported"
+        one = session(servers, "here")
+        assert await text_of(one, "report", exchange) == "reported"
         assert [p["progress"] for _, p in channel.told] == [0, 1, 2]
+        if era is Era.HANDSHAKE:
+            assert await text_of(one, "elicit", exchange) == "decline None"
         with pytest.raises(ConfigError, match="'here' exists already"):
             servers.mount("here", Talkative().server())
 
@@ -317,14 +294,6 @@ async def test_each_session_of_a_factory_has_a_server_of_its_own(tmp_path: Path)
         one, two = session(servers, "here", key="1"), session(servers, "here", key="2")
         texts = [await text_of(s) for s in (one, two, one)]
         assert texts == ["1", "1", "2"]
-
-
-async def test_a_mounted_server_asks_the_client_of_the_call(tmp_path: Path) -> None:
-    async with open_deployed(None, home=tmp_path) as servers:
-        servers.mount("here", Talkative().server())
-        channel = MemoryChannel(capabilities={"elicitation": {}}, answers=[{"action": "decline"}])
-        one = session(servers, "here")
-        assert await text_of(one, "elicit", Exchange(channel=channel)) == "decline None"
 
 
 # --- the transport of 2024-11-05 ------------------------------------------------------------------
@@ -348,9 +317,7 @@ def old_app(talkative: Talkative) -> Starlette:
 
 
 @pytest.mark.parametrize("members", [{}, {"type": "sse"}])
-async def test_a_server_of_the_old_transport_is_reached(
-    tmp_path: Path, members: dict[str, str]
-) -> None:
+async def test_the_old_transport_is_reached(tmp_path: Path, members: dict[str, str]) -> None:
     async with online(tmp_path, old_app(Talkative()), **members) as servers:
         server = found(servers)
         await server.prepare()
@@ -390,8 +357,7 @@ async def test_nothing_is_left_after_the_end(tmp_path: Path) -> None:
             servers.mount("here", Talkative().server())
             for name in ("raw", "web", "here"):
                 for era in ERAS:
-                    for key in "ab":
-                        await session(servers, name, key=key).call("count", {}, Exchange(era=era))
+                    await session(servers, name).call("count", {}, Exchange(era=era))
 
     async with over_http(app) as url:
         await use(url)
@@ -404,13 +370,11 @@ async def test_nothing_is_left_after_the_end(tmp_path: Path) -> None:
         assert {p.pid for p in below(os.getpid())} <= children
 
 
-async def test_what_a_server_started_itself_ends_with_its_session(tmp_path: Path) -> None:
-    async with deployed(tmp_path, raw=raw_entry()) as servers:
-        one = session(servers)
-        grandchild = int(await text_of(one, "spawn"))
-        handle = os.pidfd_open(grandchild)
-        await one.aclose()
-        assert await anyio.to_thread.run_sync(wait_until_gone, [handle], 10) == 0
+async def test_what_a_server_started_itself_ends_with_its_session(one: DeployedSession) -> None:
+    grandchild = int(await text_of(one, "spawn"))
+    handle = os.pidfd_open(grandchild)
+    await one.aclose()
+    assert await anyio.to_thread.run_sync(wait_until_gone, [handle], 10) == 0
 
 
 @pytest.mark.system
@@ -442,9 +406,7 @@ async def test_a_killed_gateway_leaves_no_process_behind(tmp_path: Path) -> None
     assert await anyio.to_thread.run_sync(wait_until_gone, handles, 10) == 0
 
 
-async def test_a_server_that_ignores_the_end_of_its_input_and_sigterm_is_killed(
-    tmp_path: Path,
-) -> None:
+async def test_a_server_that_ignores_its_ended_input_and_sigterm_is_killed(tmp_path: Path) -> None:
     script = (
         "import signal, runpy, sys, threading\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"

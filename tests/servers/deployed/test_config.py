@@ -16,9 +16,7 @@ STDIO: dict[str, Any] = {"command": "server"}
 URL: dict[str, Any] = {"url": "https://example.com/mcp"}
 
 
-def test_a_file_of_a_desktop_client_is_taken_as_it_is(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_desktop_clients_file_is_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = write_config(
         tmp_path,
         files={**STDIO, "args": ["-y", "x"], "env": {"A": "b"}, "alwaysAllow": ["read"]},
@@ -114,9 +112,7 @@ def test_a_secret_changes_the_hash_and_does_not_stand_in_it(tmp_path: Path) -> N
         ([], "Input should be"),
     ],
 )
-def test_a_wrong_entry_is_named_with_field_and_remedy(
-    tmp_path: Path, server: Any, said: str
-) -> None:
+def test_a_wrong_entry_is_named_and_how_to_mend_it(tmp_path: Path, server: Any, said: str) -> None:
     file = write_config(tmp_path, broken=server)
     with pytest.raises(ConfigError, match=r"mcp\.json: server 'broken': ") as told:
         read_entries(file, {"SET": "value"})
@@ -135,9 +131,7 @@ def test_members_that_are_empty_may_stand_beside_a_url(tmp_path: Path) -> None:
         ("a__b", "'a__b': `__` separates server and tool"),
     ],
 )
-def test_a_name_that_cannot_stand_in_a_url_or_before_a_tool_is_refused(
-    tmp_path: Path, name: str, said: str
-) -> None:
+def test_a_name_unfit_for_a_url_or_a_tool_is_refused(tmp_path: Path, name: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         read_entries(write_config(tmp_path, **{name: STDIO}))
 

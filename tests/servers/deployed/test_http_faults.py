@@ -15,7 +15,7 @@ from astra_mcp.types import JsonObject, JsonValue
 from servers.deployed.transports import streamable
 from servers.deployed.transports.events import EventReader
 
-from deployed_workshop import event_response, found, online, session, text_of, until
+from deployed_workshop import answering, event_response, found, online, session, text_of, until
 
 Call = Callable[[Request, JsonObject], Awaitable[Response]]
 
@@ -85,12 +85,27 @@ async def well(_: Request, message: JsonObject) -> Response:
 
 
 @pytest.mark.parametrize(
-    "told", [{"result": {"content": []}}, {"error": {"code": -32000, "message": "not yours"}}]
+    ("answer", "words"),
+    [
+        (
+            JSONResponse({"jsonrpc": "2.0", "id": 4711, "result": {"content": []}}),
+            "answered another request; delivery unknown",
+        ),
+        (
+            JSONResponse({"id": 4711, "error": {"code": -32000, "message": "not yours"}}),
+            "answered another request; delivery unknown",
+        ),
+        (Response("<h1>", media_type="text/html"), "delivery unknown"),
+        (Response("full", status_code=503), "delivery unknown"),
+    ],
+    ids=["another's result", "another's error", "no MCP", "a status"],
 )
-async def test_an_answer_to_another_request_is_refused(tmp_path: Path, told: JsonObject) -> None:
-    server = Faulty(saying(JSONResponse({"jsonrpc": "2.0", "id": 4711, **told})))
+async def test_the_fate_of_a_call_that_was_sent_is_told(
+    tmp_path: Path, answer: Response, words: str
+) -> None:
+    server = Faulty(saying(answer))
     async with online(tmp_path, server) as servers:
-        with pytest.raises(UpstreamError, match="answered another request; delivery unknown"):
+        with pytest.raises(UpstreamError, match=words):
             await session(servers).call("t", {})
     assert len(server.calls) == 1
 
@@ -101,17 +116,6 @@ async def test_a_result_with_an_empty_error_is_a_result(tmp_path: Path) -> None:
 
     async with online(tmp_path, Faulty(call)) as servers:
         assert await text_of(session(servers), "t") == "good"
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [Response("<h1>", media_type="text/html"), Response("full", status_code=503)],
-    ids=["no MCP", "a status"],
-)
-async def test_the_fate_of_a_call_that_was_sent_is_told(tmp_path: Path, answer: Response) -> None:
-    async with online(tmp_path, Faulty(saying(answer))) as servers:
-        with pytest.raises(UpstreamError, match="delivery unknown"):
-            await session(servers).call("t", {})
 
 
 async def test_a_redirect_of_one_call_is_none_of_another(tmp_path: Path) -> None:
@@ -130,9 +134,7 @@ async def test_a_redirect_of_one_call_is_none_of_another(tmp_path: Path) -> None
     assert server.calls == ["mcp", "mcp?route=first", "mcp"]
 
 
-async def test_a_stream_that_breaks_off_is_resumed_and_the_call_not_repeated(
-    tmp_path: Path,
-) -> None:
+async def test_a_stream_that_breaks_off_is_resumed_and_no_call_repeated(tmp_path: Path) -> None:
     called: list[JsonObject] = []
 
     async def call(request: Request, message: JsonObject) -> Response:
@@ -189,11 +191,8 @@ async def test_an_absurd_time_to_wait_is_passed_over(digits: int) -> None:
 
 
 async def test_an_address_that_is_no_url_is_told(tmp_path: Path) -> None:
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            text = "event: endpoint\ndata: /m\tX\n\n"
-            await Response(text, media_type="text/event-stream")(scope, receive, send)
-
+    text = "event: endpoint\ndata: /m\tX\n\n"
+    app = answering(lambda _: Response(text, media_type="text/event-stream"))
     async with online(tmp_path, app, type="sse") as servers:
         with pytest.raises(UpstreamError, match="names no URL"):
             await found(servers).prepare()

@@ -10,9 +10,8 @@ import pytest
 from anyio.abc import SocketStream
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import UpstreamError
@@ -22,6 +21,7 @@ from servers.deployed.transports import streamable
 
 from deployed_workshop import (
     MemoryChannel,
+    answering,
     deployed,
     found,
     online,
@@ -167,9 +167,7 @@ async def test_a_cancelled_call_ends_at_the_server(tmp_path: Path, era: Era, is_
         assert await text_of(one, "count", Exchange(era=era)) == "2"
 
 
-async def test_an_answer_whose_stream_broke_off_is_fetched_and_not_asked_for_again(
-    tmp_path: Path,
-) -> None:
+async def test_an_answer_whose_stream_broke_off_is_fetched_not_asked_anew(tmp_path: Path) -> None:
     talkative = Talkative()
     app = talkative.server().streamable_http_app(event_store=RecentEvents(), retry_interval=10)
     async with online(tmp_path, app) as servers:
@@ -200,51 +198,65 @@ async def test_a_changed_tool_list_is_noticed(tmp_path: Path, era: Era) -> None:
 # --- restarts ------------------------------------------------------------------------------------
 
 
-async def test_a_session_that_the_server_forgot_has_lost_its_state(tmp_path: Path) -> None:
+async def test_a_restart_takes_the_state_of_handshake_sessions_alone(tmp_path: Path) -> None:
     talkative = Talkative()
     app = recording(talkative)
+    modern = Exchange(era=Era.MODERN)
     async with online(tmp_path, app) as servers:
-        one = session(servers)
+        one, other = session(servers), session(servers, key="modern", past=PAST)
         await one.call("count", {})
+        await other.call("count", {}, modern)
         async with restarted(app, talkative):
             for _ in range(2):
                 with pytest.raises(UpstreamError, match=r"HTTP 404.*lost"):
                     await one.call("count", {})
-            assert sum(talkative.calls.values()) == 1
+            assert sum(talkative.calls.values()) == 2
+            assert await text_of(other, "count", modern) == "2"
+            with pytest.raises(UpstreamError, match=r"restart.*lost"):  # of the gateway
+                await session(servers, key="late", past=PAST).call("count", {})
 
 
-async def test_a_session_without_calls_and_a_shared_one_begin_anew(tmp_path: Path) -> None:
-    talkative = Talkative()
-    app = recording(talkative)
-    async with over_http(app) as url:
-        shared = {"url": url, "isolation": "shared"}
-        async with deployed(tmp_path, raw={"url": url}, shared=shared) as servers:
-            fresh, all_ = session(servers), session(servers, "shared")
-            await fresh.request("ping", {}, Exchange())
-            await all_.call("count", {})
-            async with restarted(app, talkative):
-                assert await text_of(fresh) == "1"
-                assert await text_of(all_) == "1"
-
-
-async def test_a_modern_session_has_nothing_to_lose(tmp_path: Path) -> None:
+async def test_a_session_without_calls_begins_anew(tmp_path: Path) -> None:
     talkative = Talkative()
     app = recording(talkative)
     async with online(tmp_path, app) as servers:
-        one = session(servers, past=PAST)
-        modern = Exchange(era=Era.MODERN)
-        await one.call("count", {}, modern)
+        fresh = session(servers)
+        await fresh.request("ping", {}, Exchange())
         async with restarted(app, talkative):
-            assert await text_of(one, "count", modern) == "2"
+            assert await text_of(fresh) == "1"
 
 
-async def test_a_handshake_session_of_before_a_restart_of_the_gateway_is_lost(
-    tmp_path: Path,
+async def test_a_forgotten_session_of_all_is_opened_anew_without_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = Talkative().server().streamable_http_app(json_response=True)
-    async with online(tmp_path, app) as servers:
-        with pytest.raises(UpstreamError, match=r"restart.*lost"):
-            await session(servers, past=PAST).call("count", {})
+    monkeypatch.setattr("servers.deployed.session.RETRIES", 0)
+    talkative = Talkative()
+    app = recording(talkative)
+    async with online(tmp_path, app, isolation="shared") as servers:
+        one = session(servers)
+        await one.call("count", {})
+        async with restarted(app, talkative):
+            assert await text_of(one) == "1"
+
+
+async def test_a_call_under_way_goes_on_when_its_session_is_found_forgotten(tmp_path: Path) -> None:
+    talkative = Talkative()
+    app = recording(talkative)
+    said: list[str] = []
+    async with online(tmp_path, app, isolation="shared") as servers:
+        one, two = session(servers, key="1"), session(servers, key="2")
+
+        async def wait() -> None:
+            try:
+                await one.call("wait", {})
+            except UpstreamError as error:
+                said.append(str(error))
+
+        async with until_left(wait):
+            await talkative.waiting.wait()
+            async with restarted(app, talkative):
+                assert await text_of(two) == "1"
+                assert said == []
 
 
 async def test_a_call_waits_for_a_server_that_is_about_to_listen(tmp_path: Path) -> None:
@@ -290,9 +302,7 @@ async def restarted(app: Recording, talkative: Talkative) -> AsyncGenerator[None
 
 
 @asynccontextmanager
-async def breaking(
-    answer: Callable[[JsonObject], bytes],
-) -> AsyncGenerator[str]:
+async def breaking(answer: Callable[[JsonObject], bytes]) -> AsyncGenerator[str]:
     """A server that answers the handshake of the modern era, and calls as told."""
 
     async def serve(stream: SocketStream) -> None:
@@ -361,21 +371,17 @@ async def test_a_broken_answer_is_told_and_the_call_is_not_repeated(
     assert len(calls) == 1
 
 
-async def test_an_answer_without_end_is_given_up(
+async def test_an_endless_answer_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streamable, "MAX_MESSAGE_BYTES", 10_000)
-    async with (
-        breaking(lambda _: _http("x" * 50_000)) as url,
-        deployed(tmp_path, raw={"url": url}) as servers,
-    ):
+    endless = breaking(lambda _: _http("x" * 50_000))
+    async with endless as url, deployed(tmp_path, raw={"url": url}) as servers:
         with pytest.raises(UpstreamError, match="answered more than 9 KiB"):
             await session(servers).call("count", {}, Exchange(era=Era.MODERN))
 
 
-async def test_a_result_that_is_no_tool_result_becomes_an_error_that_says_so(
-    tmp_path: Path,
-) -> None:
+async def test_a_result_that_is_none_of_a_tool_becomes_an_error(tmp_path: Path) -> None:
     def answer(message: JsonObject) -> bytes:
         return _http(json.dumps({"id": message["id"], "result": {"content": "text"}}))
 
@@ -388,25 +394,11 @@ async def test_a_result_that_is_no_tool_result_becomes_an_error_that_says_so(
 # --- redirects -----------------------------------------------------------------------------------
 
 
-class Redirect:
-    """Sends every request elsewhere."""
-
-    def __init__(self, location: str) -> None:
-        self.location = location
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-        headers = [(b"location", self.location.encode())]
-        await send({"type": "http.response.start", "status": 307, "headers": headers})
-        await send({"type": "http.response.body", "body": b""})
-
-
 async def test_a_redirect_to_another_host_gets_nothing(tmp_path: Path) -> None:
-    other = Recording(Talkative().server().streamable_http_app(json_response=True))
-    async with over_http(other) as target, over_http(Redirect(target)) as url:
-        entry = {"url": url, "headers": {"authorization": "Bearer secret"}}
-        async with deployed(tmp_path, raw=entry) as servers:
+    other = recording(Talkative())
+    async with over_http(other) as target:
+        app = answering(lambda _: RedirectResponse(target))
+        async with online(tmp_path, app, headers={"authorization": "Bearer secret"}) as servers:
             with pytest.raises(UpstreamError, match="redirects elsewhere, which is not followed"):
                 await session(servers).call("count", {})
     assert other.requests == []
@@ -414,14 +406,9 @@ async def test_a_redirect_to_another_host_gets_nothing(tmp_path: Path) -> None:
 
 async def test_a_redirect_within_the_origin_is_followed(tmp_path: Path) -> None:
     app = Talkative().server().streamable_http_app(json_response=True)
-    redirect = Redirect("/mcp")
-
-    async def both(scope: Scope, receive: Receive, send: Send) -> None:
-        old = scope["type"] == "http" and scope["path"] == "/old"
-        await (redirect if old else app)(scope, receive, send)
-
+    app.router.add_route("/old", lambda _: RedirectResponse("/mcp"), methods=["POST"])
     async with (
-        over_http(both) as url,
+        over_http(app) as url,
         deployed(tmp_path, raw={"url": url.replace("/mcp", "/old")}) as servers,
     ):
         assert await text_of(session(servers)) == "1"
@@ -439,21 +426,12 @@ async def test_a_password_in_the_url_becomes_a_header(tmp_path: Path) -> None:
 async def test_a_proxy_of_the_environment_is_used_unless_it_is_told_not_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
-
-    async def proxy(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            asked.append(scope["path"])
-            await send({"type": "http.response.start", "status": 502, "headers": []})
-            await send({"type": "http.response.body", "body": b"no such host"})
-
-    async with over_http(proxy) as url:
+    entry = {"url": "http://server.invalid/mcp"}
+    async with over_http(answering(lambda _: Response("no such host", 502))) as url:
         monkeypatch.setenv("http_proxy", url.removesuffix("/mcp"))
-        entry = {"url": "http://server.invalid/mcp"}
         async with deployed(tmp_path, raw=entry) as servers:
             with pytest.raises(UpstreamError, match="HTTP 502: no such host"):
                 await session(servers).call("count", {})
-        assert asked
         monkeypatch.setenv("no_proxy", "server.invalid")
         monkeypatch.setattr("servers.deployed.session.RETRIES", 0)
         async with deployed(tmp_path, raw=entry) as servers:

@@ -122,18 +122,13 @@ async def ask(sending: KeepAliveTransport, server: Scripted) -> bytes:
 
 async def test_requests_in_turn_share_one_connection() -> None:
     async with scripted(counting) as server, transport() as sending:
-        bodies = [await ask(sending, server) for _ in range(3)]
-    assert bodies == [b"answer 0", b"answer 1", b"answer 2"]
-    assert server.connections == 1
-    assert server.heads[0].startswith(b"GET /mcp?x=1 HTTP/1.1\r\n")
-
-
-async def test_what_was_left_unread_of_one_answer_is_no_part_of_the_next() -> None:
-    async with scripted(counting) as server, transport() as sending:
+        bodies = [await ask(sending, server) for _ in range(2)]
         unread = await sending.handle_async_request(server.request())
         await unread.aclose()
-        assert await ask(sending, server) == b"answer 1"
+        bodies.append(await ask(sending, server))  # which has nothing of the one before
+    assert bodies == [b"answer 0", b"answer 1", b"answer 3"]
     assert server.connections == 1
+    assert server.heads[0].startswith(b"GET /mcp?x=1 HTTP/1.1\r\n")
 
 
 async def test_requests_at_once_take_connections_of_their_own() -> None:
@@ -204,17 +199,16 @@ async def test_a_connection_with_an_unread_answer_is_not_used_again() -> None:
         assert server.connections == 2
 
 
-async def test_a_connection_that_the_server_ends_or_that_rested_too_long_is_not_used_again() -> (
-    None
-):
-    for answer, keep_seconds in (
-        (always(said(b"bye", b"connection: close")), 60.0),
-        (counting, -1.0),
-    ):
-        async with scripted(answer) as server, transport(keep_seconds=keep_seconds) as sending:
-            for _ in range(2):
-                await ask(sending, server)
-            assert server.connections == 2
+@pytest.mark.parametrize(
+    ("answer", "keep_seconds"),
+    [(always(said(b"bye", b"connection: close")), 60.0), (counting, -1.0)],
+    ids=["the server ends it", "it rested too long"],
+)
+async def test_a_connection_is_not_used_again(answer: Answer, keep_seconds: float) -> None:
+    async with scripted(answer) as server, transport(keep_seconds=keep_seconds) as sending:
+        for _ in range(2):
+            await ask(sending, server)
+        assert server.connections == 2
 
 
 async def test_bytes_that_nobody_asked_for_answer_no_later_request() -> None:
@@ -237,9 +231,7 @@ async def test_bytes_that_nobody_asked_for_answer_no_later_request() -> None:
     ],
 )
 @pytest.mark.parametrize("closes", [False, True])
-async def test_what_comes_behind_an_answer_changes_nothing_of_it(
-    further: bytes, closes: bool
-) -> None:
+async def test_what_is_behind_an_answer_changes_nothing_of_it(further: bytes, closes: bool) -> None:
     close = b"connection: close\r\n" if closes else b""
     head = b"HTTP/1.1 200 OK\r\nx-good: 1\r\n" + close + b"content-length: 4\r\n\r\n"
     async with scripted(always(head + b"good" + further)) as server, transport() as sending:
@@ -294,31 +286,25 @@ async def test_a_header_cannot_begin_another() -> None:
         assert server.connections == 0
 
 
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """Make a certificate for 127.0.0.1 that signs itself, and its key."""
+def certificate(folder: Path) -> Path:
+    """Make a certificate for 127.0.0.1 that signs itself, and its key, in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.now(UTC)
+    address = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
     made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
+        x509.CertificateBuilder(issuer_name=name, subject_name=name, public_key=key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False
-        )
+        .add_extension(address, critical=False)
         .sign(key, hashes.SHA256())
     )
-    pem = serialization.Encoding.PEM
-    written = folder / "certificate.pem", folder / "key.pem"
-    written[0].write_bytes(made.public_bytes(pem))
-    written[1].write_bytes(
-        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return written
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    shown = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+    file = folder / "certificate.pem"
+    file.write_bytes(shown + made.public_bytes(pem))
+    return file
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])
@@ -331,9 +317,9 @@ async def test_https_reaches_those_alone_whose_certificate_is_trusted(
         await writer.drain()
         writer.close()
 
-    shown, key = certificate(tmp_path)
+    shown = certificate(tmp_path)
     serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    serving.load_cert_chain(shown, key)
+    serving.load_cert_chain(shown)
     verify = ssl.create_default_context(cafile=str(shown) if is_trusted else None)
     sending = KeepAliveTransport(verify, max_kept=1, keep_seconds=60.0)
     server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=serving)

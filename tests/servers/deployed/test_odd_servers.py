@@ -1,14 +1,16 @@
 """What a process may write that no one expects: secrets in pieces, ids of no request, half errors."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.mcp.request_context import Era, Exchange
+from servers.deployed import DeployedSession
 from servers.deployed.errors import in_words
 
-from deployed_workshop import deployed, raw_entry, session
+from deployed_workshop import deployed, raw_entry, session, text_of
 
 SECRET = "s3cr3t-välue-0123456789"
 _BYTES = SECRET.encode()
@@ -52,36 +54,27 @@ async def test_what_a_server_writes_in_place_of_the_handshake_is_told(tmp_path: 
             await session(servers).call("echo", {})
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+async def test_ids_of_no_request_are_passed_over(one: DeployedSession) -> None:
+    progress = {"progressToken": "9" * 5000}
+    lines = [
         '{"jsonrpc": "2.0", "id": "' + "9" * 5000 + '", "result": {}}',
         '{"jsonrpc": "2.0", "id": ' + "9" * 5000 + ', "result": {}}',
         '{"jsonrpc": "2.0", "id": true, "result": {}}',
-        '{"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": "'
-        + "9" * 5000
-        + '"}}',
-    ],
-)
-async def test_an_id_of_no_request_is_passed_over(tmp_path: Path, line: str) -> None:
-    async with deployed(tmp_path, raw=raw_entry()) as servers:
-        reply = await session(servers).call("odd", {"lines": [line, _FINE]})
-    assert reply.result.text == "fine"
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress}),
+    ]
+    assert await text_of(one, "odd", lines=[*lines, _FINE]) == "fine"
 
 
-async def test_a_result_beside_an_error_of_null_is_a_result(tmp_path: Path) -> None:
+async def test_a_result_beside_an_error_of_null_is_a_result(one: DeployedSession) -> None:
     line = _FINE.replace(_RESULT, f'{_RESULT}, "error": null')
-    async with deployed(tmp_path, raw=raw_entry()) as servers:
-        reply = await session(servers).call("odd", {"lines": [line]})
-        assert reply.result.text == "fine"
-        with pytest.raises(UpstreamError, match="answered tools/call with no object"):
-            await session(servers).call("odd", {"lines": ['{"id": <id>, "error": null}']})
+    assert await text_of(one, "odd", lines=[line]) == "fine"
+    with pytest.raises(UpstreamError, match="answered tools/call with no object"):
+        await one.call("odd", {"lines": ['{"id": <id>, "error": null}']})
 
 
-async def test_a_request_that_cannot_be_written_fails_in_words(tmp_path: Path) -> None:
-    async with deployed(tmp_path, raw=raw_entry()) as servers:
-        with pytest.raises(UpstreamError, match="upstream raw could not be asked"):
-            await session(servers).call("count", {"text": "\ud800"})
+async def test_a_request_that_cannot_be_written_fails_in_words(one: DeployedSession) -> None:
+    with pytest.raises(UpstreamError, match="upstream raw could not be asked"):
+        await one.call("count", {"text": "\ud800"})
 
 
 @pytest.mark.parametrize("max_processes", [1, 2])
@@ -90,8 +83,7 @@ async def test_a_server_that_ends_late_of_a_method_it_does_not_know_is_started_a
 ) -> None:
     entry = raw_entry("handshake", "brittle", timeout_seconds=4.5, max_processes=max_processes)
     async with deployed(tmp_path, raw=entry) as servers:
-        reply = await session(servers).call("count", {}, Exchange(era=Era.MODERN))
-        assert reply.result.text == "1"
+        assert await text_of(session(servers), "count", Exchange(era=Era.MODERN)) == "1"
 
 
 @pytest.mark.parametrize(
@@ -105,11 +97,10 @@ async def test_a_server_that_ends_late_of_a_method_it_does_not_know_is_started_a
     ],
 )
 async def test_the_last_words_of_a_server_are_a_line_with_words(
-    tmp_path: Path, written: str, words: str
+    one: DeployedSession, written: str, words: str
 ) -> None:
-    async with deployed(tmp_path, raw=raw_entry()) as servers:
-        with pytest.raises(UpstreamError, match=rf"closed \(exit status 3\): .*{words}; delivery"):
-            await session(servers).call("mutter", {"parts": [written.encode().hex()]})
+    with pytest.raises(UpstreamError, match=rf"closed \(exit status 3\): .*{words}; delivery"):
+        await one.call("mutter", {"parts": [written.encode().hex()]})
 
 
 def test_an_error_comes_out_of_a_task_groups_wrapping() -> None:

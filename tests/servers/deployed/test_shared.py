@@ -4,8 +4,8 @@ import json
 import os
 import signal
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -14,7 +14,7 @@ from anyio import to_thread
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.mcp.request_context import Exchange
-from astra_mcp.types import JsonObject, JsonValue
+from astra_mcp.types import JsonObject
 from servers.deployed import DeployedServers
 from servers.deployed import session as sessions
 from servers.deployed.errors import NotSentError
@@ -23,10 +23,10 @@ from servers.deployed.transports import duplex, pending
 
 from deployed_workshop import (
     MemoryChannel,
+    Noted,
     deployed,
     found,
     noting,
-    online,
     raw_entry,
     raw_processes,
     session,
@@ -35,41 +35,52 @@ from deployed_workshop import (
     until_left,
 )
 from processes import wait_until_gone
-from talkative_server import Recording, Talkative
 
-Calls = Callable[[], list[str]]
+
+@pytest.fixture
+async def noted(tmp_path: Path) -> AsyncGenerator[Noted]:
+    """A raw server that is shared, and the calls that it has written down."""
+    async with noting(tmp_path, isolation="shared") as opened:
+        yield opened
 
 
 async def _call(
-    servers: DeployedServers, key: str, tool: str, channel: MemoryChannel, **arguments: JsonValue
+    servers: DeployedServers,
+    key: str,
+    tool: str,
+    channel: MemoryChannel | None = None,
+    **arguments: Any,
 ) -> str:
-    return await text_of(session(servers, key=key), tool, Exchange(channel=channel), **arguments)
+    exchange = Exchange(channel=channel or MemoryChannel())
+    return await text_of(session(servers, key=key), tool, exchange, **arguments)
 
 
-async def test_a_shared_servers_request_that_could_be_anyones_is_refused(tmp_path: Path) -> None:
+async def test_a_shared_servers_request_that_could_be_anyones_is_refused(noted: Noted) -> None:
+    servers, calls = noted
     channels = [MemoryChannel(answers=[{}]), MemoryChannel(answers=[{}])]
     texts: list[str] = []
-    async with noting(tmp_path, isolation="shared") as (servers, calls):
 
-        async def ask() -> None:
-            texts.append(await _call(servers, "1", "sample", channels[0], behind=1))
+    async def ask() -> None:
+        texts.append(await _call(servers, "1", "sample", channels[0], behind=1))
 
-        with anyio.fail_after(20):
-            async with anyio.create_task_group() as group:
-                group.start_soon(ask)
-                await until(lambda: calls() == ["sample"])
-                # The server asks once it has this call too.
-                assert await _call(servers, "2", "count", channels[1]) == "1"
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            await until(lambda: calls() == ["sample"])
+            # The server asks once it has this call too.
+            assert await _call(servers, "2", "count", channels[1]) == "1"
     assert [c.asked for c in channels] == [[], []]
     assert json.loads(texts[0])["error"]["code"] == -32601
 
 
-async def _give_up(servers: DeployedServers, calls: Calls, **arguments: JsonValue) -> None:
+async def _give_up(
+    servers: DeployedServers, calls: Callable[[], list[str]], **arguments: Any
+) -> None:
     """Cancel a call of one caller, of which the server knows, with nothing else under way."""
-    assert await _call(servers, "1", "count", MemoryChannel()) == "1"
+    assert await _call(servers, "1", "count") == "1"
     # The tools are asked for when the connection opens.
     await until(lambda: bool(found(servers).tools))
-    async with until_left(lambda: _call(servers, "1", "give_up", MemoryChannel(), **arguments)):
+    async with until_left(lambda: _call(servers, "1", "give_up", **arguments)):
         await until(lambda: "give_up" in calls())
     await until(lambda: "given up" in calls())
 
@@ -85,71 +96,43 @@ async def test_an_answered_request_keeps_no_question_from_the_one_that_still_run
 
 @pytest.mark.parametrize("answers", [True, False])
 async def test_a_question_is_nobodys_while_an_abandoned_call_may_still_run(
-    tmp_path: Path, answers: bool
+    noted: Noted, answers: bool
 ) -> None:
-    async with noting(tmp_path, isolation="shared") as (servers, calls):
-        await _give_up(servers, calls, answers=answers)
-        other = MemoryChannel(answers=[{"role": "assistant"}])
-        said = json.loads(await _call(servers, "2", "sample", other))
+    servers, _ = noted
+    await _give_up(*noted, answers=answers)
+    other = MemoryChannel(answers=[{"role": "assistant"}])
+    said = json.loads(await _call(servers, "2", "sample", other))
     assert len(other.asked) == (1 if answers else 0)
     assert ("result" in said) is answers
 
 
 async def test_an_abandoned_call_counts_for_a_bounded_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    noted: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pending, "ABANDONED_SECONDS", 0.0)
-    async with noting(tmp_path, isolation="shared") as (servers, calls):
-        await _give_up(servers, calls)
-        other = MemoryChannel(answers=[{"role": "assistant"}])
-        with anyio.fail_after(20):
-            # The gateway's own question for the tools may be under way when the first one comes.
-            while "result" not in json.loads(await _call(servers, "2", "sample", other)):
-                await anyio.lowlevel.checkpoint()
+    servers, _ = noted
+    await _give_up(*noted)
+    other = MemoryChannel(answers=[{"role": "assistant"}])
+    with anyio.fail_after(20):
+        # The gateway's own question for the tools may be under way when the first one comes.
+        while "result" not in json.loads(await _call(servers, "2", "sample", other)):
+            await anyio.lowlevel.checkpoint()
 
 
-async def test_a_log_message_that_could_be_about_anyones_call_reaches_nobody(
-    tmp_path: Path,
-) -> None:
+async def test_a_log_message_that_could_be_about_anyones_call_reaches_nobody(noted: Noted) -> None:
     channels = [MemoryChannel(), MemoryChannel()]
     heard: list[str] = []
-    async with noting(tmp_path, isolation="shared") as (servers, calls):
-        session(servers, key="3").watch(lambda method, _: heard.append(method))
-        with anyio.fail_after(20):
-            async with anyio.create_task_group() as group:
-                group.start_soon(_call, servers, "1", "chat", channels[0])
-                await until(lambda: calls() == ["chat"])
-                await _call(servers, "2", "count", channels[1])
-        assert [c.told for c in channels] == [[], []]
-        assert heard == []
-        await _call(servers, "1", "grow", channels[0])
-        assert heard == ["notifications/resources/updated"]
-
-
-@asynccontextmanager
-async def _forgetful(
-    folder: Path,
-) -> AsyncGenerator[tuple[DeployedServers, Talkative, Callable[[], None]]]:
-    """A shared server over HTTP; gives what makes it forget its sessions too."""
-    talkative = Talkative()
-    app = Recording(talkative.server().streamable_http_app(json_response=True))
-    fresh = talkative.server().streamable_http_app(json_response=True)
-    async with (
-        online(folder, app, isolation="shared") as servers,
-        fresh.router.lifespan_context(fresh),
-    ):
-        yield servers, talkative, lambda: setattr(app, "app", fresh)
-
-
-async def test_a_forgotten_session_is_opened_anew_without_a_pause(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sessions, "RETRIES", 0)
-    async with _forgetful(tmp_path) as (servers, _, forget):
-        one = session(servers)
-        await one.call("count", {})
-        forget()
-        assert await text_of(one) == "1"
+    servers, calls = noted
+    session(servers, key="3").watch(lambda method, _: heard.append(method))
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(_call, servers, "1", "chat", channels[0])
+            await until(lambda: calls() == ["chat"])
+            await _call(servers, "2", "count", channels[1])
+    assert [c.told for c in channels] == [[], []]
+    assert heard == []
+    await _call(servers, "1", "grow", channels[0])
+    assert heard == ["notifications/resources/updated"]
 
 
 def test_no_pause_between_attempts_is_longer_than_half_a_second() -> None:
@@ -157,54 +140,32 @@ def test_no_pause_between_attempts_is_longer_than_half_a_second() -> None:
     assert 3 <= sessions.RETRIES * sessions.LONGEST_PAUSE <= 6
 
 
-async def test_a_call_under_way_is_not_cut_off_when_another_finds_the_session_forgotten(
-    tmp_path: Path,
-) -> None:
-    said: list[str] = []
-    async with _forgetful(tmp_path) as (servers, talkative, forget):
-        one, two = session(servers, key="1"), session(servers, key="2")
-
-        async def wait() -> None:
-            try:
-                await one.call("wait", {})
-            except UpstreamError as error:
-                said.append(str(error))
-
-        async with until_left(wait):
-            await talkative.waiting.wait()
-            forget()
-            assert await text_of(two) == "1"
-            assert said == []
-
-
 async def test_a_shared_process_that_answers_nothing_any_more_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    noted: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duplex, "CHECK_SECONDS", 0.3)
-    async with noting(tmp_path, isolation="shared") as (servers, calls):
-        async with until_left(lambda: _call(servers, "1", "sleep", MemoryChannel(), seconds=3600)):
-            await until(lambda: calls() == ["sleep"])
-        with anyio.fail_after(20):
-            with pytest.raises(UpstreamError, match="upstream raw did not answer a ping"):
-                await _call(servers, "2", "count", MemoryChannel())
-            assert await _call(servers, "3", "count", MemoryChannel()) == "1"
+    servers, calls = noted
+    async with until_left(lambda: _call(servers, "1", "sleep", seconds=3600)):
+        await until(lambda: calls() == ["sleep"])
+    with anyio.fail_after(20):
+        with pytest.raises(UpstreamError, match="upstream raw did not answer a ping"):
+            await _call(servers, "2", "count")
+        assert await _call(servers, "3", "count") == "1"
 
 
 async def test_a_shared_server_that_still_answers_is_kept_after_a_call_was_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    noted: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duplex, "CHECK_SECONDS", 5.0)
-    async with noting(tmp_path, isolation="shared") as (servers, calls):
-        assert await _call(servers, "1", "count", MemoryChannel()) == "1"
-        async with until_left(lambda: _call(servers, "1", "sleep", MemoryChannel(), seconds=0.3)):
-            await until(lambda: "sleep" in calls())
-        with anyio.fail_after(20):
-            assert await _call(servers, "2", "count", MemoryChannel()) == "2"
+    servers, calls = noted
+    assert await _call(servers, "1", "count") == "1"
+    async with until_left(lambda: _call(servers, "1", "sleep", seconds=0.3)):
+        await until(lambda: "sleep" in calls())
+    with anyio.fail_after(20):
+        assert await _call(servers, "2", "count") == "2"
 
 
-async def test_of_those_who_share_a_connection_the_last_one_to_leave_ends_a_subscription(
-    tmp_path: Path,
-) -> None:
+async def test_the_last_one_to_leave_a_connection_ends_a_subscription(tmp_path: Path) -> None:
     wanted: JsonObject = {"uri": "note://1"}
     async with noting(tmp_path, "handshake", isolation="shared") as (servers, calls):
         one, two, gone = (session(servers, key=key) for key in "123")

@@ -87,9 +87,7 @@ def _connector(peer: _SlowPeer, learned: list[Card], remedy: str = "") -> Connec
 
 
 @pytest.mark.parametrize("era", list(Era))
-async def test_a_slow_server_is_spoken_to_in_the_era_of_the_first_question_that_it_answers(
-    era: Era,
-) -> None:
+async def test_a_slow_server_is_spoken_to_in_the_era_that_it_answers_first(era: Era) -> None:
     peer, learned = _SlowPeer(era), list[Card]()
     connection = await _connector(peer, learned).open(OPENING, Card())
     assert connection.era is era

@@ -43,6 +43,9 @@ def test_servers_come_and_go_with_their_documents() -> None:
     end()
     documents.withdraw("apple")
     assert heard == ["apple", "berry"]
+    assert documents.num_watching == 1
+    servers.close()
+    assert documents.num_watching == 0
 
 
 async def test_other_documents_are_another_server_and_equal_ones_are_the_same() -> None:
@@ -59,9 +62,7 @@ async def test_other_documents_are_another_server_and_equal_ones_are_the_same() 
     assert (second.version, second.tools) == (changed.version, changed.tools)
 
 
-def test_a_name_that_a_real_server_has_is_its_own_and_that_is_said_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_name_of_a_real_server_is_its_own_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
     documents = FakeDocuments(document("berry"), document("apple"))
     with caplog.at_level(logging.WARNING):
         servers = emulate(documents, "berry")
@@ -84,14 +85,6 @@ def test_a_name_that_is_free_again_is_served_again() -> None:
     assert names(servers) == []
     taken.clear()
     assert names(servers) == ["berry"]
-
-
-def test_a_closed_fleet_follows_nothing() -> None:
-    documents = FakeDocuments(document("berry"))
-    servers = emulate(documents)
-    assert documents.num_watching == 1
-    servers.close()
-    assert documents.num_watching == 0
 
 
 def test_without_documents_there_are_no_servers() -> None:

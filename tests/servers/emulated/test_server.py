@@ -116,11 +116,15 @@ async def test_bad_arguments_are_refused_as_a_real_server_does_and_reach_nobody(
     assert emulator.states == []
 
 
-async def test_a_tool_that_is_not_documented_is_refused_with_those_that_are() -> None:
+async def test_a_tool_that_is_not_documented_and_what_a_tool_refuses_is_an_error() -> None:
     server, _ = serve(document("desk"))
-    reply = await server.open_session(key="k", seed=1).call("recall", {})
-    assert reply.result.is_error
-    assert "no tool named 'recall'. Available tools: remember, refuse." in reply.result.text
+    session = server.open_session(key="k", seed=1)
+    unknown, refused = await session.call("recall", {}), await session.call("refuse", {})
+    assert "no tool named 'recall'. Available tools: remember, refuse." in unknown.result.text
+    assert (refused.origin, refused.outcome) == APPLIED
+    assert refused.result.text == "404: there is no such thing"
+    assert unknown.result.is_error
+    assert refused.result.is_error
 
 
 async def test_sessions_share_nothing_and_know_their_seed() -> None:
@@ -141,17 +145,8 @@ async def test_an_answer_is_structured_where_its_form_is_documented() -> None:
     assert (reply.origin, reply.outcome) == APPLIED
 
 
-async def test_what_a_tool_refuses_is_its_own_word_and_part_of_the_state() -> None:
-    server, _ = serve(document("desk"))
-    reply = await server.open_session(key="k", seed=0).call("refuse", {})
-    assert (reply.result.is_error, reply.result.text) == (True, "404: there is no such thing")
-    assert (reply.origin, reply.outcome) == APPLIED
-
-
 @pytest.mark.parametrize("fault", FAILURES, ids=lambda fault: type(fault).__name__)
-async def test_an_emulator_that_fails_is_a_failure_of_the_server_and_takes_nothing_over(
-    fault: Any,
-) -> None:
+async def test_a_failing_emulator_is_a_failure_of_the_server_and_takes_nothing(fault: Any) -> None:
     emulator = FakeEmulator()
     server, _ = serve(document("desk"), emulator)
     session = server.open_session(key="k", seed=0)

@@ -72,9 +72,7 @@ def test_a_name_without_a_verb_is_read_by_its_description() -> None:
 @pytest.mark.parametrize(
     ("form", "noun"), [("jira_{}_issue", "issue"), ("page.{}", "page")], ids=["prefix", "all"]
 )
-def test_a_word_that_all_names_begin_with_is_no_noun_unless_there_is_no_other(
-    form: str, noun: str
-) -> None:
+def test_a_word_that_all_names_begin_with_is_a_noun_of_last_resort(form: str, noun: str) -> None:
     tools = [spec(form.format(verb), "Does it.", id=text) for verb in ("get", "create", "delete")]
 
     assert {reading.noun for reading in read_tools(tools).values()} == {noun}

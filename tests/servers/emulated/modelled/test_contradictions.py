@@ -107,9 +107,7 @@ async def test_a_second_contradiction_fails_and_the_call_can_be_made_again(
     assert answer.value is not None
 
 
-async def test_what_was_given_out_stays_known_when_its_call_is_folded(
-    completions: CompletionsServer,
-) -> None:
+async def test_what_was_given_out_stays_known_when_folded(completions: CompletionsServer) -> None:
     async with notes_session(completions, seed=3) as state:
         await set_up(state, completions)
 
@@ -163,9 +161,7 @@ async def test_a_result_that_never_fits_or_cannot_be_held_against_its_schema_fai
             await state.answer(document.tools[0], {})
 
 
-async def test_an_error_needs_to_fit_no_schema_and_is_a_text(
-    completions: CompletionsServer,
-) -> None:
+async def test_an_error_has_to_fit_no_schema_and_is_text(completions: CompletionsServer) -> None:
     completions.script.append(answers({"code": 7, "message": "Too many notes"}, is_error=True))
 
     async with notes_session(completions, COUNTS) as state:

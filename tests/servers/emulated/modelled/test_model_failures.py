@@ -91,9 +91,7 @@ async def test_a_spent_budget_and_a_silent_cache_leave_the_state_as_it_was(
     assert answer == KEPT
 
 
-async def test_a_call_that_is_cancelled_leaves_the_state_as_it_was(
-    completions: CompletionsServer,
-) -> None:
+async def test_a_cancelled_call_leaves_the_state_as_it_was(completions: CompletionsServer) -> None:
     completions.always = play
     async with notes_session(completions) as state:
         await made(state)

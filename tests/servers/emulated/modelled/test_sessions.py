@@ -44,6 +44,13 @@ STORY: tuple[Call, ...] = (
 )
 
 
+@pytest.fixture
+def completions(completions: CompletionsServer) -> CompletionsServer:
+    """Plays the notes, unless a test says otherwise."""
+    completions.always = play
+    return completions
+
+
 async def called(state: EmulatedState, call: Call) -> EmulatedAnswer:
     name, arguments = call
     with anyio.fail_after(20):
@@ -67,10 +74,7 @@ def as_past(call: Call, answer: EmulatedAnswer) -> PastCall:
 
 
 @pytest.mark.claim("P31")
-async def test_what_is_created_changed_and_deleted_shows_in_later_answers(
-    completions: CompletionsServer,
-) -> None:
-    completions.always = play
+async def test_what_calls_did_shows_in_later_answers(completions: CompletionsServer) -> None:
     async with emulator_model(completions) as model:
         told = await played(model)
 
@@ -136,7 +140,6 @@ def test_a_session_is_one_world_however_long_it_lasts(steps: list[tuple[str, int
 
 
 async def test_a_rerun_asks_nothing_and_answers_the_same(completions: CompletionsServer) -> None:
-    completions.always = play
     cache = CacheInMemory()
     async with emulator_model(completions, cache=cache) as model:
         first = await played(model)
@@ -150,7 +153,6 @@ async def test_a_rerun_asks_nothing_and_answers_the_same(completions: Completion
 
 
 async def test_another_seed_or_version_asks_anew(completions: CompletionsServer) -> None:
-    completions.always = play
     cache = CacheInMemory()
     newer = document_of(*NOTES.tools, version="2")
 
@@ -165,7 +167,6 @@ async def test_another_seed_or_version_asks_anew(completions: CompletionsServer)
 
 
 async def test_sessions_never_see_each_others_entities(completions: CompletionsServer) -> None:
-    completions.always = play
     async with emulator_model(completions) as model:
         emulator = ModelEmulator(model)
         states = {mark: emulator.open_state(NOTES, seed=1) for mark in ("plum", "fig")}
@@ -182,10 +183,7 @@ async def test_sessions_never_see_each_others_entities(completions: CompletionsS
         assert other not in shown[mark]
 
 
-async def test_older_calls_live_on_in_a_state_that_the_model_keeps(
-    completions: CompletionsServer,
-) -> None:
-    completions.always = play
+async def test_older_calls_live_on_in_a_state_of_the_model(completions: CompletionsServer) -> None:
     long = "x" * 900
 
     async with notes_session(completions) as state:
@@ -218,48 +216,33 @@ UPDATE = ("update_note", {"note_id": "note-1", "title": "t" * 2000})
 READ = ("get_note", {"note_id": "note-1"})
 
 
-async def fail_to_fold(state: EmulatedState) -> ModelError:
-    """Make calls until they have to be folded, which does not succeed."""
-    await called(state, ("create_note", {"title": "t"}))
-    with pytest.raises(ModelError, match="wrote 4001 characters") as caught:  # noqa: PT012
-        for _ in range(20):
-            await called(state, UPDATE)
-    return caught.value
-
-
-async def test_a_state_that_is_too_long_is_asked_for_once_more_and_then_fails(
-    completions: CompletionsServer,
+@pytest.mark.parametrize(
+    ("before", "after", "cache"),
+    [(2, 1, None), (1000, 0, CacheInMemory())],
+    ids=["asked for once more", "drawn anew although the cache keeps it"],
+)
+async def test_a_state_that_is_too_long_twice_fails_until_one_is_short(
+    completions: CompletionsServer, before: int, after: int, cache: CacheInMemory | None
 ) -> None:
-    states = LongStates(2)
+    states = LongStates(before)
     completions.always = states.reply
-    async with notes_session(completions) as state:
-        failure = await fail_to_fold(state)
-        states.left = 1
+    async with notes_session(completions, cache=cache) as state:
+        await called(state, ("create_note", {"title": "t"}))
+        with pytest.raises(ModelError, match="wrote 4001 characters") as caught:  # noqa: PT012
+            for _ in range(20):
+                await called(state, UPDATE)
+        states.left = after
         answer = await called(state, READ)
 
-    assert failure.fault is ModelFault.INVALID
+    assert caught.value.fault is ModelFault.INVALID
     assert answer.value == {"id": "note-1", "title": "t" * 2000}
     overlong = [b for b in completions.requests if "4001 characters long" in prompt_of(b)]
-    assert len(overlong) == 2
-
-
-async def test_a_state_that_came_out_too_long_is_drawn_anew_although_the_cache_keeps_it(
-    completions: CompletionsServer,
-) -> None:
-    states = LongStates(1000)
-    completions.always = states.reply
-    async with notes_session(completions, cache=CacheInMemory()) as state:
-        await fail_to_fold(state)
-        states.left = 0
-        answer = await called(state, READ)
-
-    assert answer.value == {"id": "note-1", "title": "t" * 2000}
+    assert len(overlong) == 1 + after
 
 
 async def test_a_restored_session_goes_on_with_the_questions_of_the_first_life(
     completions: CompletionsServer,
 ) -> None:
-    completions.always = play
     cache = CacheInMemory()
     longer: tuple[Call, ...] = tuple(
         ("update_note", {"note_id": "note-1", "title": f"{n} " + "y" * 1200}) for n in range(25)
@@ -278,10 +261,7 @@ async def test_a_restored_session_goes_on_with_the_questions_of_the_first_life(
     assert len(completions.requests) == asked
 
 
-async def test_restoring_asks_nothing_and_skips_what_was_not_applied(
-    completions: CompletionsServer,
-) -> None:
-    completions.always = play
+async def test_restoring_asks_nothing_and_skips_rejections(completions: CompletionsServer) -> None:
     answer = EmulatedAnswer(value={"id": "note-1", "title": "a"})
     made = as_past(("create_note", {"title": "a"}), answer)
     refused = PastCall(tool="get_note", arguments={}, outcome=CallOutcome.REJECTED)
@@ -291,15 +271,11 @@ async def test_restoring_asks_nothing_and_skips_what_was_not_applied(
         assert completions.requests == []
         listed = await called(state, ("list_notes", {}))
 
-    assert listed.value == {"notes": [{"id": "note-1", "title": "a"}]}
-
-
-async def test_a_record_without_a_result_is_not_taken_over(completions: CompletionsServer) -> None:
-    lost = PastCall(tool="list_notes", arguments={}, outcome=CallOutcome.APPLIED)
-
-    async with notes_session(completions) as state:
+        lost = PastCall(tool="list_notes", arguments={}, outcome=CallOutcome.APPLIED)
         with pytest.raises(UpstreamError, match="lacks what list_notes answered"):
             await state.restore([lost])
+
+    assert listed.value == {"notes": [{"id": "note-1", "title": "a"}]}
 
 
 async def test_the_users_request_is_shown_in_a_share_of_the_sessions(
@@ -323,13 +299,9 @@ async def test_the_users_request_is_shown_in_a_share_of_the_sessions(
     assert "groceries.</user_request>" not in prompt_of(completions.requests[-1])
 
 
-async def test_a_share_is_from_0_to_1(completions: CompletionsServer) -> None:
-    async with emulator_model(completions) as model:
-        with pytest.raises(ValueError, match="hint_share must be from 0 to 1"):
-            ModelEmulator(model, hint_share=1.5)
-
-
-async def test_it_is_an_emulator(completions: CompletionsServer) -> None:
+async def test_it_is_an_emulator_with_a_share_from_0_to_1(completions: CompletionsServer) -> None:
     async with emulator_model(completions) as model:
         emulator: Emulator = ModelEmulator(model)
         assert emulator.kind is EmulatorKind.MODEL
+        with pytest.raises(ValueError, match="hint_share must be from 0 to 1"):
+            ModelEmulator(model, hint_share=1.5)
