@@ -44,26 +44,19 @@ def test_reward_is_the_f1_computed_by_hand(  # noqa: PLR0917
     assert (reward.solved, reward.calls) == (solved, calls)
 
 
-def test_epsilon_lowers_a_perfect_episode_below_one() -> None:
+def test_epsilon_lowers_a_perfect_episode_and_precision_is_clamped_at_one() -> None:
     reward = score(5, 5, 5)
     assert reward.precision == 5 / (5 + EPSILON)
     assert 0.999 < reward.reward < 1.0
+    one_call_solves_several = score(5, 5, 2)
+    assert (one_call_solves_several.precision, one_call_solves_several.reward) == (1.0, 1.0)
 
 
-def test_precision_is_clamped_where_one_call_solves_several() -> None:
-    reward = score(5, 5, 2)
-    assert reward.precision == 1.0
-    assert reward.reward == 1.0
-
-
-def test_an_empty_job_has_no_reward() -> None:
-    assert score_episode((), {1}, 3) is None
-
-
-def test_repeated_and_foreign_ids_do_not_count() -> None:
+def test_repeated_and_foreign_ids_do_not_count_and_an_empty_job_has_no_reward() -> None:
     reward = score_episode(job_of(2), [1, 1, 99], 1)
     assert reward is not None
     assert reward.solved == 1
+    assert score_episode((), {1}, 3) is None
 
 
 COUNTS = st.integers(1, 8).flatmap(

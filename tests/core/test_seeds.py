@@ -8,9 +8,10 @@ from astra_mcp.seeds import derive_seed, generator
 NAMES = st.lists(st.one_of(st.text(max_size=8), st.integers(0, 99)), max_size=3)
 
 
-def test_derived_seeds_never_change() -> None:
+def test_derived_seeds_never_change_and_names_are_not_joined() -> None:
     assert derive_seed(0) == 0xA37BBBB0764CC5BF
     assert derive_seed(7, "distractors", 3) == 0x5E5867EBD27B1C53
+    assert derive_seed(1, "ab", "c") != derive_seed(1, "a", "bc")
 
 
 @given(st.integers(0, 2**63), NAMES)
@@ -27,10 +28,6 @@ def test_other_paths_and_roots_give_other_seeds(
     is_same = [str(n) for n in one] == [str(n) for n in other]
     assert (derive_seed(root, *one) == derive_seed(root, *other)) == is_same
     assert derive_seed(root, *one) != derive_seed(root + 1, *one)
-
-
-def test_names_are_not_joined() -> None:
-    assert derive_seed(1, "ab", "c") != derive_seed(1, "a", "bc")
 
 
 def test_generators_of_one_path_draw_the_same() -> None:

@@ -193,18 +193,13 @@ def test_the_last_spans_reach_the_collector_before_the_end(
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"),
-    [("OTEL_SERVICE_NAME", "mine"), ("OTEL_RESOURCE_ATTRIBUTES", "service.name=mine")],
+    "variable", ["OTEL_SERVICE_NAME=mine", "OTEL_RESOURCE_ATTRIBUTES=service.name=mine"]
 )
 def test_a_service_name_of_the_user_holds(
-    *,
-    monkeypatch: pytest.MonkeyPatch,
-    collector: Collector,
-    variable: str,
-    value: str,
+    monkeypatch: pytest.MonkeyPatch, collector: Collector, variable: str
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{collector.url}/v1/traces")
-    monkeypatch.setenv(variable, value)
+    monkeypatch.setenv(*variable.split("=", 1))
     with open_tracing(), client_span("tools/call", "add", {}):
         pass
     assert collector.resource()[0]["service.name"] == "mine"

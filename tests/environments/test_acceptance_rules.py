@@ -160,6 +160,9 @@ _FOUND: list[str] = []
 
 REACHES = {
     "o = open": "must not use open",
+    "import io; io.open('/etc/hostname')": "must not reach open through io",
+    "import subprocess; subprocess.getoutput('date')": "module 'subprocess' is not available to",
+    "eval('1')": "must not use eval",
     "import socket": "module 'socket' is not available to tools",
     "from os import path": "module 'os' is not available to tools",
     "from . import other": "module '.' is not available to tools",
@@ -205,30 +208,30 @@ def find(input: str, id: int, open: bool = False) -> str:
 
 
 EXTRA_TOOLS = {
-    "return None": (Check.RESULT, "returns nothing"),
-    "return [][1]": (Check.CLEAR_ERROR, "crashes instead of explaining"),
-    "while True: pass": (Check.LIMITS, "exceeds the limits"),
-    "print('x')": (Check.RESULT, "prints instead"),
-    "return b'x'": (Check.RESULT, "JSON cannot carry"),
-    "return {'k': hash(object())}": (Check.DETERMINISM, "differs between"),
-    "raise SystemExit": (Check.CLEAR_ERROR, "crashes instead of explaining"),
+    "empty": ("return None", Check.RESULT, "returns nothing"),
+    "broken": ("return [][1]", Check.CLEAR_ERROR, "crashes instead of explaining"),
+    "printed": ("print('x')", Check.RESULT, "prints instead"),
+    "binary": ("return b'x'", Check.RESULT, "JSON cannot carry"),
+    "hashed": ("return {'k': hash(object())}", Check.DETERMINISM, "differs between"),
+    "left": ("raise SystemExit", Check.CLEAR_ERROR, "crashes instead of explaining"),
+    "endless": ("while True: pass", Check.LIMITS, "exceeds the limits"),
 }
 
 
-@pytest.mark.parametrize("body", EXTRA_TOOLS)
-async def test_a_tool_without_gold_calls_and_parameters_is_judged_too(
-    workshop: Workshop, sandbox: Sandbox, body: str
+@pytest.mark.parametrize("names", [[*EXTRA_TOOLS][:-1], ["endless"]], ids=["short", "endless"])
+async def test_tools_without_gold_calls_and_parameters_are_judged_too(
+    workshop: Workshop, sandbox: Sandbox, names: list[str]
 ) -> None:
-    check, words = EXTRA_TOOLS[body]
-    schema: Document = {"type": "object", "properties": {}}
-    tool: Document = {
-        "name": "opening_hours",
-        "description": "Say when it is open.",
-        "input_schema": schema,
-    }
-    workshop.change_document(lambda document: document["tools"].append(tool))
-    workshop.append_code(f"def opening_hours() -> object:\n    {body}\n")
-    assert words in evidence(await verdict_of(workshop, sandbox), check)
+    about = {"description": "Say when it is open.", "input_schema": HANDLE}
+    tools: list[Document] = [{"name": name, **about} for name in names]
+    workshop.change_document(lambda document: document["tools"].extend(tools))
+    for name in names:
+        workshop.append_code(f"def {name}() -> object:\n    {EXTRA_TOOLS[name][0]}\n")
+    verdict = await verdict_of(workshop, sandbox)
+    for name in names:
+        _, check, words = EXTRA_TOOLS[name]
+        said = evidence(verdict, check).splitlines()
+        assert any(name in detail and words in detail for detail in said), said
 
 
 async def test_exactly_four_fifths_of_the_neighbours_are_enough(
@@ -248,7 +251,9 @@ async def test_exactly_four_fifths_of_the_neighbours_are_enough(
     assert any("1 of 4" in d and "more than 20%" in d for d in details)
 
 
-@pytest.mark.parametrize("num_draws", range(1, 5))
+@pytest.mark.parametrize(
+    "num_draws", [1, *(pytest.param(n, marks=pytest.mark.volume) for n in (2, 3)), 4]
+)
 async def test_an_answer_that_depends_on_the_episode_seed_is_refused(
     workshop: Workshop, sandbox: Sandbox, num_draws: int
 ) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from astra_mcp.environments.acceptance import Check
+from astra_mcp.environments.acceptance.documents import document_failures
+from astra_mcp.environments.loading import load_bundle
 from astra_mcp.sandbox import Sandbox
 
 from workshop import (
@@ -17,7 +19,6 @@ from workshop import (
     NUMBER,
     SOUGHT,
     Change,
-    Document,
     Workshop,
     both,
     due,
@@ -26,6 +27,7 @@ from workshop import (
     verdict_of,
 )
 
+OUTPUT = "tools.1.output_schema"
 STR_DUE = "{'due': str(due)}"
 
 
@@ -240,18 +242,6 @@ ORDER = [row.name for row in {Row(i) for i in range(64)}]
             DUE + "    return {'due': open('/etc/hostname').read(), 'asked': [number, renewed]}\n",
             "must not use open",
         ),
-        "opens a file behind a method": (
-            DUE + "    import io\n    return {'due': io.open('/etc/hostname').read()}\n",
-            "must not reach open through io",
-        ),
-        "imports a module that reaches out": (
-            DUE + "    import subprocess\n    return {'due': subprocess.getoutput('date')}\n",
-            "subprocess",
-        ),
-        "evaluates its arguments": (
-            due("{'due': due.isoformat(), 'n': eval('1')}"),
-            "must not use eval",
-        ),
     },
     Check.SIGNATURE: {
         "takes an undeclared parameter": (
@@ -284,53 +274,38 @@ async def test_a_cheat_in_the_code_is_refused_for_its_own_reason(
     assert words in evidence(await verdict_of(workshop, sandbox), check)
 
 
-LEAKING_NAME: Document = {"type": "object", "properties": {"bk_9038": {}}}
-LEAKING_EXAMPLE = {"type": "object", "examples": [{"n": ["BK-9038"]}]}
 INTEGER_DUE = {"type": "object", "properties": {"due": {"type": "integer"}}}
-IN_THE_QUESTION = "stands in the main question"
+FIRST, SECOND = "answer 1, 'BK-9038', stands in the", "answer 2, '2026-02-17', stands in the"
+LEAKS: Mapping[str, tuple[str, Any, str]] = {
+    "a description": ("tools.0.description", "Find BK-9038.", f"{FIRST} description of find_book"),
+    "a parameter": (f"{NUMBER}.description", "17 February 2026", f"{SECOND} schema of get_due_"),
+    "another tool": ("tools.1.description", "Of BK-9038.", f"{FIRST} description of get_due_date"),
+    "an example": (OUTPUT, {"examples": [{"n": ["BK-9038"]}]}, "schema of get_due_date, examples"),
+    "an unknown keyword": (f"{NUMBER}.x-note", {"hint": "17 Feb 2026"}, "number, x-note, hint"),
+    "the name of a property": (OUTPUT, {"properties": {"bk_9038": {}}}, "the name bk_9038"),
+    "the question": ("question", "Is BK-9038 due back on 2026-02-17?", f"{FIRST} main question"),
+    "another hyphen": ("question", "When is BK\u20119038 due?", f"{FIRST} main question"),
+    "no hyphen": ("question", "When is 'bk 9038' due?", f"{FIRST} main question"),
+    "an invisible character": ("question", "When is BK-90\u200b38 due?", f"{FIRST} main question"),
+    "another spelling": ("question", "Is it due on 17.02.2026?", f"{SECOND} main question"),
+    "a sub-question": ("sub_tasks.1.question", "On 2026-02-17?", "stands in question 2"),
+}
+"""Where or how an answer is given away: the field, its value, and what is said of it."""
+
+
+@pytest.mark.claim("P5")
+@pytest.mark.parametrize("how", LEAKS)
+def test_an_answer_that_is_given_away_is_found_before_anything_is_run(
+    workshop: Workshop, how: str
+) -> None:
+    field, value, words = LEAKS[how]
+    workshop.change_document(put(field, value))
+    failures = [*document_failures(load_bundle(workshop.path))]
+    assert words in "\n".join(f.detail for f in failures if f.check is Check.LEAKED_ANSWER)
+
 
 DOCUMENT_CHEATS: Mapping[Check, Mapping[str, tuple[Change, str]]] = {
     Check.LEAKED_ANSWER: {
-        "leaks the answer into a description": (
-            put("tools.0.description", "Find numbers such as BK-9038."),
-            "answer 1, 'BK-9038', stands in the description of find_book",
-        ),
-        "leaks the answer into a parameter": (
-            put(f"{NUMBER}.description", "A number of a book due on 17 February 2026."),
-            "answer 2, '2026-02-17', stands in the schema of get_due_date",
-        ),
-        "leaks the answer into the text of another tool": (
-            put("tools.1.description", "Say when a book such as BK-9038 is due."),
-            "answer 1, 'BK-9038', stands in the description of get_due_date",
-        ),
-        "leaks the answer into a structured example": (
-            put("tools.1.output_schema", LEAKING_EXAMPLE),
-            "stands in the schema of get_due_date, examples",
-        ),
-        "leaks the answer into an unknown keyword": (
-            put(f"{NUMBER}.x-note", {"hint": "17 Feb 2026"}),
-            "properties, number, x-note, hint",
-        ),
-        "leaks the answer into the name of a property": (
-            put("tools.1.output_schema", LEAKING_NAME),
-            "the name bk_9038",
-        ),
-        "leaks the answer with another hyphen": (
-            put("question", "When is the large print BK\u20119038 by Ida Moreau due?"),
-            IN_THE_QUESTION,
-        ),
-        "leaks the answer without its hyphen": (
-            put("question", "When is the large print edition 'bk 9038' due?"),
-            IN_THE_QUESTION,
-        ),
-        "leaks the answer with an invisible character": (
-            put("question", "When is the large print BK-90\u200b38 by Ida Moreau due?"),
-            IN_THE_QUESTION,
-        ),
-        "leaks the answer in another spelling of the day": (
-            put("question", "Is the large print edition by Ida Moreau due on 17.02.2026?"),
-            "answer 2, '2026-02-17', stands in the main question",
-        ),
         "leaks the answer into a short enumeration": (
             both(
                 put(f"{AUTHOR}.enum", ["Ida Moreau", "Tomas Brandt", "Aiko Senda"]),
@@ -338,25 +313,9 @@ DOCUMENT_CHEATS: Mapping[Check, Mapping[str, tuple[Change, str]]] = {
             ),
             "enum",
         ),
-        "asks with the answer": (
-            put("question", "Is BK-9038 due back on 2026-02-17?"),
-            IN_THE_QUESTION,
-        ),
-        "asks a sub-question with the answer": (
-            put("sub_tasks.1.question", "Is it due back on 2026-02-17?"),
-            "stands in question 2",
-        ),
     },
     Check.SPECIFIC_ANSWER: {
-        "has a truth value as its answer": (put("sub_tasks.1.answer", "Yes"), "truth value"),
-        "has a truth value with a full stop as its answer": (
-            put("sub_tasks.1.answer", "Yes."),
-            "truth value",
-        ),
-        "has an answer that is found by chance": (
-            put("sub_tasks.1.answer", "17"),
-            "fewer than 3 characters",
-        ),
+        "has a truth value as its answer": (put("sub_tasks.1.answer", "Yes."), "truth value"),
     },
     Check.GOLD_ANSWER: {
         "has an answer that no tool gives": (
@@ -390,7 +349,7 @@ DOCUMENT_CHEATS: Mapping[Check, Mapping[str, tuple[Change, str]]] = {
     },
     Check.RESULT: {
         "returns another type than it declares": (
-            put("tools.1.output_schema", INTEGER_DUE),
+            put(OUTPUT, INTEGER_DUE),
             "returns what its output schema refuses",
         ),
     },

@@ -20,15 +20,18 @@ def costing(tokens: int) -> Reply:
     return sends({"choices": [MESSAGE], "usage": usage})
 
 
-async def test_no_call_beyond_the_budget_is_begun(completions: CompletionsServer) -> None:
+async def test_no_call_beyond_the_budget_is_begun_and_what_the_cache_answers_needs_none(
+    completions: CompletionsServer,
+) -> None:
     completions.always = lambda _: costing(1)
     budget = Budget(max_calls=2)
 
-    async with a_model(completions, budget=budget) as model:
+    async with a_model(completions, cache=CacheInMemory(), budget=budget) as model:
         for text in ("a", "b"):
             await judge(model, text)
         with pytest.raises(BudgetSpentError, match="2 calls"):
             await judge(model, "c")
+        assert await judge(model, "a") == 3
 
     assert len(completions.requests) == budget.calls == 2
 
@@ -67,15 +70,6 @@ async def test_calls_under_way_end_when_the_budget_is_spent(completions: Complet
 
     assert sorted(outcomes) == ["answered"] * 3 + ["refused"] * 7
     assert (len(completions.requests), budget.cost) == (3, 3.0)
-
-
-async def test_what_the_cache_answers_needs_no_budget(completions: CompletionsServer) -> None:
-    completions.script.append(costing(1))
-    cache = CacheInMemory()
-
-    async with a_model(completions, cache=cache, budget=Budget(max_calls=1)) as model:
-        await judge(model)
-        assert await judge(model) == 3
 
 
 async def test_a_repetition_is_a_call_of_its_own(completions: CompletionsServer) -> None:

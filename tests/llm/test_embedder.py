@@ -1,7 +1,7 @@
 """Vectors from an endpoint: in order, of one size and of length 1, or a failure."""
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -42,39 +42,38 @@ async def an_embedder(
                 yield embedder, requests
 
 
-def lengths(body: Body, *, turned: bool = False) -> Body:
-    """A vector of each text that points to where its length says."""
-    rows = [
-        {"index": index, "embedding": [float(len(text)), 1.0]}
-        for index, text in enumerate(body["input"])
-    ]
-    return {"data": rows[::-1] if turned else rows, "usage": {"prompt_tokens": 5}}
+def vectors(*rows: Any) -> Body:
+    """An answer of these vectors."""
+    return {"data": [{"index": index, "embedding": row} for index, row in enumerate(rows)]}
+
+
+def lengths(body: Body) -> Body:
+    """A vector of each text that points to where its length says; the last one comes first."""
+    rows = vectors(*([float(len(text)), 1.0] for text in body["input"]))["data"]
+    return {"data": rows[::-1], "usage": {"prompt_tokens": 5}}
 
 
 async def test_vectors_stand_in_the_order_of_their_texts_whatever_the_batches() -> None:
     texts = ["x" * size for size in range(1, 8)]
 
-    def turned(body: Body) -> Body:
-        return lengths(body, turned=True)
-
-    async with an_embedder(turned, batch_size=3) as (embedder, requests):
+    async with an_embedder(lengths, batch_size=3) as (embedder, requests):
         satisfies: Embedder = embedder
-        vectors = await satisfies.embed(texts)
+        found = await satisfies.embed(texts)
 
     assert sorted(len(request["input"]) for request in requests) == [1, 3, 3]
     expected = np.array([[len(text), 1.0] for text in texts])
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    assert vectors.dtype == np.float32
-    np.testing.assert_allclose(vectors, expected, rtol=1e-6)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 async def test_blank_texts_are_not_sent_and_have_zero_vectors() -> None:
     async with an_embedder(lengths) as (embedder, requests):
-        vectors = await embedder.embed(["", "word", " \n"])
+        found = await embedder.embed(["", "word", " \n"])
         assert (await embedder.embed([])).shape == (0, 2)
 
     assert requests[0]["input"] == ["word"]
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx([0, 1, 0])
+    assert np.linalg.norm(found, axis=1) == pytest.approx([0, 1, 0])
 
 
 async def test_only_what_is_searched_with_carries_the_instruction() -> None:
@@ -120,62 +119,44 @@ async def test_what_is_no_list_of_vectors_is_refused(rows: object) -> None:
     assert caught.value.fault is ModelFault.MALFORMED
 
 
-async def test_vectors_of_another_size_than_before_are_refused() -> None:
-    def answer(body: Body) -> Body:
-        return {"data": [{"index": 0, "embedding": [1.0] * len(body["input"][0])}]}
+async def test_what_is_no_vector_or_has_another_size_is_refused_and_says_no_size() -> None:
+    answers = [
+        vectors([]),
+        vectors([1.0], [1.0, 0.0]),
+        vectors([1.0, 0.0], [0.0, 1.0]),
+        vectors([1.0, 0.0, 0.0]),
+    ]
 
-    async with an_embedder(answer) as (embedder, _):
-        await embedder.embed(["ab"])
-        with pytest.raises(ModelError, match="vectors of 3 dimensions in place of 2"):
-            await embedder.embed(["abc"])
-
-
-async def test_a_batch_is_a_call_of_the_budget_and_of_the_account() -> None:
-    budget = Budget(max_calls=2)
-
-    async with an_embedder(lengths, budget=budget, batch_size=1, prompt_price=2.0) as (model, _):
-        with metered() as meter:
-            await model.embed(["a", "b"])
-        with pytest.raises(BudgetSpentError):
-            await model.embed(["c"])
-
-    assert (meter.usage.calls, meter.usage.prompt_tokens) == (2, 10)
-    assert budget.cost == meter.usage.cost == pytest.approx(10 * 2 / 1e6)
-
-
-async def test_batches_under_way_end_when_the_budget_is_spent() -> None:
-    budget = Budget(max_calls=2)
-
-    async with an_embedder(lengths, budget=budget, batch_size=1) as (embedder, requests):
-        with metered() as meter, pytest.raises(BudgetSpentError):
-            await embedder.embed(["a", "b", "c", "d"])
-
-    assert len(requests) == meter.usage.calls == budget.calls == 2
-    assert meter.usage.prompt_tokens == 2 * 5
-
-
-async def test_a_refused_answer_does_not_say_how_large_vectors_are() -> None:
-    answers = [[[1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]]
-
-    def answer(_: Body) -> Body:
-        rows = answers.pop(0)
-        return {"data": [{"index": i, "embedding": row} for i, row in enumerate(rows)]}
-
-    async with an_embedder(answer) as (embedder, _):
+    async with an_embedder(lambda _: answers.pop(0)) as (embedder, _):
+        with pytest.raises(ModelError, match=r"data\.0\.embedding") as caught:
+            await embedder.embed(["a"])
         with pytest.raises(ModelError, match="vectors of 1, 2 dimensions"):
             await embedder.embed(["a", "b"])
         assert (await embedder.embed(["a", "b"])).shape == (2, 2)
-
-
-async def test_vectors_without_numbers_are_refused() -> None:
-    def answer(_: Body) -> Body:
-        return {"data": [{"index": 0, "embedding": []}]}
-
-    async with an_embedder(answer) as (embedder, _):
-        with pytest.raises(ModelError, match=r"data\.0\.embedding") as caught:
-            await embedder.embed(["a"])
+        with pytest.raises(ModelError, match="vectors of 3 dimensions in place of 2"):
+            await embedder.embed(["c"])
 
     assert caught.value.fault is ModelFault.MALFORMED
+
+
+@pytest.mark.parametrize("texts", [["a", "b"], ["a", "b", "c", "d"]], ids=["fits", "is too much"])
+async def test_a_batch_is_a_call_of_the_budget_and_those_under_way_end_when_it_is_spent(
+    texts: list[str],
+) -> None:
+    budget, settings = Budget(max_calls=2), {"batch_size": 1, "prompt_price": 2.0}
+
+    async with an_embedder(lengths, budget=budget, **settings) as (embedder, requests):
+        with (
+            metered() as meter,
+            nullcontext() if len(texts) == 2 else pytest.raises(BudgetSpentError),
+        ):
+            await embedder.embed(texts)
+        with pytest.raises(BudgetSpentError):
+            await embedder.embed(["e"])
+
+    assert len(requests) == meter.usage.calls == budget.calls == 2
+    assert meter.usage.prompt_tokens == 2 * 5
+    assert budget.cost == meter.usage.cost == pytest.approx(10 * 2 / 1e6)
 
 
 async def test_a_faulty_endpoint_is_asked_until_every_text_has_its_vector() -> None:

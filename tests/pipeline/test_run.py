@@ -179,25 +179,22 @@ async def test_a_failed_item_is_tried_again_and_its_cost_of_both_attempts_is_kep
 
 
 @pytest.mark.parametrize(
-    ("version", "value"), [("2", {}), ("1", {"more": 1})], ids=["version", "value"]
+    ("run", "version", "value"),
+    [("r", "2", {}), ("r", "1", {"more": 1}), ("other", "1", {})],
+    ids=["version", "value", "run"],
 )
-async def test_another_input_is_computed_anew(version: str, value: dict[str, int]) -> None:
+async def test_another_input_or_run_is_computed_anew(
+    run: str, version: str, value: dict[str, int]
+) -> None:
     store = FakeItemStore()
     await run_pipeline("r", [ScriptedStage("a"), ScriptedStage("b")], items(1), store)
 
     stages = [ScriptedStage("a", version=version), ScriptedStage("b")]
-    await run_pipeline("r", stages, [item("i0", **value)], store)
+    await run_pipeline(run, stages, [item("i0", **value)], store)
 
     assert stages[0].asked == ["i0"]
-    assert stages[1].asked == (["i0"] if value else []), "the next stage's input decides for itself"
-
-
-async def test_runs_of_other_names_share_nothing() -> None:
-    store = FakeItemStore()
-    await run_pipeline("one", [ScriptedStage("a")], items(2), store)
-    stage = ScriptedStage("a")
-    await run_pipeline("other", [stage], items(2), store)
-    assert stage.asked == ["i0", "i1"]
+    expected = [] if version == "2" else ["i0"]
+    assert stages[1].asked == expected, "the next stage's input decides for itself"
 
 
 async def test_failures_are_named_after_their_boundary_and_groups_of_them_count_as_one() -> None:
@@ -262,16 +259,19 @@ async def test_a_mistake_in_a_stage_stops_the_run_and_is_raised_as_it_is() -> No
     assert {key[2] for key in store.outcomes} == {"i0", "i1", "i2"}
 
 
-async def test_a_mistake_among_failures_is_no_failure() -> None:
-    both = ExceptionGroup("both", [ModelError("one", ModelFault.EMPTY), KeyError("other")])
-    with pytest.raises(ExceptionGroup):
-        await run_one(raising(both), items(1), FakeItemStore())
-
-
-async def test_a_mistake_of_the_caller_stops_the_run_instead_of_failing_every_item() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConfigError("llm.judge: no key"),
+        ExceptionGroup("both", [ModelError("one", ModelFault.EMPTY), KeyError("other")]),
+    ],
+    ids=["of the caller", "among failures"],
+)
+async def test_a_mistake_stops_the_run_instead_of_failing_every_item(error: Exception) -> None:
     store = FakeItemStore()
-    with pytest.raises(ConfigError, match="no key"):
-        await run_one(raising(ConfigError("llm.judge: no key")), items(9), store)
+    with pytest.raises(type(error)) as raised:
+        await run_one(raising(error), items(9), store)
+    assert raised.value is error
     assert not store.outcomes
 
 
@@ -401,12 +401,9 @@ async def test_an_id_that_an_earlier_run_gave_is_not_given_again() -> None:
         await run_one(same, items(2), store)
 
 
-def test_one_item_cannot_be_made_into_two_of_one_id() -> None:
+def test_two_outputs_of_one_id_or_a_rejection_without_a_reason_are_a_mistake() -> None:
     with pytest.raises(ValueError, match="two outputs have the id 'x'"):
         Made.of(item("x"), item("x"))
-
-
-def test_a_rejection_without_a_reason_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="needs a reason"):
         Rejected("")
 

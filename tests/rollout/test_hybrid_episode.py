@@ -160,7 +160,7 @@ def records_of(cli: Cli) -> list[Path]:
 # --- the hybrid episode ---------------------------------------------------------------------------
 
 
-def test_a_hybrid_episode_is_recorded_with_every_origin_right(
+def test_a_hybrid_episode_is_recorded_with_every_origin_right_and_the_same_for_the_same_seed(
     docks: Docks, endpoint: CompletionsServer, tmp_path: Path
 ) -> None:
     played = play(docks, endpoint, tmp_path / "t.jsonl")
@@ -169,6 +169,10 @@ def test_a_hybrid_episode_is_recorded_with_every_origin_right(
     check_what_reached_the_deployed_server(played)
     check_the_trajectory(played)
     check_what_the_agent_saw(played)
+    again = play(docks, endpoint, tmp_path / "again.jsonl")
+    changed = {"episode_id", "created_at"}
+    first, second = (p.trajectory.model_dump(exclude=changed) for p in (played, again))
+    assert first == second
 
 
 def check_calls(played: Played) -> None:
@@ -249,22 +253,21 @@ def check_what_the_agent_saw(played: Played) -> None:
     assert shown == [tool.shown for tool in played.record.opened.tools]
 
 
-def test_a_hybrid_episode_is_the_same_for_the_same_seed(
-    docks: Docks, endpoint: CompletionsServer, tmp_path: Path
-) -> None:
-    first = play(docks, endpoint, tmp_path / "a.jsonl")
-    again = play(docks, endpoint, tmp_path / "b.jsonl")
-
-    changed = {"episode_id", "created_at"}
-    dumps = [p.trajectory.model_dump(exclude=changed) for p in (first, again)]
-    assert dumps[0] == dumps[1]
-
-
 # --- named servers --------------------------------------------------------------------------------
 
 
-def test_servers_have_no_reward_and_that_is_no_failure(docks: Docks) -> None:
-    report = docks.cli.play("--agent", "noop", "--server", DESK, "--episodes", "2")
+def test_servers_have_no_reward_and_that_is_no_failure_and_only_what_is_emulated_fails_on_purpose(
+    docks: Docks, tmp_path: Path
+) -> None:
+    noop, files = ("--agent", "noop"), [tmp_path / f"{server}.jsonl" for server in (DESK, BERTHS)]
+    named = ("--server", DESK, "--episodes", "2", "--out", str(files[0]))
+    report = docks.cli.play(*noop, *named)
+    docks.cli.play(*noop, "--server", BERTHS, "--out", str(files[1]))
+    plain, emulated = (next(read_trajectories(file)).failures for file in files)
+
+    assert plain is None
+    assert emulated is not None
+    assert emulated["rate"] == 0.2
 
     assert report["servers"] == [DESK]
     nothing = {"environment": None, "reward": None, "recall": None, "precision": None}
@@ -320,20 +323,6 @@ def test_a_model_may_follow_a_file_as_the_page_says(docks: Docks, tmp_path: Path
     (trajectory,) = read_trajectories(file)
     assert [m.content for m in trajectory.messages if isinstance(m, ToolMessage)] == ["1", "2"]
     assert trajectory.messages[-1] == AssistantMessage(content="There are two.")
-
-
-def test_only_an_emulated_server_fails_on_purpose_where_nothing_is_asked_for(
-    docks: Docks, tmp_path: Path
-) -> None:
-    laws: list[Any] = []
-    for server in (DESK, BERTHS):
-        file = tmp_path / f"{server}.jsonl"
-        docks.cli.play("--agent", "noop", "--server", server, "--out", str(file))
-        (trajectory,) = read_trajectories(file)
-        laws.append(trajectory.failures)
-
-    assert laws[0] is None
-    assert laws[1]["rate"] == 0.2
 
 
 def test_the_oracle_earns_the_full_reward_among_distractors(docks: Docks, tmp_path: Path) -> None:

@@ -23,12 +23,12 @@ async def agent(completions: CompletionsServer) -> AsyncGenerator[ModelAgent]:
         yield ModelAgent("scripted", chat)
 
 
-async def test_the_model_is_shown_the_prompt_and_tools_and_then_each_result(
+async def test_the_model_is_shown_the_prompt_and_tools_and_then_its_thoughts_and_each_result(
     completions: CompletionsServer, agent: ModelAgent
 ) -> None:
-    completions.script.extend(
-        [asks(("c1", "weather", {"city": "Oslo"}), content="I look."), says("It rains.")]
-    )
+    look = asks(("c1", "weather", {"city": "Oslo"}), content="I look.")
+    thought = look.model_copy(update={"reasoning_content": "Oslo, then."})
+    completions.script.extend([thought, says("It rains.")])
     episode = InMemoryTools().open_episode(CITY, prompt="Will it rain in Oslo?")
 
     assert await agent.play(episode) is StopReason.ANSWER
@@ -41,6 +41,7 @@ async def test_the_model_is_shown_the_prompt_and_tools_and_then_each_result(
         {
             "role": "assistant",
             "content": "I look.",
+            "reasoning_content": "Oslo, then.",
             "tool_calls": [{"id": "c1", "type": "function", "function": call}],
         },
         {"role": "tool", "tool_call_id": "c1", "content": '{"city": "Oslo"}'},
@@ -87,17 +88,6 @@ async def test_an_answer_that_was_cut_is_told_from_an_answer(
     completions.script.append(says("It rai", finish_reason="length"))
 
     assert await agent.play(InMemoryTools().open_episode()) is StopReason.LENGTH
-
-
-async def test_thoughts_go_back_to_the_endpoint_that_sent_them(
-    completions: CompletionsServer, agent: ModelAgent
-) -> None:
-    thought = asks(("c", "weather", {})).model_copy(update={"reasoning_content": "Oslo, then."})
-    completions.script.extend([thought, says("Done.")])
-
-    await agent.play(InMemoryTools().open_episode(CITY))
-
-    assert completions.requests[1]["messages"][1]["reasoning_content"] == "Oslo, then."
 
 
 async def test_a_model_that_fails_in_mid_episode_ends_it_with_its_calls_kept(

@@ -46,27 +46,19 @@ def by_environment(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 # --- the bundled environments -------------------------------------------------------------------
 
 
-def test_the_oracle_earns_the_full_reward_in_every_bundled_environment(served: Cli) -> None:
-    rows = by_environment(served.play("--agent", "oracle"))
+def test_the_oracle_solves_everything_and_probing_or_doing_nothing_solves_nothing(
+    served: Cli,
+) -> None:
+    oracle, noop, probe = (
+        by_environment(served.play("--agent", agent)) for agent in ("oracle", "noop", "probe")
+    )
 
-    assert rows.keys() == BUNDLED
-    assert {row["recall"] for row in rows.values()} == {1.0}
-    assert min(row["reward"] for row in rows.values()) >= 0.999
-
-
-def test_doing_nothing_earns_nothing(served: Cli) -> None:
-    rows = by_environment(served.play("--agent", "noop"))
-
-    assert rows.keys() == BUNDLED
-    assert {(row["reward"], row["recall"], row["calls"]) for row in rows.values()} == {(0, 0, 0)}
-
-
-def test_probing_each_tool_once_solves_nothing(served: Cli) -> None:
-    rows = by_environment(served.play("--agent", "probe"))
-
-    assert rows.keys() == BUNDLED
-    assert {row["recall"] for row in rows.values()} == {0.0}
-    assert min(row["calls"] for row in rows.values()) >= 1
+    assert oracle.keys() == noop.keys() == probe.keys() == BUNDLED
+    assert {row["recall"] for row in oracle.values()} == {1.0}
+    assert min(row["reward"] for row in oracle.values()) >= 0.999
+    assert {(row["reward"], row["recall"], row["calls"]) for row in noop.values()} == {(0, 0, 0)}
+    assert {row["recall"] for row in probe.values()} == {0.0}
+    assert min(row["calls"] for row in probe.values()) >= 1
 
 
 @pytest.mark.volume
@@ -187,15 +179,16 @@ def test_a_model_with_parallel_calls_earns_its_reward(
     assert [m.role for m in trajectory.messages[:2]] == ["user", "assistant"]
 
 
+def configured(base_url: str) -> dict[str, Any]:
+    """Variables that set a model of the agent, with a key of its own."""
+    named = {"MODEL": "configured", "BASE_URL": base_url, "API_KEY": "sk-configured"}
+    return {f"ASTRA_MCP_MODELS__AGENT__{name}": value for name, value in named.items()}
+
+
 def test_a_configured_model_plays_where_no_agent_is_named(
     served: Cli, gold_model: CompletionsServer
 ) -> None:
-    done = served.run(
-        *("rollout", NAMES[0], "--json"),
-        ASTRA_MCP_MODELS__AGENT__MODEL="configured",
-        ASTRA_MCP_MODELS__AGENT__BASE_URL=gold_model.base_url,
-        ASTRA_MCP_MODELS__AGENT__API_KEY="sk-own",
-    )
+    done = served.run("rollout", NAMES[0], "--json", **configured(gold_model.base_url))
 
     assert done.returncode == 0, done.stderr
     assert done.told["model"] == "configured"
@@ -204,19 +197,14 @@ def test_a_configured_model_plays_where_no_agent_is_named(
 def test_the_key_of_a_configured_model_is_not_sent_to_another_address(
     served: Cli, gold_model: CompletionsServer
 ) -> None:
-    named: dict[str, Any] = {
-        "ASTRA_MCP_MODELS__AGENT__BASE_URL": "http://127.0.0.1:9/v1",
-        "ASTRA_MCP_MODELS__AGENT__API_KEY": "sk-configured",
-    }
-    options = ("--agent", "scripted", "--base-url", gold_model.base_url, NAMES[0], "--json")
-    done = served.run("rollout", *options, **named)
+    elsewhere = configured("http://127.0.0.1:9/v1")
+    done = served.play_model(gold_model, NAMES[0], **elsewhere)
     assert done.returncode == 0, done.stderr
     assert f"no key is sent to --base-url {gold_model.base_url}: the key of" in done.stderr
     assert gold_model.keys
     assert "sk-configured" not in "".join((*gold_model.keys, done.stderr, done.stdout))
     gold_model.keys.clear()
-    named["OPENAI_API_KEY"] = "sk-meant"
-    done = served.run("rollout", *options, **named)
+    done = served.play_model(gold_model, NAMES[0], **elsewhere, OPENAI_API_KEY="sk-meant")
     assert done.returncode == 0, done.stderr
     assert set(gold_model.keys) == {"sk-meant"}
 
@@ -372,6 +360,7 @@ async def test_ctrl_c_keeps_what_is_finished_and_exits_130(
         (["--agent", "some-model", "--base-url", "foo"], 2, "--base-url 'foo' is no URL"),
         (["--agent", "m", "--base-url", "http://u:p@h/v1"], 2, "--base-url must hold no user"),
         (["--agent", "noop", "--out", "/dev/null"], 2, "name a new file"),
+        (["--agent", "noop", "--system-prompt", "x"], 2, "is for a chat model"),
         ([], 2, "--agent is missing"),
     ],
 )

@@ -102,25 +102,23 @@ async def test_the_oracle_earns_the_full_reward(gateway: SmallGateway) -> None:
     assert gateway.episodes.count_open() == 0
 
 
-async def test_all_calls_count_and_an_unknown_tool_is_told_to_the_agent(
+async def test_all_calls_count_with_what_they_reached_and_an_unknown_tool_is_told_to_the_agent(
     gateway: SmallGateway,
 ) -> None:
     agent = ScriptedAgent(["look", "fly"], ["look"])
+    told = replace(ROLLOUT, system_prompt="Be brief.")
 
-    trajectory = await run_rollout(gateway.client, agent, ROLLOUT)
+    trajectory = await run_rollout(gateway.client, agent, told)
 
     assert ended(trajectory) == (EpisodeStatus.CLOSED, None, (1.0, 3))
     texts = [m.content for m in trajectory.messages if isinstance(m, ToolMessage)]
     assert "fly" in texts[1]
-    assert [c.is_error for c in trajectory.calls] == [False, True, False]
-
-
-async def test_instructions_stand_first_in_the_trajectory(gateway: SmallGateway) -> None:
-    told = replace(ROLLOUT, system_prompt="Be brief.")
-    trajectory = await run_rollout(gateway.client, NoopAgent(), told)
-
     assert trajectory.messages[0] == SystemMessage(content="Be brief.")
     assert isinstance(trajectory.messages[1], UserMessage)
+    notes = [(n.server, n.tool, n.is_error) for n in trajectory.calls]
+    assert notes == [(NAME, "look", False), (None, None, True), (NAME, "look", False)]
+    rest = {(n.origin, n.is_distractor, n.emulator) for n in trajectory.calls}
+    assert rest == {(Origin.TOOL, False, None)}
 
 
 async def test_malformed_arguments_count_and_cost_precision(
@@ -199,11 +197,13 @@ async def test_an_episode_that_cannot_be_opened_is_a_failed_trajectory(
     gateway: SmallGateway,
 ) -> None:
     nowhere = Rollout(source=environment("nowhere"), root_seed=0, index=0)
+    refused = await run_rollout(gateway.client, NoopAgent(), nowhere)
+    async with GatewayClient("http://127.0.0.1:9", CONTROL_KEY) as client:
+        unheard = await run_rollout(client, NoopAgent(), ROLLOUT)
 
-    trajectory = await run_rollout(gateway.client, NoopAgent(), nowhere)
-
-    assert ended(trajectory) == (EpisodeStatus.FAILED, Origin.GATEWAY, None)
-    assert (trajectory.episode_id, trajectory.messages) == (None, ())
+    assert ended(refused) == (EpisodeStatus.FAILED, Origin.GATEWAY, None)
+    assert (refused.episode_id, refused.messages) == (None, ())
+    assert ended(unheard) == (EpisodeStatus.FAILED, RolloutBoundary.TRANSPORT, None)
 
 
 async def test_an_episode_whose_server_does_not_start_is_a_failure_of_the_server(
@@ -218,13 +218,6 @@ async def test_an_episode_whose_server_does_not_start_is_a_failure_of_the_server
     assert trajectory.failure is not None
     assert trajectory.failure.boundary is Origin.UPSTREAM
     assert trajectory.failure.message == "upstream harbour closed: no key"
-
-
-async def test_a_gateway_that_is_not_there_is_a_failure_of_the_transport() -> None:
-    async with GatewayClient("http://127.0.0.1:9", CONTROL_KEY) as client:
-        trajectory = await run_rollout(client, NoopAgent(), ROLLOUT)
-
-    assert ended(trajectory) == (EpisodeStatus.FAILED, RolloutBoundary.TRANSPORT, None)
 
 
 async def test_a_mistake_of_the_agent_propagates_and_its_episode_is_closed(
@@ -291,15 +284,23 @@ async def run_until_it_closes(
         gateway.server.may_close.set()
 
 
-async def test_a_run_that_is_not_cancelled_waits_for_a_slow_close(gateway: SmallGateway) -> None:
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_a_slow_close_is_waited_for_and_the_reward_is_kept(
+    gateway: SmallGateway, *, is_cancelled: bool
+) -> None:
     finished: list[Trajectory] = []
-    async with run_until_it_closes(gateway, finished, close_seconds=0):
-        await anyio.wait_all_tasks_blocked()
+    seconds = 20 if is_cancelled else 0
+    async with run_until_it_closes(gateway, finished, close_seconds=seconds) as scope:
+        if is_cancelled:
+            scope.cancel()
+        else:
+            await anyio.wait_all_tasks_blocked()
         assert finished == []
         assert gateway.server.may_close is not None
         gateway.server.may_close.set()
 
     assert [ended(t) for t in finished] == [(EpisodeStatus.CLOSED, None, (1.0, 1))]
+    assert finished[0].calls[0].origin is Origin.TOOL
 
 
 async def test_a_cancelled_run_gives_up_on_a_close_in_time_and_keeps_what_was_played(
@@ -312,19 +313,6 @@ async def test_a_cancelled_run_gives_up_on_a_close_in_time_and_keeps_what_was_pl
     assert [ended(t)[:2] for t in finished] == [(EpisodeStatus.FAILED, RolloutBoundary.TRANSPORT)]
     assert "did not close" in str(finished[0].failure)
     assert len(finished[0].calls) == 1
-
-
-async def test_a_run_that_is_cancelled_while_an_episode_closes_keeps_its_reward(
-    gateway: SmallGateway,
-) -> None:
-    finished: list[Trajectory] = []
-    async with run_until_it_closes(gateway, finished, close_seconds=20) as scope:
-        scope.cancel()
-        assert gateway.server.may_close is not None
-        gateway.server.may_close.set()
-
-    assert [ended(t) for t in finished] == [(EpisodeStatus.CLOSED, None, (1.0, 1))]
-    assert finished[0].calls[0].origin is Origin.TOOL
 
 
 async def test_no_more_episodes_are_open_than_allowed(gateway: SmallGateway) -> None:
@@ -356,15 +344,9 @@ def test_the_seed_of_an_episode_depends_on_root_environment_and_number_alone() -
 
 
 def test_the_seed_of_an_episode_of_servers_depends_on_their_names_and_the_prompt() -> None:
-    sources = [
-        environment("servers"),
-        servers("servers"),
-        servers("a"),
-        servers("a", "b"),
-        servers("b", "a"),
-        servers("a", prompt="b"),
-        servers("a", prompt="c"),
-    ]
+    named = [servers(*names) for names in (["servers"], "a", "ab", "ba")]
+    prompted = [servers("a", prompt=prompt) for prompt in "bc"]
+    sources = [environment("servers"), *named, *prompted]
     planned = plan_rollouts([(s, None) for s in sources], num_episodes=2, root_seed=5)
 
     assert len({r.seed for r in planned}) == len(planned)
@@ -405,16 +387,6 @@ async def test_a_trajectory_says_which_calls_failed_on_purpose_and_by_which_law(
     (note,) = trajectory.calls
     assert (note.server, note.tool, note.origin) == (NAME, "look", Origin.INJECTED)
     assert (note.injected, note.is_error, note.solved) == ("timeout", True, ())
-
-
-async def test_each_call_says_which_tool_of_which_server_it_reached(gateway: SmallGateway) -> None:
-    trajectory = await run_rollout(gateway.client, ScriptedAgent(["look", "fly"]), ROLLOUT)
-
-    notes = [(n.server, n.tool, n.origin, n.is_distractor, n.emulator) for n in trajectory.calls]
-    assert notes == [
-        (NAME, "look", Origin.TOOL, False, None),
-        (None, None, Origin.TOOL, False, None),
-    ]
 
 
 async def test_a_request_that_the_gateway_does_not_take_stops_the_whole_run(

@@ -3,9 +3,7 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from astra_mcp.cli.main import app
 from astra_mcp.cli.rollout.episode_sources import read_system_prompt
 from astra_mcp.errors import ConfigError
 from gateway.api.wire import SourceServers
@@ -34,12 +32,3 @@ def test_a_text_is_taken_as_it_is_and_a_file_is_read(tmp_path: Path) -> None:
 def test_what_says_nothing_is_refused(given: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         read_system_prompt(given)
-
-
-def test_agents_that_read_nothing_take_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path))
-    done = CliRunner().invoke(app, ["rollout", "--agent", "noop", "--system-prompt", "x"])
-    assert done.exit_code == 2
-    assert "is for a chat model" in done.stderr

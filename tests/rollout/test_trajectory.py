@@ -180,42 +180,35 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert list(read_trajectories(path)) == rows
 
 
-def test_what_fails_before_the_first_line_leaves_no_file(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-
-    with pytest.raises(ZeroDivisionError), TrajectoryWriter(path):
-        raise ZeroDivisionError
-
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_fails_later_leaves_what_was_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("num_written", [0, 1])
+def test_what_fails_leaves_what_was_written_and_else_no_file(
+    tmp_path: Path, num_written: int
+) -> None:
     path = tmp_path / "t.jsonl"
 
     def fail_later() -> None:
         with TrajectoryWriter(path) as writer:
-            writer.write(build([USER]))
+            for _ in range(num_written):
+                writer.write(build([USER]))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail_later()
-    assert len(list(read_trajectories(path))) == 1
+    assert list(tmp_path.iterdir()) == [path] * num_written
+    assert num_written == 0 or list(read_trajectories(path)) == [build([USER])]
 
 
-def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
+def test_an_existing_file_is_never_overwritten_and_a_place_without_a_folder_is_named(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("precious", encoding="utf-8")
 
     with pytest.raises(ConfigError, match="exists and is kept"):
         TrajectoryWriter(path)
-    assert path.read_text(encoding="utf-8") == "precious"
-
-
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-
     with pytest.raises(ConfigError, match="cannot be created"):
-        TrajectoryWriter(tmp_path / "file" / "t.jsonl")
+        TrajectoryWriter(path / "t.jsonl")
+    assert path.read_text(encoding="utf-8") == "precious"
 
 
 def test_a_line_that_does_not_fit_is_taken_back_as_a_whole(tmp_path: Path) -> None:

@@ -10,25 +10,18 @@ from typing import NamedTuple
 
 ALIVE, DEAD, EITHER = True, False, None
 
+_NUMBERS = {
+    "clone": (56, 220),
+    "setpgid": (109, 154),
+    "tkill": (200, 130),
+    "keyctl": (250, 219),
+    "perf_event_open": (298, 241),
+    "process_vm_readv": (310, 270),
+    "io_uring_setup": (425, 425),
+}
 CALL_NUMBERS = {
-    "x86_64": {
-        "clone": 56,
-        "setpgid": 109,
-        "tkill": 200,
-        "keyctl": 250,
-        "perf_event_open": 298,
-        "process_vm_readv": 310,
-        "io_uring_setup": 425,
-    },
-    "aarch64": {
-        "clone": 220,
-        "setpgid": 154,
-        "tkill": 130,
-        "keyctl": 219,
-        "perf_event_open": 241,
-        "process_vm_readv": 270,
-        "io_uring_setup": 425,
-    },
+    machine: {name: numbers[place] for name, numbers in _NUMBERS.items()}
+    for place, machine in enumerate(("x86_64", "aarch64"))
 }
 
 
@@ -52,11 +45,18 @@ class Attempt(NamedTuple):
 _LIBC = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 _VERDICT = "\nreturn 'ESCAPED' if result >= 0 else f'errno {ctypes.get_errno()}'"
 _ENDED = "died"
+_WAITS = "while True:\n    pass"
 
 
 def _native(expression: str, errno: int = 1) -> Attempt:
     """An attempt by a call of the C library, which fails."""
     return Attempt(f"{_LIBC}result = {expression}{_VERDICT}", f"returned errno {errno}")
+
+
+def _on_the_wire(action: str, end: str, outcome: str = "died: the tool tampered") -> Attempt:
+    """An attempt on every descriptor that could lead to the host, of which the process dies."""
+    loop = f"for fd in range(3, 8):\n    try: {action}\n    except OSError: pass\n"
+    return Attempt(f'import os\nhead = b\'{{"status":"returned"}}\'\n{loop}{end}', outcome, DEAD)
 
 
 TABLE: dict[str, Attempt] = {
@@ -90,7 +90,7 @@ TABLE: dict[str, Attempt] = {
     ),
     "alloc_10GB": Attempt("return f'ESCAPED {len(bytearray(10 << 30))}'", "MemoryError"),
     "alloc_list": Attempt("return f'ESCAPED {len([0] * (1 << 27))}'", "MemoryError"),
-    "inf_loop": Attempt("while True:\n    pass", "Timeout"),
+    "inf_loop": Attempt(_WAITS, "Timeout"),
     "c_loop_pow": Attempt("return f'ESCAPED {10 ** (10 ** 9) > 0}'", "Timeout"),
     "regex_redos": Attempt("import re\nre.match(r'(a+)+$', 'a' * 40 + 'b')", "Timeout"),
     "deep_recursion": Attempt(
@@ -206,41 +206,13 @@ NEIGHBOURS: dict[str, Attempt] = {
         "class E(Exception):\n    def __str__(self):\n        raise SystemExit(1)\nraise E",
         "E: ",
     ),
-    "forge_reply": Attempt(
-        'import os\nhead = b\'{"status":"returned"}\'\n'
-        "for fd in range(3, 8):\n"
-        "    try:\n"
-        "        os.write(fd, len(head).to_bytes(4) + (9).to_bytes(4) + head + b'\"ESCAPE!\"')\n"
-        "    except OSError:\n        pass\n"
+    "forge_reply": _on_the_wire(
+        "os.write(fd, len(head).to_bytes(4) + (9).to_bytes(4) + head + b'\"ESCAPE!\"')",
         "return 'after'",
-        "died: the tool tampered",
-        DEAD,
     ),
-    "announce_gigabytes": Attempt(
-        "import os\n"
-        "for fd in range(3, 8):\n"
-        "    try:\n        os.write(fd, b'\\xff' * 8)\n"
-        "    except OSError:\n        pass\n"
-        "while True:\n    pass",
-        "died: the tool tampered",
-        DEAD,
-    ),
-    "speak_nonsense": Attempt(
-        "import os\n"
-        "for fd in range(3, 8):\n"
-        "    try:\n        os.write(fd, b'\\0\\0\\0\\x02\\0\\0\\0\\0[]')\n"
-        "    except OSError:\n        pass\n"
-        "while True:\n    pass",
-        "died: the tool tampered",
-        DEAD,
-    ),
-    "hang_up": Attempt(
-        "import os\nfor fd in range(3, 8):\n"
-        "    try:\n        os.close(fd)\n    except OSError:\n        pass\n"
-        "while True:\n    pass",
-        "died",
-        DEAD,
-    ),
+    "announce_gigabytes": _on_the_wire("os.write(fd, b'\\xff' * 8)", _WAITS),
+    "speak_nonsense": _on_the_wire("os.write(fd, b'\\0\\0\\0\\x02\\0\\0\\0\\0[]')", _WAITS),
+    "hang_up": _on_the_wire("os.close(fd)", _WAITS, _ENDED),
 }
 """Attempts against the fork server, a sibling session and the wire to the host."""
 

@@ -12,7 +12,7 @@ import pytest
 from sandboxes import opened
 
 from astra_mcp.errors import SandboxDiedError
-from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
+from astra_mcp.sandbox import Returned, SandboxLimits, SandboxReport, open_sandbox
 from astra_mcp.sandbox.session import ProcessSession
 
 CODE = """
@@ -29,20 +29,16 @@ RIVALS = 2
 
 
 @pytest.fixture(params=["locked", "unsandboxed"])
-async def tight(request: pytest.FixtureRequest, machine: SandboxReport):  # noqa: ANN201
-    """A sandbox whose calls get 0.4 s of processor time."""
+async def session(
+    request: pytest.FixtureRequest, machine: SandboxReport
+) -> AsyncGenerator[ProcessSession]:
+    """A session whose calls get 0.4 s of processor time."""
     limits = SandboxLimits(soft_seconds=0.4, hard_seconds=0.4, load_seconds=0.4)
     plain = request.param == "unsandboxed"
     async with open_sandbox(limits, unsandboxed=plain, machine=machine) as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-async def session(tight: Sandbox) -> AsyncGenerator[ProcessSession]:
-    """A session of that sandbox."""
-    session = await opened(tight, CODE)
-    yield session
-    await session.aclose()
+        session = await opened(sandbox, CODE)
+        yield session
+        await session.aclose()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,20 +59,9 @@ async def members_become(server: int, expected: int) -> None:
             await anyio.sleep(0.02)
 
 
-async def fail_in(sandbox: Sandbox) -> None:
-    await sandbox.load(CODE, clock=CLOCK)
-    raise LookupError("the caller's own")
-
-
 def server_of(sandbox: LockedSandbox) -> int:
     assert sandbox.server_pid is not None
     return sandbox.server_pid
-
-
-async def test_the_fork_server_starts_at_the_first_use(locked: LockedSandbox) -> None:
-    assert locked.server_pid is None
-    await locked.load(CODE, clock=CLOCK)
-    assert locked.server_pid is not None
 
 
 @pytest.fixture
@@ -170,34 +160,23 @@ async def test_right_after_the_fork_server_is_killed_the_next_use_works(
     assert await session.call("ready", {}) == Returned(value=1)
 
 
-async def test_a_closed_sandbox_starts_nothing(
-    machine: SandboxReport, limits: SandboxLimits, strangers: frozenset[int]
+@pytest.mark.parametrize("error", [None, LookupError("the caller's own")], ids=["well", "badly"])
+async def test_a_sandbox_that_is_left_ends_its_sessions_and_starts_nothing(
+    machine: SandboxReport, strangers: frozenset[int], error: LookupError | None
 ) -> None:
-    async with open_locked(limits, machine, Runtime.default()) as sandbox:
-        module = await sandbox.load(CODE, clock=CLOCK)
-    with pytest.raises(SandboxError, match="the sandbox is closed"):
-        await sandbox.open_session(module, seed=1)
-    assert new_below(strangers) == []
-
-
-async def test_leaving_the_sandbox_ends_sessions_that_nobody_closed(
-    machine: SandboxReport, limits: SandboxLimits
-) -> None:
-    async with open_locked(limits, machine, Runtime.default()) as sandbox:
-        module = await sandbox.load(CODE, clock=CLOCK)
-        session = await sandbox.open_session(module, seed=1)
-        handle = os.pidfd_open(session.pid)
+    with pytest.raises(LookupError, match="the caller's own") if error else nullcontext():
+        async with open_locked(SandboxLimits(), machine, Runtime.default()) as sandbox:
+            module = await sandbox.load(CODE, clock=CLOCK)
+            session = await sandbox.open_session(module, seed=1)
+            handle = os.pidfd_open(session.pid)
+            if error:
+                raise error
     assert wait_until_gone([handle], 0.5) == 0
     with pytest.raises(SandboxLostError, match="the sandbox is closed"):
         await session.call("ready", {})
-
-
-async def test_an_error_in_the_callers_block_passes_as_it_is(
-    machine: SandboxReport, limits: SandboxLimits
-) -> None:
-    with pytest.raises(LookupError, match="the caller's own"):
-        async with open_sandbox(limits, machine=machine) as sandbox:
-            await fail_in(sandbox)
+    with pytest.raises(SandboxError, match="the sandbox is closed"):
+        await sandbox.open_session(module, seed=1)
+    assert new_below(strangers) == []
 
 
 async def test_a_process_that_ended_before_a_call_is_lost_and_the_call_is_not_to_blame(
@@ -229,15 +208,13 @@ async def test_a_fork_server_that_does_not_answer_is_replaced(
 ) -> None:
     runtime = replace(Runtime.default(), answer_seconds=1.0)
     async with open_locked(limits, machine, runtime) as sandbox:
-        module = await sandbox.load(CODE, clock=CLOCK)
-        session = await sandbox.open_session(module, seed=1)
+        session = await opened(sandbox, CODE)
         stopped = server_of(sandbox)
         handle = os.pidfd_open(stopped)
         os.kill(stopped, signal.SIGSTOP)
 
         for number in range(2):
-            fresh = await sandbox.load(f"{CODE}\nX = {number}", clock=CLOCK)
-            await (await sandbox.open_session(fresh, seed=1)).aclose()
+            await (await opened(sandbox, f"{CODE}\nX = {number}")).aclose()
 
         assert server_of(sandbox) != stopped
         assert wait_until_gone([handle], 20) == 0
@@ -245,7 +222,10 @@ async def test_a_fork_server_that_does_not_answer_is_replaced(
             await session.call("ready", {})
 
 
-async def test_a_template_that_ended_is_built_anew(locked: LockedSandbox) -> None:
+async def test_the_fork_server_starts_at_the_first_use_and_builds_an_ended_template_anew(
+    locked: LockedSandbox,
+) -> None:
+    assert locked.server_pid is None
     module = await locked.load(CODE, clock=CLOCK)
     (template,) = below(server_of(locked))
     os.kill(template.pid, signal.SIGKILL)
@@ -254,19 +234,15 @@ async def test_a_template_that_ended_is_built_anew(locked: LockedSandbox) -> Non
     assert await session.call("ready", {}) == Returned(value=1)
 
 
-async def test_idle_templates_are_few_and_an_evicted_one_comes_back(locked: LockedSandbox) -> None:
+async def test_idle_templates_are_few_and_none_with_sessions_is_evicted(
+    locked: LockedSandbox,
+) -> None:
     modules = [await locked.load(f"{CODE}\nX = {n}", clock=CLOCK) for n in range(5)]
     await members_become(server_of(locked), 2)
-    session = await locked.open_session(modules[0], seed=1)
-    assert await session.call("ready", {}) == Returned(value=1)
-
-
-async def test_a_template_with_sessions_is_never_evicted(locked: LockedSandbox) -> None:
-    modules = [await locked.load(f"{CODE}\nX = {n}", clock=CLOCK) for n in range(5)]
     sessions = [await locked.open_session(module, seed=1) for module in modules]
-    for _ in range(2):
+    for turn in (1, 2):
         for session in sessions:
-            assert isinstance(await session.call("ready", {}), Returned)
+            assert await session.call("ready", {}) == Returned(value=turn)
     for session in sessions:
         await session.aclose()
     await members_become(server_of(locked), 2)
@@ -355,8 +331,7 @@ ANSWERS_TWICE = (
 async def test_an_answer_too_many_is_never_taken_for_that_of_the_next_call(
     locked: LockedSandbox,
 ) -> None:
-    module = await locked.load(ANSWERS_TWICE, clock=CLOCK)
-    session = await locked.open_session(module, seed=1)
+    session = await opened(locked, ANSWERS_TWICE)
     assert await session.call("answer", {}) == Returned(value="forged")
     with pytest.raises(SandboxDiedError, match="tampered"):
         await session.call("answer", {})
@@ -388,8 +363,7 @@ async def unguarded(machine: SandboxReport, limits: SandboxLimits) -> AsyncGener
 async def test_a_template_that_does_not_branch_honestly_is_killed(
     unguarded: LockedSandbox, name: str
 ) -> None:
-    honest = await unguarded.load(CODE, clock=CLOCK)
-    bystander = await unguarded.open_session(honest, seed=1)
+    bystander = await opened(unguarded, CODE)
     hostile = await unguarded.load(CODE + FIND_LOOP + IMPOSTORS[name], clock=CLOCK)
     with pytest.raises(SandboxError):
         await unguarded.open_session(hostile, seed=1)

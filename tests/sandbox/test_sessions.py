@@ -169,11 +169,7 @@ async def test_a_result_may_be_as_large_as_the_limit_and_no_larger(
     refused = await session.call("text", {"size": largest + 1})
     assert refused == Raised(kind="ResultTooLarge", message=message)
     assert await session.call("echo", {"value": 1}) == Returned(value=1)
-
-
-async def test_a_result_of_a_hundred_levels_is_still_returned(session: SandboxSession) -> None:
-    answer = await session.call("deep", {"levels": 101})
-    assert isinstance(answer, Returned)
+    assert isinstance(await session.call("deep", {"levels": 101}), Returned)
 
 
 @pytest.mark.parametrize("unsandboxed", [False, True], ids=["locked", "unsandboxed"])
@@ -270,15 +266,12 @@ async def test_a_missing_layer_is_refused_with_its_name_and_a_remedy(
             pytest.fail("a sandbox was opened")
 
 
-async def test_missing_landlock_is_a_warning_and_no_refusal(
+async def test_missing_landlock_or_no_sandbox_at_all_is_a_warning_of_the_report(
     machine: SandboxReport, limits: SandboxLimits
 ) -> None:
     lacking = machine.model_copy(update={"landlock_abi": 0})
     async with open_sandbox(limits, machine=lacking) as sandbox:
         assert sandbox.report.warnings == ("no landlock",)
-
-
-async def test_without_a_sandbox_every_report_says_so(limits: SandboxLimits) -> None:
     async with open_sandbox(limits, unsandboxed=True) as sandbox:
         assert sandbox.report.backend == "unsandboxed"
         assert sandbox.report.warnings == ("unsandboxed",)

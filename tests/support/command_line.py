@@ -103,10 +103,10 @@ class Cli:
         assert done.returncode == 0, done.stderr
         return done.told
 
-    def play_model(self, server: CompletionsServer, *more: str) -> Run:
+    def play_model(self, server: CompletionsServer, *more: str, **variables: str) -> Run:
         """Run ``astra-mcp rollout`` with a model behind an endpoint of another thread."""
         options = ("--agent", "scripted", "--base-url", server.base_url, *more)
-        return self.run("rollout", *options, "--json")
+        return self.run("rollout", *options, "--json", **variables)
 
 
 @dataclass(frozen=True, kw_only=True)
