@@ -2,7 +2,6 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,14 +14,10 @@ from servers.bundled import bundled_folder
 OFTEN = {"clutch-road-scoring", "port-omission-transfer", "loan-overpayment"}
 """Verified before every commit; the others take as long each, and the oracle plays them all anyway."""
 FOLDERS = sorted(p.parent for p in bundled_folder().glob("*/environment.json"))
+EACH = [pytest.param(f, marks=() if f.name in OFTEN else pytest.mark.volume) for f in FOLDERS]
 
 
-def _each() -> list[Any]:
-    volume = pytest.mark.volume
-    return [pytest.param(f, marks=() if f.name in OFTEN else volume) for f in FOLDERS]
-
-
-@pytest.mark.parametrize("folder", _each(), ids=lambda p: p.name)
+@pytest.mark.parametrize("folder", EACH, ids=lambda p: p.name)
 async def test_a_bundled_environment_is_verified(folder: Path, sandbox: Sandbox) -> None:
     bundle = load_bundle(folder)
     assert bundle.document.status == "verified"

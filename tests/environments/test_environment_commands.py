@@ -31,41 +31,32 @@ def json_of(done: Result) -> Any:
     return json.loads(done.stdout)
 
 
-def test_a_new_bundle_verifies(home: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "words"), [("night-bus", "is there already"), ("Night Bus", "lower-case letters")]
+)
+def test_a_new_bundle_has_a_good_name_and_never_overwrites(
+    home: Path, name: str, words: str
+) -> None:
+    notes = home / "night-bus" / "notes.txt"
+    notes.parent.mkdir()
+    notes.write_text("mine", encoding="utf-8")
+    done = run("new", name)
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert [*home.rglob("*")] == [notes.parent, notes]
+
+
+def test_a_new_bundle_verifies_and_each_refused_one_is_reported(
+    home: Path, workshop: Workshop
+) -> None:
     made = run("new", "night-bus")
     assert made.exit_code == 0, made.stderr
     assert "environments verify night-bus" in made.stdout
-    checked = run("verify", "night-bus", "--json")
-    assert checked.exit_code == 0, checked.stderr
-    assert json_of(checked) == {
-        "environments": [{"name": "night-bus", "verified": True, "failed_checks": []}]
-    }
-
-
-def test_a_new_bundle_never_overwrites(home: Path) -> None:
-    (home / "night-bus").mkdir()
-    (home / "night-bus" / "notes.txt").write_text("mine", encoding="utf-8")
-    done = run("new", "night-bus")
-    assert done.exit_code == 2
-    assert "is there already" in done.stderr
-    assert [p.name for p in home.iterdir()] == ["night-bus"]
-    assert [p.name for p in (home / "night-bus").iterdir()] == ["notes.txt"]
-
-
-def test_a_bad_name_is_refused_with_a_good_one(home: Path) -> None:
-    done = run("new", "Night Bus")
-    assert done.exit_code == 2
-    assert "lower-case letters" in done.stderr
-    assert list(home.iterdir()) == []
-
-
-def test_verify_reports_each_refused_bundle_and_fails(home: Path, workshop: Workshop) -> None:
-    run("new", "night-bus")
     workshop.change_document(put("sub_tasks.1.answer", "Yes"))
     done = run("verify", workshop.path, home, "--json")
     assert done.exit_code == 1
     rows = {row["name"]: row for row in json_of(done)["environments"]}
-    assert rows["night-bus"]["verified"] is True
+    assert rows["night-bus"] == {"name": "night-bus", "verified": True, "failed_checks": []}
     assert rows["small-library"]["verified"] is False
     checks = {f["check"] for f in rows["small-library"]["failed_checks"]}
     assert Check.SPECIFIC_ANSWER.value in checks

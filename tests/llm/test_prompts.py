@@ -35,7 +35,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     load_prompt.cache_clear()
 
 
-def test_each_block_becomes_a_message(package: Path) -> None:
+def test_each_block_becomes_a_message_and_a_missing_prompt_is_named(package: Path) -> None:
     (package / "judge.jinja").write_text(WHOLE)
 
     prompt = load_prompt("package_of_prompts", "judge").render(kind="tales", tales=["Once.", "So."])
@@ -47,6 +47,8 @@ def test_each_block_becomes_a_message(package: Path) -> None:
             "content": "1: <tale>\nOnce.\n</tale>\n2: <tale>\nSo.\n</tale>",
         },
     )
+    with pytest.raises(ValueError, match=r"holds no prompt nothing\.jinja"):
+        load_prompt("package_of_prompts", "nothing")
 
 
 def test_the_hash_is_of_the_text_alone() -> None:
@@ -75,11 +77,6 @@ def user(text: str) -> PromptTemplate:
 def test_an_unsound_template_is_refused_with_the_reason(source: str, words: str) -> None:
     with pytest.raises(ValueError, match=f"the prompt p is unsound: .*{words}"):
         PromptTemplate("p", source)
-
-
-def test_a_prompt_that_is_not_there_is_named(package: Path) -> None:
-    with pytest.raises(ValueError, match=r"holds no prompt nothing\.jinja"):
-        load_prompt("package_of_prompts", "nothing")
 
 
 def test_values_are_exactly_those_that_the_template_names() -> None:

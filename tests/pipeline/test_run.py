@@ -76,13 +76,13 @@ async def test_an_item_comes_out_while_others_have_not_begun() -> None:
     events: list[Progress] = []
     stages, store = [ScriptedStage(name) for name in "abc"], FakeItemStore()
     limits = StageLimits(concurrency=4)
-    await run_pipeline("r", stages, items(1000), store, limits=limits, hear=events.append)
+    await run_pipeline("r", stages, items(200), store, limits=limits, hear=events.append)
 
     ended = [place for place, e in enumerate(events) if isinstance(e, Settled) and e.stage == "c"]
     begun = [place for place, e in enumerate(events) if isinstance(e, Begun) and e.stage == "a"]
-    assert len(ended) == len(begun) == 1000
+    assert len(ended) == len(begun) == 200
     assert sum(place < ended[0] for place in begun) <= 3 * 4 + 1
-    assert all(begun[n] > ended[n - 3 * 4 - 1] for n in range(3 * 4 + 1, 1000))
+    assert all(begun[n] > ended[n - 3 * 4 - 1] for n in range(3 * 4 + 1, 200))
 
 
 async def test_the_source_is_read_no_faster_than_its_items_are_worked_on() -> None:
@@ -91,7 +91,7 @@ async def test_the_source_is_read_no_faster_than_its_items_are_worked_on() -> No
 
     def source() -> Iterator[Item]:
         nonlocal num_read
-        for one in items(1000):
+        for one in items(200):
             num_read += 1
             yield one
 
@@ -109,7 +109,7 @@ async def test_the_source_is_read_no_faster_than_its_items_are_worked_on() -> No
             table = await run_pipeline(
                 "r", stages, source(), FakeItemStore(), limits=StageLimits(concurrency=2)
             )
-            assert table.accepted == 1000
+            assert table.accepted == 200
 
         group.start_soon(run)
         with anyio.fail_after(10):

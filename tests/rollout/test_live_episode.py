@@ -76,12 +76,14 @@ async def test_arguments_that_are_no_object_reach_no_tool_and_take_their_place(
     assert [(n.seq, n.is_error) for n in episode.notes] == [(0, True), (1, False)]
 
 
-async def test_empty_arguments_mean_no_arguments() -> None:
+async def test_empty_arguments_mean_none_and_an_endless_name_is_cut_before_it_is_sent() -> None:
     tools = InMemoryTools()
+    calls = [CallRequest(name="now", arguments=" "), CallRequest.of("f" * 100_000, {})]
 
-    await tools.open_episode().take_turn([CallRequest(name="now", arguments=" ")])
+    await tools.open_episode(CITY).take_turn(calls)
 
-    assert tools.received[0].arguments == {}
+    received = [(c.name, c.arguments) for c in tools.received]
+    assert received == [("now", {}), ("f" * MAX_NAME_LENGTH, {})]
 
 
 async def test_ids_of_the_agent_are_kept_where_they_are_new() -> None:
@@ -132,15 +134,6 @@ async def test_a_failure_that_is_no_fault_of_the_agent_leaves_its_turn_unanswere
     assert raised.value is error
     assert isinstance(episode.messages[-1], AssistantMessage)
     assert episode.notes == ()
-
-
-async def test_an_endless_tool_name_is_cut_before_it_is_sent() -> None:
-    tools = InMemoryTools()
-    episode = tools.open_episode(CITY)
-
-    await episode.take_turn([CallRequest.of("f" * 100_000, {})])
-
-    assert [c.name for c in tools.received] == ["f" * MAX_NAME_LENGTH]
 
 
 async def test_an_episode_that_ended_stops_the_agent_with_its_turn_answered() -> None:
