@@ -27,9 +27,10 @@ from astra_mcp.types import (
 )
 from gateway.api.wire import EpisodeRequest
 from gateway.edge.placement import owner_of
+from gateway.episodes.archive import find_record
 from gateway.episodes.beginning import INTERACTIVE_LIMITS
 from gateway.episodes.live import Episodes, open_episodes
-from gateway.episodes.record import read_record, record_path
+from gateway.episodes.record import record_path
 
 SECRET = b"0" * 32
 ASKS: JsonObject = {"inputRequests": {"a": {"method": "roots/list"}}, "requestState": "s"}
@@ -256,7 +257,7 @@ async def test_a_question_is_recorded_and_counts_once_it_is_answered(home: Path)
         assert (await episode.call("ask", {}, call_id="b", exchange=answers)).text == "crossed"
         assert episode.state().calls == 1
         assert await episode.call("ask", {}, call_id="a") == asked
-    assert read_record(record_path(home / "records", episode.id)).agent_calls == 1
+    assert find_record(home, episode.id).agent_calls == 1
 
 
 async def test_other_requests_reach_the_server_and_keep_the_episode_from_expiring(

@@ -18,6 +18,7 @@ from astra_mcp.errors import (
 )
 from astra_mcp.types import Origin
 from gateway.api.wire import EpisodeRequest
+from gateway.episodes.archive import find_record
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes
 from gateway.episodes.record import read_record, record_path
@@ -61,7 +62,7 @@ async def test_an_unknown_tool_is_recorded_counted_and_refused_with_the_names(
     with pytest.raises(UnknownNameError, match="add, read"):
         await episode.call("steal", {})
     assert episode.state().calls == 1
-    call = read_record(record_path(home / "records", episode.id)).calls[0]
+    call = find_record(home, episode.id).calls[0]
     assert call.shown == "steal"
     assert call.result is not None
     assert call.origin is Origin.TOOL
@@ -179,7 +180,7 @@ async def test_a_caller_that_goes_away_does_not_undo_its_call(
 ) -> None:
     async with running(episode) as group:
         group.cancel_scope.cancel()
-    [call] = read_record(record_path(home / "records", episode.id)).calls
+    [call] = find_record(home, episode.id).calls
     assert call.result is not None
     assert call.result.text == "total 1 coins"
 
@@ -306,7 +307,7 @@ async def test_arguments_that_json_cannot_carry_are_an_error_that_counts_and_blo
     await episode.call("add", {"amount": 3}, seq=1)
     assert episode.state().calls == 2
     assert server.executed == [("add", {"amount": 3})]
-    assert read_record(record_path(home / "records", episode.id)).calls[0].arguments == {}
+    assert find_record(home, episode.id).calls[0].arguments == {}
 
 
 async def test_arguments_that_the_agent_could_not_form_are_recorded_and_count(

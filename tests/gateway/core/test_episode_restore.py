@@ -267,7 +267,7 @@ async def test_what_nobody_asks_for_again_ends_in_its_record(life: Any, home: Pa
         for _ in range(3):
             time[0] += 1000.0
             await episodes.sweep()
-    ended = read_record(record_path(home / "records", episode.id)).ended
+    ended = find_record(home, episode.id).ended
     assert ended is not None
     assert ended.status is EpisodeStatus.EXPIRED
     assert ended.reward is not None

@@ -19,8 +19,8 @@ from astra_mcp.types import CallOutcome, JsonValue, Origin, ServerKind
 from gateway.api.seams import Distractor
 from gateway.api.settings import FailureScope
 from gateway.api.wire import NO_FAILURES, USUAL_KINDS, EpisodeRequest, FailureLaw, FailureRequest
+from gateway.episodes.archive import find_record
 from gateway.episodes.calls import rejected
-from gateway.episodes.episode import Episode
 from gateway.episodes.failures import (
     LOOKS,
     FailureDefaults,
@@ -28,12 +28,13 @@ from gateway.episodes.failures import (
     InjectedFailure,
 )
 from gateway.episodes.live import Episodes, open_episodes
-from gateway.episodes.record import Record, read_record, record_path
+from gateway.episodes.record import record_path
 
 from counted_servers import CountedCatalog, CountedServer, FakeDistractorIndex, tool
 
 SECRET = b"0" * 32
-CALLS = 20_000
+PLAYED = 2000
+"""Calls of an episode, drawn as the first of many; each of a hundred calls comes up often."""
 KINDS = st.dictionaries(st.sampled_from([*FailureKind]), st.floats(0, 9), min_size=1).filter(
     lambda kinds: sum(kinds.values()) > 0
 )
@@ -64,10 +65,6 @@ async def opened(home: Path, *servers: CountedServer, **kwargs: Any) -> AsyncGen
     catalog = CountedCatalog(*servers)
     async with open_episodes(catalog, home, secret=SECRET, **kwargs) as episodes:
         yield episodes
-
-
-def record_of(home: Path, episode: Episode) -> Record:
-    return read_record(record_path(home / "records", episode.id))
 
 
 # --- the law ------------------------------------------------------------------------------------
@@ -178,34 +175,33 @@ def test_every_text_comes_up_and_none_fills_more_than_the_least_limit_of_results
 
 
 @pytest.mark.claim("P28")
-@pytest.mark.parametrize("callers", [1, 64])
-async def test_a_fifth_of_all_calls_fails_and_none_of_them_reaches_a_server(
-    tmp_path: Path, callers: int
-) -> None:
+async def test_a_fifth_of_all_calls_fails_and_none_of_them_reaches_a_server(tmp_path: Path) -> None:
     """ASTRA 2.1.4: emulated calls fail with a probability of 20 %, with timeouts and unreachable calls."""
+    plan = FailurePlan(law(), 7)
+    drawn = [(n % 100, plan.draw("ships", "look", arguments_of(n))) for n in range(20_000)]
+    kinds = Counter(failure and failure.kind for _, failure in drawn)
+    assert 1 - kinds[None] / len(drawn) == pytest.approx(0.2, abs=0.01)
+    for kind, weight in USUAL_KINDS.items():
+        assert kinds[FailureKind(kind)] / len(drawn) == pytest.approx(0.2 * weight, abs=0.01)
+
     server = CountedServer("ships", kind=ServerKind.EMULATOR)
     async with opened(tmp_path, server) as episodes:
         episode = await episodes.create(request())
-        numbers = iter(range(CALLS))
+        numbers = iter(range(PLAYED))
 
         async def call_on() -> None:
             for number in numbers:
                 await episode.call("look", arguments_of(number), call_id=str(number))
 
         async with anyio.create_task_group() as group:
-            for _ in range(callers):
+            for _ in range(64):
                 group.start_soon(call_on)
-        record = record_of(tmp_path, episode)
-    kinds = Counter(c.injected for c in record.calls if c.result)
-    num_failed = CALLS - kinds[None]
-    assert num_failed / CALLS == pytest.approx(0.2, abs=0.01)
-    for kind, weight in USUAL_KINDS.items():
-        assert kinds[FailureKind(kind)] / CALLS == pytest.approx(0.2 * weight, abs=0.01)
-    assert server.reached == {"look": CALLS - num_failed}
-    by_call = sorted((c.arguments["ship"], c.result.text) for c in record.calls if c.result)
-    expected = FailurePlan(law(), 7)
-    drawn = [(n % 100, expected.draw("ships", "look", arguments_of(n))) for n in range(CALLS)]
-    assert by_call == sorted((n, f.text if f else "300 tons") for n, f in drawn)
+        calls = find_record(tmp_path, episode.id).finished_calls
+    answers = sorted((c.arguments["ship"], c.result.text, c.injected) for c in calls)
+    assert answers == sorted(
+        (n, f.text, f.kind) if f else (n, "300 tons", None) for n, f in drawn[:PLAYED]
+    )
+    assert server.reached == {"look": sum(failure is None for _, failure in drawn[:PLAYED])}
 
 
 async def test_an_injected_failure_is_an_error_that_is_recorded_as_what_it_is(
@@ -227,7 +223,7 @@ async def test_an_injected_failure_is_an_error_that_is_recorded_as_what_it_is(
         assert (state.status, state.calls) == (EpisodeStatus.CLOSED, 1)
         (call,) = (await episodes.record(episode.id)).calls
     assert (call.origin, call.injected) == (Origin.INJECTED, FailureKind.RATE_LIMITED)
-    (recorded,) = record_of(tmp_path, episode).finished_calls
+    (recorded,) = find_record(tmp_path, episode.id).finished_calls
     assert recorded.outcome is CallOutcome.REJECTED
     assert not server.reached
 
@@ -253,7 +249,7 @@ async def test_what_reaches_no_tool_anyway_has_no_share_in_the_plan(tmp_path: Pa
         assert (await episode.call("look", {}, fault="no JSON")).text == "no JSON"
         await episode.call("look", {})
         await episode.call("look", {})
-        record = record_of(tmp_path, episode)
+        record = find_record(tmp_path, episode.id)
     origins = [c.origin for c in record.finished_calls]
     assert origins == [Origin.TOOL, Origin.TOOL, Origin.INJECTED, Origin.LIMIT]
     expected = FailurePlan(law(1.0), 7).draw("ships", "look", {})
@@ -288,7 +284,7 @@ async def test_the_rate_is_the_requests_else_that_of_emulated_sources_or_of_all(
     async with opened(tmp_path, *servers, failures=defaults) as episodes:
         episode = await episodes.create(request([s.name for s in servers], **(asked or {})))
         assert episode.state().failures.rate == rate
-        assert record_of(tmp_path, episode).opened.failures == episode.state().failures
+        assert find_record(tmp_path, episode.id).opened.failures == episode.state().failures
 
 
 async def test_nothing_fails_at_an_interactive_endpoint(tmp_path: Path) -> None:
@@ -353,35 +349,38 @@ async def test_a_call_that_was_to_fail_is_no_unknown_delivery_after_a_restart(
 
 async def test_gold_and_distractor_fail_by_one_law_and_in_the_same_words(tmp_path: Path) -> None:
     """The law is the episode's: neither rate nor kind nor text depends on what a tool is."""
+    tools = {"look": "ships", "shine": "lamps"}
+    plan = FailurePlan(law(), 7)
+    drawn = {
+        name: [plan.draw(server, name, {"n": number}) for number in range(6000)]
+        for name, server in tools.items()
+    }
+    texts = [Counter((f.kind, f.text) if f else None for f in drawn[name]) for name in tools]
+    kinds = [Counter(f and f.kind for f in drawn[name]) for name in tools]
+    # Below the 0.9999 quantiles of chi square for 77 degrees of freedom (texts) and 4 (kinds).
+    assert texts[0].keys() == texts[1].keys()
+    assert len(texts[1]) == 78
+    assert _chi_square(*texts) < 132
+    assert _chi_square(*kinds) < 24
+
     own, other = CountedServer("ships"), CountedServer("lamps", (tool("shine"),))
     index = FakeDistractorIndex((Distractor("lamps", "shine", "low"),))
     body = request(rate=0.2).model_dump() | {"distractors": {"mode": "banded"}}
     async with opened(tmp_path, own, other, distractors=index) as episodes:
         episode = await episodes.create(EpisodeRequest.model_validate(body))
-        for number in range(6000):
-            await episode.call("look", {"n": number})
-            await episode.call("shine", {"n": number})
-        record = record_of(tmp_path, episode)
-    seen = {
-        is_distractor: Counter(
-            (c.injected, c.result.text if c.injected else "")
-            for c in record.finished_calls
-            if c.is_distractor is is_distractor
-        )
-        for is_distractor in (False, True)
+        answers = {
+            name: [(await episode.call(name, {"n": n})).text for n in range(300)] for name in tools
+        }
+        calls = find_record(tmp_path, episode.id).finished_calls
+    expected = {name: drawn[name][:300] for name in tools}
+    assert answers == {
+        name: [f.text if f else "300 tons" for f in failures] for name, failures in expected.items()
     }
-    assert seen[False].keys() == seen[True].keys()
-    # Below the 0.9999 quantiles of chi square for 77 degrees of freedom (texts) and 4 (kinds).
-    assert len(seen[True]) == 78
-    assert _chi_square(seen[False], seen[True]) < 132
-    assert _chi_square(_kinds(seen[False]), _kinds(seen[True])) < 24
-
-
-def _kinds(counts: Counter[Any]) -> Counter[Any]:
-    found: Counter[Any] = Counter()
-    for (kind, _), count in counts.items():
-        found[kind] += count
-    return found
+    assert [(c.is_distractor, c.injected) for c in calls] == [
+        (name == "shine", failure and failure.kind)
+        for name, failures in expected.items()
+        for failure in failures
+    ]
 
 
 def _chi_square(one: Counter[Any], other: Counter[Any]) -> float:
@@ -454,7 +453,7 @@ async def test_closing_an_episode_ends_a_delay_and_the_call_is_recorded_all_the_
                 await episodes.close(episode.id)
         state = episode.state()
         assert (state.status, state.calls) == (EpisodeStatus.CLOSED, 1)
-        (recorded,) = record_of(tmp_path, episode).finished_calls
+        (recorded,) = find_record(tmp_path, episode.id).finished_calls
         assert recorded.result.text == answers[0]
         assert recorded.injected is FailureKind.TIMEOUT
 

@@ -19,10 +19,9 @@ from astra_mcp.errors import (
 from astra_mcp.types import EmulatorKind, Origin, ServerKind, tools_hash
 from gateway.api.seams import Distractor, ScopedTool
 from gateway.api.wire import DistractorMix, EpisodeRequest, LeftOutDistractor
-from gateway.episodes.archive import replay_record
+from gateway.episodes.archive import find_record, replay_record
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes, open_episodes
-from gateway.episodes.record import Record, read_record, record_path
 
 from counted_servers import QUESTION, CountedCatalog, CountedServer, FakeDistractorIndex, tool
 
@@ -67,10 +66,6 @@ async def opened(
         yield episodes
 
 
-def record_of(home: Path, episode: Episode) -> Record:
-    return read_record(record_path(home / "records", episode.id))
-
-
 def shown(episode: Episode) -> list[str]:
     return [tool.name for tool in episode.tools]
 
@@ -96,7 +91,7 @@ async def test_distractors_are_shown_under_their_own_names_among_the_others(tmp_
         episode = await episodes.create(asking())
         assert sorted(shown(episode)) == ["fly", "load", "look", "sail", "shine", "sing"]
         assert episode.tools_hash == tools_hash(episode.tools)
-        opened_event = record_of(tmp_path, episode).opened
+        opened_event = find_record(tmp_path, episode.id).opened
     bands = {t.shown: (t.server, t.band) for t in opened_event.tools if t.distractor}
     assert bands == {
         "shine": ("lamps", "high"),
@@ -125,7 +120,7 @@ async def test_without_distractors_the_list_stays_as_the_servers_have_it(
     async with opened(tmp_path, index=index) as episodes:
         episode = await episodes.create(asking(mode=mode))
         assert shown(episode) == ["look", "load", "sail"]
-        assert record_of(tmp_path, episode).opened.distractors is None
+        assert find_record(tmp_path, episode.id).opened.distractors is None
     assert index.asked == []
 
 
@@ -274,7 +269,7 @@ async def test_emulated_servers_answer_by_the_emulator_that_is_recorded(tmp_path
     assert restored[1].past[0].result is not None
 
     fresh = servers(ships=made_up, lamps=made_up)
-    replay = await replay_record(record_of(tmp_path, episode), CountedCatalog(*fresh))
+    replay = await replay_record(find_record(tmp_path, episode.id), CountedCatalog(*fresh))
     assert (replay.compared, replay.divergences) == (4, ())
     assert fresh[1].opened[0].emulator is EmulatorKind.OFFLINE
 
