@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
 
+import httpx
 import orjson
-from starlette.types import ASGIApp, Message, Scope
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.mcp.request_context import SILENT, Exchange
@@ -138,8 +138,8 @@ class RawRequest:
 class Twins:
     """Both ways into one gateway."""
 
-    def __init__(self, app: ASGIApp, episodes: Episodes, palette: Palette) -> None:
-        self._app = app
+    def __init__(self, http: httpx.AsyncClient, episodes: Episodes, palette: Palette) -> None:
+        self._http = http
         self._episodes = episodes
         self.palette = palette
         self.num_hot = 0
@@ -158,60 +158,33 @@ class Twins:
 
     async def open_session(self, path: str, version: str = "2025-11-25") -> bytes:
         """Open a session of the handshake era; answers its id."""
-        status, headers, _ = await self._send(path, post(hello(version)))
-        assert status == 200, status
-        session = headers[b"mcp-session-id"]
+        answer = await self._send(path, post(hello(version)))
+        assert answer.status_code == 200, answer.text
+        session = answer.headers["mcp-session-id"].encode()
         ready = post({"jsonrpc": "2.0", "method": "notifications/initialized"})
         await self._send(path, ready.plus((b"mcp-session-id", session)))
         return session
-
-    async def end_session(self, path: str, session: bytes) -> None:
-        """End a session as its client does."""
-        status, _, _ = await self._send(path, post(b"", (b"mcp-session-id", session)), "DELETE")
-        assert status == 200, status
 
     async def ask(self, path: str, request: RawRequest, *, sdk: bool) -> Answer:
         """Send a request by one of the ways."""
         token = _ask_the_sdk.set(sdk)
         try:
-            status, headers, body = await self._send(path, request)
+            answer = await self._send(path, request)
         finally:
             _ask_the_sdk.reset(token)
         return Answer(
-            status=status,
-            content_type=headers.get(b"content-type", b"").decode() or None,
-            has_session=b"mcp-session-id" in headers,
-            body=json.loads(body) if body[:1] == b"{" else body,
+            status=answer.status_code,
+            content_type=answer.headers.get("content-type"),
+            has_session="mcp-session-id" in answer.headers,
+            body=answer.json() if answer.content[:1] == b"{" else answer.content,
         )
 
-    async def _send(
-        self, path: str, request: RawRequest, method: str = "POST"
-    ) -> tuple[int, dict[bytes, bytes], bytes]:
-        where, _, query = path.partition("?")
-        scope: Scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": method,
-            "scheme": "http",
-            "path": where,
-            "raw_path": where.encode(),
-            "query_string": query.encode(),
-            "headers": [(b"host", b"localhost"), *request.headers],
-            "client": ("127.0.0.1", 1),
-            "server": ("127.0.0.1", 1),
-        }
-        sent: list[Message] = []
-
-        async def receive() -> Message:
-            return {"type": "http.request", "body": request.body, "more_body": False}
-
-        async def send(message: Message) -> None:
-            sent.append(message)
-
-        await self._app(scope, receive, send)
-        body = b"".join(m.get("body", b"") for m in sent)
-        return sent[0]["status"], dict(sent[0].get("headers", [])), body
+    async def _send(self, path: str, request: RawRequest) -> httpx.Response:
+        headers = [(b"host", b"localhost"), *request.headers]
+        asked = httpx.Request(
+            "POST", f"http://localhost{path}", headers=headers, content=request.body
+        )
+        return await self._http.send(asked)
 
 
 @asynccontextmanager
@@ -238,8 +211,9 @@ async def open_twins(home: Path) -> AsyncGenerator[Twins]:
             rules=access_rules(host="127.0.0.1", control_key=KEY),
             metrics=metrics,
         ) as app,
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), trust_env=False) as http,
     ):
-        twins.append(Twins(app, episodes, palette))
+        twins.append(Twins(http, episodes, palette))
         with patch.object(HotPath, "answer", answer_or_not):
             yield twins[0]
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -114,6 +115,13 @@ class DeployedGateway(RelayGateway):
         return self.agent(await self.open_episode(*names))
 
 
+@dataclass(frozen=True, kw_only=True)
+class HarbourGateway(DeployedGateway):
+    """A gateway over the harbour, and others where a test names them."""
+
+    upstream: WatchedUpstream
+
+
 def write_servers(file: Path, servers: Mapping[str, Mapping[str, Any]]) -> Path:
     """Write an mcpServers file."""
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -133,3 +141,19 @@ async def open_deployed_gateway(
         httpx.AsyncClient(base_url=opened.url, trust_env=False, timeout=20) as http,
     ):
         yield DeployedGateway(**vars(opened), deployed=deployed, file=file, home=home, http=http)
+
+
+@asynccontextmanager
+async def open_harbour(
+    home: Path,
+    name: str = "harbour",
+    *,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    others: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    **rules: Any,
+) -> AsyncGenerator[HarbourGateway]:
+    """Serve the harbour under a name and with headers of its entry, behind a gateway of its own."""
+    async with open_upstream() as upstream:
+        servers = {name: {"url": upstream.url, "headers": dict(headers)}, **others}
+        async with open_deployed_gateway(home, servers, **rules) as opened:
+            yield HarbourGateway(**vars(opened), upstream=upstream)

@@ -1,11 +1,11 @@
 """What is counted, what of it lasts, and how the numbers of several workers are joined."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
+from metric_samples import samples_of
 
 from astra_mcp.call_record import EpisodeId
 from astra_mcp.types import ServerKind, ServerStatus
@@ -55,18 +55,6 @@ def metrics(clock: Clock) -> Metrics:
     return Metrics(now=clock)
 
 
-def samples(text: bytes) -> dict[tuple[str, ...], float]:
-    """Every sample by its name and its labels' values, sorted by the labels' names."""
-
-    def rows() -> Iterator[tuple[tuple[str, ...], float]]:
-        for family in text_string_to_metric_families(text.decode()):
-            for sample in family.samples:
-                labels = [value for _, value in sorted(sample.labels.items())]
-                yield (sample.name, *labels), sample.value
-
-    return dict(rows())
-
-
 def start(metrics: Metrics, n: int, server: str | None = "files", episode: EpisodeId = ONE) -> None:
     metrics.write(episode, {"event": "call_started", "n": n, "server": server})
 
@@ -84,7 +72,7 @@ def test_calls_and_times_are_counted_by_server_and_origin(metrics: Metrics) -> N
     ):
         start(metrics, n, server)
         finish(metrics, n, origin=origin, ms=ms)
-    found = samples(metrics.render())
+    found = samples_of(metrics.render())
     assert found["astra_mcp_calls_total", "tool", "files"] == 2
     assert found["astra_mcp_calls_total", "upstream", "files"] == 1
     assert found["astra_mcp_call_seconds_bucket", "0.0005", "tool", "files"] == 0
@@ -104,24 +92,24 @@ def test_a_call_waits_for_the_earlier_ones_of_its_episode_at_its_server_alone(
     clock.time = 2.0
     for n, episode in ((0, ONE), (0, OTHER), (2, ONE)):
         finish(metrics, n, episode)
-    assert samples(metrics.render())["astra_mcp_calls_running",] == 1
+    assert samples_of(metrics.render())["astra_mcp_calls_running",] == 1
     clock.time = 3.0
     finish(metrics, 1)
-    found = samples(metrics.render())
+    found = samples_of(metrics.render())
     assert found["astra_mcp_call_wait_seconds_count", "files"] == 3
     assert found["astra_mcp_call_wait_seconds_sum", "files"] == 2.0
     assert found["astra_mcp_call_wait_seconds_sum", "mail"] == 0.0
     clock.time = 9.0
     start(metrics, 3)
     finish(metrics, 3)
-    assert samples(metrics.render())["astra_mcp_call_wait_seconds_sum", "files"] == 2.0
+    assert samples_of(metrics.render())["astra_mcp_call_wait_seconds_sum", "files"] == 2.0
 
 
 def test_calls_without_a_known_server_share_a_name(metrics: Metrics) -> None:
     start(metrics, 0, None)
     finish(metrics, 0)
     finish(metrics, 7)
-    found = samples(metrics.render())
+    found = samples_of(metrics.render())
     assert found["astra_mcp_calls_total", "tool", "(unlisted)"] == 1
     assert found["astra_mcp_calls_total", "tool", "(restored)"] == 1
 
@@ -132,7 +120,7 @@ def test_calls_whose_end_is_never_recorded_do_not_fill_the_memory(
     monkeypatch.setattr("gateway.edge.metrics._MAX_RUNNING", 10)
     for n in range(100):
         start(metrics, n)
-    assert samples(metrics.render())["astra_mcp_calls_running",] == 10
+    assert samples_of(metrics.render())["astra_mcp_calls_running",] == 10
 
 
 def test_the_series_of_a_removed_server_go(metrics: Metrics) -> None:
@@ -155,7 +143,7 @@ def test_deployed_servers_tell_what_they_use(metrics: Metrics) -> None:
     metrics.watch_servers(
         Servers([DeployedServer("files", usage), DeployedServer("mail", {}, broken)])  # pyright: ignore[reportArgumentType]
     )
-    found = samples(metrics.render())
+    found = samples_of(metrics.render())
     assert found["astra_mcp_upstream_sessions_total", "opened", "files"] == 5
     assert found["astra_mcp_upstream_sessions_total", "lost", "files"] == 1
     assert found["astra_mcp_upstream_sessions_open", "files"] == 3
@@ -176,21 +164,21 @@ def test_the_numbers_of_all_workers_stand_side_by_side() -> None:
             finish(metrics, n)
         metrics.observe_request(Plane.EPISODE, 200)
     joined = merge({0: first.render(), 1: second.render(), 2: None})
-    found = samples(joined)
+    found = samples_of(joined)
     assert found["astra_mcp_calls_total", "tool", "files", "0"] == 1
     assert found["astra_mcp_calls_total", "tool", "files", "1"] == 2
     assert found["astra_mcp_calls_running", "1"] == 0
     assert [found["astra_mcp_worker_up", w] for w in "012"] == [1, 1, 0]
     families = [line for line in joined.decode().splitlines() if line.startswith("# TYPE")]
     assert len(families) == len(set(families))
-    assert len(found) == 2 * len(samples(first.render())) + 3
+    assert len(found) == 2 * len(samples_of(first.render())) + 3
 
 
 def test_a_label_value_may_hold_anything() -> None:
     metrics = Metrics()
     start(metrics, 0, 'a{b} "c" \\ d')
     finish(metrics, 0)
-    alone, joined = samples(metrics.render()), samples(merge({0: metrics.render()}))
+    alone, joined = samples_of(metrics.render()), samples_of(merge({0: metrics.render()}))
     del joined["astra_mcp_worker_up", "0"]
     process = [key for key in alone if key[0].startswith("process_")]
     for key in process:  # they change from reading to reading
@@ -203,7 +191,7 @@ def test_failures_on_purpose_are_counted_by_kind(metrics: Metrics) -> None:
         start(metrics, n)
         members = {"n": n, "origin": "injected", "latency_ms": 1.0, "injected": kind}
         metrics.write(ONE, {"event": "call_finished", **members})
-    counted = samples(metrics.render())
+    counted = samples_of(metrics.render())
     assert counted["astra_mcp_injected_failures_total", "timeout"] == 2
     assert counted["astra_mcp_injected_failures_total", "server_error"] == 1
     assert counted["astra_mcp_calls_total", "injected", "files"] == 3

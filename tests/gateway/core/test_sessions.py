@@ -108,33 +108,21 @@ async def test_idle_sessions_are_ended_by_whoever_opened_them() -> None:
     assert len(sessions) == 0
 
 
-def test_a_session_of_an_episode_that_is_over_is_idle_sooner() -> None:
-    time = [0.0]
-    sessions = Sessions(idle_seconds=1000.0, now=lambda: time[0])
+@pytest.mark.parametrize(("is_told", "seconds"), [(False, OVER_SECONDS), (True, CLOSED_SECONDS)])
+def test_a_session_of_an_episode_that_is_over_is_idle_sooner_and_soon_once_it_was_closed(
+    time: list[float], is_told: bool, seconds: float
+) -> None:
+    sessions = Sessions(now=lambda: time[0])
     session, other = (
         sessions.add(name, where, caller="", version="2025-11-25", capabilities={})
         for name, where in (("a", HERE), ("b", THERE))
     )
     for opened in (session, other):
         sessions.find(opened.id, opened.target)
-    time[0] = OVER_SECONDS - 1
+    if is_told:
+        sessions.note_closed(HERE)
+    time[0] = seconds - 1
     assert sessions.idle(lambda target: target == HERE) == ()
-    time[0] = OVER_SECONDS
+    time[0] = seconds
     assert sessions.idle(lambda target: target == HERE) == (session,)
     assert other not in sessions.idle(lambda _: False)
-
-
-def test_a_session_of_an_episode_that_was_closed_is_idle_soon() -> None:
-    time = [0.0]
-    sessions = Sessions(now=lambda: time[0])
-    closed, other = (
-        sessions.add(name, where, caller="", version="2025-11-25", capabilities={})
-        for name, where in (("a", HERE), ("b", THERE))
-    )
-    for opened in (closed, other):
-        sessions.find(opened.id, opened.target)
-    sessions.note_closed(HERE)
-    time[0] = CLOSED_SECONDS - 1
-    assert sessions.idle(lambda target: target == HERE) == ()
-    time[0] = CLOSED_SECONDS
-    assert sessions.idle(lambda target: target == HERE) == (closed,)

@@ -111,16 +111,6 @@ async def test_an_unknown_tool_is_a_protocol_error_that_names_the_tools(
     assert state["calls"] == 2
 
 
-async def test_an_unknown_episode_is_404_and_its_id_is_not_repeated(gateway: Any) -> None:
-    for name in ("0" * 32, "unknown", "..%2F..", "records%2Fx"):
-        answer = await gateway.stranger.post(
-            f"/episodes/{name}/mcp", **modern_request("tools/list", {})
-        )
-        assert answer.status_code == 404
-        assert answer.json()["error"]["message"]
-        assert name not in answer.text
-
-
 async def test_an_unknown_server_is_404_with_the_closest_names(gateway: Any) -> None:
     answer = await gateway.stranger.post("/servers/coinz/mcp", **modern_request("tools/list", {}))
     assert answer.status_code == 404
@@ -239,22 +229,6 @@ async def test_a_call_under_way_is_answered_while_the_gateway_stops(open_gateway
     assert answers == ["late"]
 
 
-async def test_calls_are_taken_in_the_order_of_seq(gateway: Any) -> None:
-    created = await gateway.episode()
-    totals: dict[int, str] = {}
-    async with open_http() as http:
-        client = EpisodeClient(created["mcp_url"], http)
-
-        async def call(seq: int) -> None:
-            totals[seq] = (await client.call("add", {"amount": 10**seq}, seq=seq)).text
-
-        with anyio.fail_after(20):
-            async with anyio.create_task_group() as group:
-                for seq in (2, 1, 0):
-                    group.start_soon(call, seq)
-    assert totals == {0: "total 1", 1: "total 11", 2: "total 111"}
-
-
 @pytest.mark.parametrize(
     "meta",
     [
@@ -276,14 +250,6 @@ async def test_wrong_meta_is_refused_by_name_and_not_counted(
     assert next(iter(meta)) in answer.json()["error"]["message"]
     state = await state_of(gateway, created)
     assert state["calls"] == 0
-
-
-async def test_a_header_that_contradicts_the_body_is_refused(gateway: Any) -> None:
-    created = await gateway.episode()
-    asked = modern_request("tools/call", CALL_KEYS)
-    asked["headers"]["Mcp-Method"] = "tools/list"
-    answer = await gateway.stranger.post(created["mcp_url"], **asked)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
 
 
 async def test_the_thin_client_lists_calls_and_tells_its_errors_apart(gateway: Any) -> None:

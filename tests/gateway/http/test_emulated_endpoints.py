@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import httpx
+from metric_samples import samples_of
 
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.mcp.made_up import EMULATOR_KEY
@@ -40,9 +41,7 @@ async def post(url: str, method: str, *, is_plain: bool = True) -> Any:
 
 async def num_hot(gateway: RelayGateway) -> float:
     """How many requests took the short way so far."""
-    lines = (await gateway.control.metrics()).decode().splitlines()
-    [line] = [n for n in lines if n.startswith('astra_mcp_mcp_requests_total{way="hot"')]
-    return float(line.split()[-1])
+    return samples_of(await gateway.control.metrics())["astra_mcp_mcp_requests_total", "hot"]
 
 
 def mark_of(meta: Mapping[str, Any] | None) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, MCPError
-from prometheus_client.parser import text_string_to_metric_families
+from metric_samples import samples_of
 
 from astra_mcp.call_record import FailureKind
 from astra_mcp.testing import open_test_gateway
@@ -119,10 +119,9 @@ async def test_failures_on_purpose_are_counted_for_monitoring(hard: Hard) -> Non
     agent = EpisodeClient(created.mcp_url, hard.client.http)
     for _ in range(3):
         assert (await agent.call("look", {})).is_error
-    families = text_string_to_metric_families((await hard.client.metrics()).decode())
-    samples = [s for f in families for s in f.samples]
-    (counted,) = [s for s in samples if s.name == "astra_mcp_injected_failures_total"]
-    assert (counted.labels, counted.value) == ({"kind": FailureKind.UNREACHABLE}, 3)
+    samples = samples_of(await hard.client.metrics())
+    counted = {key: n for key, n in samples.items() if "injected_failures_total" in key[0]}
+    assert counted == {("astra_mcp_injected_failures_total", FailureKind.UNREACHABLE): 3}
 
 
 async def test_a_batch_may_ask_for_different_things(hard: Hard) -> None:

@@ -294,28 +294,3 @@ async def agree_in_session(twins: Twins, message: Any, version: str) -> int:
         assert by_short == await twins.ask(paths[1], asked[1], sdk=True)
     assert answered in (0, 2)
     return answered // 2
-
-
-async def test_an_unknown_session_is_404_by_both_ways(twins: Twins) -> None:
-    request = post(message_of("tools/call", ECHO), (b"mcp-session-id", b"0" * 32))
-    paths = await twins.episode_paths()
-    assert await agree(twins, request, *paths) == 0
-    assert (await twins.ask(paths[0], request, sdk=False)).status == 404
-
-
-async def test_a_session_is_none_at_another_endpoint(twins: Twins) -> None:
-    first, second = await twins.episode_paths()
-    session = await twins.open_session(first)
-    request = post(message_of("tools/call", ECHO), (b"mcp-session-id", session))
-    assert (await twins.ask(first, request, sdk=False)).status == 200
-    for sdk in (False, True):
-        assert (await twins.ask(second, request, sdk=sdk)).status == 404
-
-
-async def test_a_session_that_was_ended_is_404(twins: Twins) -> None:
-    path, _ = await twins.episode_paths()
-    session = await twins.open_session(path)
-    request = post(message_of("ping"), (b"mcp-session-id", session))
-    assert (await twins.ask(path, request, sdk=False)).status == 200
-    await twins.end_session(path, session)
-    assert (await twins.ask(path, request, sdk=False)).status == 404

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+from metric_samples import samples_of
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -22,13 +23,7 @@ from gateway.api.wire import EpisodeRequest
 
 from by_hand import PREFIX, modern_request
 from otlp_collector import attributes_of, open_collector
-from watched_upstream import (
-    DeployedGateway,
-    WatchedUpstream,
-    open_deployed_gateway,
-    open_upstream,
-    write_servers,
-)
+from watched_upstream import HarbourGateway, WatchedUpstream, open_harbour, write_servers
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 DOCS = Path(__file__).parents[3] / "docs" / "observability.md"
@@ -37,18 +32,16 @@ OTHER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 @pytest.fixture
-async def upstream() -> AsyncIterator[WatchedUpstream]:
-    async with open_upstream() as opened:
+async def deployed(tmp_path: Path) -> AsyncIterator[HarbourGateway]:
+    """A gateway over the upstream."""
+    async with open_harbour(tmp_path / "home") as opened:
         yield opened
 
 
 @pytest.fixture
-async def deployed(upstream: WatchedUpstream, tmp_path: Path) -> AsyncIterator[DeployedGateway]:
-    """A gateway over the upstream, which it calls ``harbour``."""
-    async with open_deployed_gateway(
-        tmp_path / "home", {"harbour": {"url": upstream.url}}
-    ) as opened:
-        yield opened
+def upstream(deployed: HarbourGateway) -> WatchedUpstream:
+    """What the gateway calls ``harbour``."""
+    return deployed.upstream
 
 
 class Spans:
@@ -88,7 +81,7 @@ def spans() -> Generator[Spans]:
 
 
 async def post_call(
-    gateway: DeployedGateway,
+    gateway: HarbourGateway,
     url: str,
     *,
     asking: bool,
@@ -106,7 +99,7 @@ async def post_call(
 
 
 async def test_one_trace_leads_from_the_client_through_the_gateway_to_the_server(
-    deployed: DeployedGateway, upstream: WatchedUpstream, spans: Spans
+    deployed: HarbourGateway, upstream: WatchedUpstream, spans: Spans
 ) -> None:
     created = await deployed.open_episode("harbour")
     result = await deployed.agent(created).call("look", {})
@@ -122,7 +115,7 @@ async def test_one_trace_leads_from_the_client_through_the_gateway_to_the_server
 
 @pytest.mark.parametrize("asking", [False, True], ids=["hot path", "sdk"])
 async def test_a_trace_of_the_clients_own_is_taken_from_meta_before_headers(
-    deployed: DeployedGateway, upstream: WatchedUpstream, spans: Spans, asking: bool
+    deployed: HarbourGateway, upstream: WatchedUpstream, spans: Spans, asking: bool
 ) -> None:
     created = await deployed.open_episode("harbour")
     meta = {"traceparent": PARENT, "tracestate": "a=b", "baggage": "who=me"}
@@ -140,7 +133,7 @@ async def test_a_trace_of_the_clients_own_is_taken_from_meta_before_headers(
 
 @pytest.mark.parametrize("asking", [False, True], ids=["hot path", "sdk"])
 async def test_a_trace_is_taken_from_headers_where_meta_names_none(
-    deployed: DeployedGateway, upstream: WatchedUpstream, spans: Spans, asking: bool
+    deployed: HarbourGateway, upstream: WatchedUpstream, spans: Spans, asking: bool
 ) -> None:
     created = await deployed.open_episode("harbour")
     await post_call(deployed, created.mcp_url, asking=asking, headers={"traceparent": PARENT})
@@ -151,7 +144,7 @@ async def test_a_trace_is_taken_from_headers_where_meta_names_none(
 
 @pytest.mark.parametrize("asking", [False, True], ids=["hot path", "sdk"])
 async def test_without_tracing_the_clients_trace_still_reaches_the_server(
-    deployed: DeployedGateway, upstream: WatchedUpstream, asking: bool
+    deployed: HarbourGateway, upstream: WatchedUpstream, asking: bool
 ) -> None:
     created = await deployed.open_episode("harbour")
     meta = {"traceparent": PARENT, "tracestate": "a=b", "baggage": "who=me"}
@@ -163,7 +156,7 @@ async def test_without_tracing_the_clients_trace_still_reaches_the_server(
 
 
 async def test_a_span_names_the_call_and_holds_neither_its_contents_nor_a_whole_id(
-    deployed: DeployedGateway, upstream: WatchedUpstream, spans: Spans
+    deployed: HarbourGateway, upstream: WatchedUpstream, spans: Spans
 ) -> None:
     upstream.answer = "the hidden answer"
     created = await deployed.open_episode("harbour")
@@ -188,7 +181,7 @@ async def test_a_span_names_the_call_and_holds_neither_its_contents_nor_a_whole_
 
 
 async def test_contents_are_traced_where_that_is_switched_on(
-    deployed: DeployedGateway, upstream: WatchedUpstream
+    deployed: HarbourGateway, upstream: WatchedUpstream
 ) -> None:
     made = Spans()
     with tracing_to(made.provider, capture=True):
@@ -199,7 +192,7 @@ async def test_contents_are_traced_where_that_is_switched_on(
 
 
 async def test_an_error_of_a_tool_and_a_failure_of_its_server_are_told_apart(
-    deployed: DeployedGateway, upstream: WatchedUpstream, spans: Spans
+    deployed: HarbourGateway, upstream: WatchedUpstream, spans: Spans
 ) -> None:
     upstream.is_error = True
     await (await deployed.agent_of("harbour")).call("look", {})
@@ -210,15 +203,11 @@ async def test_an_error_of_a_tool_and_a_failure_of_its_server_are_told_apart(
     assert below.status.status_code is trace.StatusCode.UNSET
 
 
-async def test_a_failure_names_its_boundary(tmp_path: Path, spans: Spans) -> None:
-    async with open_upstream() as upstream:
-        servers = {"harbour": {"url": upstream.url}}
-        async with open_deployed_gateway(tmp_path / "home", servers) as gateway:
-            agent = await gateway.agent_of("harbour")
-            live = next(iter(gateway.deployed.upstreams()))
-            await live.aclose()
-            result = await agent.call("look", {})
-            assert result.is_error
+async def test_a_failure_names_its_boundary(deployed: HarbourGateway, spans: Spans) -> None:
+    agent = await deployed.agent_of("harbour")
+    await next(iter(deployed.deployed.upstreams())).aclose()
+    result = await agent.call("look", {})
+    assert result.is_error
     own, below, _ = spans.of_call()
     attributes = own.attributes or {}
     assert (attributes["error.type"], attributes["astra_mcp.origin"]) == ("upstream", "upstream")
@@ -228,7 +217,7 @@ async def test_a_failure_names_its_boundary(tmp_path: Path, spans: Spans) -> Non
 
 
 async def test_a_call_of_a_tool_that_is_not_listed_is_traced_without_a_server(
-    deployed: DeployedGateway, spans: Spans
+    deployed: HarbourGateway, spans: Spans
 ) -> None:
     agent = await deployed.agent_of("harbour")
     with pytest.raises(CallRefusedError):
@@ -239,7 +228,7 @@ async def test_a_call_of_a_tool_that_is_not_listed_is_traced_without_a_server(
 
 
 async def test_calls_under_way_at_once_keep_their_traces_apart(
-    deployed: DeployedGateway, upstream: WatchedUpstream, spans: Spans
+    deployed: HarbourGateway, upstream: WatchedUpstream, spans: Spans
 ) -> None:
     agents = [await deployed.agent_of("harbour") for _ in range(8)]
 
@@ -260,16 +249,11 @@ async def test_calls_under_way_at_once_keep_their_traces_apart(
 # --- metrics ------------------------------------------------------------------------------------
 
 
-async def samples(gateway: DeployedGateway) -> dict[tuple[str, ...], float]:
-    text = (await gateway.control.metrics()).decode()
-    return {
-        (s.name, *(value for _, value in sorted(s.labels.items()))): s.value
-        for family in text_string_to_metric_families(text)
-        for s in family.samples
-    }
+async def samples(gateway: HarbourGateway) -> dict[tuple[str, ...], float]:
+    return samples_of(await gateway.control.metrics())
 
 
-async def test_the_metrics_tell_what_a_deployed_server_uses(deployed: DeployedGateway) -> None:
+async def test_the_metrics_tell_what_a_deployed_server_uses(deployed: HarbourGateway) -> None:
     agent = await deployed.agent_of("harbour")
     await agent.call("look", {})
     found = await samples(deployed)
@@ -283,7 +267,7 @@ async def test_the_metrics_tell_what_a_deployed_server_uses(deployed: DeployedGa
 
 
 async def test_the_metrics_tell_the_ways_of_requests_and_the_open_sessions(
-    deployed: DeployedGateway,
+    deployed: HarbourGateway,
 ) -> None:
     created = await deployed.open_episode("harbour")
     before = await samples(deployed)
@@ -296,7 +280,7 @@ async def test_the_metrics_tell_the_ways_of_requests_and_the_open_sessions(
     assert after["astra_mcp_mcp_sessions_open",] == 0
 
 
-async def test_the_series_of_a_server_go_with_it(deployed: DeployedGateway) -> None:
+async def test_the_series_of_a_server_go_with_it(deployed: HarbourGateway) -> None:
     await (await deployed.agent_of("harbour")).call("look", {})
     assert b'server="harbour"' in await deployed.control.metrics()
     gone = anyio.Event()
@@ -309,11 +293,11 @@ async def test_the_series_of_a_server_go_with_it(deployed: DeployedGateway) -> N
 
 
 async def test_every_metric_is_documented_and_every_documented_one_exists(
-    deployed: DeployedGateway,
+    deployed: HarbourGateway,
 ) -> None:
     await (await deployed.agent_of("harbour")).call("look", {})
-    text = (await deployed.control.metrics()).decode()
-    found = {f"{name}_total" if kind == "counter" else name for name, kind in families(text)}
+    families = text_string_to_metric_families((await deployed.control.metrics()).decode())
+    found = {f"{f.name}_total" if f.type == "counter" else f.name for f in families}
     documented = set(re.findall(r"\bastra_mcp_[a-z_]+", DOCS.read_text()))
     documented = {name.removesuffix("_bucket") for name in documented} - {"astra_mcp_worker"}
     # One is written in short, one is told of several workers alone, and attributes of spans are none.
@@ -322,10 +306,6 @@ async def test_every_metric_is_documented_and_every_documented_one_exists(
     attributes = {"astra_mcp_episode", "astra_mcp_server", "astra_mcp_origin", "astra_mcp_is_error"}
     ours = {name for name in found if name.startswith("astra_mcp_")}
     assert ours - short == documented - elsewhere - attributes
-
-
-def families(text: str) -> set[tuple[str, str]]:
-    return {(family.name, family.type) for family in text_string_to_metric_families(text)}
 
 
 # --- the process --------------------------------------------------------------------------------

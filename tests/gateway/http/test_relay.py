@@ -184,22 +184,6 @@ async def test_arguments_that_travel_as_headers_are_checked(tmp_path: Path) -> N
     assert len(recorded(tmp_path, "call_started")) == 1
 
 
-async def test_a_session_is_unknown_at_another_endpoint(tmp_path: Path) -> None:
-    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    async with (
-        open_relay_gateway(tmp_path, Desk("desk"), Desk("other")) as gateway,
-        httpx.AsyncClient(base_url=gateway.url, trust_env=False) as http,
-    ):
-        headers = await open_session(http, PATH)
-        assert (await http.post(PATH, json=ping, headers=headers)).is_success
-        for path in ("/servers/other/mcp", "/mcp"):
-            for method in ("POST", "GET", "DELETE"):
-                answer = await http.request(method, path, json=ping, headers=headers)
-                assert answer.status_code == 404, (path, method)
-        assert (await http.delete(PATH, headers=headers)).is_success
-        assert (await http.post(PATH, json=ping, headers=headers)).status_code == 404
-
-
 async def test_a_session_with_an_open_stream_does_not_keep_the_gateway_from_stopping(
     tmp_path: Path,
 ) -> None:

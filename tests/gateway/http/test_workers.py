@@ -10,7 +10,7 @@ import anyio
 import httpx
 import psutil
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
+from metric_samples import samples_of
 
 from astra_mcp.types import ToolResult
 from gateway.api.client import EpisodeClient, GatewayClient, RefusedError
@@ -147,11 +147,10 @@ async def test_the_first_worker_tells_the_numbers_of_all(fleet: Any) -> None:
     async with GatewayClient(fleet.url, fleet.key) as control:
 
         async def numbers(name: str) -> Counter[str]:
-            families = text_string_to_metric_families((await control.metrics()).decode())
             found: Counter[str] = Counter()
-            for sample in (s for family in families for s in family.samples if s.name == name):
-                found[sample.labels["worker"]] += int(sample.value)
-            return found
+            for (sample, *_, worker), value in samples_of(await control.metrics()).items():
+                found[worker] += int(value) if sample == name else 0
+            return +found
 
         before = await numbers("astra_mcp_calls_total")
         for created in await control.create_episodes([request()] * 4):

@@ -5,7 +5,6 @@ import json
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
-    Awaitable,
     Callable,
     Iterable,
     Mapping,
@@ -44,7 +43,7 @@ from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules
 from gateway.episodes.live import Episodes, open_episodes
 
-from watched_upstream import DeployedGateway
+from watched_upstream import WatchedUpstream, open_harbour
 
 CONTROL_KEY = "a-control-key-that-nobody-guesses"
 API_KEY = "an-api-key-that-nobody-guesses"
@@ -423,18 +422,21 @@ def place(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def knock() -> Callable[..., Awaitable[Guarded]]:
-    """Knocks at a gateway over deployed servers, the first of which is taken for ``coins``."""
+def open_watched(tmp_path: Path) -> Callable[..., Any]:
+    """Opens a gateway whose ``coins`` is a real server that keeps what it hears."""
 
-    async def at(gateway: DeployedGateway, *names: str) -> Guarded:
-        created = await gateway.open_episode(*names)
-        return Guarded(
-            url=gateway.url,
-            catalog=ProbeCatalog(),
-            episodes=gateway.episodes,
-            http=gateway.http,
-            key=gateway.key,
-            episode={"id": created.id},
-        )
+    @asynccontextmanager
+    async def open_it(**options: Any) -> AsyncGenerator[tuple[Guarded, WatchedUpstream]]:
+        async with open_harbour(tmp_path / "home", "coins", **options) as gateway:
+            created = await gateway.open_episode("coins")
+            guarded = Guarded(
+                url=gateway.url,
+                catalog=ProbeCatalog(),
+                episodes=gateway.episodes,
+                http=gateway.http,
+                key=gateway.key,
+                episode={"id": created.id},
+            )
+            yield guarded, gateway.upstream
 
-    return at
+    return open_it

@@ -4,8 +4,14 @@ from typing import Any
 
 import pytest
 
-EVIL_HOSTS = ("evil.example", "127.0.0.1.evil.example", "evil.example:80", "127.0.0.1@evil.example")
-EVIL_ORIGINS = ("http://evil.example", "https://127.0.0.1.evil.example", "null", "file://")
+EVIL_HOSTS = (
+    *("evil.example", "127.0.0.1.evil.example", "evil.example:80", "127.0.0.1@evil.example"),
+    *("0.0.0.0", "a b", ""),
+)
+EVIL_ORIGINS = (
+    *("http://evil.example", "https://127.0.0.1.evil.example", "null", "file://"),
+    *("http://[", "x"),
+)
 OTHER_PATHS = ("/v1/episodes", "/v1/servers", "/metrics", "/healthz", "/openapi.json", "/nothing")
 
 
@@ -14,10 +20,10 @@ async def test_a_foreign_host_or_page_reaches_no_tool(
 ) -> None:
     for host in EVIL_HOSTS:
         answer = await guarded.send(place, era, style=style, headers={"Host": host})
-        assert answer.status_code == 421, host
+        assert (answer.status_code, answer.json()["error"]["code"]) == (421, "wrong_host"), host
     for origin in EVIL_ORIGINS:
         answer = await guarded.send(place, era, style=style, headers={"Origin": origin})
-        assert answer.status_code == 403, origin
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "wrong_origin"), origin
     assert guarded.executed == 0
     assert (await guarded.send(place, era, style=style)).status_code == 200
     assert guarded.executed == 1

@@ -16,6 +16,8 @@ UNKNOWN = (
     "/episodes/%2e%2e/mcp",
     "/episodes/*/mcp",
     "/episodes/null/mcp",
+    "/episodes/records%2Fx/mcp",
+    "/episodes/..%2F../mcp",
     "/servers/nobody/mcp",
     "/servers/*/mcp",
     "/servers/%2e%2e/mcp",
@@ -35,7 +37,10 @@ async def test_an_unknown_place_is_404_and_shows_no_tool(
     for path in UNKNOWN:
         answer = await guarded.http.post(path, headers=headers, json=body)
         assert answer.status_code == 404, path
+        assert answer.json()["error"]["message"]
         assert not shows_tools(answer.text), path
+        assert "0" * 32 not in answer.text
+        assert "records" not in answer.text
     assert guarded.executed == 0
 
 

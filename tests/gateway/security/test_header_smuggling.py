@@ -51,7 +51,9 @@ async def test_headers_that_contradict_the_body_execute_nothing(
     for field, changes in ((b"mcp-name", names), (b"mcp-method", methods)):
         for what, values in changes.items():
             given = [*without(fields, field), *((field, value) for value in values)]
-            assert (await guarded.exactly("POST", path, given, content))[0] == 400, what
+            status, answer = await guarded.exactly("POST", path, given, content)
+            assert status == 400, what
+            assert "-32020" in answer or len(values) > 1, what
     assert guarded.executed == 0
     same = [*without(fields, b"mcp-name"), (b"mcp-name", encoded(name.decode()))]
     assert (await guarded.exactly("POST", path, same, content))[0] == 200

@@ -37,12 +37,15 @@ WRONG: dict[str, Callable[[str], list[tuple[bytes, bytes]]]] = {
 }
 
 
-@pytest.mark.parametrize("path", ["/v1/episodes", "/v1/environments/coins/gold", "/v1/nothing"])
+@pytest.mark.parametrize(
+    "path", ["/v1", "/v1/episodes/x/record", "/v1/environments/coins/gold", "/v1/nothing"]
+)
 async def test_the_control_plane_opens_to_its_key_alone(guarded: Any, path: str) -> None:
     for what, wrong in WRONG.items():
         for method in ("GET", "POST", "DELETE"):
             status, answer = await guarded.exactly(method, path, wrong(guarded.key))
             assert status in (400, 401), (what, method)
+            assert status == 400 or ("wrong_key" in answer and "control.key" in answer)
             assert "gold answer" not in answer
     assert guarded.opened == 0
 

@@ -14,8 +14,6 @@ import pytest
 from astra_mcp.serving.process.logs import LIBRARIES, JsonLines, Redaction
 from astra_mcp.testing.gateway import CONTROL_KEY
 
-from watched_upstream import open_deployed_gateway, open_upstream
-
 API_KEY = "an-api-key-that-nobody-guesses"
 HEADER = "the-header-of-the-file"
 VARIABLE = "the-variable-of-the-file"
@@ -52,47 +50,44 @@ def shown() -> Generator[StringIO]:
         yield written
 
 
-async def whole_session(knock: Any, home: Path, era: str, style: str) -> tuple[set[str], list[str]]:
+async def whole_session(
+    open_watched: Any, home: Path, era: str, style: str
+) -> tuple[set[str], list[str]]:
     """Use everything once, and much of it wrongly; answers the secrets, and all that was answered."""
     answers: list[str] = []
-    async with open_upstream() as upstream:
-        servers: dict[str, dict[str, Any]] = {
-            "coins": {"url": upstream.url, "headers": {"X-Own": HEADER}},
-            "noisy": {"command": sys.executable, "args": ["-c", NOISY], "env": {"TOKEN": VARIABLE}},
-        }
-        async with open_deployed_gateway(home, servers, api_keys=[API_KEY]) as gateway:
-            guarded = await knock(gateway, "coins")
-            key = {"Authorization": f"Bearer {API_KEY}"}
-            for place in ("episode", "server", "all"):
-                await guarded.session(place, API_KEY)
-                name = guarded.tool(place, "look")
-                for method in ("tools/list", "tools/call"):
-                    sent = await guarded.send(
-                        place, era, method, style=style, name=name, headers=key
-                    )
-                    assert sent.status_code == 200, sent.text
-                for wrong in ({"name": "none"}, {"meta": {"dev.astra-mcp/seq": -1}}):
-                    sent = await guarded.send(place, era, style=style, headers=key, **wrong)
-                    answers.append(sent.text)
-                for headers in ({"Host": "evil.example"}, {"Authorization": "x"}):
-                    sent = await guarded.send(place, era, style=style, headers=headers)
-                    answers.append(sent.text)
-            whole = guarded.episode["id"]
-            for path in (f"/Episodes/{whole}/mcp", f"/episodes/{whole}0/mcp", f"/nothing/{whole}"):
-                sent = await guarded.http.post(path, json={}, headers=key)
+    noisy = {"command": sys.executable, "args": ["-c", NOISY], "env": {"TOKEN": VARIABLE}}
+    async with open_watched(
+        headers={"X-Own": HEADER}, others={"noisy": noisy}, api_keys=[API_KEY]
+    ) as (guarded, upstream):
+        key = {"Authorization": f"Bearer {API_KEY}"}
+        for place in ("episode", "server", "all"):
+            await guarded.session(place, API_KEY)
+            name = guarded.tool(place, "look")
+            for method in ("tools/list", "tools/call"):
+                sent = await guarded.send(place, era, method, style=style, name=name, headers=key)
+                assert sent.status_code == 200, sent.text
+            for wrong in ({"name": "none"}, {"meta": {"dev.astra-mcp/seq": -1}}):
+                sent = await guarded.send(place, era, style=style, headers=key, **wrong)
                 answers.append(sent.text)
-            failed = await guarded.control(
-                "POST", "/v1/episodes", json={"source": {"kind": "servers", "names": ["noisy"]}}
-            )
-            answers.append(failed.text)
-            answers.append((await guarded.http.get("/metrics", headers=key)).text)
-            read = ("/v1/servers", "/v1/episodes/none")
-            answers += [(await guarded.control("GET", path)).text for path in read]
-            await guarded.control("DELETE", f"/v1/episodes/{whole}")
-            for session in guarded.sessions.values():
-                fields = {**key, "Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
-                await guarded.http.delete("/mcp", headers=fields)
-            inner = {v for h in upstream.heard for k, v in h.headers if k.endswith(("-id", "-key"))}
+            for headers in ({"Host": "evil.example"}, {"Authorization": "x"}):
+                sent = await guarded.send(place, era, style=style, headers=headers)
+                answers.append(sent.text)
+        whole = guarded.episode["id"]
+        for path in (f"/Episodes/{whole}/mcp", f"/episodes/{whole}0/mcp", f"/nothing/{whole}"):
+            sent = await guarded.http.post(path, json={}, headers=key)
+            answers.append(sent.text)
+        failed = await guarded.control(
+            "POST", "/v1/episodes", json={"source": {"kind": "servers", "names": ["noisy"]}}
+        )
+        answers.append(failed.text)
+        answers.append((await guarded.http.get("/metrics", headers=key)).text)
+        read = ("/v1/servers", "/v1/episodes/none")
+        answers += [(await guarded.control("GET", path)).text for path in read]
+        await guarded.control("DELETE", f"/v1/episodes/{whole}")
+        for session in guarded.sessions.values():
+            fields = {**key, "Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
+            await guarded.http.delete("/mcp", headers=fields)
+        inner = {v for h in upstream.heard for k, v in h.headers if k.endswith(("-id", "-key"))}
     records = [path.stem for path in (home / "records").glob("*.jsonl")]
     ours = {CONTROL_KEY, API_KEY, HEADER, VARIABLE, whole}
     assert VARIABLE not in failed.text
@@ -101,9 +96,9 @@ async def whole_session(knock: Any, home: Path, era: str, style: str) -> tuple[s
 
 
 async def test_our_own_loggers_name_no_secret_at_any_level(
-    *, knock: Any, tmp_path: Path, logged: StringIO, era: str, style: str
+    *, open_watched: Any, tmp_path: Path, logged: StringIO, era: str, style: str
 ) -> None:
-    secrets, answers = await whole_session(knock, tmp_path / "home", era, style)
+    secrets, answers = await whole_session(open_watched, tmp_path / "home", era, style)
     text = logged.getvalue()
     assert "astra_mcp.access" in text
     assert [secret for secret in secrets if secret in text] == []
@@ -111,12 +106,12 @@ async def test_our_own_loggers_name_no_secret_at_any_level(
 
 
 async def test_the_log_of_a_served_gateway_names_no_secret_at_any_level(
-    *, knock: Any, tmp_path: Path, shown: StringIO, era: str
+    *, open_watched: Any, tmp_path: Path, shown: StringIO, era: str
 ) -> None:
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
-        secrets, _ = await whole_session(knock, tmp_path / "home", era, "asking")
+        secrets, _ = await whole_session(open_watched, tmp_path / "home", era, "asking")
     finally:
         for name in LIBRARIES:
             logging.getLogger(name).setLevel(logging.NOTSET)
@@ -127,9 +122,9 @@ async def test_the_log_of_a_served_gateway_names_no_secret_at_any_level(
 
 
 async def test_no_secret_of_the_file_lies_in_a_record(
-    *, knock: Any, tmp_path: Path, era: str, style: str
+    *, open_watched: Any, tmp_path: Path, era: str, style: str
 ) -> None:
-    secrets, _ = await whole_session(knock, tmp_path / "home", era, style)
+    secrets, _ = await whole_session(open_watched, tmp_path / "home", era, style)
     records = [path.read_text() for path in (tmp_path / "home" / "records").iterdir()]
     assert records
     for secret in secrets & {CONTROL_KEY, API_KEY, HEADER, VARIABLE}:

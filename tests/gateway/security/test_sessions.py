@@ -52,12 +52,12 @@ async def test_a_session_opens_nothing_at_another_place(
 
 async def test_a_session_is_not_ended_from_another_place(*, guarded: Any, place: str) -> None:
     session = await guarded.session(place)
+    headers = {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
+    headers |= {"Accept": "text/event-stream"}
     for elsewhere in PLACES:
-        if elsewhere != place:
-            await guarded.http.delete(
-                guarded.path(elsewhere),
-                headers={"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"},
-            )
+        for method in ("GET", "DELETE") if elsewhere != place else ():
+            sent = await guarded.http.request(method, guarded.path(elsewhere), headers=headers)
+            assert sent.status_code == 404, (elsewhere, method)
     answer = await guarded.send(place, "handshake")
     assert answer.status_code == 200
     assert "says hello" in answer.text

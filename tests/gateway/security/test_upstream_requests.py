@@ -20,7 +20,7 @@ from astra_mcp.serving.http.server import bind, listen, url_of
 from gateway.api.client import EpisodeClient, RefusedError
 from servers.deployed import open_deployed
 
-from watched_upstream import open_deployed_gateway, open_upstream, write_servers
+from watched_upstream import open_deployed_gateway, write_servers
 
 API_KEY = "an-api-key-that-nobody-guesses"
 OWN = "the-header-of-the-file"
@@ -66,30 +66,23 @@ async def open_listener(**answers: Any) -> AsyncGenerator[Listener]:
 
 @pytest.mark.parametrize("place", ["episode", "server", "all"])
 async def test_nothing_that_a_client_sends_beside_its_message_reaches_a_server(
-    *, knock: Any, tmp_path: Path, place: str, era: str, style: str
+    *, open_watched: Any, place: str, era: str, style: str
 ) -> None:
-    async with open_upstream() as upstream:
-        servers = {"coins": {"url": upstream.url, "headers": {"X-Own": OWN}}}
-        async with open_deployed_gateway(tmp_path / "home", servers, api_keys=[API_KEY]) as gateway:
-            guarded = await knock(gateway, "coins")
-            key = {"Authorization": f"Bearer {API_KEY}"}
-            await guarded.session(place, API_KEY)
-            answer = await guarded.send(
-                place, era, style=style, name=guarded.tool(place, "look"), headers={**CHOSEN, **key}
-            )
-            assert "a ship" in answer.text
-        assert len(upstream.calls) == 1
-        for heard in upstream.heard:
-            sent = dict(heard.headers)
-            assert sent["x-own"] == OWN
-            assert "authorization" not in sent
-            assert [
-                k for k, v in heard.headers if "chosen-by-the-client" in v or API_KEY in v
-            ] == []
+    async with open_watched(headers={"X-Own": OWN}, api_keys=[API_KEY]) as (guarded, upstream):
+        sent = CHOSEN | {"Authorization": f"Bearer {API_KEY}"}
+        await guarded.session(place, API_KEY)
+        name = guarded.tool(place, "look")
+        answer = await guarded.send(place, era, style=style, name=name, headers=sent)
+        assert "a ship" in answer.text
+    assert len(upstream.calls) == 1
+    for heard in upstream.heard:
+        assert dict(heard.headers)["x-own"] == OWN
+        assert "authorization" not in dict(heard.headers)
+        assert [k for k, v in heard.headers if "chosen-by-the-client" in v or API_KEY in v] == []
 
 
 async def test_no_meta_of_a_client_becomes_a_header(
-    *, knock: Any, tmp_path: Path, era: str, style: str
+    *, open_watched: Any, era: str, style: str
 ) -> None:
     meta = {
         "headers": {"Authorization": "Bearer chosen"},
@@ -97,11 +90,7 @@ async def test_no_meta_of_a_client_becomes_a_header(
         "traceparent": "x\r\nX-Evil: chosen",
         "example.org/x\r\nX-Evil": "chosen",
     }
-    async with (
-        open_upstream() as upstream,
-        open_deployed_gateway(tmp_path / "home", {"coins": {"url": upstream.url}}) as gateway,
-    ):
-        guarded = await knock(gateway, "coins")
+    async with open_watched() as (guarded, upstream):
         answer = await guarded.send("episode", era, style=style, name="look", meta=meta)
         assert "a ship" in answer.text
         for heard in upstream.heard:
@@ -109,13 +98,9 @@ async def test_no_meta_of_a_client_becomes_a_header(
 
 
 async def test_no_header_of_a_server_reaches_a_client(
-    *, knock: Any, tmp_path: Path, era: str, style: str
+    *, open_watched: Any, era: str, style: str
 ) -> None:
-    async with (
-        open_upstream() as upstream,
-        open_deployed_gateway(tmp_path / "home", {"coins": {"url": upstream.url}}) as gateway,
-    ):
-        guarded = await knock(gateway, "coins")
+    async with open_watched() as (guarded, upstream):
         answer = await guarded.send("server", era, style=style, name="look")
         inner = {v for heard in upstream.heard for k, v in heard.headers if k == "mcp-session-id"}
         assert inner.isdisjoint(answer.headers.values())
