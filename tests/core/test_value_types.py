@@ -90,6 +90,7 @@ def test_only_foreign_failures_void_a_score() -> None:
     assert {o for o in Origin if is_failure(o)} == {Origin.UPSTREAM, Origin.SANDBOX, Origin.GATEWAY}
 
 
+@pytest.mark.claim("P21")
 def test_there_are_41_domains_in_snake_case() -> None:
     assert len(Domain) == 41
     assert all(d.value == d.name.lower() for d in Domain)

@@ -35,12 +35,7 @@ def membership(pool: Pool, row: Row) -> Membership:
 
 
 def choose(
-    pool: Pool,
-    scope: Scope,
-    *,
-    k: int,
-    seed: int = 0,
-    taken: Iterable[str] = (),
+    pool: Pool, scope: Scope, *, k: int, seed: int = 0, taken: Iterable[str] = ()
 ) -> Selection:
     rows = [(domain, membership(pool, row)) for domain, row in scope]
     return choose_banded(pool, rows, eligible=pool.eligible(taken), k=k, seed=seed)
@@ -104,9 +99,8 @@ def test_a_document_that_two_servers_share_keeps_its_bands() -> None:
     pool = pool_of({"a": Domain.SPORTS})
     row = membership(pool, {"a": Band.HIGH})
     for _ in range(2):
-        assert not choose_banded(
-            pool, [(Domain.SPORTS, row)], eligible=pool.eligible([]), k=1, seed=0
-        ).chosen
+        scope = [(Domain.SPORTS, row)]
+        assert not choose_banded(pool, scope, eligible=pool.eligible([]), k=1, seed=0).chosen
     assert row.tolist() == [BITS[Band.HIGH]]
 
 

@@ -16,11 +16,10 @@ from astra_mcp.domains import Domain
 from astra_mcp.embedding import Vectors
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.types import ToolSpec
-from registry.documents.preparation import prepare_server
 from registry.documents.sources import DocumentFault, Provenance
 from registry.importers.detection import detect
 
-from real_documents import TOUCAN, real_data
+from real_documents import TOUCAN, prepare_once, real_data
 
 TOOLS = 500
 
@@ -45,7 +44,7 @@ def live_tools() -> Iterator[RealTool]:
     for document in detect(path).read(path):
         if isinstance(document, DocumentFault) or document.provenance is not Provenance.LIVE:
             continue
-        server = prepare_server(document)
+        server = prepare_once(document)
         if server.rejection is None:
             for tool in server.tools:
                 if tool.spec is not None and tool.rejection is None:
@@ -121,14 +120,10 @@ def test_what_is_embedded_of_a_real_tool_is_its_openai_document(real: Real) -> N
     for tool in real.tools:
         document = asked(tool).document
         assert document == document_of(tool.spec)
-        assert json.loads(document) == {
-            "type": "function",
-            "function": {
-                "name": tool.spec.name,
-                "description": tool.spec.description,
-                "parameters": tool.spec.input_schema,
-            },
-        }
+        spec = tool.spec
+        members = {"name": spec.name, "description": spec.description}
+        function = {**members, "parameters": spec.input_schema}
+        assert json.loads(document) == {"type": "function", "function": function}
 
 
 @pytest.mark.claim("P24")

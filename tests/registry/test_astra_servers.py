@@ -33,20 +33,12 @@ def read_one(folder: Path, line: Any) -> ServerDocument:
 
 
 def test_a_server_keeps_its_names_domain_and_tools(tmp_path: Path) -> None:
-    document = read_one(
-        tmp_path,
-        row(
-            server_title="World Clock",
-            server_name="clock",
-            server_description="Times everywhere",
-            domain="Daily Productivity",
-            group_id=7,
-        ),
-    )
+    named = {"server_title": "World Clock", "server_name": "clock", "group_id": 7}
+    told = {"server_description": "Times everywhere", "domain": "Daily Productivity"}
+    document = read_one(tmp_path, row(**named, **told))
 
-    assert document.source == "astra_servers"
-    assert (document.key, document.name) == ("7", "World Clock")
-    assert document.description == "Times everywhere"
+    assert (document.source, document.key) == ("astra_servers", "7")
+    assert (document.name, document.description) == ("World Clock", "Times everywhere")
     assert document.labels == ("Daily Productivity",)
     assert document.tools[0].input_schema == {"type": "dict", "properties": {}}
 
@@ -66,18 +58,15 @@ def test_a_server_stands_in_rows_of_later_stages_too(tmp_path: Path) -> None:
 
 
 def test_different_servers_of_one_name_are_told_apart(tmp_path: Path) -> None:
-    documents = read_rows(
-        tmp_path, row(server_name="clock"), row(server_name="clock", server_description="Another")
-    )
+    described = row(server_name="clock", server_description="Another")
+    documents = read_rows(tmp_path, row(server_name="clock"), described)
 
     assert [d.key for d in documents if isinstance(d, ServerDocument)] == ["clock", "clock#2"]
 
 
 def test_how_a_server_was_called_is_kept_without_its_keys(tmp_path: Path) -> None:
-    call_info = {
-        "url": "https://host.example/mcp?key=s3cret",
-        "headers": {"Authorization": "s3cret"},
-    }
+    headers = {"Authorization": "s3cret"}
+    call_info = {"url": "https://host.example/mcp?key=s3cret", "headers": headers}
     deployed = read_one(tmp_path, {**row(server_name="a"), "call_info": call_info})
     emulated = read_one(tmp_path, {**row(server_name="a"), "call_info": {"mock_tool": True}})
 

@@ -141,19 +141,25 @@ async def test_the_file_and_those_beside_it_are_for_their_owner_alone(tmp_path: 
     assert modes == {"registry.db": 0o600, "registry.db-shm": 0o600, "registry.db-wal": 0o600}
 
 
+async def _expect_no_opening(url: str, error: type[Exception], said: str) -> None:
+    """Opening says what is wrong, and no password."""
+    with pytest.raises(error, match=said) as failed:
+        async with open_database(url):
+            pass
+    assert "secret" not in str(failed.value)
+
+
 async def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
     path = tmp_path / "registry.db"
     path.write_text("not a database " * 100)
-    with pytest.raises(RegistryError, match=r"registry\.db: the file is no database"):
-        async with open_database(f"sqlite:///{path}"):
-            pass
+    said = r"registry\.db: the file is no database"
+    await _expect_no_opening(f"sqlite:///{path}", RegistryError, said)
     assert path.read_text().startswith("not a database")
 
 
 async def test_a_path_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RegistryError, match="cannot be opened: Is a directory"):
-        async with open_database(f"sqlite:///{tmp_path}"):
-            pass
+    said = "cannot be opened: Is a directory"
+    await _expect_no_opening(f"sqlite:///{tmp_path}", RegistryError, said)
 
 
 async def test_a_disk_that_is_full_fails_the_transaction_and_keeps_what_was_there(
@@ -187,17 +193,12 @@ async def test_a_disk_that_is_full_fails_the_transaction_and_keeps_what_was_ther
     ],
 )
 async def test_a_wrong_url_is_refused_with_what_to_write_and_no_password(url: str) -> None:
-    with pytest.raises(ConfigError, match=r"write sqlite:///PATH or postgresql://") as refused:
-        async with open_database(url):
-            pass
-    assert "secret" not in str(refused.value)
+    await _expect_no_opening(url, ConfigError, "write sqlite:///PATH or postgresql://")
 
 
 async def test_a_server_that_cannot_be_reached_is_named_without_the_password() -> None:
-    with pytest.raises(RegistryError, match=r"the registry name at 127\.0\.0\.1") as failed:
-        async with open_database("postgresql://me:secret@127.0.0.1:1/name"):
-            pass
-    assert "secret" not in str(failed.value)
+    url = "postgresql://me:secret@127.0.0.1:1/name"
+    await _expect_no_opening(url, RegistryError, r"the registry name at 127\.0\.0\.1")
 
 
 @pytest.mark.both_databases
@@ -221,9 +222,8 @@ async def test_a_database_of_a_newer_version_is_left_alone(database_url: str) ->
     async with open_database(database_url) as database:
         newer = text("UPDATE alembic_version SET version_num = '9999'")
         await database.write(lambda session: session.execute(newer))
-    with pytest.raises(RegistryError, match="made by a newer version of astra-mcp"):
-        async with open_database(database_url):
-            pass
+    said = "made by a newer version of astra-mcp"
+    await _expect_no_opening(database_url, RegistryError, said)
 
 
 @pytest.mark.both_databases

@@ -27,11 +27,9 @@ def change_version(session: Session) -> None:
     """Change the version of a server, as an import does."""
     lock_catalog(session)
     changed = {"version": "2.0.0", "changed_at": NEW_YEAR + timedelta(days=1)}
-    session.execute(
-        update(table_of(ServerRow))
-        .where(table_of(ServerRow).c.id == 1)
-        .values(revision=next_version(session), **changed)
-    )
+    table = table_of(ServerRow)
+    values = {"revision": next_version(session), **changed}
+    session.execute(update(table).where(table.c.id == 1).values(values))
 
 
 async def test_kept_servers_are_listed_and_crawled_ones_are_marked(

@@ -77,13 +77,9 @@ async def test_kept_servers_without_a_domain_are_asked_about_and_no_others(
     labeller = FakeLabeller({"Open": Domain.SPORTS})
     report = await label_servers(database, labeller)
     assert report.labelled == {Domain.SPORTS: 1}
-    assert [(server.title, server.description) for server in labeller.asked] == [
-        ("Open", "What it is.")
-    ]
-    assert labeller.asked[0].tools == (
-        ("alpha", TOOLS[0].description),
-        ("beta", TOOLS[1].description),
-    )
+    [asked] = labeller.asked
+    assert (asked.title, asked.description) == ("Open", "What it is.")
+    assert asked.tools == tuple((tool.name, tool.description) for tool in TOOLS)
     assert await labels(database) == {
         "open": ("sports", "model"),
         "labelled": ("marketing", "label"),
@@ -101,11 +97,8 @@ async def test_a_failure_leaves_the_server_open_for_the_next_run(
     heard: list[int] = []
     report = await label_servers(database, labeller, hear=heard.append)
     assert heard == [2, 4, 5]
-    assert (report.labelled, report.unlabelled, report.failed) == (
-        {Domain.LEGAL: 2},
-        1,
-        {ModelFault.TIMEOUT: 2},
-    )
+    told = (report.labelled, report.unlabelled, report.failed)
+    assert told == ({Domain.LEGAL: 2}, 1, {ModelFault.TIMEOUT: 2})
     again = FakeLabeller(dict.fromkeys(["Two", "Three", "Four"], Domain.ENERGY))
     assert (await label_servers(database, again)).labelled == {Domain.ENERGY: 3}
     assert [server.title for server in again.asked] == ["Two", "Three", "Four"]
@@ -143,27 +136,18 @@ async def test_a_change_is_a_new_version_of_the_catalog_and_no_change_is_none(
     assert await database.read(lambda session: session.scalar(query)) == before + 1
 
 
-async def test_a_model_knows_better_than_likeness_and_likeness_not_than_a_model(
-    database: Database,
+@pytest.mark.parametrize("said", [Domain.SPORTS, Domain.GAMING], ids=["changed", "confirmed"])
+async def test_a_model_knows_better_than_likeness_and_is_asked_once(
+    database: Database, said: Domain
 ) -> None:
     await store_server(database, "one", TOOLS)
     await label_servers(database, FakeLabeller({"One": Domain.GAMING}, by="embedding"))
     assert await labels(database) == {"one": ("gaming", "embedding")}
-    await label_servers(database, FakeLabeller({"One": Domain.SPORTS}, by="model"))
-    assert await labels(database) == {"one": ("sports", "model")}
-    labeller = FakeLabeller({"One": Domain.GAMING}, by="embedding")
-    await label_servers(database, labeller)
-    assert labeller.asked == []
-
-
-async def test_a_model_that_confirms_a_likeness_is_not_asked_again(database: Database) -> None:
-    await store_server(database, "one", TOOLS)
-    await label_servers(database, FakeLabeller({"One": Domain.GAMING}, by="embedding"))
-    await label_servers(database, FakeLabeller({"One": Domain.GAMING}, by="model"))
-    assert await labels(database) == {"one": ("gaming", "model")}
-    again = FakeLabeller({}, by="model")
-    await label_servers(database, again)
-    assert again.asked == []
+    await label_servers(database, FakeLabeller({"One": said}, by="model"))
+    assert await labels(database) == {"one": (said, "model")}
+    for again in (FakeLabeller({}, by="embedding"), FakeLabeller({}, by="model")):
+        await label_servers(database, again)
+        assert again.asked == []
 
 
 @pytest.mark.both_databases
@@ -191,10 +175,7 @@ async def test_likeness_labels_what_is_clear_and_leaves_the_rest_open(database: 
     ("server", "domain"),
     [
         (described("Coin desk", "bitcoin_price", "wallet_tokens"), Domain.CRYPTOCURRENCY),
-        (
-            described("火车票助手", "查询车票", description="查询高铁和火车的车票"),
-            Domain.TRANSPORTATION,
-        ),
+        (described("火车票助手", "查询车票", description="查询高铁的车票"), Domain.TRANSPORTATION),
         (described("Kitchen", "find_recipe", "restaurant_menu"), Domain.FOOD_AND_DINING),
         (described("Everything", "do_it"), None),
         (described(""), None),
@@ -209,13 +190,8 @@ async def test_likeness_reads_titles_descriptions_and_names(
 
 async def test_a_model_is_told_the_domains_and_its_answer_is_one_of_them_or_none() -> None:
     async with open_completions_server() as endpoint:
-        endpoint.script.extend(
-            [
-                says('{"reason": "r", "domain": "legal"}'),
-                says('{"reason": "r", "domain": "none"}'),
-                refuses(400),
-            ]
-        )
+        answers = [says(f'{{"reason": "r", "domain": "{name}"}}') for name in ("legal", "none")]
+        endpoint.script.extend([*answers, refuses(400)])
         async with a_model(endpoint, cache=CacheInMemory()) as model:
             labeller = ModelLabeller(model)
             assert await labeller.label(described("Courts", "find_case")) is Domain.LEGAL

@@ -85,10 +85,8 @@ async def test_equal_content_gives_equal_bytes(
 
 
 async def test_both_formats_hold_the_same_content(stored: Database, tmp_path: Path) -> None:
-    lines, parquet = [
-        (await export(stored, tmp_path / each.value, each)).manifest
-        for each in (ExportFormat.JSONL, ExportFormat.PARQUET)
-    ]
+    formats = (ExportFormat.JSONL, ExportFormat.PARQUET)
+    lines, parquet = [(await export(stored, tmp_path / f, f)).manifest for f in formats]
     assert lines.content_hash == parquet.content_hash
     assert lines.servers == {"kept": 2, "rejected": 2}
     assert lines.tools == {"versions": 2, "kept": 3, "rejected": 3}
@@ -111,15 +109,14 @@ async def test_another_export_or_another_folder_is_never_written_over(
 ) -> None:
     await export(stored, tmp_path / "frozen", ExportFormat.JSONL)
     (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "mine.txt").write_text("mine")
-    (tmp_path / "file").write_text("mine")
+    for name in ("notes/mine.txt", "file"):
+        (tmp_path / name).write_text("mine")
     before = everything_in(tmp_path)
     with pytest.raises(ConfigError, match="holds another export"):
         await export(stored, tmp_path / "frozen", ExportFormat.PARQUET)
-    with pytest.raises(ConfigError, match="is taken"):
-        await export(stored, tmp_path / "notes", ExportFormat.JSONL)
-    with pytest.raises(ConfigError, match="is taken"):
-        await export(stored, tmp_path / "file", ExportFormat.JSONL)
+    for name in ("notes", "file"):
+        with pytest.raises(ConfigError, match="is taken"):
+            await export(stored, tmp_path / name, ExportFormat.JSONL)
     assert everything_in(tmp_path) == before
 
 
@@ -158,14 +155,11 @@ async def test_a_file_that_was_changed_is_named(
 async def test_content_that_is_not_the_manifests_is_noticed_where_every_hash_was_made_to_fit(
     stored: Database, tmp_path: Path
 ) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    await export(stored, one, ExportFormat.JSONL)
-    await export(stored, two, ExportFormat.JSONL)
-    manifest = json.loads((two / MANIFEST).read_text())
-    manifest["content_hash"] = "0" * 64
-    (two / MANIFEST).write_text(json.dumps(manifest))
+    await export(stored, tmp_path, ExportFormat.JSONL)
+    manifest = json.loads((tmp_path / MANIFEST).read_text())
+    (tmp_path / MANIFEST).write_text(json.dumps({**manifest, "content_hash": "0" * 64}))
     with pytest.raises(RegistryError, match="holds other content"):
-        read_catalog(two)
+        read_catalog(tmp_path)
 
 
 async def test_a_folder_that_is_no_export_is_named(tmp_path: Path) -> None:
@@ -180,7 +174,7 @@ async def test_a_folder_that_is_no_export_is_named(tmp_path: Path) -> None:
 async def test_real_documents_come_back_as_they_are_stored(
     tmp_path: Path, written_as: ExportFormat
 ) -> None:
-    documents = islice(toucan.read(real_data(TOUCAN)), 200)
+    documents = islice(toucan.read(real_data(TOUCAN)), 60)
     async with open_database(f"sqlite:///{tmp_path / 'registry.db'}") as database:
         await import_documents(database, documents, prepare=prepare_server)
         stored = await database.read(lambda s: list_servers(s, ServerFilter(status=None)))

@@ -4,7 +4,7 @@ import pytest
 
 from astra_mcp.types import ToolSpec
 from registry.documents.filters import Clarity, clarity_of, reject_server, reject_tool
-from registry.documents.sources import ServerReason, ToolReason
+from registry.documents.sources import Rejection, ToolReason
 
 
 def clarity(description: str, name: str = "some_name") -> Clarity:
@@ -44,7 +44,7 @@ def test_a_description_that_repeats_the_name_is_vague(name: str, description: st
 @pytest.mark.parametrize(
     "description",
     [
-        "A tool", "This is a test tool", "My custom function", "Search", "Helper", "Does stuff",
+        "tool", "A tool", "This is a test tool", "My custom function", "Search", "Helper", "Does stuff",
         "一个工具", "测试工具", "这是一个测试函数", "搜索", "ツールです", "テスト",
     ],
 )  # fmt: skip
@@ -80,9 +80,8 @@ def test_a_terse_description_that_says_what_is_done_is_kept(name: str, descripti
 def test_what_a_few_words_or_a_page_heading_say_is_open_to_a_judge() -> None:
     assert clarity("Add two numbers") is Clarity.OPEN
     assert clarity("设置断点") is Clarity.OPEN
-    assert (
-        clarity("Deploy Server Notes Claim Server @x/notes Try in Playground list") is Clarity.OPEN
-    )
+    heading = "Deploy Server Notes Claim Server @x/notes Try in Playground list"
+    assert clarity(heading) is Clarity.OPEN
     assert clarity("Find the cheapest train between two cities") is Clarity.CLEAR
     assert clarity("查询两个城市之间最便宜的火车票") is Clarity.CLEAR
 
@@ -96,24 +95,18 @@ def test_the_original_name_counts_where_it_was_written_otherwise() -> None:
 
 def test_a_rejection_names_the_field_and_what_stands_there() -> None:
     spec = ToolSpec(name="x", description="Coming soon!", input_schema={"type": "object"})
-    rejection = reject_tool(spec)
 
-    assert rejection is not None
-    assert rejection.reason is ToolReason.NO_DESCRIPTION
-    assert rejection.detail == "description: 'Coming soon!' stands for one"
+    detail = "description: 'Coming soon!' stands for one"
+    assert reject_tool(spec) == Rejection(ToolReason.NO_DESCRIPTION, detail)
 
 
 @pytest.mark.parametrize(
     ("num_tools", "num_kept", "reason"),
-    [
-        (0, 0, ServerReason.NO_TOOLS),
-        (2, 2, ServerReason.TOO_FEW_TOOLS),
-        (9, 2, ServerReason.TOO_FEW_TOOLS),
-        (3, 3, None),
-    ],
+    [(0, 0, "no_tools"), (2, 2, "too_few_tools"), (9, 2, "too_few_tools"), (3, 3, None)],
 )
+@pytest.mark.claim("P18")
 def test_a_server_needs_three_tools_that_are_left(
-    num_tools: int, num_kept: int, reason: ServerReason | None
+    num_tools: int, num_kept: int, reason: str | None
 ) -> None:
     rejection = reject_server(num_tools, num_kept)
 

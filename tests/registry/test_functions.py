@@ -75,9 +75,8 @@ def test_functions_are_found_wherever_a_row_has_them(
 
 
 def test_lines_are_read_as_lines_whatever_the_name(tmp_path: Path) -> None:
-    path = tmp_path / "BFCL_v3_simple.json"
     rows = [{"id": str(i), "function": [function(f"find_{i}")]} for i in range(3)]
-    path.write_text("\n".join(json.dumps(row) for row in rows))
+    path = written(tmp_path, rows, "lines.jsonl").rename(tmp_path / "BFCL_v3_simple.json")
     assert groups_of(path) == {"BFCL_v3_simple": ["find_0", "find_1", "find_2"]}
 
 
@@ -118,33 +117,32 @@ def test_a_system_message_of_openings_alone_is_given_up(tmp_path: Path) -> None:
 
 def test_types_of_data_sets_become_json_schema(tmp_path: Path) -> None:
     text, number = {"type": "string"}, {"type": "number"}
-    types: dict[str, tuple[Any, Any]] = {
-        "filters": (
-            {"type": "dict", "properties": {"min": {"type": "float"}}},
-            {"type": "object", "properties": {"min": number}},
-        ),
-        "point": (
-            {"type": "tuple", "items": {"type": "float"}},
-            {"type": "array", "items": number},
-        ),
-        "anything": ({"type": "any"}, {}),
-        "type": (text, text),
-        "names": ({"type": "List[str]"}, {"type": "array", "items": text}),
-        "scores": (
-            {"type": "Dict[str, float]"},
-            {"type": "object", "additionalProperties": number},
-        ),
-        "limit": ({"type": "int, optional", "default": 10}, {"type": "integer", "default": 10}),
-        "id": ({"type": "Union[int, str]"}, {"anyOf": [{"type": "integer"}, text]}),
-        "since": ({"type": "Optional[str]"}, text),
+    found: dict[str, Any] = {
+        "filters": {"type": "dict", "properties": {"min": {"type": "float"}}},
+        "point": {"type": "tuple", "items": {"type": "float"}},
+        "anything": {"type": "any"},
+        "type": text,
+        "names": {"type": "List[str]"},
+        "scores": {"type": "Dict[str, float]"},
+        "limit": {"type": "int, optional", "default": 10},
+        "id": {"type": "Union[int, str]"},
+        "since": {"type": "Optional[str]"},
     }
-    properties = {name: found for name, (found, _) in types.items()}
-    parameters = {"type": "dict", "properties": properties, "required": ["filters"]}
+    parameters = {"type": "dict", "properties": found, "required": ["filters"]}
     (server,) = servers_of(written(tmp_path, [function("look", parameters=parameters)]))
     (tool,) = prepare_server(server).tools
     assert tool.spec is not None, tool.rejection
-    read_as = {name: shape for name, (_, shape) in types.items()}
-    assert tool.spec.input_schema["properties"] == read_as
+    assert tool.spec.input_schema["properties"] == {
+        "filters": {"type": "object", "properties": {"min": number}},
+        "point": {"type": "array", "items": number},
+        "anything": {},
+        "type": text,
+        "names": {"type": "array", "items": text},
+        "scores": {"type": "object", "additionalProperties": number},
+        "limit": {"type": "integer", "default": 10},
+        "id": {"anyOf": [{"type": "integer"}, text]},
+        "since": text,
+    }
 
 
 def test_a_flat_map_of_parameters_gets_an_object_around_it() -> None:
@@ -153,15 +151,9 @@ def test_a_flat_map_of_parameters_gets_an_object_around_it() -> None:
         "limit": {"type": "int", "default": 5},
         "lang": {"type": "str, optional"},
     }
-    assert shape_parameters(flat) == {
-        "type": "object",
-        "properties": {
-            "query": {"type": "str", "description": "What to look for."},
-            "limit": {"type": "int", "default": 5},
-            "lang": {"type": "str"},
-        },
-        "required": ["query"],
-    }
+    shaped = {**flat, "lang": {"type": "str"}}
+    expected = {"type": "object", "properties": shaped, "required": ["query"]}
+    assert shape_parameters(flat) == expected
 
 
 @pytest.mark.parametrize("parameters", [None, [], "text", {"a": 1}, {"type": "object"}])
@@ -207,6 +199,7 @@ def test_names_tell_the_service_by_namespace_or_by_a_first_word_that_three_share
     assert list(group_names(names, "file")) == groups
 
 
+@pytest.mark.claim("P17")
 def test_functions_of_one_service_are_one_server_in_the_order_of_the_file(tmp_path: Path) -> None:
     rows = [
         function("play", server="Spotify"),
@@ -215,14 +208,9 @@ def test_functions_of_one_service_are_one_server_in_the_order_of_the_file(tmp_pa
         function("stop", server="Spotify"),
     ]
     path = written(tmp_path, rows)
-    assert groups_of(path) == {
-        "Spotify": ["play", "stop"],
-        "maps": ["maps.route"],
-        "tools": ["look"],
-    }
-    assert [server.key for server in servers_of(path)] == [
-        f"tools.json#{name}" for name in ("Spotify", "maps", "tools")
-    ]
+    groups = {"Spotify": ["play", "stop"], "maps": ["maps.route"], "tools": ["look"]}
+    assert groups_of(path) == groups
+    assert [server.key for server in servers_of(path)] == [f"tools.json#{name}" for name in groups]
 
 
 def test_a_file_that_lies_elsewhere_or_is_packed_has_the_same_servers(tmp_path: Path) -> None:

@@ -173,25 +173,12 @@ def cut_off(request: pytest.FixtureRequest, tmp_path: Path) -> CutOff:
     return _raise_in if request.param == "raised" else kill_in
 
 
+@pytest.mark.parametrize("old", [[], _documents(0, 120)], ids=["new", "changed"])
 @pytest.mark.parametrize("seed", range(2))
 async def test_an_import_that_is_cut_off_leaves_whole_servers_and_is_finished_by_the_next(
-    empty_url: Callable[[], str], cut_off: CutOff, seed: int
+    empty_url: Callable[[], str], cut_off: CutOff, seed: int, old: list[ServerDocument]
 ) -> None:
-    documents = _documents(0, 160)
-    steps: list[int] = []
-    with watched_steps(steps.append):
-        expected = await _import(empty_url(), documents)
-    url = empty_url()
-    await cut_off(url, documents, generator(seed, "kill").randint(1, len(steps)))
-    await _expect_whole_servers(url, [documents])
-    assert await _import(url, documents) == expected
-
-
-@pytest.mark.parametrize("seed", range(2))
-async def test_an_import_of_changed_documents_that_is_cut_off_is_finished_by_the_next(
-    empty_url: Callable[[], str], cut_off: CutOff, seed: int
-) -> None:
-    old, new = _documents(0, 120), _documents(0, 120, edition=2)
+    new = _documents(0, 120, edition=2)
     steps: list[int] = []
     await _import(expected_url := empty_url(), old)
     with watched_steps(steps.append):

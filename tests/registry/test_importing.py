@@ -1,16 +1,18 @@
 """Importing: what is stored, what an import again changes, and what becomes of duplicates."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import islice
+from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from sqlalchemy import select
 from sqlmodel import col
 
 from astra_mcp.errors import BudgetSpentError, ConfigError
-from registry.documents.preparation import prepare_server
 from registry.documents.prepared import PreparedServer
 from registry.documents.sources import (
     DocumentFault,
@@ -30,9 +32,10 @@ from registry.store.tables import ToolRow
 from registry.store.version import catalog_version
 
 from plain_documents import prepare, server, tool
-from real_documents import TOUCAN, real_data
+from real_documents import TOUCAN, prepare_once, real_data
 from registry_dumps import dump
 
+Judge = Callable[[PreparedServer], Awaitable[PreparedServer]]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
@@ -48,9 +51,12 @@ async def _find(database: Database, name: str) -> StoredServer:
     return await database.read(partial(find_server, name=name))
 
 
-async def _names(database: Database, status: str = "kept") -> list[str]:
-    where = ServerFilter(status=status)
-    return [s.name for s in await database.read(partial(list_servers, where=where))]
+async def _list(database: Database, **where: str | None) -> tuple[StoredServer, ...]:
+    return await database.read(partial(list_servers, where=ServerFilter(**where)))
+
+
+async def _names(database: Database) -> list[str]:
+    return [s.name for s in await _list(database)]
 
 
 @pytest.mark.both_databases
@@ -77,33 +83,23 @@ async def test_a_document_is_stored_with_all_it_says(database: Database) -> None
 
 
 async def test_rejected_servers_and_tools_are_stored_with_their_reasons(database: Database) -> None:
-    unconvertible = ToolDocument(name="odd", description="Odd.", input_schema=["no object"])
-    report = await _import(
-        database,
-        [server("small", "one", tool("two", None), unconvertible), server("empty", tools=())],
-    )
-    reasons = ("no_description", "not_convertible", "server_rejected")
+    stated: Any = {"name": "odd", "description": "Odd.", "input_schema": ["no object"]}
+    small = server("small", "one", tool("two", None), ToolDocument(**stated))
+    report = await _import(database, [small, server("empty", tools=())])
+    judged = ["server_rejected", "no_description", "not_convertible"]
     assert report == ImportReport(
         servers=Funnel(kept=0, rejected={"no_tools": 1, "too_few_tools": 1}),
-        tools=Funnel(kept=0, rejected=dict.fromkeys(reasons, 1)),
+        tools=Funnel(kept=0, rejected=dict.fromkeys(judged, 1)),
         added=2,
         changed=0,
         unchanged=0,
         errors=(),
     )
-    (found,) = await database.read(
-        partial(list_servers, where=ServerFilter(status=None, reason="too_few_tools"))
-    )
+    (found,) = await _list(database, status=None, reason="too_few_tools")
     assert (found.status, found.detail) == ("rejected", "tools: 1 are left")
-    assert sorted(str(t.reason) for t in found.tools) == list(reasons)
-    assert [t.reason for t in found.tools[1:]] == ["no_description", "not_convertible"]
+    assert [t.reason for t in found.tools] == judged
     assert found.tools[2].spec is None
-    assert found.tools[2].document == {
-        "name": "odd",
-        "description": "Odd.",
-        "input_schema": ["no object"],
-        "output_schema": None,
-    }
+    assert found.tools[2].document == {**stated, "output_schema": None}
 
 
 async def test_importing_again_changes_nothing(database: Database) -> None:
@@ -135,9 +131,8 @@ async def test_what_other_rules_make_of_the_same_document_is_a_change(database: 
     def stricter(document: ServerDocument) -> PreparedServer:
         prepared = prepare(document)
         vague = Rejection(ToolReason.VAGUE_DESCRIPTION, "description: a new rule finds it vague")
-        return replace(
-            prepared, tools=(replace(prepared.tools[0], rejection=vague), *prepared.tools[1:])
-        )
+        first, *rest = prepared.tools
+        return replace(prepared, tools=(replace(first, rejection=vague), *rest))
 
     await _import(database, [document])
     report = await import_documents(database, [document], prepare=stricter)
@@ -169,33 +164,25 @@ async def test_of_servers_with_the_same_tools_the_first_stored_is_kept(database:
     assert report.servers.rejected == {"duplicate": 2}
     assert report.tools.rejected == {"server_rejected": 6}
     assert await _names(database) == ["b"]
-    (found, _) = await database.read(
-        partial(list_servers, where=ServerFilter(status=None, reason="duplicate"))
-    )
+    (found, _) = await _list(database, status=None, reason="duplicate")
     assert (found.key, found.detail) == ("a", "tools: the same as those of b")
 
 
-async def test_equal_tools_in_another_order_are_no_duplicate(database: Database) -> None:
-    report = await _import(
-        database, [server("a", "one", "two", "three"), server("b", "two", "one", "three")]
-    )
-    assert report.servers.kept == 2
-
-
-async def test_a_tool_of_several_servers_is_stored_once(database: Database) -> None:
-    await _import(database, [server("a", "one", "two", "three"), server("b", "one", "two", "four")])
+async def test_equal_tools_in_another_order_are_no_duplicate_and_are_stored_once(
+    database: Database,
+) -> None:
+    turned = [server("a", "one", "two", "three"), server("b", "two", "one", "three")]
+    report = await _import(database, [*turned, server("c", "one", "two", "four")])
+    assert report.servers.kept == 3
     hashes = await database.read(lambda session: session.scalars(select(col(ToolRow.hash))).all())
     assert len(hashes) == 4
 
 
 async def test_a_duplicate_is_kept_when_its_twin_changes(database: Database) -> None:
-    await _import(
-        database, [server("a", "one", "two", "three"), server("b", "one", "two", "three")]
-    )
+    await _import(database, [server(key, "one", "two", "three") for key in "ab"])
     report = await _import(database, [server("a")], NOON + timedelta(days=1))
     assert report.servers.kept == 1
-    assert sorted(s.key for s in await database.read(list_servers)) == ["a", "b"]
-    (found,) = await database.read(partial(list_servers, after="a"))
+    _, found = sorted(await _list(database), key=lambda s: s.key)
     assert found.changed_at == NOON + timedelta(days=1)
     assert (found.key, found.reason, found.detail) == ("b", None, "")
     assert [t.status for t in found.tools] == ["kept"] * 3
@@ -214,10 +201,10 @@ async def test_duplicates_name_the_one_that_is_kept_now(database: Database) -> N
     copies = [server(key, "one", "two", "three") for key in ("a", "b", "c")]
     await _import(database, copies)
     await _import(database, [server("a")])
-    rejected = await database.read(partial(list_servers, where=ServerFilter(status="rejected")))
-    assert [s.key for s in rejected] == ["c"]
-    kept = {s.key: s.name for s in await database.read(list_servers)}
-    assert rejected[0].detail == f"tools: the same as those of {kept['b']}"
+    (rejected,) = await _list(database, status="rejected")
+    kept = {s.key: s.name for s in await _list(database)}
+    assert rejected.key == "c"
+    assert rejected.detail == f"tools: the same as those of {kept['b']}"
 
 
 async def test_a_tool_with_a_fault_of_its_own_keeps_it_when_its_server_is_judged_again(
@@ -226,7 +213,7 @@ async def test_a_tool_with_a_fault_of_its_own_keeps_it_when_its_server_is_judged
     listed = ("one", "two", "three", tool("four", None))
     await _import(database, [server("a", *listed), server("b", *listed)])
     await _import(database, [server("a")])
-    (found,) = [s for s in await database.read(list_servers) if s.key == "b"]
+    (found,) = [s for s in await _list(database) if s.key == "b"]
     assert [t.reason for t in found.tools] == [None, None, None, "no_description"]
 
 
@@ -238,36 +225,32 @@ async def test_a_live_server_takes_the_place_of_a_crawled_one(database: Database
     assert (await _find(database, "read")).detail == "tools: the same as those of live"
 
 
-async def test_a_name_that_is_taken_gets_a_suffix_of_its_own(database: Database) -> None:
-    await _import(database, [server("a", name="Weather"), server("b", name="Weather")])
-    first, second = await _names(database)
-    assert first == "weather"
-    # 6 digits of: printf '["plain","b"]' | sha256sum
-    assert second == "weather-04be84"
+SUFFIXED = "weather-04be84"
+"""6 digits of: printf '["plain","b"]' | sha256sum"""
+
+
+@pytest.mark.parametrize(
+    ("first", "names"),
+    [
+        ([server("a", name="Weather")], ["weather", SUFFIXED]),
+        ([server("a", "one", name="Weather")], ["weather"]),
+        ([server("x", name=SUFFIXED), server("a", name="Weather")], ["weather", SUFFIXED, ANY]),
+    ],
+    ids=["kept", "rejected", "suffix taken too"],
+)
+async def test_a_name_that_a_kept_server_has_gets_a_suffix_of_its_own(
+    database: Database, first: list[ServerDocument], names: list[str]
+) -> None:
+    await _import(database, [*first, server("b", name="Weather")])
+    found = await _names(database)
+    assert found == names
+    assert len(set(found)) == len(names)
+    assert all(name.startswith("weather") for name in found)
 
 
 async def test_a_suffixed_name_is_no_longer_than_others(database: Database) -> None:
     await _import(database, [server("a", name="w" * 64), server("b", name="w" * 64)])
     assert [len(name) for name in await _names(database)] == [64, 64]
-
-
-async def test_a_rejected_server_takes_no_plain_name_from_a_kept_one(database: Database) -> None:
-    await _import(database, [server("a", "one", name="Weather"), server("b", name="Weather")])
-    assert await _names(database) == ["weather"]
-
-
-async def test_a_suffixed_name_that_is_taken_too_gets_another_suffix(database: Database) -> None:
-    await _import(
-        database,
-        [
-            server("x", name="weather-04be84"),
-            server("a", name="Weather"),
-            server("b", name="Weather"),
-        ],
-    )
-    names = await _names(database)
-    assert len(set(names)) == 3
-    assert all(name.startswith("weather") for name in names)
 
 
 async def test_a_server_keeps_its_name_when_its_title_changes(database: Database) -> None:
@@ -341,15 +324,18 @@ async def test_numbers_that_are_none_of_json_are_stored_as_texts(database: Datab
     assert found.tools[3].document["input_schema"] == ["NaN", "-Infinity"]
 
 
+MANY = [server(f"server{i:03}") for i in range(119)]
+NAMES_OF_A_BATCH = [document.name for document in MANY[:50]]
+
+
 async def test_more_documents_than_a_batch_holds_are_told_batch_by_batch(
     database: Database,
 ) -> None:
     heard: list[tuple[int, int]] = []
     fault = DocumentFault(line=120, reason="is no JSON")
-    documents = [*(server(f"server{i:03}") for i in range(119)), fault]
     report = await import_documents(
         database,
-        iter(documents),
+        iter([*MANY, fault]),
         prepare=prepare,
         hear=lambda read, errors: heard.append((read, errors)),
     )
@@ -364,37 +350,38 @@ async def test_a_judge_is_asked_before_anything_is_stored(database: Database) ->
             return replace(prepared, rejection=rejection)
         return prepared
 
-    documents = [server("a"), server("b"), server("c")]
+    documents = map(server, "abc")
     report = await import_documents(database, documents, prepare=prepare, judge=judge)
     assert await _names(database) == ["a", "c"]
     assert report.servers.rejected == {"too_few_tools": 1}
 
 
+def judge_that_raises(error: Exception) -> Judge:
+    """Judges 60 servers."""
+
+    async def judge(prepared: PreparedServer) -> PreparedServer:
+        if prepared.document.key == "server060":
+            raise error
+        return prepared
+
+    return judge
+
+
 async def test_an_import_whose_judge_may_cost_no_more_ends_and_reports_the_batches_before(
     database: Database,
 ) -> None:
-    async def judge(prepared: PreparedServer) -> PreparedServer:
-        if prepared.document.key == "server060":
-            raise BudgetSpentError("the budget of 60 calls is spent")
-        return prepared
-
-    documents = [server(f"server{i:03}") for i in range(70)]
-    report = await import_documents(database, documents, prepare=prepare, judge=judge)
-    assert await _names(database) == [f"server{i:03}" for i in range(50)]
+    judge = judge_that_raises(BudgetSpentError("the budget of 60 calls is spent"))
+    report = await import_documents(database, MANY[:70], prepare=prepare, judge=judge)
+    assert await _names(database) == NAMES_OF_A_BATCH
     assert (report.added, report.servers.imported) == (50, 50)
     assert report.stopped == "the budget of 60 calls is spent"
 
 
 async def test_a_judge_that_fails_otherwise_leaves_the_batches_before(database: Database) -> None:
-    async def judge(prepared: PreparedServer) -> PreparedServer:
-        if prepared.document.key == "server060":
-            raise ConfigError("no such model")
-        return prepared
-
-    documents = [server(f"server{i:03}") for i in range(70)]
+    judge = judge_that_raises(ConfigError("no such model"))
     with pytest.raises(ConfigError):
-        await import_documents(database, documents, prepare=prepare, judge=judge)
-    assert await _names(database) == [f"server{i:03}" for i in range(50)]
+        await import_documents(database, MANY[:70], prepare=prepare, judge=judge)
+    assert await _names(database) == NAMES_OF_A_BATCH
 
 
 async def test_an_empty_file_imports_nothing(database: Database) -> None:
@@ -403,31 +390,22 @@ async def test_an_empty_file_imports_nothing(database: Database) -> None:
     assert await database.read(catalog_version) == 0
 
 
+@pytest.mark.parametrize(
+    ("num_servers", "num_tools"),
+    [(200, 1248), pytest.param(1482, 4034 + 8311, marks=pytest.mark.volume)],
+)
 async def test_real_documents_add_up_and_change_nothing_when_they_are_imported_again(
-    database: Database,
+    database: Database, num_servers: int, num_tools: int
 ) -> None:
-    path = real_data(TOUCAN)
-
-    async def import_all() -> ImportReport:
-        return await import_documents(database, read_toucan(path), prepare=_prepare_once)
-
-    report = await import_all()
+    documents = list(islice(read_toucan(real_data(TOUCAN)), num_servers))
+    report = await import_documents(database, documents, prepare=prepare_once)
     before = await database.read(dump)
-    assert report.servers.imported == report.added == len(before["server"]) == 1482
-    assert report.tools.imported == len(before["server_tool"]) == 4034 + 8311
+    assert report.servers.imported == report.added == len(before["server"]) == num_servers
+    assert report.tools.imported == len(before["server_tool"]) == num_tools
     kept = [row["tools_hash"] for row in before["server"] if row["status"] == "kept"]
     assert len(kept) == len(set(kept)) == report.servers.kept > 0
     assert report.errors == ()
-    again = await import_all()
+    again = await import_documents(database, documents, prepare=prepare_once)
     assert await database.read(dump) == before
-    assert (again.servers, again.tools, again.unchanged) == (report.servers, report.tools, 1482)
-
-
-_prepared: dict[str, PreparedServer] = {}
-
-
-def _prepare_once(document: ServerDocument) -> PreparedServer:
-    """Prepare each of the real documents once for all imports; it takes seconds."""
-    if document.key not in _prepared:
-        _prepared[document.key] = prepare_server(document)
-    return _prepared[document.key]
+    unchanged = (report.servers, report.tools, num_servers)
+    assert (again.servers, again.tools, again.unchanged) == unchanged

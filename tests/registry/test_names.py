@@ -54,9 +54,7 @@ def test_reading_names_loads_nothing_of_the_product_but_itself() -> None:
     said = (
         "import sys, registry.published.names; print(*sorted(m for m in sys.modules if '.' in m))"
     )
-    loaded = subprocess.run(
-        [sys.executable, "-c", said], capture_output=True, text=True, check=True
-    ).stdout.split()
+    loaded = subprocess.check_output([sys.executable, "-c", said], text=True).split()
     ours = {name for name in loaded if name.split(".")[0] in ("registry", "astra_mcp", "gateway")}
     assert ours == {"registry.published", "registry.published.names"}
     assert not {"sqlalchemy.orm", "pydantic.main", "anyio.to_thread"} & set(loaded)

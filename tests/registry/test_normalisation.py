@@ -9,22 +9,15 @@ from registry.documents.normalisation import NormalTool, normalise_tool, tool_ha
 from registry.documents.sources import Rejection, ToolDocument, ToolReason
 
 
-def normal(schema: Any, **members: Any) -> NormalTool:
-    found = normalise_tool(
-        ToolDocument(name="find", description="Find it there", input_schema=schema, **members)
-    )
+def document(schema: Any = None, name: str = "find", **members: Any) -> ToolDocument:
+    return ToolDocument(name=name, description="Find it there", input_schema=schema, **members)
+
+
+def normal(schema: Any = None, **members: Any) -> NormalTool:
+    found = normalise_tool(document(schema, **members))
     assert isinstance(found, NormalTool), found
     compile_schema(found.spec.input_schema)
     return found
-
-
-def rejected(schema: Any) -> str:
-    found = normalise_tool(
-        ToolDocument(name="find", description="Find it there", input_schema=schema)
-    )
-    assert isinstance(found, Rejection)
-    assert found.reason is ToolReason.NOT_CONVERTIBLE
-    return found.detail
 
 
 def of(**properties: Any) -> dict[str, Any]:
@@ -38,28 +31,29 @@ def property_a(schema: Any, **beside: Any) -> Any:
 
 # References
 
+HERE = "https://x.example/s"
+INTEGER = {"type": "integer"}
+DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
+
 
 @pytest.mark.parametrize(
     ("reference", "beside"),
     [
-        ("#/definitions/T", {"definitions": {"T": {"type": "integer"}}}),
-        ("#/$defs/a~1b%20~0c", {"$defs": {"a/b ~c": {"type": "integer"}}}),
-        ("#/anyOf/0/then", {"anyOf": [{"then": {"type": "integer"}}]}),
-        ("#/components/schemas/T", {"components": {"schemas": {"T": {"type": "integer"}}}}),
-        ("#t", {"$defs": {"T": {"$anchor": "t", "type": "integer"}}}),
-        ("#t", {"definitions": {"T": {"$id": "#t", "type": "integer"}}}),
-        ("https://x.example/t", {"$defs": {"T": {"$id": "https://x.example/t", "type": "integer"}}}),
-        (
-            "t#/$defs/U",
-            {"$id": "https://x.example/s", "$defs": {"T": {"$id": "t", "$defs": {"U": {"type": "integer"}}}}},
-        ),
-        ("https://x.example/s#/$defs/T", {"$id": "https://x.example/s", "$defs": {"T": {"type": "integer"}}}),
+        ("#/definitions/T", {"definitions": {"T": INTEGER}}),
+        ("#/$defs/a~1b%20~0c", {"$defs": {"a/b ~c": INTEGER}}),
+        ("#/anyOf/0/then", {"anyOf": [{"then": INTEGER}]}),
+        ("#/components/schemas/T", {"components": {"schemas": {"T": INTEGER}}}),
+        ("#t", {"$defs": {"T": {"$anchor": "t", **INTEGER}}}),
+        ("#t", {"definitions": {"T": {"$id": "#t", **INTEGER}}}),
+        ("https://x.example/t", {"$defs": {"T": {"$id": "https://x.example/t", **INTEGER}}}),
+        ("t#/$defs/U", {"$id": HERE, "$defs": {"T": {"$id": "t", "$defs": {"U": INTEGER}}}}),
+        (f"{HERE}#/$defs/T", {"$id": HERE, "$defs": {"T": INTEGER}}),
     ],
-)  # fmt: skip
+)
 def test_a_reference_is_replaced_by_what_it_names(reference: str, beside: dict[str, Any]) -> None:
     tool = normal({**of(a={"$ref": reference}), **beside})
 
-    assert tool.spec.input_schema["properties"]["a"] == {"type": "integer"}
+    assert tool.spec.input_schema["properties"]["a"] == INTEGER
     assert not any("components" in note for note in tool.notes)
 
 
@@ -69,12 +63,10 @@ def test_references_within_a_part_with_an_id_of_its_own_start_there() -> None:
         "$defs": {"T": {"type": "boolean"}},
         "properties": {"b": {"$ref": "#/$defs/T"}},
     }
-    schema = {**of(a=inner), "$defs": {"T": {"type": "string"}}}
+    tool = normal({**of(a=inner), "$defs": {"T": {"type": "string"}}})
 
-    assert property_a(inner, **{"$defs": {"T": {"type": "string"}}}) == {
-        "properties": {"b": {"type": "boolean"}}
-    }
-    assert normal(schema).notes == ()
+    assert tool.spec.input_schema == of(a={"properties": {"b": {"type": "boolean"}}})
+    assert tool.notes == ()
 
 
 def test_what_is_said_beside_a_reference_is_kept() -> None:
@@ -92,14 +84,10 @@ def test_what_is_said_beside_a_reference_is_kept() -> None:
 
 
 def test_constraints_beside_a_reference_do_not_count_where_the_dialect_ignores_them() -> None:
-    schema = {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "definitions": {"T": {"type": "string"}},
-        **of(a={"$ref": "#/definitions/T", "maxLength": 3}),
-    }
-    tool = normal(schema)
+    limited = of(a={"$ref": "#/definitions/T", "maxLength": 3})
+    tool = normal({**DRAFT_7, "definitions": {"T": {"type": "string"}}, **limited})
 
-    assert tool.spec.input_schema["properties"]["a"] == {"type": "string"}
+    assert tool.spec.input_schema == of(a={"type": "string"})
     assert "'maxLength' beside $ref" in tool.notes[0]
 
 
@@ -129,11 +117,14 @@ NOT_CONVERTIBLE: list[tuple[Any, str]] = [
 ]
 
 
+@pytest.mark.claim("P20")
 @pytest.mark.parametrize(("schema", "said"), NOT_CONVERTIBLE, ids=[s for _, s in NOT_CONVERTIBLE])
 def test_what_cannot_be_mapped_rejects_the_tool_with_its_place(schema: Any, said: str) -> None:
-    detail = rejected(schema)
-    assert detail.startswith("input_schema")
-    assert said in detail
+    found = normalise_tool(document(schema))
+    assert isinstance(found, Rejection)
+    assert found.reason is ToolReason.NOT_CONVERTIBLE
+    assert found.detail.startswith("input_schema")
+    assert said in found.detail
 
 
 def test_a_schema_that_holds_itself_at_the_root_is_cut_at_its_first_return() -> None:
@@ -159,16 +150,12 @@ def test_many_types_that_name_each_other_are_cut_where_they_would_fill_the_conte
 
 
 def test_doubling_references_never_blow_up() -> None:
-    defs = {
-        f"d{n}": of(l={"$ref": f"#/$defs/d{n + 1}"}, r={"$ref": f"#/$defs/d{n + 1}"})
-        for n in range(30)
+    doubled = {
+        f"d{n}": of(**{side: {"$ref": f"#/$defs/d{n + 1}"} for side in "lr"}) for n in range(30)
     }
-    defs["d30"] = {"type": "string"}
+    tool = normal({**of(a={"$ref": "#/$defs/d0"}), "$defs": {**doubled, "d30": {"type": "string"}}})
 
-    assert any(
-        "too large" in note
-        for note in normal({**of(a={"$ref": "#/$defs/d0"}), "$defs": defs}).notes
-    )
+    assert any("too large" in note for note in tool.notes)
 
 
 def test_a_cut_under_a_negation_drops_the_negation() -> None:
@@ -198,17 +185,7 @@ def test_a_cut_under_a_negation_drops_the_negation() -> None:
         ({"type": []}, {}),
         ({"type": ["number", "integer"]}, {"type": "number"}),
         ({"type": ["string"]}, {"type": "string"}),
-    ],
-)
-def test_types_of_programming_languages_are_read(
-    found: dict[str, Any], written: dict[str, Any]
-) -> None:
-    assert property_a(found) == written
-
-
-@pytest.mark.parametrize(
-    ("found", "written"),
-    [
+        # Keywords of OpenAPI
         ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
         ({"enum": ["x"], "nullable": True}, {"anyOf": [{"enum": ["x"]}, {"type": "null"}]}),
         (
@@ -216,19 +193,19 @@ def test_types_of_programming_languages_are_read(
             {"type": ["string", "null"], "enum": ["x", None], "default": None},
         ),
         ({"type": "string", "nullable": False, "example": "x"}, {"type": "string", "examples": ["x"]}),
-        (
-            {"type": "number", "maximum": 5, "exclusiveMaximum": True},
-            {"type": "number", "exclusiveMaximum": 5},
-        ),
+        ({"type": "number", "maximum": 5, "exclusiveMaximum": True},
+         {"type": "number", "exclusiveMaximum": 5}),
     ],
 )  # fmt: skip
-def test_keywords_of_openapi_are_translated(found: dict[str, Any], written: dict[str, Any]) -> None:
+def test_types_of_programming_languages_and_keywords_of_openapi_are_translated(
+    found: dict[str, Any], written: dict[str, Any]
+) -> None:
     assert property_a(found) == written
 
 
 def test_what_properties_ask_of_each_other_is_translated_from_older_dialects_only() -> None:
     schema = {**of(a={}, b={}), "dependencies": {"a": ["b"]}}
-    old = normal({**schema, "$schema": "http://json-schema.org/draft-07/schema"})
+    old = normal({**schema, **DRAFT_7})
     new = normal(schema)
 
     assert old.spec.input_schema["dependentRequired"] == {"a": ["b"]}
@@ -237,14 +214,8 @@ def test_what_properties_ask_of_each_other_is_translated_from_older_dialects_onl
 
 
 def test_keywords_that_a_declared_dialect_does_not_have_are_left_out() -> None:
-    tool = normal(
-        {
-            "$schema": "http://json-schema.org/draft-07/schema#",
-            **of(a={"type": "array", "prefixItems": [{"type": "string"}]}),
-        }
-    )
-
-    assert tool.spec.input_schema["properties"]["a"] == {"type": "array", "items": {}}
+    array = {"type": "array", "prefixItems": [{"type": "string"}]}
+    assert property_a(array, **DRAFT_7) == {"type": "array", "items": {}}
 
 
 @pytest.mark.parametrize(
@@ -265,21 +236,13 @@ def test_a_constraint_that_says_nothing_readable_is_dropped_and_noted(
 
 
 def test_alternatives_at_the_root_are_merged_into_what_any_of_them_takes() -> None:
-    by_name = {
-        **of(name={"type": "string"}, limit={"type": "integer"}),
-        "required": ["name", "limit"],
-    }
-    by_id = {**of(id={"type": "integer"}, limit={"type": "string"}), "required": ["id", "limit"]}
+    text = {"type": "string"}
+    by_name = {**of(name=text, limit=INTEGER), "required": ["name", "limit"]}
+    by_id = {**of(id=INTEGER, limit=text), "required": ["id", "limit"]}
     tool = normal({"anyOf": [by_name, by_id, {"type": "null"}]})
 
-    assert tool.spec.input_schema == {
-        **of(
-            name={"type": "string"},
-            limit={"anyOf": [{"type": "integer"}, {"type": "string"}]},
-            id={"type": "integer"},
-        ),
-        "required": ["limit"],
-    }
+    merged = of(name=text, limit={"anyOf": [INTEGER, text]}, id=INTEGER)
+    assert tool.spec.input_schema == {**merged, "required": ["limit"]}
 
 
 def test_alternatives_that_take_names_of_a_pattern_do_not_close_the_root() -> None:
@@ -300,18 +263,12 @@ def test_all_parts_of_a_root_are_asked_together() -> None:
 
 
 def test_conditions_at_the_root_keep_the_names_that_they_mention() -> None:
-    tool = normal(
-        {
-            **of(kind={"enum": ["x", "y"]}),
-            "if": {"properties": {"kind": {"const": "x"}, "mode": {"const": 1}}},
-            "then": {**of(size={"type": "integer"}), "required": ["size"]},
-            "enum": [{}],
-        }
-    )
+    kind = {"enum": ["x", "y"]}
+    condition = {"properties": {"kind": {"const": "x"}, "mode": {"const": 1}}}
+    then = {**of(size=INTEGER), "required": ["size"]}
+    tool = normal({**of(kind=kind), "if": condition, "then": then, "enum": [{}]})
 
-    assert tool.spec.input_schema == of(
-        kind={"enum": ["x", "y"]}, size={"type": "integer"}, mode={}
-    )
+    assert tool.spec.input_schema == of(kind=kind, size=INTEGER, mode={})
     assert {note.split(":")[0] for note in tool.notes} == {"input_schema.if", "input_schema.enum"}
 
 
@@ -341,26 +298,22 @@ def test_a_tool_without_a_schema_takes_no_arguments(schema: Any) -> None:
 
 @pytest.mark.parametrize("name", ["", "   "])
 def test_an_entry_without_a_name_is_rejected(name: str) -> None:
-    found = normalise_tool(ToolDocument(name=name, description="d", input_schema=None))
+    found = normalise_tool(document(name=name))
 
     assert isinstance(found, Rejection)
     assert found.detail.startswith("name")
 
 
 def test_a_name_that_cannot_be_written_gets_digits_that_tell_it_from_others() -> None:
-    found = [
-        normalise_tool(ToolDocument(name=name, description="d", input_schema=None))
-        for name in ("查询", "搜索", "🚆")
-    ]
-    names = [tool.spec.name for tool in found if isinstance(tool, NormalTool)]
+    names = {normal(name=name).spec.name for name in ("查询", "搜索", "🚆")}
 
-    assert len(set(names)) == 3
+    assert len(names) == 3
     assert all(name.startswith("tool_") for name in names)
 
 
 def test_a_schema_of_results_is_kept_where_results_are_objects() -> None:
-    kept = normal(None, output_schema={"allOf": [of(a={"type": "str"}), of(b={})]})
-    dropped = normal(None, output_schema={"type": "array", "items": {}})
+    kept = normal(output_schema={"allOf": [of(a={"type": "str"}), of(b={})]})
+    dropped = normal(output_schema={"type": "array", "items": {}})
 
     assert kept.spec.output_schema == of(a={"type": "string"}, b={})
     assert dropped.spec.output_schema is None

@@ -61,21 +61,21 @@ def same(schema: dict[str, Any]) -> Case:
     return Case(found=schema, schema=schema, note="")
 
 
+def rewritten(found: dict[str, Any], became: dict[str, Any], note: str | None = None) -> Case:
+    """A schema of one property that is repaired."""
+    return Case(found=of(a=found), schema=of(a=became), note=note)
+
+
 def told(description: str) -> Case:
     """A description that stays as it is."""
     return Case(description=description, shown=description, note="")
 
 
-TREE: dict[str, Any] = {
-    "type": "object",
-    "properties": {"node": {"$ref": "#/$defs/Node"}},
-    "$defs": {
-        "Node": {
-            "type": "object",
-            "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
-        }
-    },
-}
+def branch(child: dict[str, Any]) -> dict[str, Any]:
+    """A schema of a node with such children."""
+    return of(children={"type": "array", "items": child})
+
+
 LONG = "Find a train. " + "It looks at every line of the network. " * 120
 
 ODDITIES: dict[str, Case] = {
@@ -84,10 +84,7 @@ ODDITIES: dict[str, Case] = {
     "desc_blank": Case(description=" \n\t", reason=NO_DESCRIPTION, detail="description"),
     "desc_over_1024": Case(description=LONG[:2000], shown=LONG[:2000].strip()),
     "desc_over_4096": Case(description=LONG, shown=LONG.strip()),
-    "desc_multiline": Case(
-        description="Find a train.\r\n\r\nArgs:\r\n    city: where from",
-        shown="Find a train.\n\nArgs:\n    city: where from",
-    ),
+    "desc_multiline": Case(description="Find it.\r\n\r\nArgs:\r\n a: b", shown="Find it.\n\nArgs:\n a: b"),
     "desc_outer_space": Case(description="\n    Find a train.  \n", shown="Find a train."),
     "desc_equals_name": Case(description="Find Trains.", reason=VAGUE, detail="Find Trains"),
     "desc_non_latin": told("查询两个城市之间的火车票"),
@@ -101,9 +98,7 @@ ODDITIES: dict[str, Case] = {
     ),
     "desc_control": Case(description="Find\x00 a\x1b train\x07.", shown="Find a train."),
     "field_no_description": same(of(city={"type": "string"})),
-    "field_all_undescribed": Case(
-        found=of(a={"type": "string"}, b={"type": "integer"}), note=""
-    ),
+    "field_all_undescribed": Case(found=of(a={"type": "string"}, b={"type": "integer"}), note=""),
     "params_text_non_latin": same(of(城市={"type": "string", "description": "城市名称"})),
     # Names
     "name_space": Case(name="find all trains", renamed="find_all_trains", note="find all trains"),
@@ -116,9 +111,7 @@ ODDITIES: dict[str, Case] = {
     "field_keyword": same(of(**{"from": {"type": "string"}})),
     "field_leading_underscore": same(of(_id={"type": "string"})),
     "field_pydantic_reserved": same(of(schema={"type": "string"}, model_config={"type": "string"})),
-    "field_named_properties": same(
-        of(properties={"type": "object", "properties": {"a": {"type": "string"}}})
-    ),
+    "field_named_properties": same(of(properties=of(a={"type": "string"}))),
     "field_named_like_keyword": same(
         of(**{k: {"type": "string"} for k in ("type", "items", "required", "enum", "$ref", "not", "default")})
     ),
@@ -149,9 +142,8 @@ ODDITIES: dict[str, Case] = {
         note="",
     ),
     "ref_not_defs": Case(
-        found=of(a={"type": "object", "properties": {"b": {"type": "string"}}},
-                 c={"$ref": "#/properties/a/properties/b"}),
-        schema=of(a={"type": "object", "properties": {"b": {"type": "string"}}}, c={"type": "string"}),
+        found=of(a=of(b={"type": "string"}), c={"$ref": "#/properties/a/properties/b"}),
+        schema=of(a=of(b={"type": "string"}), c={"type": "string"}),
     ),
     "defs": Case(
         found={**of(), "$defs": {"A": {"type": "nonsense"}}, "definitions": {}}, schema=of(), note=""
@@ -165,32 +157,28 @@ ODDITIES: dict[str, Case] = {
     ),
     "not": same(of(a={"not": {"type": "null"}})),
     "const": same(of(a={"const": "x"})),
-    "array_without_items": Case(
-        found=of(a={"type": "array"}), schema=of(a={"type": "array", "items": {}}), note=""
-    ),
-    "items_list": Case(
-        found=of(a={"type": "array", "items": [{"type": "number"}], "additionalItems": False}),
-        schema=of(a={"type": "array", "prefixItems": [{"type": "number"}], "items": False}),
-        note="",
+    "array_without_items": rewritten({"type": "array"}, {"type": "array", "items": {}}, ""),
+    "items_list": rewritten(
+        {"type": "array", "items": [{"type": "number"}], "additionalItems": False},
+        {"type": "array", "prefixItems": [{"type": "number"}], "items": False},
+        "",
     ),
     "object_free_form": same(of(a={"type": "object"})),
     "additional_false": same({**of(a={}), "additionalProperties": False}),
-    "additional_schema": Case(
-        found=of(a={"type": "object", "additionalProperties": {"type": "str"}}),
-        schema=of(a={"type": "object", "additionalProperties": {"type": "string"}}),
+    "additional_schema": rewritten(
+        {"type": "object", "additionalProperties": {"type": "str"}},
+        {"type": "object", "additionalProperties": {"type": "string"}},
     ),
-    "depth_5": Case(
-        found=of(a=of(b=of(c=of(d={"type": "array", "items": of(e={"type": "int"})})))),
-        schema=of(a=of(b=of(c=of(d={"type": "array", "items": of(e={"type": "integer"})})))),
+    "depth_5": rewritten(
+        of(b=of(c=of(d={"type": "array", "items": of(e={"type": "int"})}))),
+        of(b=of(c=of(d={"type": "array", "items": of(e={"type": "integer"})}))),
     ),
     "schema_over_10k": Case(
         found=of(**{f"field_{n}": {"type": "string", "description": "x" * 100} for n in range(100)}),
         note="",
     ),
     "params_over_20": Case(found=of(**{f"p{n}": {"type": "string"} for n in range(30)}), note=""),
-    "root_not_object": Case(
-        found={"type": "string"}, reason=NOT_CONVERTIBLE, detail="input_schema.type"
-    ),
+    "root_not_object": Case(found={"type": "string"}, reason=NOT_CONVERTIBLE, detail="input_schema.type"),
     "root_double_wrapped": Case(
         found=of(type="object", properties={"a": {"type": "string"}}, required=["a"]),
         schema={**of(a={"type": "string"}), "required": ["a"]},
@@ -201,48 +189,27 @@ ODDITIES: dict[str, Case] = {
         schema=of(a={}, b={"not": {}}, c={"type": "array", "items": {}}),
         note="",
     ),
-    "schema_not_schema": Case(
-        found=of(a=[1, 2]), reason=NOT_CONVERTIBLE, detail="input_schema.properties.a"
-    ),
+    "schema_not_schema": Case(found=of(a=[1, 2]), reason=NOT_CONVERTIBLE, detail="input_schema.properties.a"),
     "ref_unresolvable": Case(
         found=of(a={"$ref": "#/$defs/Nowhere"}),
         reason=NOT_CONVERTIBLE,
         detail="input_schema.properties.a.$ref: '#/$defs/Nowhere'",
     ),
     "ref_recursive": Case(
-        found=TREE,
-        schema=of(
-            node={
-                "type": "object",
-                "properties": {
-                    "children": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "description": "(of the same form as properties.node)",
-                        },
-                    }
-                },
-            }
-        ),
+        found={**of(node={"$ref": "#/$defs/Node"}), "$defs": {"Node": branch({"$ref": "#/$defs/Node"})}},
+        schema=of(node=branch({"type": "object", "description": "(of the same form as properties.node)"})),
         note="it contains itself",
     ),
     # Values and constraints
-    "enum_duplicates": Case(
-        found=of(a={"enum": ["x", "y", "x", 1, 1.0]}),
-        schema=of(a={"enum": ["x", "y", 1]}),
-        note="input_schema.properties.a.enum",
+    "enum_duplicates": rewritten(
+        {"enum": ["x", "y", "x", 1, 1.0]}, {"enum": ["x", "y", 1]}, "input_schema.properties.a.enum"
     ),
     "enum_over_50": same(of(a={"enum": list(range(80))})),
-    "default_null_not_nullable": Case(
-        found=of(a={"type": "string", "default": None}),
-        schema=of(a={"type": "string"}),
-        note="input_schema.properties.a.default: null",
+    "default_null_not_nullable": rewritten(
+        {"type": "string", "default": None}, {"type": "string"}, "input_schema.properties.a.default: null"
     ),
-    "default_violates_type": Case(
-        found=of(a={"type": "integer", "default": "many"}),
-        schema=of(a={"type": "integer"}),
-        note="input_schema.properties.a.default",
+    "default_violates_type": rewritten(
+        {"type": "integer", "default": "many"}, {"type": "integer"}, "input_schema.properties.a.default"
     ),
     "default_on_required": same({**of(a={"type": "integer", "default": 3}), "required": ["a"]}),
     "required_unknown": Case(
@@ -257,21 +224,13 @@ ODDITIES: dict[str, Case] = {
         note="'binary'",
     ),
     "enum_mixed_types": same(of(a={"enum": ["auto", 1]})),
-    "enum_null": Case(
-        found=of(a={"type": "string", "enum": ["x", None]}),
-        schema=of(a={"type": "string", "enum": ["x"]}),
-        note="not string left out",
+    "enum_null": rewritten(
+        {"type": "string", "enum": ["x", None]}, {"type": "string", "enum": ["x"]}, "not string left out"
     ),
-    "enum_empty": Case(
-        found=of(a={"type": "string", "enum": []}), schema=of(a={"type": "string"}), note="empty"
-    ),
-    "enum_violates_type": Case(
-        found=of(a={"type": "string", "enum": [1, 2]}), schema=of(a={"enum": [1, 2]}), note=".type"
-    ),
-    "default_violates_other": Case(
-        found=of(a={"type": "integer", "minimum": 1, "default": 0}),
-        schema=of(a={"type": "integer", "minimum": 1}),
-        note=".default",
+    "enum_empty": rewritten({"type": "string", "enum": []}, {"type": "string"}, "empty"),
+    "enum_violates_type": rewritten({"type": "string", "enum": [1, 2]}, {"enum": [1, 2]}, ".type"),
+    "default_violates_other": rewritten(
+        {"type": "integer", "minimum": 1, "default": 0}, {"type": "integer", "minimum": 1}, ".default"
     ),
     "required_duplicates": Case(
         found={**of(a={}), "required": ["a", "a"]}, schema={**of(a={}), "required": ["a"]}, note=""
@@ -279,29 +238,25 @@ ODDITIES: dict[str, Case] = {
     "required_not_list": Case(
         found={**of(a={}), "required": "a"}, schema={**of(a={}), "required": ["a"]}, note=".required"
     ),
-    "pattern_invalid": Case(
-        found=of(a={"type": "string", "pattern": "("}), schema=of(a={"type": "string"}), note=".pattern"
+    "pattern_invalid": rewritten({"type": "string", "pattern": "("}, {"type": "string"}, ".pattern"),
+    "exclusive_bool": rewritten(
+        {"type": "number", "minimum": 0, "exclusiveMinimum": True, "exclusiveMaximum": False},
+        {"type": "number", "exclusiveMinimum": 0},
+        "",
     ),
-    "exclusive_bool": Case(
-        found=of(a={"type": "number", "minimum": 0, "exclusiveMinimum": True, "exclusiveMaximum": False}),
-        schema=of(a={"type": "number", "exclusiveMinimum": 0}),
-        note="",
+    "bounds_crossed": rewritten(
+        {"type": "integer", "minimum": 9, "maximum": 3},
+        {"type": "integer"},
+        "input_schema.properties.a.minimum: 9 and maximum 3 left out",
     ),
-    "bounds_crossed": Case(
-        found=of(a={"type": "integer", "minimum": 9, "maximum": 3}),
-        schema=of(a={"type": "integer"}),
-        note="input_schema.properties.a.minimum: 9 and maximum 3 left out",
-    ),
-    "bounds_huge": Case(
-        found=of(a={"type": "integer", "minimum": -(10**30), "maximum": 2**53}),
-        schema=of(a={"type": "integer", "maximum": 2**53}),
-        note=".minimum",
+    "bounds_huge": rewritten(
+        {"type": "integer", "minimum": -(10**30), "maximum": 2**53},
+        {"type": "integer", "maximum": 2**53},
+        ".minimum",
     ),
     # Dialects and foreign keys
-    "unknown_keyword": Case(
-        found=of(a={"_def": {"typeName": "ZodNumber"}, "~standard": {"version": 1}}),
-        schema=of(a={}),
-        note="'_def', '~standard'",
+    "unknown_keyword": rewritten(
+        {"_def": {"typeName": "ZodNumber"}, "~standard": {"version": 1}}, {}, "'_def', '~standard'"
     ),
     "dialect_none": Case(found=EMPTY, schema=of(), note=""),
     "dialect_draft07": Case(
@@ -312,16 +267,8 @@ ODDITIES: dict[str, Case] = {
     ),
     "annotations_null": Case(extra={"annotations": None}, left={}, note=""),
     "annotations_junk": Case(
-        extra={
-            "annotations": {
-                "title": "Trains",
-                "readOnlyHint": True,
-                "destructiveHint": None,
-                "openWorldHint": "yes",
-                "_def": {},
-                "~standard": {},
-            }
-        },
+        extra={"annotations": {"title": "Trains", "readOnlyHint": True, "destructiveHint": None,
+                               "openWorldHint": "yes", "_def": {}, "~standard": {}}},
         left={"annotations": {"title": "Trains", "readOnlyHint": True}},
         note="'_def', '~standard'",
     ),
@@ -380,16 +327,16 @@ def test_an_oddity_of_a_tool_is_repaired_or_rejected_with_the_field_named(case: 
 
 
 def check_tool(case: Case, normal: NormalTool) -> None:
-    compile_schema(normal.spec.input_schema)
-    assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", normal.spec.name)
-    if case.renamed is not None:
-        assert normal.spec.name == case.renamed
-    if case.shown is not None:
-        assert normal.spec.description == case.shown
-    if case.schema is not None:
-        assert normal.spec.input_schema == case.schema
-    if case.left is not None:
-        assert normal.spec.extra == case.left
+    spec = normal.spec
+    compile_schema(spec.input_schema)
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", spec.name)
+    for expected, found in [
+        (case.renamed, spec.name),
+        (case.shown, spec.description),
+        (case.schema, spec.input_schema),
+        (case.left, spec.extra),
+    ]:
+        assert expected in (None, found)
     if case.note == "":
         assert normal.notes == ()
     elif case.note is not None:

@@ -1,27 +1,22 @@
 """An OpenAPI document as a server: operations, arguments, outputs, and what is broken."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from registry.documents.sources import (
-    DocumentFault,
-    DocumentStream,
-    ServerDocument,
-    ToolDocument,
-)
+from registry.documents.sources import DocumentFault, DocumentStream, ServerDocument, ToolDocument
 from registry.importers.detection import detect
 from registry.importers.openapi.document import read, read_document
 
 Paths = dict[str, Any]
+INFO = {"title": "Ferry timetable", "version": "1.0"}
+TEXT = {"type": "string"}
 
 
 def document(paths: Paths, **more: Any) -> dict[str, Any]:
-    info = {"title": "Ferry timetable", "version": "1.0"}
-    return {"openapi": "3.0.3", "info": info, "paths": paths, **more}
+    return {"openapi": "3.0.3", "info": INFO, "paths": paths, **more}
 
 
 def server_of(value: dict[str, Any]) -> ServerDocument:
@@ -49,12 +44,16 @@ def schema_of(tool: ToolDocument) -> dict[str, Any]:
     return tool.input_schema
 
 
+def object_of(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
 def body(schema: dict[str, Any], kind: str = "application/json", **more: Any) -> dict[str, Any]:
     return {"requestBody": {"content": {kind: {"schema": schema}}, **more}}
 
 
 def parameter(name: str, place: str = "query", **more: Any) -> dict[str, Any]:
-    return {"name": name, "in": place, "schema": {"type": "string"}, **more}
+    return {"name": name, "in": place, "schema": TEXT, **more}
 
 
 def ok(
@@ -80,14 +79,9 @@ def test_what_a_document_says_of_itself_becomes_the_server() -> None:
         "license": {"name": "MIT"},
     }
     operation = {"operationId": "list", "tags": ["departures"]}
-    value = {
-        **document(
-            {"/a": {"get": operation, "put": operation}, "/b": {"get": {"tags": ["fares"]}}}
-        ),
-        "info": info,
-        "servers": [{"url": "/relative"}, {"url": "https://me:pw@api.ferry.example/v1?token=t"}],
-    }
-    server = server_of(value)
+    paths = {"/a": {"get": operation, "put": operation}, "/b": {"get": {"tags": ["fares"]}}}
+    servers = [{"url": "/relative"}, {"url": "https://me:pw@api.ferry.example/v1?token=t"}]
+    server = server_of(document(paths, info=info, servers=servers))
     assert (server.name, server.version) == ("Ferry timetable", "2.3")
     assert server.description == "Departures and fares of all ferries."
     assert server.labels == ("Travel", "departures", "fares")
@@ -172,22 +166,19 @@ def test_parameters_of_all_places_and_the_body_make_one_object() -> None:
             parameter("port", description="Where from.", example="Horta"),
             parameter("ferryId", "path", required=True),
         ],
-        **body({"type": "object", "required": ["day"], "properties": {"day": {"type": "string"}}}),
+        **body({**object_of(day=TEXT), "required": ["day"]}),
     }
     schema = schema_of(tool_of(operation, "/ferries/{ferryId}"))
     assert list(schema["properties"]) == ["ferryId", "port", "X-Trace", "lang", "day"]
     assert schema["required"] == ["ferryId", "day"]
-    assert schema["properties"]["port"] == {
-        "type": "string",
-        "description": "Where from.",
-        "examples": ["Horta"],
-    }
+    port = {"type": "string", "description": "Where from.", "examples": ["Horta"]}
+    assert schema["properties"]["port"] == port
 
 
 def test_a_name_of_several_places_is_called_after_each_of_them() -> None:
     operation = {
         "parameters": [parameter("id", "path"), parameter("id"), parameter("path_id")],
-        **body({"type": "object", "properties": {"id": {"type": "integer"}}}),
+        **body(object_of(id={"type": "integer"})),
     }
     tool = tool_of(operation, "/ferries/{id}")
     properties = schema_of(tool)["properties"]
@@ -213,11 +204,11 @@ def test_an_operation_has_its_own_parameter_in_place_of_that_of_its_path() -> No
 @pytest.mark.parametrize(
     "schema",
     [
-        {"type": "array", "items": {"type": "string"}},
+        {"type": "array", "items": TEXT},
         {"type": "object", "additionalProperties": {"type": "number"}},
-        {"oneOf": [{"type": "string"}, {"type": "object"}]},
-        {"type": "object", "properties": {"a": {}}, "minProperties": 1},
-        {"type": "object", "properties": {"a": {}}, "nullable": True},
+        {"oneOf": [TEXT, {"type": "object"}]},
+        {**object_of(a={}), "minProperties": 1},
+        {**object_of(a={}), "nullable": True},
     ],
 )
 def test_a_body_that_is_more_than_its_members_is_one_argument(schema: dict[str, Any]) -> None:
@@ -227,7 +218,7 @@ def test_a_body_that_is_more_than_its_members_is_one_argument(schema: dict[str, 
 
 
 def test_only_a_body_that_is_said_to_be_optional_is_optional() -> None:
-    schema: Paths = {"type": "object", "required": ["a"], "properties": {"a": {}}}
+    schema = {**object_of(a={}), "required": ["a"]}
     assert schema_of(tool_of(body(schema)))["required"] == ["a"]
     assert "required" not in schema_of(tool_of(body(schema, required=False)))
 
@@ -245,8 +236,7 @@ def test_only_a_body_that_is_said_to_be_optional_is_optional() -> None:
 def test_forms_are_spread_like_json_and_other_media_are_not(
     kind: str, arguments: list[str]
 ) -> None:
-    file = {"type": "string", "format": "binary"}
-    schema = {"type": "object", "properties": {"file": file, "note": {"type": "string"}}}
+    schema = object_of(file={"type": "string", "format": "binary"}, note=TEXT)
     properties = schema_of(tool_of(body(schema, kind)))["properties"]
     assert list(properties) == arguments
     if "file" in properties:
@@ -255,8 +245,8 @@ def test_forms_are_spread_like_json_and_other_media_are_not(
 
 def test_json_is_chosen_among_media_types() -> None:
     content: Paths = {
-        "application/xml": {"schema": {"type": "string"}},
-        "application/json": {"schema": {"type": "object", "properties": {"a": {}}}},
+        "application/xml": {"schema": TEXT},
+        "application/json": {"schema": object_of(a={})},
     }
     schema = schema_of(tool_of({"requestBody": {"content": content}}))
     assert list(schema["properties"]) == ["a"]
@@ -268,15 +258,12 @@ def test_json_is_chosen_among_media_types() -> None:
 @pytest.mark.parametrize(
     ("operation", "output"),
     [
-        (
-            ok({"type": "object", "properties": {"a": {}}}),
-            {"type": "object", "properties": {"a": {}}},
-        ),
-        (ok({"type": "string"}, status="201"), {"type": "string"}),
-        (ok({"type": "string"}, status="2XX"), {"type": "string"}),
-        (ok({"type": "string"}, kind="text/csv"), None),
-        (ok({"type": "string"}, status="404"), None),
-        (ok({"type": "string"}, status="default"), None),
+        (ok(object_of(a={})), object_of(a={})),
+        (ok(TEXT, status="201"), TEXT),
+        (ok(TEXT, status="2XX"), TEXT),
+        (ok(TEXT, kind="text/csv"), None),
+        (ok(TEXT, status="404"), None),
+        (ok(TEXT, status="default"), None),
         (ok({}), None),
         ({}, None),
     ],
@@ -289,27 +276,19 @@ def test_the_first_successful_json_response_is_the_output(
 
 # --- what is broken ----------------------------------------------------------------------------------
 
+OPERATION = "paths./ferries.post"
+FIRST = f"{OPERATION}.parameters[0]"
+DAY, CIRCLE = "#/components/parameters/Day", "#/components/parameters/Circle"
+ELSEWHERE = "https://schemas.example/ferry.json"
 BROKEN: list[tuple[Any, str]] = [
-    ("text", "paths./ferries.post: must be an object"),
-    ({"parameters": {}}, "paths./ferries.post.parameters: must be a list"),
-    ({"parameters": ["x"]}, "paths./ferries.post.parameters[0]: must be an object"),
-    ({"parameters": [{"name": "a"}]}, "paths./ferries.post.parameters[0].in: Field required"),
-    (
-        {"parameters": [parameter("a", "body")]},
-        "paths./ferries.post.parameters[0].in: Input should be 'query'",
-    ),
-    (
-        {"parameters": [{"$ref": "#/components/parameters/Day"}]},
-        "paths./ferries.post.parameters[0].$ref: '#/components/parameters/Day' names nothing",
-    ),
-    (
-        {"parameters": [{"$ref": "#/components/parameters/Circle"}]},
-        "paths./ferries.post.parameters[0].$ref: leads in a circle",
-    ),
-    (
-        body({"$ref": "https://schemas.example/ferry.json"}),
-        "schema.$ref: 'https://schemas.example/ferry.json' leads out of the document",
-    ),
+    ("text", f"{OPERATION}: must be an object"),
+    ({"parameters": {}}, f"{OPERATION}.parameters: must be a list"),
+    ({"parameters": ["x"]}, f"{FIRST}: must be an object"),
+    ({"parameters": [{"name": "a"}]}, f"{FIRST}.in: Field required"),
+    ({"parameters": [parameter("a", "body")]}, f"{FIRST}.in: Input should be 'query'"),
+    ({"parameters": [{"$ref": DAY}]}, f"{FIRST}.$ref: '{DAY}' names nothing"),
+    ({"parameters": [{"$ref": CIRCLE}]}, f"{FIRST}.$ref: leads in a circle"),
+    (body({"$ref": ELSEWHERE}), f"schema.$ref: '{ELSEWHERE}' leads out of the document"),
     (
         body({"properties": {"a": {"$ref": "ferry.yaml#/Ferry"}}}),
         "schema.properties.a.$ref: 'ferry.yaml#/Ferry' leads out of the document",
@@ -318,8 +297,8 @@ BROKEN: list[tuple[Any, str]] = [
         body({"$ref": "#/components/schemas/Broken"}),
         "#/components/schemas/Broken.properties.deck: must be an object",
     ),
-    ({"requestBody": {}}, "paths./ferries.post.requestBody.content: must be an object"),
-    ({"operationId": 7}, "paths./ferries.post.operationId: Input should be a valid string"),
+    ({"requestBody": {}}, f"{OPERATION}.requestBody.content: must be an object"),
+    ({"operationId": 7}, f"{OPERATION}.operationId: Input should be a valid string"),
 ]
 
 
@@ -328,12 +307,11 @@ def test_a_broken_operation_is_reported_with_its_place_and_the_rest_is_imported(
     operation: Any, fault: str
 ) -> None:
     components = {
-        "parameters": {"Circle": {"$ref": "#/components/parameters/Circle"}},
-        "schemas": {"Broken": {"type": "object", "properties": {"deck": "upper"}}},
+        "parameters": {"Circle": {"$ref": CIRCLE}},
+        "schemas": {"Broken": object_of(deck="upper")},
     }
     paths = {"/ferries": {"get": {"operationId": "well"}, "post": operation}}
-    found = list(read_document(document(paths, components=components), "ferry.json"))
-    (reported, server) = found
+    reported, server = read_document(document(paths, components=components), "ferry.json")
     assert isinstance(reported, DocumentFault)
     assert isinstance(server, ServerDocument)
     assert fault in reported.reason
@@ -385,20 +363,21 @@ def test_another_format_is_a_fault(value: Any, fault: str) -> None:
     assert fault in found
 
 
+def wide_document(num_operations: int, num_members: int) -> dict[str, Any]:
+    """Operations that each reach a schema of very many members."""
+    wide = object_of(**{f"p{i}": TEXT for i in range(num_members)})
+    operation = body({"type": "array", "items": {"$ref": "#/components/schemas/Wide"}})
+    paths = {f"/a{i}": {"post": operation} for i in range(num_operations)}
+    return document(paths, components={"schemas": {"Wide": wide}})
+
+
 def test_a_schema_that_reaches_too_much_is_a_fault_of_its_operation() -> None:
-    wide = {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(30_000)}}
-    components = {"schemas": {"Wide": wide}}
-    operation = {**body({"type": "array", "items": {"$ref": "#/components/schemas/Wide"}})}
-    (fault,) = faults_of(document({"/a": {"post": operation}}, components=components))
-    assert fault == "paths./a.post: has more than 50,000 values with all it refers to"
+    (fault,) = faults_of(wide_document(1, 30_000))
+    assert fault == "paths./a0.post: has more than 50,000 values with all it refers to"
 
 
 def test_a_document_whose_tools_are_too_much_together_is_cut() -> None:
-    wide = {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(20_000)}}
-    components = {"schemas": {"Wide": wide}}
-    operation = body({"type": "array", "items": {"$ref": "#/components/schemas/Wide"}})
-    paths = {f"/a{i}": {"post": operation} for i in range(130)}
-    server, faults = found_in(read_document(document(paths, components=components), "a.json"))
+    server, faults = found_in(read_document(wide_document(130, 20_000), "a.json"))
     assert len(server.tools) == 124
     assert len(faults) == 6
     assert faults[0].endswith("the document has more than 5,000,000 values this way")
@@ -407,26 +386,22 @@ def test_a_document_whose_tools_are_too_much_together_is_cut() -> None:
 # --- files ---------------------------------------------------------------------------------------------
 
 
-def write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value))
+JSON = json.dumps(document({"/ferries": {"get": {"operationId": "list"}}}))
+YAML = """openapi: 3.0.3
+info: {title: Ferry timetable, version: 1.0}
+paths:
+  /ferries:
+    get:
+      operationId: list
+      responses:
+        200: {description: OK}
+"""
 
 
-def write_yaml(path: Path, value: Any) -> None:
-    assert value["info"]["title"] == "Ferry timetable"
-    path.write_text(
-        "openapi: 3.0.3\ninfo: {title: Ferry timetable, version: 1.0}\npaths:\n"
-        "  /ferries:\n    get:\n      operationId: list\n      responses:\n        200: {description: OK}\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "write"), [("a.json", write_json), ("a.yaml", write_yaml), ("a.txt", write_yaml)]
-)
-def test_json_and_yaml_say_the_same(
-    tmp_path: Path, name: str, write: Callable[[Path, Any], None]
-) -> None:
+@pytest.mark.parametrize(("name", "text"), [("a.json", JSON), ("a.yaml", YAML), ("a.txt", YAML)])
+def test_json_and_yaml_say_the_same(tmp_path: Path, name: str, text: str) -> None:
     file = tmp_path / name
-    write(file, document({"/ferries": {"get": {"operationId": "list"}}}))
+    file.write_text(text)
     server, _ = found_in(read(file))
     assert (server.name, server.version) == ("Ferry timetable", "1.0")
     assert [tool.name for tool in server.tools] == ["list"]

@@ -11,21 +11,26 @@ from random_json import random_json
 from registry.documents.sources import DocumentFault, ServerDocument
 from registry.importers.openapi.document import read_document
 
+ANY: dict[str, Any] = {}
+TEXT = {"type": "string"}
+NUMBER = {"type": "integer"}
 
-def tool_of(schemas: dict[str, Any], request: Any, response: Any = None) -> Any:
+
+def found_in(operation: Any, **more: Any) -> list[ServerDocument | DocumentFault]:
+    """What a document of one operation holds."""
+    info = {"title": "t", "version": "1"}
+    value: Any = {"openapi": "3.1.0", "info": info, "paths": {"/a": {"post": operation}}, **more}
+    return list(read_document(value, "a.json"))
+
+
+def content(schema: Any) -> dict[str, Any]:
+    return {"content": {"application/json": {"schema": schema}}}
+
+
+def tool_of(schemas: dict[str, Any], request: Any, response: Any = ANY) -> Any:
     """The tool of an operation that takes one schema and answers another."""
-    media = {"application/json": {"schema": request}}
-    operation: dict[str, Any] = {"requestBody": {"content": media}}
-    if response is not None:
-        content = {"application/json": {"schema": response}}
-        operation["responses"] = {"200": {"description": "OK", "content": content}}
-    value: Any = {
-        "openapi": "3.1.0",
-        "info": {"title": "t", "version": "1"},
-        "paths": {"/a": {"post": operation}},
-        "components": {"schemas": schemas},
-    }
-    (server,) = read_document(value, "a.json")
+    operation = {"requestBody": content(request), "responses": {"200": content(response)}}
+    (server,) = found_in(operation, components={"schemas": schemas})
     assert isinstance(server, ServerDocument)
     return server.tools[0]
 
@@ -36,11 +41,6 @@ def accepts(schema: Any, value: Any) -> bool:
 
 def ref(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{name}"}
-
-
-ANY: dict[str, Any] = {}
-TEXT = {"type": "string"}
-NUMBER = {"type": "integer"}
 
 
 def of(*required: str, **properties: Any) -> dict[str, Any]:
@@ -63,14 +63,9 @@ def test_a_tool_carries_the_definitions_that_it_reaches_and_no_others() -> None:
 
 
 def test_an_index_of_any_length_is_a_reference_to_nothing() -> None:
-    value: Any = {
-        "openapi": "3.1.0",
-        "info": {"title": "t", "version": "1"},
-        "paths": {"/a": {"get": {"parameters": [{"$ref": "#/tags/" + "9" * 5000}]}}},
-        "tags": [{"name": "a"}],
-    }
-    faults = [each for each in read_document(value, "a.json") if isinstance(each, DocumentFault)]
-    assert len(faults) == 1
+    operation = {"parameters": [{"$ref": "#/tags/" + "9" * 5000}]}
+    found = found_in(operation, tags=[{"name": "a"}])
+    assert sum(isinstance(each, DocumentFault) for each in found) == 1
 
 
 def test_ancestors_that_are_reached_by_very_many_ways_are_read_once() -> None:
@@ -233,15 +228,8 @@ json_values = random_json(st.sampled_from(TEXTS), st.sampled_from(KEYWORDS.split
 def test_any_schemas_give_a_tool_or_a_fault_and_never_an_exception(
     a: Any, b: Any, request: Any
 ) -> None:
-    media = {"application/json": {"schema": request}}
-    operation = {"requestBody": {"content": media}, "responses": {"200": {"content": media}}}
-    value: Any = {
-        "openapi": "3.0.0",
-        "info": {"title": "t", "version": "1"},
-        "paths": {"/a": {"post": operation}},
-        "components": {"schemas": {"A": a, "B": b}},
-    }
-    found = list(read_document(value, "a.json"))
+    operation = {"requestBody": content(request), "responses": {"200": content(request)}}
+    found = found_in(operation, components={"schemas": {"A": a, "B": b}})
     server = found[-1]
     assert isinstance(server, ServerDocument)
     assert server.tools or any(isinstance(each, DocumentFault) for each in found)

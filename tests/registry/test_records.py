@@ -122,10 +122,8 @@ async def test_records_of_another_home_are_neither_found_nor_forgotten(
 async def test_a_record_that_is_gone_is_found_no_more(database: Database, folder: Path) -> None:
     await index_records(database, folder, FakeRecords())
     (folder / "a3.jsonl").unlink()
-    assert await found(database, await index_records(database, folder, FakeRecords())) == [
-        "a2",
-        "a1",
-    ]
+    report = await index_records(database, folder, FakeRecords())
+    assert await found(database, report) == ["a2", "a1"]
 
 
 async def test_a_home_without_records_has_none(database: Database, tmp_path: Path) -> None:

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.embedding.lexical import LexicalEmbedder
-from registry.documents.preparation import prepare_server
-from registry.importers.detection import detect
+from registry.documents.sources import Provenance, ServerDocument
+from registry.importers import toucan
 from registry.intake.importing import import_documents
 from registry.search.query import SearchIndex
 from registry.search.scope import Scope, SearchBy
 from registry.search.vectors import update_vectors
 from registry.store.database import open_database
 
-from real_documents import TOUCAN, real_data
+from real_documents import TOUCAN, prepare_once, real_data
 
 pytestmark = pytest.mark.timeout(300)
 """The import of all documents counts as part of the first test."""
@@ -38,21 +38,37 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(Scope(), id="live"),
+        pytest.param(Scope(provenance=None), id="all", marks=pytest.mark.volume),
+    ],
+)
+def scope(request: pytest.FixtureRequest) -> Scope:
+    """Of the tools that are stored: of live servers, and of crawled ones as well."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
 async def index(
-    tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+    tmp_path_factory: pytest.TempPathFactory, anyio_backend: str, scope: Scope
 ) -> AsyncGenerator[SearchIndex]:
-    """An index of all tools of the real documents, crawled ones included."""
-    documents = real_data(TOUCAN)
+    """An index of all tools of the real documents."""
+    documents = [
+        document
+        for document in toucan.read(real_data(TOUCAN))
+        if isinstance(document, ServerDocument)
+        and (scope.provenance is None or document.provenance is Provenance.LIVE)
+    ]
     path: Path = tmp_path_factory.mktemp("real") / "registry.db"
     async with open_database(f"sqlite:///{path}") as database:
-        await import_documents(database, detect(documents).read(documents), prepare=prepare_server)
-        await update_vectors(database, LexicalEmbedder(), Scope(provenance=None))
+        await import_documents(database, documents, prepare=prepare_once)
+        await update_vectors(database, LexicalEmbedder(), scope)
         yield SearchIndex(database, LexicalEmbedder())
 
 
 @pytest.mark.parametrize("by", SearchBy)
-@pytest.mark.parametrize("scope", [Scope(), Scope(provenance=None)], ids=["live", "all"])
 async def test_half_of_the_first_hits_concern_what_was_searched_for(
     index: SearchIndex, scope: Scope, by: SearchBy
 ) -> None:

@@ -93,21 +93,17 @@ def test_a_server_is_named_in_our_namespace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "official"),
+    ("versions", "official"),
     [
-        ("1.4.0-rc.1+build.7", "1.4.0-rc.1+build.7"),
-        ("2026-04", "2026-04"),
-        (None, "0.0.0"),
-        ("", "0.0.0"),
-        ("^1.2.3", "0.0.0"),
-        (">=1", "0.0.0"),
-        ("1.x", "0.0.0"),
-        ("latest", "0.0.0"),
-        ("1" * 256, "0.0.0"),
+        (["1.4.0-rc.1+build.7"], "1.4.0-rc.1+build.7"),
+        (["2026-04"], "2026-04"),
+        ([None, "", "^1.2.3", ">=1", "1.x", "latest", "1" * 256], "0.0.0"),
     ],
 )
-def test_versions_that_the_format_refuses_become_zero(version: str | None, official: str) -> None:
-    assert official_version(version) == official
+def test_versions_that_the_format_refuses_become_zero(
+    versions: list[str | None], official: str
+) -> None:
+    assert {official_version(version) for version in versions} == {official}
 
 
 def test_the_schema_refuses_what_the_format_refuses() -> None:
@@ -145,16 +141,11 @@ FOREIGN: JsonObject = {
 
 def test_a_foreign_server_keeps_how_it_is_reached_and_no_secret() -> None:
     document = parse_server(FOREIGN)
-    assert (document.key, document.name, document.version) == (
-        "io.github.somebody/tides",
-        "tides",
-        "2.1.0",
-    )
+    named = (document.key, document.name, document.version)
+    assert named == ("io.github.somebody/tides", "tides", "2.1.0")
     assert document.tools == ()
     kept = json.dumps(document.origin)
-    assert "@somebody/tides" in kept
-    assert "https://tides.example/mcp" in kept
-    assert "metre" in kept
+    assert all(said in kept for said in ("@somebody/tides", "https://tides.example/mcp", "metre"))
     assert not any(secret in kept for secret in ("k-123456", "abcdef", "pw@", "key=abc"))
 
 
@@ -191,12 +182,17 @@ def read_all(path: Path) -> tuple[list[ServerDocument], list[DocumentFault]]:
     return servers, [d for d in found if isinstance(d, DocumentFault)]
 
 
-def test_a_folder_gives_every_server_json_below_it(tmp_path: Path) -> None:
-    for name in ("b/server.json", "a/deep/server.json", "a/other.json"):
-        file = tmp_path / name
+def write_below(folder: Path, *names: str) -> None:
+    """Write documents, each named by the first letter of its path."""
+    for name in names:
+        file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({"name": f"x/{name[0]}", "version": "1"}))
-    (tmp_path / "c").mkdir()
+
+
+def test_a_folder_gives_every_server_json_below_it(tmp_path: Path) -> None:
+    names = ("b/server.json", "a/deep/server.json", "a/other.json", "c/server.json")
+    write_below(tmp_path, *names)
     (tmp_path / "c" / "server.json").write_text("{")
     servers, faults = read_all(tmp_path)
     assert [server.key for server in servers] == ["x/a", "x/b"]
@@ -212,9 +208,7 @@ def test_a_folder_of_too_many_is_refused_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_json, "MAX_FILES", 1)
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "server.json").write_text('{"name": "x/y", "version": "1"}')
+    write_below(tmp_path, "a/server.json", "b/server.json")
     with pytest.raises(ConfigError, match="more than 1 files: import folders of it"):
         read_all(tmp_path)
 

@@ -59,6 +59,10 @@ def page(*names: str, cursor: str | None = None, key: str = "nextCursor") -> Ans
     return 200, {}, json.dumps({"servers": servers, "metadata": metadata}).encode()
 
 
+def one_after_another(*answers: Answer) -> Script:
+    return lambda number, _query: answers[number]
+
+
 async def collect(url: str, **limits: Any) -> tuple[list[str], list[str]]:
     listing = fetch_listing(url, limits=ListingLimits(**limits), pause=Pauses())
     found = [document async for document in listing]
@@ -97,11 +101,9 @@ class Pauses(list[float]):
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
 async def test_a_page_that_fails_for_a_while_is_asked_for_again(status: int) -> None:
-    def script(number: int, _query: dict[str, list[str]]) -> Answer:
-        return (status, {"retry-after": "2"}, b"later") if number < 2 else page("x/a")
-
+    later: Answer = (status, {"retry-after": "2"}, b"later")
     pauses = Pauses()
-    with registry(script) as (url, targets):
+    with registry(one_after_another(later, later, page("x/a"))) as (url, targets):
         found = [document async for document in fetch_listing(url, pause=pauses)]
     assert len(found) == 1
     assert len(targets) == 3
@@ -128,10 +130,7 @@ USELESS: list[tuple[Answer, str]] = [
     ((200, {"content-encoding": "gzip, gzip"}, b"any"), "not asked for"),
     ((200, {"content-encoding": "gzip"}, b"not gzip"), "127.0.0.1"),
     ((200, {}, b" " * 2000), "a page is larger than 1,000 bytes"),
-    (
-        (200, {"content-encoding": "gzip"}, gzip.compress(b" " * 10**6)),
-        "larger than 1,000 bytes",
-    ),
+    ((200, {"content-encoding": "gzip"}, gzip.compress(b" " * 10**6)), "larger than 1,000 bytes"),
 ]
 
 
@@ -144,37 +143,28 @@ async def test_a_first_page_that_cannot_be_had_is_an_error(answer: Answer, fault
 
 
 async def test_a_redirect_on_the_same_host_is_followed() -> None:
-    def script(number: int, _query: dict[str, list[str]]) -> Answer:
-        return (302, {"location": "/moved/servers"}, b"") if number == 0 else page("x/a")
-
-    with registry(script) as (url, targets):
+    moved: Answer = (302, {"location": "/moved/servers"}, b"")
+    with registry(one_after_another(moved, page("x/a"))) as (url, targets):
         assert await collect(url) == (["x/a"], [])
     assert targets[1] == "/moved/servers"
 
 
 async def test_what_came_before_a_page_that_fails_counts() -> None:
-    def script(number: int, _query: dict[str, list[str]]) -> Answer:
-        return page("x/a", cursor="c") if number == 0 else (404, {}, b"")
-
-    with registry(script) as (url, _):
-        keys, faults = await collect(url)
-    assert keys == ["x/a"]
-    assert faults == [f"page 2: {url}/v0.1/servers: answered 404"]
+    with registry(one_after_another(page("x/a", cursor="c"), (404, {}, b""))) as (url, _):
+        found = await collect(url)
+    assert found == (["x/a"], [f"page 2: {url}/v0.1/servers: answered 404"])
 
 
 async def test_a_cursor_that_came_before_ends_the_list() -> None:
     with registry(lambda _n, _q: page("x/a", cursor="same")) as (url, targets):
-        keys, faults = await collect(url)
-    assert keys == ["x/a", "x/a"]
-    assert faults == ["page 2: its cursor came before"]
+        assert await collect(url) == (["x/a", "x/a"], ["page 2: its cursor came before"])
     assert len(targets) == 2
 
 
 async def test_no_more_pages_are_read_than_allowed() -> None:
     with registry(lambda n, _q: page(f"x/{n}", cursor=str(n))) as (url, targets):
-        keys, faults = await collect(url, pages=3)
-    assert keys == ["x/0", "x/1", "x/2"]
-    assert faults == ["only 3 pages are read"]
+        found = await collect(url, pages=3)
+    assert found == (["x/0", "x/1", "x/2"], ["only 3 pages are read"])
     assert len(targets) == 3
 
 

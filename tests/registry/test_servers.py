@@ -1,7 +1,6 @@
 """Reading servers: by name, by filter, and what is published."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -22,8 +21,6 @@ from registry.store.version import published_names
 
 from plain_documents import prepare, server, tool
 
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
 DOCUMENTS = (
     server("b-live"),
     server("a-live"),
@@ -33,10 +30,8 @@ DOCUMENTS = (
 )
 
 
-async def _import(
-    database: Database, documents: Sequence[ServerDocument], now: datetime = NOON
-) -> None:
-    await import_documents(database, documents, prepare=prepare, now=lambda: now)
+async def _import(database: Database, documents: Sequence[ServerDocument] = DOCUMENTS) -> None:
+    await import_documents(database, documents, prepare=prepare)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +51,7 @@ async def _import(
 async def test_a_filter_finds_the_servers_that_it_means_in_the_order_of_their_names(
     database: Database, where: ServerFilter | None, keys: list[str]
 ) -> None:
-    await _import(database, DOCUMENTS)
+    await _import(database)
     listed = await database.read(partial(list_servers, where=where))
     assert [s.key for s in listed] == keys
     assert await database.read(partial(count_servers, where=where)) == len(keys)
@@ -64,17 +59,15 @@ async def test_a_filter_finds_the_servers_that_it_means_in_the_order_of_their_na
 
 @pytest.mark.both_databases
 async def test_a_list_is_read_in_parts(database: Database) -> None:
-    await _import(database, DOCUMENTS)
+    await _import(database)
     first = await database.read(partial(list_servers, limit=3))
     rest = await database.read(partial(list_servers, after=first[-1].name, limit=3))
-    assert [[s.key for s in part] for part in (first, rest)] == [
-        ["a-live", "b-live", "crawled"],
-        ["other"],
-    ]
+    parts = [[s.key for s in part] for part in (first, rest)]
+    assert parts == [["a-live", "b-live", "crawled"], ["other"]]
 
 
 async def test_servers_are_loaded_in_the_order_they_are_asked_for(database: Database) -> None:
-    await _import(database, DOCUMENTS)
+    await _import(database)
     names = ["other", "none-of-this-name", "a-live"]
     loaded = await database.read(partial(load_servers, names=names))
     assert [s.name for s in loaded] == ["other", "a-live"]
@@ -91,13 +84,13 @@ async def test_more_servers_than_a_statement_names_are_loaded(
 
 
 async def test_a_name_that_there_is_not_names_the_closest(database: Database) -> None:
-    await _import(database, DOCUMENTS)
+    await _import(database)
     with pytest.raises(UnknownNameError, match="no server is named 'a-life'; did you mean a-live"):
         await database.read(partial(find_server, name="a-life"))
 
 
 async def test_live_servers_are_published_and_crawled_ones_on_request(database: Database) -> None:
-    await _import(database, DOCUMENTS)
+    await _import(database)
     assert await database.read(published_names) == {"a-live", "b-live", "other"}
     with_crawled = await database.read(partial(published_names, crawled=True))
     assert with_crawled == {"a-live", "b-live", "crawled", "other"}

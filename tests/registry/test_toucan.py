@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from random_json import random_json
 
 from registry.documents.preparation import prepare_server
-from registry.documents.sources import DocumentFault, Provenance, ServerDocument
+from registry.documents.sources import DocumentFault, Provenance, ServerDocument, ToolDocument
 from registry.importers.toucan import read
 
 from real_documents import TOUCAN, real_data
+
+TOOL: dict[str, Any] = {"name": "now", "description": "Now", "input_schema": {}}
+CRAWLED: dict[str, Any] = {"overview": "Weather of Cologne", "license": "MIT", "tools": []}
 
 
 def row(number: int = 1, **metadata: Any) -> dict[str, Any]:
@@ -35,15 +38,9 @@ def row(number: int = 1, **metadata: Any) -> dict[str, Any]:
             "remote_server_response": {
                 "url": "https://user:pw@host.example/x/mcp?api_key={smithery_api_key}#f",
                 "is_success": True,
-                "tools": [
-                    {"name": "now", "description": "Now", "input_schema": {}, "annotations": None}
-                ],
+                "tools": [{**TOOL, "annotations": None}],
             },
-            "server_info_crawled": {
-                "overview": "Weather of Cologne",
-                "license": "MIT",
-                "tools": [],
-            },
+            "server_info_crawled": CRAWLED,
             **metadata,
         },
     }
@@ -72,35 +69,26 @@ def read_one(folder: Path, line: Any) -> ServerDocument:
 def test_a_document_keeps_what_is_told_of_its_server(tmp_path: Path) -> None:
     document = read_one(tmp_path, row())
 
-    assert document.source == "toucan"
-    assert document.key == "0001.json"
-    assert document.name == "Wetterdienst für Köln"
-    assert document.description == "Weather of Cologne"
-    assert document.labels == ("Weather", "API Integration")
-    assert document.provenance is Provenance.LIVE
-    assert [tool.name for tool in document.tools] == ["now"]
-    assert document.origin == {"url": "https://host.example/x/mcp", "license": "MIT", "uses": 1234}
+    assert document == ServerDocument(
+        source="toucan",
+        key="0001.json",
+        name="Wetterdienst für Köln",
+        description="Weather of Cologne",
+        labels=("Weather", "API Integration"),
+        provenance=Provenance.LIVE,  # although its tools are marked as not valid
+        tools=(ToolDocument(**TOOL),),
+        origin={"url": "https://host.example/x/mcp", "license": "MIT", "uses": 1234},
+    )
 
 
 @pytest.mark.parametrize(
     ("count", "uses"),
-    [
-        ("722", 722),
-        ("15,097", 15097),
-        ("Not available", None),
-        ("9" * 5000, None),
-        (7, 7),
-        (None, None),
-    ],
+    [("722", 722), ("15,097", 15097), ("None", None), ("9" * 5000, None), (7, 7), (None, None)],
 )
 def test_counts_of_use_are_read_with_commas_and_without(
     tmp_path: Path, count: Any, uses: int | None
 ) -> None:
     assert read_one(tmp_path, row(usage_count=count)).origin.get("uses") == uses
-
-
-def test_live_tools_count_although_they_are_marked_as_not_valid(tmp_path: Path) -> None:
-    assert read_one(tmp_path, row()).provenance is Provenance.LIVE
 
 
 def test_a_server_that_did_not_answer_has_the_tools_of_its_page(tmp_path: Path) -> None:
@@ -123,15 +111,11 @@ def test_a_server_that_did_not_answer_has_the_tools_of_its_page(tmp_path: Path) 
     assert "url" not in document.origin
 
 
-def test_a_crawled_tool_without_parameters_takes_none(tmp_path: Path) -> None:
-    for parameters in cast("list[Any]", [[], None]):
-        tool: Any = {"name": "list", "description": "List all places", "parameters": parameters}
-        document = read_one(tmp_path, row(**crawled(tool)))
-        assert document.tools[0].input_schema == {
-            "type": "object",
-            "properties": {},
-            "required": [],
-        }
+@pytest.mark.parametrize("parameters", [[], None])
+def test_a_crawled_tool_without_parameters_takes_none(tmp_path: Path, parameters: Any) -> None:
+    tool: Any = {"name": "list", "description": "List all places", "parameters": parameters}
+    (listed,) = read_one(tmp_path, row(**crawled(tool))).tools
+    assert listed.input_schema == {"type": "object", "properties": {}, "required": []}
 
 
 def test_parameters_that_cannot_be_read_reject_the_tool_alone(tmp_path: Path) -> None:
@@ -173,11 +157,8 @@ def test_a_corrupted_line_is_reported_with_its_number_and_the_rest_is_read(tmp_p
     )
     found = list(read(path))
 
-    assert [d.key for d in found if isinstance(d, ServerDocument)] == [
-        "0001.json",
-        "0003.json",
-        "0004.json",
-    ]
+    keys = [d.key for d in found if isinstance(d, ServerDocument)]
+    assert keys == ["0001.json", "0003.json", "0004.json"]
     assert [d.line for d in found if isinstance(d, DocumentFault)] == [2, 4, 6, 7, 8, 9]
     assert all(d.reason for d in found if isinstance(d, DocumentFault))
 
@@ -203,7 +184,6 @@ def test_a_corrupted_line_is_reported_with_its_number_and_the_rest_is_read(tmp_p
 )
 def test_a_field_of_a_wrong_type_is_named(tmp_path: Path, line: Any, field: str) -> None:
     (fault,) = read(lines_of(tmp_path / "x.jsonl", line))
-
     assert isinstance(fault, DocumentFault)
     assert fault.line == 1
     assert fault.reason.startswith(field)
@@ -275,12 +255,8 @@ def test_the_real_documents_are_read_and_counted_as_their_readme_counts_them() -
     live = [d for d in documents if d.provenance is Provenance.LIVE]
     crawled_only = [d for d in documents if d.provenance is Provenance.CRAWLED]
     names = Counter(d.name for d in documents)
-    parameters = [
-        (tool.input_schema.get("properties"), tool)
-        for d in crawled_only
-        for tool in d.tools
-        if isinstance(tool.input_schema, dict)
-    ]
+    schemas = [tool.input_schema for d in crawled_only for tool in d.tools]
+    parameters = [s.get("properties") for s in schemas if isinstance(s, dict)]
 
     assert len(documents) == len({d.key for d in documents}) == 1482
     assert len(live) == 592
@@ -288,8 +264,8 @@ def test_the_real_documents_are_read_and_counted_as_their_readme_counts_them() -
     assert sum(len(d.tools) for d in live) == 4034
     assert len({tool.name for d in live for tool in d.tools}) == 3457
     assert len(crawled_only) == 890
-    assert len(parameters) == sum(len(d.tools) for d in crawled_only) == 8311
-    assert sum(not properties for properties, _ in parameters) == 1918
+    assert len(parameters) == len(schemas) == 8311
+    assert sum(not properties for properties in parameters) == 1918
     assert sum(names[d.name] > 1 for d in documents) == 220
     assert sum(not d.name.isascii() for d in documents) == 30
     assert sum("{" in str(d.origin.get("url")) for d in documents) == 0
