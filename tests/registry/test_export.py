@@ -155,11 +155,12 @@ async def test_a_file_that_was_changed_is_named(
 async def test_content_that_is_not_the_manifests_is_noticed_where_every_hash_was_made_to_fit(
     stored: Database, tmp_path: Path
 ) -> None:
-    await export(stored, tmp_path, ExportFormat.JSONL)
-    manifest = json.loads((tmp_path / MANIFEST).read_text())
-    (tmp_path / MANIFEST).write_text(json.dumps({**manifest, "content_hash": "0" * 64}))
+    folder = tmp_path / "frozen"
+    await export(stored, folder, ExportFormat.JSONL)
+    manifest = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(json.dumps({**manifest, "content_hash": "0" * 64}))
     with pytest.raises(RegistryError, match="holds other content"):
-        read_catalog(tmp_path)
+        read_catalog(folder)
 
 
 async def test_a_folder_that_is_no_export_is_named(tmp_path: Path) -> None:
