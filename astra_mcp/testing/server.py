@@ -12,7 +12,7 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 from pydantic_core import ArgsKwargs, to_jsonable_python
 
-from astra_mcp.errors import AstraError
+from astra_mcp.errors import AstraError, UpstreamError
 from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.schemas import ArgumentCheck, compile_schema
 from astra_mcp.types import (
@@ -60,7 +60,10 @@ class _Tool:
             return ToolResult.from_text(str(error) or type(error).__name__, is_error=True)
         if isinstance(value, ToolResult):
             return value
-        return ToolResult.from_value(to_jsonable_python(value), structured=True)
+        try:
+            return ToolResult.from_value(to_jsonable_python(value), structured=True)
+        except ValueError as error:
+            raise UpstreamError(f"{self.spec.name} returns no JSON value: {error}") from None
 
 
 def _tool_of(function: Function) -> _Tool:

@@ -254,7 +254,7 @@ class DeployedServer:
             try:
                 response = await self._end_link.send("POST", _JSON, body)
                 await response.aclose()
-                fault = f"HTTP status {response.status_code}" if response.is_error else ""
+                fault = "" if response.is_success else f"HTTP status {response.status_code}"
             except (httpx2.HTTPError, httpx2.InvalidURL, UpstreamError) as error:
                 fault = words_of(error)
         if fault:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import anyio
 import pytest
@@ -33,7 +34,7 @@ async def sink(ship: str) -> dict[str, list[str]]:
         raise ValueError("the Bella floats")
     if ship == "Clio":
         raise UpstreamError("the harbour is flooded")
-    return {"sunk": [ship]}
+    return {"sunk": [cast("str", object()) if ship == "Dora" else ship]}
 
 
 def count_from(seed: int) -> Sequence[Callable[[], int]]:
@@ -82,9 +83,10 @@ async def test_results_errors_and_refusals_are_answers(harbour: InMemoryServer) 
     assert (refused.result.is_error, refused.outcome) == (True, CallOutcome.REJECTED)
     assert "boat" in refused.result.text
     assert (await session.call("fly", {})).outcome is CallOutcome.REJECTED
-    with pytest.raises(UpstreamError):
-        await session.call("sink", {"ship": "Clio"})
-    assert [tool for tool, _ in harbour.calls] == ["sink"] * 3
+    for ship, words in (("Clio", "flooded"), ("Dora", "sink returns no JSON value")):
+        with pytest.raises(UpstreamError, match=words):
+            await session.call("sink", {"ship": ship})
+    assert [tool for tool, _ in harbour.calls] == ["sink"] * 4
 
 
 async def test_a_session_has_its_own_state_which_its_past_rebuilds() -> None:

@@ -3,6 +3,7 @@
 Members that nobody here knows pass through untouched. Knows no transport and does no input or output.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -31,6 +32,11 @@ METHOD_NOT_FOUND: Final = -32601
 INTERNAL_ERROR: Final = -32603
 MAX_MESSAGE_BYTES: Final = 64 << 20
 """One message of a server, such as a line or a body; a longer one is a failure of the server."""
+_MAX_MENDED_BYTES: Final = 1 << 20
+_ESCAPE: Final = re.compile(
+    rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL
+)
+"""An escape of JSON, or the two of one character beyond 65,535."""
 
 
 def request_message(
@@ -82,11 +88,24 @@ def error_of(error: object) -> RelayedError:
 
 
 def parse_message(text: bytes | str) -> JsonObject | None:
-    """Read one message; None where it is no JSON object."""
+    """Read one message; None where it is no JSON object.
+
+    Half an emoji, as ``JSON.stringify`` writes it in the text of whoever cuts strings, is read as U+FFFD.
+    """
     try:
         return as_object(orjson.loads(text))
     except orjson.JSONDecodeError:
+        data = text.encode() if isinstance(text, str) else text
+    if len(data) > _MAX_MENDED_BYTES:
         return None
+    try:
+        return as_object(orjson.loads(_ESCAPE.sub(_whole, data)))
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _whole(escape: re.Match[bytes]) -> bytes:
+    return rb"\ufffd" if escape["half"] else escape[0]
 
 
 def as_object(value: object) -> JsonObject | None:

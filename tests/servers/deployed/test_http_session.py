@@ -98,7 +98,7 @@ async def test_no_header_of_a_shared_server_names_an_episode(tmp_path: Path) -> 
         assert not any("astra-episode-key" in headers for _, headers in app.requests)
 
 
-@pytest.mark.parametrize(("status", "warnings"), [(204, 0), (500, 1)])
+@pytest.mark.parametrize(("status", "warnings"), [(204, 0), (302, 1), (500, 1)])
 async def test_the_address_of_an_entry_gets_one_post_of_an_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, status: int, warnings: int
 ) -> None:

@@ -9,6 +9,7 @@ from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.mcp.request_context import Era, Exchange
 from servers.deployed import DeployedSession
 from servers.deployed.errors import in_words
+from servers.deployed.transports.messages import parse_message
 
 from deployed_workshop import deployed, raw_entry, session, text_of
 
@@ -52,6 +53,19 @@ async def test_what_a_server_writes_in_place_of_the_handshake_is_told(tmp_path: 
     async with deployed(tmp_path, raw=entry) as servers:
         with pytest.raises(UpstreamError, match="it wrote 'hello', which is no JSON-RPC"):
             await session(servers).call("echo", {})
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (rb'{"a": "cut \ud83d", "b": "\udead!"}', {"a": "cut \ufffd", "b": "\ufffd!"}),
+        (rb'{"a": "\ud83d\ude00\ud83d"}', {"a": "\U0001f600\ufffd"}),
+        (rb'{"a": "\\ud83d", "b": "\ud83d"}', {"a": r"\ud83d", "b": "\ufffd"}),
+        (rb'{"a": "\ud83d", "b": NaN}', None),
+    ],
+)
+def test_half_an_emoji_loses_no_message(text: bytes, read: object) -> None:
+    assert parse_message(text) == parse_message(text.decode()) == read
 
 
 async def test_ids_of_no_request_are_passed_over(one: DeployedSession) -> None:

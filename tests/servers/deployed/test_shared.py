@@ -224,6 +224,8 @@ async def test_a_shared_server_that_closes_its_output_and_lives_on_is_ended_and_
 class _EndedWire:
     """Has ended; why, it says once it is asked to."""
 
+    nonsense = ""
+
     def __init__(self) -> None:
         self.is_asked = anyio.Event()
         self.may_tell = anyio.Event()
