@@ -32,7 +32,10 @@ def _published(*kinds: str) -> _Names:
 def _episodes() -> list[str]:
     from astra_mcp.home import home_folder  # noqa: PLC0415 - for a TAB alone
 
-    return sorted(file.stem for file in (home_folder() / "records").glob("*.jsonl"))
+    try:
+        return sorted(file.stem for file in (home_folder() / "records").glob("*.jsonl"))
+    except OSError:
+        return []
 
 
 _ENVIRONMENTS = _published("environments")

@@ -12,7 +12,7 @@ __all__ = ["key"]
 def key(*, as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
     """Print the file of the control key, which is made where there is none."""
     with report_errors():
-        home = load_settings().home.expanduser().absolute()
+        home = load_settings().home.absolute()
         ensure_control_key(home)
     path = str(control_key_path(home))
     if as_json:

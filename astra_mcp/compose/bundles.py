@@ -15,6 +15,7 @@ from astra_mcp.errors import (
     SandboxUnavailableError,
     UnknownNameError,
 )
+from astra_mcp.home import user_path
 from astra_mcp.report.console import say
 from astra_mcp.sandbox import Sandbox, SandboxReport, examine_machine, open_sandbox
 from registry.published.names import read_names
@@ -60,7 +61,7 @@ def load_published(settings: Settings) -> tuple[Bundle, ...]:
         BundleError: One or more do not load; carries the faults of all.
         ConfigError: A folder holds no bundle, or two bundles have one name.
     """
-    places = (bundled_folder(), *(f.expanduser() for f in settings.environments))
+    places = (bundled_folder(), *settings.environments)
     folders = dict.fromkeys(f.resolve() for place in places for f in find_bundles(place))
     bundles: dict[str, tuple[Bundle, Path]] = {}
     faults: list[BundleFault] = []
@@ -102,7 +103,7 @@ def find_bundle_folder(name: str, settings: Settings) -> Path | None:
     Returns:
         None where no environment has the name.
     """
-    path = Path(name).expanduser()
+    path = user_path(Path(name))
     if path.name != name:  # has a separator, so it is no environment's name
         return path
     return _environment_folders(settings).get(name)
@@ -119,7 +120,7 @@ def deployed_names(settings: Settings) -> Collection[str]:
         return ()
     from servers.deployed.config import read_entries  # noqa: PLC0415 - with all that reaches them
 
-    return read_entries(file.expanduser())
+    return read_entries(file)
 
 
 def deployed_server(name: str, settings: Settings) -> UnknownNameError | None:

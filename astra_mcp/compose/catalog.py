@@ -159,9 +159,8 @@ async def open_catalog(
     """
     bundles = load_published(settings)
     names = frozenset(bundle.name for bundle in bundles)
-    file = settings.serve.mcp_config.expanduser() if settings.serve.mcp_config else None
     async with AsyncExitStack() as stack:
-        opening = open_deployed(file, home=settings.home, taken=names)
+        opening = open_deployed(settings.serve.mcp_config, home=settings.home, taken=names)
         deployed = await stack.enter_async_context(opening)
         emulated = EmulatedServers(NoDocuments(), {})
         if database is not None and settings.emulators.publish:

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tomllib import TOMLDecodeError
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -22,7 +22,7 @@ from pydantic_settings import (
 
 from astra_mcp.distractors.settings import DistractorSettings
 from astra_mcp.errors import ConfigError
-from astra_mcp.home import home_folder
+from astra_mcp.home import home_folder, user_path
 from astra_mcp.llm.config import ModelsSettings
 from astra_mcp.report.choices import closest
 from astra_mcp.sandbox.protocol import SandboxLimits
@@ -53,8 +53,8 @@ class Settings(BaseSettings):
         frozen=True,
     )
 
-    home: Path = Field(default_factory=home_folder)
-    environments: tuple[Path, ...] = ()
+    home: Annotated[Path, AfterValidator(user_path)] = Field(default_factory=home_folder)
+    environments: tuple[Annotated[Path, AfterValidator(user_path)], ...] = ()
     """Folders of bundles to publish besides the bundled ones."""
     serve: ServeSettings = ServeSettings()
     sandbox: SandboxLimits = SandboxLimits()
@@ -69,7 +69,7 @@ class Settings(BaseSettings):
         """Where the registry is; holds the password of its database, if there is one."""
         if self.registry.url is not None:
             return self.registry.url.get_secret_value()
-        return f"sqlite:///{self.home.expanduser().absolute() / 'registry.db'}"
+        return f"sqlite:///{self.home.absolute() / 'registry.db'}"
 
     @property
     def emulator_fault(self) -> str | None:
@@ -126,6 +126,8 @@ def load_settings(**overrides: Any) -> Settings:
         raise ConfigError(f"astra.toml or ASTRA_MCP_* is wrong: {faults}") from None
     except TOMLDecodeError as error:
         raise ConfigError(f"astra.toml is no TOML: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
     except ValueError as error:
         msg = f"a setting cannot be read (lists in ASTRA_MCP_* variables are JSON): {error}"
         raise ConfigError(msg) from None
@@ -199,5 +201,5 @@ def load_serving(
             raise ConfigError(f"the settings of serve: {words}") from None
         option = str(fault["loc"][0]).replace("_", "-")
         raise ConfigError(f"--{option} {fault['input']!r}: {words}") from None
-    folders = (*settings.environments, *environments)
+    folders = (*settings.environments, *map(user_path, environments))
     return settings.model_copy(update={"serve": serving, "environments": folders})

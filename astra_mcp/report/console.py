@@ -3,6 +3,7 @@
 0 done; 1 something failed and says what; 2 wrong usage; 130 stopped by the user.
 """
 
+import errno
 import json
 import re
 import sys
@@ -32,6 +33,8 @@ __all__ = [
 
 Result = TypeVar("Result")
 
+_WRONG_PATH = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES})
+"""What the user's choice of a path leads to and no fault of the code does."""
 _NOT_PLAIN = re.compile(
     "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
@@ -115,19 +118,15 @@ def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:
 
 @contextmanager
 def report_errors() -> Generator[None]:
-    """Turn the errors that this project raises on purpose into a message and an exit code."""
+    """Turn the errors that this project raises on purpose, and paths that cannot be, into words."""
     try:
         yield
-    except ConfigError as error:
-        fail(str(error), ExitCode.USAGE)
     except BudgetSpentError as error:
         fail(f"{error}; what was finished is kept: run it again to go on")
-    except AstraError as error:
-        fail(str(error))
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.STOPPED) from None
-    except BaseExceptionGroup as group:
-        known = _first_known(cast("BaseException", group))
+    except (AstraError, OSError, BaseExceptionGroup) as error:
+        known = _first_known(cast("BaseException", error))
         if known is None:
             raise
         fail(str(known), ExitCode.USAGE if isinstance(known, ConfigError) else ExitCode.FAILED)
@@ -140,8 +139,10 @@ def run_async(function: Callable[..., Awaitable[Result]], *args: Any) -> Result:
 
 
 def _first_known(error: BaseException) -> AstraError | None:
-    """Find an error of this project in an exception group, depth first."""
+    """Find an error of this project, or a path that cannot be one, in an exception group, depth first."""
     if isinstance(error, AstraError):
         return error
+    if isinstance(error, OSError) and error.filename is not None and error.errno in _WRONG_PATH:
+        return ConfigError(f"{error.filename}: {error.strerror}")
     members: tuple[BaseException, ...] = getattr(error, "exceptions", ())
     return next((known for member in members if (known := _first_known(member))), None)

@@ -5,10 +5,11 @@ The section ``serve`` of the settings, and the rules of its public URL; knows ne
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
+    AfterValidator,
     Field,
     SecretStr,
     ValidationInfo,
@@ -16,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from astra_mcp.home import user_path
 from astra_mcp.types import FrozenModel
 
 __all__ = [
@@ -116,7 +118,7 @@ class ServeSettings(FrozenModel):
     max_body_bytes: int = Field(default=4 << 20, ge=1024)
     max_episodes: int = Field(default=10_000, ge=1)
     """Of each worker."""
-    mcp_config: Path | None = None
+    mcp_config: Annotated[Path, AfterValidator(user_path)] | None = None
     """An ``mcpServers`` file; its servers are published beside the environments."""
     workers: int = Field(default=1, ge=1, le=_MAX_WORKERS)
     """Processes that share the episodes; above 1 a supervisor starts and restarts them."""

@@ -22,6 +22,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from astra_mcp.errors import ConfigError, fault_words
+from astra_mcp.home import user_path
 from astra_mcp.types import canonical_json
 from servers.deployed.transports.messages import as_object
 from servers.deployed.transports.stdio import SESSION_DIR
@@ -236,7 +237,7 @@ def _expanded(where: str, name: str, server: ServerEntry, environ: Mapping[str, 
         changes["episode_end_url"] = expand("episode_end_url", server.episode_end_url)
         _check_url(f"{where}: episode_end_url", changes["episode_end_url"])
     if server.cwd is not None:
-        changes["cwd"] = str(Path(server.cwd).expanduser())
+        changes["cwd"] = str(user_path(Path(server.cwd)))
         if not Path(changes["cwd"]).is_dir():
             raise ConfigError(f"{where}: cwd: {server.cwd} is no folder")
     _check_headers(where, changes["headers"])

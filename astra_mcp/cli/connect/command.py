@@ -25,6 +25,7 @@ from astra_mcp.compose.bundles import deployed_names, find_bundle_folder, unknow
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import AstraError, ConfigError
+from astra_mcp.home import user_path
 from astra_mcp.report.console import out, print_json, report_errors, run_async, say
 from astra_mcp.serving.process.probe import status_at
 from astra_mcp.types import JsonObject
@@ -72,7 +73,7 @@ def connect(
     """Print, or write, the configuration that connects an MCP client."""
     with report_errors():
         form = FORMATS[client]
-        file = path.expanduser() if path else (form.file() if form.file else None)
+        file = user_path(path) if path else (form.file() if form.file else None)
         if write and file is None:
             msg = f"{form.title} has no configuration file: name one with --path, or leave --write out"
             raise ConfigError(msg)
@@ -137,19 +138,19 @@ def _entry(
 ) -> Entry:
     if url is not None:
         return _remote_entry(form, server, url, present, settings)
-    home = os.environ.get("ASTRA_MCP_HOME")
-    environment = {"ASTRA_MCP_HOME": str(Path(home).expanduser().absolute())} if home else {}
+    home = str(settings.home.absolute())
+    environment = {"ASTRA_MCP_HOME": home} if os.environ.get("ASTRA_MCP_HOME") else {}
     if server is None:
         # Clients start the entry in a folder of their own, where no astra.toml names these.
-        folders = [str(f.expanduser().absolute()) for f in settings.environments]
+        folders = [str(f.absolute()) for f in settings.environments]
         named = [word for folder in folders for word in ("--environments", folder)]
         if settings.serve.mcp_config is not None:
-            named += ["--mcp-config", str(settings.serve.mcp_config.expanduser().absolute())]
+            named += ["--mcp-config", str(settings.serve.mcp_config.absolute())]
         return stdio_entry(form, GATEWAY_ENTRY, ["serve", "--stdio", *named], environment)
     file = settings.serve.mcp_config
     deployed = deployed_names(settings)
     if file is not None and server in deployed:
-        named = ["--server", server, "--mcp-config", str(file.expanduser().absolute())]
+        named = ["--server", server, "--mcp-config", str(file.absolute())]
         return stdio_entry(form, server, ["serve", "--stdio", *named], environment)
     folder = find_bundle_folder(server, settings)
     if folder is None:
@@ -176,7 +177,7 @@ def _documented(settings: Settings) -> tuple[str, ...]:
 
 def _as_served(settings: Settings, running: RunningGateway) -> Settings:
     """Publish what the gateway of this home does, which options of its command may have named."""
-    folders = [folder.expanduser().absolute() for folder in settings.environments]
+    folders = [folder.absolute() for folder in settings.environments]
     file = settings.serve.mcp_config or running.mcp_config
     return settings.model_copy(
         update={

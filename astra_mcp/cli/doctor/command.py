@@ -164,7 +164,7 @@ def _home(home: Path) -> Check:
 def _environments(settings: Settings) -> Check:
     try:
         bundles = load_published(settings)
-    except AstraError as error:
+    except (AstraError, OSError) as error:
         remedy = "correct the bundle, or take its folder out of `environments` in astra.toml"
         return Check("environments", State.MISSING, str(error), remedy)
     return Check("environments", State.OK, f"{len(bundles)} are published")

@@ -56,11 +56,11 @@ class Check:
 
 def check_deployed(settings: Settings) -> Iterator[Check]:
     """Open every deployed server, and say of each that is not ready why."""
-    if settings.serve.mcp_config is None:
+    file = settings.serve.mcp_config
+    if file is None:
         return
     from servers.deployed.config import read_entries  # noqa: PLC0415 - a second to load
 
-    file = settings.serve.mcp_config.expanduser()
     try:
         entries = read_entries(file)
     except ConfigError as error:

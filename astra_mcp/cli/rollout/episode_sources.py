@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from astra_mcp.errors import ConfigError, UnknownNameError, fault_words
+from astra_mcp.home import user_path
 from astra_mcp.types import FrozenModel, json_fault
 from gateway.api.client import GatewayClient
 from gateway.api.wire import SourceEnvironment, SourceServers
@@ -73,7 +74,7 @@ def read_system_prompt(given: str | None) -> str | None:
     text = given
     if given.startswith("@"):
         try:
-            text = Path(given[1:]).expanduser().read_text(encoding="utf-8")
+            text = user_path(Path(given[1:])).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"--system-prompt {given} cannot be read: {error}") from None
     if not text.strip() or json_fault(text):

@@ -39,8 +39,8 @@ def announced(
         version=__version__,
         public_url=worker_info.fixed_url(0),
         workers=worker_info.inner_urls if worker_info.count > 1 else (),
-        environments=tuple(folder.expanduser().absolute() for folder in settings.environments),
-        mcp_config=file.expanduser().absolute() if file else None,
+        environments=tuple(folder.absolute() for folder in settings.environments),
+        mcp_config=file.absolute() if file else None,
     )
     with announce(settings.home, running):
         if as_json:
