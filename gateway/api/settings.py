@@ -3,6 +3,7 @@
 The section ``serve`` of the settings, and the rules of its public URL; knows neither files nor variables.
 """
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -84,8 +85,8 @@ def public_url_fault(public_url: str, workers: int = _MAX_WORKERS) -> str | None
             "put {worker} or {port} into the port or the path: all workers need one host name, so "
             "that a key is never sent to another host"
         )
-    if parts.query or parts.fragment or parts.username is not None or "@" in parts.netloc:
-        return "leave user names, '?' and '#' out"
+    if parts.query or parts.fragment or "@" in parts.netloc or re.search(r"\s", parts.netloc):
+        return "leave user names, blanks, '?' and '#' out"
     if "{" in parts.netloc + parts.path:
         return "only {worker} and {port} can be filled in"
     return _port_fault(given, parts, last)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, cast
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from astra_mcp.cli.connect.client_configs import FORMATS, Entry, Syntax
 from astra_mcp.cli.connect.config_texts import insert_entry, parse_text
@@ -147,7 +147,7 @@ def _caller(entry: object) -> str | None:
         return None
     fields = cast("Mapping[str, object]", entry)
     urls = [url for form in FORMATS.values() if isinstance(url := fields.get(form.url_key), str)]
-    values = parse_qs(urlsplit(urls[0]).query).get("caller") if urls else None
+    values = parse_qs(urls[0].partition("?")[2]).get("caller") if urls else None
     return values[0] if values else None
 
 

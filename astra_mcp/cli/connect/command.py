@@ -29,7 +29,7 @@ from astra_mcp.home import user_path
 from astra_mcp.report.console import out, print_json, report_errors, run_async, say
 from astra_mcp.serving.process.probe import status_at
 from astra_mcp.types import JsonObject
-from gateway.api.settings import FIRST, public_base
+from gateway.api.settings import FIRST, public_base, public_url_fault
 from gateway.edge.discovery import RunningGateway, find_gateway
 from gateway.edge.keys import read_control_key
 from gateway.edge.security import is_loopback
@@ -237,17 +237,16 @@ def _remote_entry(
             " its own settings, under Connectors)"
         )
     name = server or GATEWAY_ENTRY
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(
-            f"--url {url!r} is no URL of a gateway, such as http://127.0.0.1:{settings.serve.port}"
-        )
+    fault = public_url_fault(url.partition("?")[0])
+    if fault is not None:
+        raise ConfigError(f"--url is no URL of a gateway: {fault}")
+    parts = urlsplit(public_base(url, FIRST, settings.serve.port))
     base = parts.path.rstrip("/").removesuffix("/mcp")
     endpoint = f"{base}/servers/{quote(server, safe='')}/mcp" if server else f"{base}/mcp"
     # The modern protocol has no sessions: the token is what keeps this client's state its own.
     caller = known_caller(present, form.servers_key, name) or secrets.token_urlsafe(_TOKEN_BYTES)
     full = urlunsplit((parts.scheme, parts.netloc, endpoint, urlencode({"caller": caller}), ""))
-    needs_key = bool(settings.serve.api_keys) or not is_loopback(parts.hostname)
+    needs_key = bool(settings.serve.api_keys) or not is_loopback(parts.hostname or "")
     return http_entry(form, name, full, needs_key=needs_key or _asks_for_key(full))
 
 

@@ -32,6 +32,7 @@ from astra_mcp.serving.process.gateway_access import GatewayAccess, open_gateway
 from astra_mcp.tracing import open_tracing
 from astra_mcp.trajectory import TrajectoryWriter
 from gateway.api.client import GatewayClient
+from gateway.api.settings import public_url_fault
 from training.rollout.agent import Agent
 from training.rollout.agents.model_agent import ModelAgent
 from training.rollout.agents.scripted import NoopAgent, OracleAgent, ProbeAgent
@@ -229,8 +230,9 @@ def model_config(settings: Settings, agent: str, base_url: str | None) -> ModelC
 
 def _check(options: _Options, settings: Settings) -> None:
     """Refuse what cannot be meant before anything starts."""
-    _check_address("--gateway", options.gateway)
-    _check_address("--base-url", options.base_url)
+    fault = public_url_fault(options.gateway) if options.gateway is not None else None
+    if fault is not None:
+        raise ConfigError(f"--gateway is no URL of a gateway: {fault}")
     _check_agent(options, settings)
     _check_task(options)
     if options.out is not None and options.out.exists():
@@ -276,14 +278,6 @@ def _check_agent(options: _Options, settings: Settings) -> None:
             f" endpoint with --base-url or models.agent.base_url, or set {_SHARED_KEY} for OpenAI's;"
             f" {KEY_RULE}"
         )
-
-
-def _check_address(option: str, address: str | None) -> None:
-    if address is None:
-        return
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{option} {address!r} is no URL, such as http://127.0.0.1:8000")
 
 
 def _default_file(home: Path, agent: str) -> Path:
