@@ -363,6 +363,7 @@ async def test_ctrl_c_keeps_what_is_finished_and_exits_130(
         (["--agent", "m", "--base-url", "http://u:p@h/v1"], 2, "--base-url must hold no user"),
         (["--agent", "noop", "--out", "/dev/null"], 2, "name a new file"),
         (["--agent", "noop", "--system-prompt", "x"], 2, "is for a chat model"),
+        (["--agent", "noop", "--out", "n" * 300], 2, "File name too long"),
         ([], 2, "--agent is missing"),
     ],
 )
