@@ -1,7 +1,8 @@
 """Reading JSON that people write: what Python would let pass in silence is refused."""
 
 import json
-from typing import Any, NoReturn
+from math import isfinite
+from typing import Any
 
 __all__ = ["parse_strict"]
 
@@ -14,10 +15,10 @@ def parse_strict(text: str) -> object:
         ValueError: It is refused; the message says why.
         RecursionError: It nests too deeply.
     """
-    return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite)
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
         names = [name for name, _ in pairs]
@@ -26,5 +27,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON; use null or a number")
+def _finite(number: str) -> float:
+    if isfinite(value := float(number)):
+        return value
+    raise ValueError(f"{number} is not JSON, or too large; use null or a number")

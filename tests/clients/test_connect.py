@@ -185,6 +185,8 @@ def test_a_link_to_the_file_stays_a_link(connect: Connect, tmp_path: Path) -> No
         (ClientName.VSCODE, '{"servers": {},}', "not plain JSON"),
         (ClientName.VSCODE, '{"servers": {"a": {}, "a": {}}}', "stands twice"),
         (ClientName.VSCODE, '{"x": NaN}', "NaN"),
+        (ClientName.VSCODE, '{"x": 1e999}', "1e999"),
+        (ClientName.VSCODE, '{"x": "\\ud800"}', "surrogates"),
         (ClientName.VSCODE, "[]", "no JSON object"),
         (ClientName.VSCODE, '{"servers": []}', "servers is no object"),
         (ClientName.VSCODE, '{"servers": {"astra-mcp": {"command": "x"}}}', "not astra-mcp's"),

@@ -124,14 +124,16 @@ def write_config(file: Path, document: JsonObject, *, text: str | None = None) -
     """
     target = file.resolve()  # where the file is a link, the link stays
     try:
+        content = (text or json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
         target.parent.mkdir(parents=True, exist_ok=True)
         backup = _back_up(target) if target.exists() else None
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-        written = text or json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-        _replace(target, written.encode(), mode)
+        _replace(target, content, mode)
     except OSError as error:
         msg = f"{file} cannot be written: {error.strerror or error}; choose another with --path"
         raise ConfigError(msg) from None
+    except UnicodeEncodeError as error:
+        raise _unchanged(file, f"not changed ({error})") from None
     return backup
 
 
