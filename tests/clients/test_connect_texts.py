@@ -76,6 +76,14 @@ def test_everything_else_is_as_it_was_written_also_when_the_entry_changes(
     assert text in backups
 
 
+def test_a_file_of_windows_keeps_its_ends_and_mark(connect: Connect, tmp_path: Path) -> None:
+    file, before = tmp_path / "file", b"\xef\xbb\xbf" + CODEX.replace("\n", "\r\n").encode()
+    file.write_bytes(before)
+    assert connect("codex", "--write", "--path", file).exit_code == 0
+    assert file.read_bytes().startswith(before)
+    assert file.read_bytes().count(b"\n") == file.read_bytes().count(b"\r\n")
+
+
 @pytest.mark.parametrize("text", ["", "\n", "extensions: {}\n", "extensions:\n", "a: 1"])
 def test_a_file_without_servers_gets_its_first(text: str) -> None:
     entry = Entry(name="astra-mcp", config={"cmd": "x", "args": ["-P"], "enabled": True})

@@ -95,12 +95,13 @@ def add_entry(
     """
     if syntax is Syntax.JSON:
         return write_config(file, merged)
-    text = file.read_text(encoding="utf-8-sig") if file.exists() else ""
+    written = file.read_bytes().decode() if file.exists() else ""
+    text = written.removeprefix("\ufeff")
     try:
         changed = insert_entry(text, syntax, servers_key, entry, expected=merged)
     except ValueError as error:
         raise _unchanged(file, f"not changed ({error})") from None
-    return write_config(file, merged, text=changed)
+    return write_config(file, merged, text=written[: len(written) - len(text)] + changed)
 
 
 def _unchanged(file: Path, fault: str) -> ConfigError:

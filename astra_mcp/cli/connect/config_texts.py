@@ -62,7 +62,8 @@ def insert_entry(
         ValueError: The text is written in a way in which nothing can be put in safely.
     """
     insert = _into_toml if syntax is Syntax.TOML else _into_yaml
-    changed = insert(text.splitlines(), servers_key, entry)
+    ends = "\r\n" if "\r\n" in text else "\n"
+    changed = insert(text.splitlines(), servers_key, entry).replace("\n", ends)
     if parse_text(changed, syntax) != expected:
         raise ValueError(f"{servers_key} is written in a way that cannot be added to safely")
     return changed
