@@ -62,8 +62,7 @@ def detect(path: Path) -> Format:
         found = next((each for each in FORMATS if each.recognises(sample)), None)
     if found is None:
         known = ", ".join(each.name for each in FORMATS)
-        msg = f"{path}: in no format that is known; name one with --format ({known})"
-        raise ConfigError(msg)
+        raise ConfigError(f"{path}: in no format that is known; name one with --format ({known})")
     return found
 
 
@@ -86,8 +85,7 @@ def _beginning(path: Path) -> bytes:
         except PACKING_FAULTS:
             pass
         except OSError as error:
-            msg = f"{path}: cannot be read: {error.strerror or error}"
-            raise ConfigError(msg) from None
+            raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
     return b"".join(parts)
 
 

@@ -52,8 +52,7 @@ def open_documents(path: Path) -> BinaryIO:
             is_packed = file.read(len(_GZIP)) == _GZIP
         return cast("BinaryIO", gzip.open(path, "rb")) if is_packed else path.open("rb")
     except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror or error}"
-        raise ConfigError(msg) from None
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def read_lines(path: Path, shape: type[Shape]) -> Iterator[tuple[int, Shape] | DocumentFault]:
@@ -193,8 +192,7 @@ def _parse_json(text: str) -> tuple[JsonValue, tuple[DocumentFault, ...]]:
 
 
 def _refuse(name: str) -> NoReturn:
-    msg = f"{name} is no number of JSON"
-    raise ValueError(msg)
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _is_shallow(value: JsonValue) -> bool:

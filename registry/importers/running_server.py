@@ -86,8 +86,7 @@ async def fetch_live(
         with anyio.fail_after(seconds):
             server = await lister(target)
     except TimeoutError:
-        msg = f"{target.shown} did not list its tools within {seconds:g} s"
-        raise SourceError(msg) from None
+        raise SourceError(f"{target.shown} did not list its tools within {seconds:g} s") from None
     except UpstreamError as error:
         raise SourceError(str(error)) from None
     return _document(target, server)

@@ -196,9 +196,8 @@ def _put_in_place(draft: Path, folder: Path, manifest: Manifest) -> bool:
     except RegistryError as error:
         raise ConfigError(f"{folder} is taken ({error}): choose another folder") from None
     if (found.content_hash, found.format) != (manifest.content_hash, manifest.format):
-        msg = (
+        raise ConfigError(
             f"{folder} holds another export (catalog version {found.catalog_version}, "
             f"{found.format}): choose another folder, or remove that one"
         )
-        raise ConfigError(msg)
     return False

@@ -204,12 +204,11 @@ def check_length(model: str, kept: int, dimensions: int) -> None:
         RegistryError: They differ: two models go by one name.
     """
     if kept != dimensions:
-        msg = (
+        raise RegistryError(
             f"the embedder {model!r} answers {dimensions} dimensions, and the vectors that are kept "
             f"under its name have {kept}: it is another model now; "
             "set models.embedding.revision, or name it differently"
         )
-        raise RegistryError(msg)
 
 
 def _load(model: str, session: Session) -> VectorTable:
@@ -220,11 +219,10 @@ def _load(model: str, session: Session) -> VectorTable:
         return EMPTY_TABLE
     shortest, longest = (size // _STORED.itemsize for size in bounds)
     if len(set(bounds)) > 1:
-        msg = (
+        raise RegistryError(
             f"the vectors of {model!r} have between {shortest} and {longest} dimensions: "
             "name one of the models differently"
         )
-        raise RegistryError(msg)
     matrix = np.empty((count, longest), dtype=np.float32)
     hashes: list[str] = []
     statement = _vectors_of(model).order_by(col(VectorRow.tool_hash))

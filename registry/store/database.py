@@ -168,11 +168,10 @@ def _is_current(session: Session) -> bool:
         reached = session.scalar(text("SELECT version_num FROM alembic_version"))
     known = {file.name[:4] for file in _FOLDER.glob("versions/[0-9]*.py")}
     if reached is not None and reached not in known:
-        msg = (
+        raise RegistryError(
             f"the registry was made by a newer version of astra-mcp (its tables are of step {reached}): "
             "update astra-mcp, or name another database"
         )
-        raise RegistryError(msg)
     return reached == migrations.HEAD
 
 

@@ -136,8 +136,7 @@ def _touch(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        msg = f"the registry {path} cannot be opened: {error.strerror}"
-        raise RegistryError(msg) from error
+        raise RegistryError(f"the registry {path} cannot be opened: {error.strerror}") from error
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection, wait_seconds: float) -> None:
@@ -169,8 +168,7 @@ def _make_postgres(url: URL, deadlines: Deadlines, connections: int) -> Engine:
             | dict(url.query),
         )
     except ImportError as error:
-        msg = "PostgreSQL needs a driver: install astra-mcp[postgres]"
-        raise ConfigError(msg) from error
+        raise ConfigError("PostgreSQL needs a driver: install astra-mcp[postgres]") from error
     wait_ms = round(deadlines.wait_seconds * 1000)
     transaction_ms = round(deadlines.transaction_seconds * 1000)
 

@@ -81,8 +81,7 @@ class ServerEntry(BaseModel):
         given = as_object(raw) or {}
         names = [name for name in ("url", *_URL_ELSEWHERE) if name in given]
         if len(names) > 1:
-            msg = f"`{names[0]}` and `{names[1]}` both name the address: leave one out"
-            raise ValueError(msg)
+            raise ValueError(f"`{names[0]}` and `{names[1]}` both name the address: leave one out")
         return {**given, "url": given[names[0]]} if names else raw
 
     @model_validator(mode="after")
@@ -94,8 +93,7 @@ class ServerEntry(BaseModel):
             msg = f"`type` {self.type!r} belongs to a `url`: leave it out beside `command`"
             raise ValueError(msg)
         if self.url is not None and self.type == "stdio":
-            msg = "`type` 'stdio' belongs to a `command`: leave it out beside `url`"
-            raise ValueError(msg)
+            raise ValueError("`type` 'stdio' belongs to a `command`: leave it out beside `url`")
         own, foreign = ("command", _OF_URL) if self.url is None else ("url", _OF_COMMAND)
         for name in sorted(foreign & self.model_fields_set):
             if getattr(self, name):  # an empty one does no harm, and some clients write it
@@ -153,8 +151,7 @@ def read_entries(path: Path, environ: Mapping[str, str] | None = None) -> dict[s
             if members is not None and "servers" in members
             else 'write {"mcpServers": {"NAME": {"command": ...}}}'
         )
-        msg = f'{path}: "mcpServers" is missing: {remedy}'
-        raise ConfigError(msg)
+        raise ConfigError(f'{path}: "mcpServers" is missing: {remedy}')
     variables = os.environ if environ is None else environ
     entries = {name: _entry(path, name, raw, variables) for name, raw in servers.items()}
     known = {*ServerEntry.model_fields, *_URL_ELSEWHERE}
@@ -189,11 +186,10 @@ def _with_closest(key: str) -> str:
 def _entry(path: Path, name: str, raw: object, environ: Mapping[str, str]) -> Entry:
     where = f"{path}: server {name!r}"
     if not _NAME.fullmatch(name):
-        msg = (
+        raise ConfigError(
             f"{where}: a name is part of a URL: use up to 64 of A-Z a-z 0-9 . _ -, "
             "a letter or digit first and last"
         )
-        raise ConfigError(msg)
     if "__" in name:
         msg = f"{where}: `__` separates server and tool in the names of tools: rename the server"
         raise ConfigError(msg)
@@ -251,11 +247,10 @@ def _value_of(where: str, text: str, environ: Mapping[str, str]) -> str:
     """Look up ``NAME``, or ``env:NAME`` as some clients write it."""
     variable = text.removeprefix("env:")
     if not _VARIABLE_NAME.fullmatch(variable):
-        msg = (
+        raise ConfigError(
             f"{where}: ${{{text}}} belongs to another client: "
             "write ${NAME}, the name of an environment variable, or the value itself"
         )
-        raise ConfigError(msg)
     if variable not in environ:
         msg = f"{where}: the environment variable {variable} is not set: set it before the gateway starts"
         raise ConfigError(msg)
@@ -269,8 +264,7 @@ def _check_url(where: str, url: str) -> None:
     except ValueError:  # a wrong port, a bracket left open
         is_whole = False
     if not is_whole or not url.isprintable() or " " in url:
-        msg = f"{where}: url: write a full address, such as https://example.com/mcp"
-        raise ConfigError(msg)
+        raise ConfigError(f"{where}: url: write a full address, such as https://example.com/mcp")
 
 
 def _check_headers(where: str, headers: Mapping[str, str]) -> None:

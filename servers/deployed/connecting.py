@@ -193,11 +193,10 @@ class Slots:
             with anyio.fail_after(self._seconds):
                 await self._free.acquire()
         except TimeoutError:
-            msg = (
+            raise BusyError(
                 f"upstream {self._name} is busy: {self._limit} processes run, and none ended within "
                 f"{self._seconds:g} s (raise max_processes or queue_seconds of its entry)"
-            )
-            raise BusyError(msg) from None
+            ) from None
         place = ExitStack()
         place.callback(self._free.release)
         return place.close

@@ -312,11 +312,10 @@ class DeployedSession:
         if self._end is not None:
             raise UpstreamError(f"upstream {self._host.name}: {self._end}")
         if self._lost is not None:
-            msg = (
+            raise UpstreamError(
                 f"upstream {self._host.name} {self._lost}; the state that earlier calls of this "
                 "episode made there is lost"
             )
-            raise UpstreamError(msg)
 
     async def _connect(self, exchange: Exchange) -> Connection:
         connection = self.connection

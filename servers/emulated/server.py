@@ -254,9 +254,8 @@ class EmulatedServer(ToolsOnly):
         """
         chosen = self._emulators.get(emulator)
         if chosen is None:
-            msg = (
+            raise NotAvailableError(
                 f"the emulator {emulator.value!r} is not in use here: set emulators.kind or "
                 "emulators.distractors in astra.toml"
             )
-            raise NotAvailableError(msg)
         return EmulatedSession(self, chosen, key=key, seed=seed, past=past, prompt=prompt)

@@ -181,8 +181,7 @@ class ModelEmulator:
             ValueError: The share is none.
         """
         if not 0 <= hint_share <= 1:
-            msg = f"hint_share must be from 0 to 1, not {hint_share:g}"
-            raise ValueError(msg)
+            raise ValueError(f"hint_share must be from 0 to 1, not {hint_share:g}")
         self._model = model
         self._hint_share = hint_share
         self._vocabularies: dict[str, Vocabulary] = {}
