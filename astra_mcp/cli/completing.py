@@ -8,10 +8,15 @@ __all__ = ["BUILT_IN_AGENTS", "FLAGS", "GOLD_AGENT", "IMPORT_FORMATS", "NAMED", 
 GOLD_AGENT: Final = "oracle"
 BUILT_IN_AGENTS: Final = (GOLD_AGENT, "noop", "random", "probe")
 IMPORT_FORMATS: Final = (
-    *("toucan", "astra_servers", "openapi", "server_json", "functions"),
-    *("live", "listing"),
+    "toucan",
+    "astra_servers",
+    "openapi",
+    "server_json",
+    "functions",
+    "live",
+    "listing",
 )
-"""Those of files, and those of addresses."""
+"""Those of files, and the last two of addresses."""
 FLAGS: Final = frozenset({"--http", "--trusted", "--gold", "--failure-delay", "--json"})
 """Options of commands that take names, behind which no value stands."""
 

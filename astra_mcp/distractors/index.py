@@ -118,8 +118,7 @@ class BandIndex:
             ModelError: A tool could not be embedded.
         """
         memberships = await self.memberships(scope)
-        domains = [tool.domain for tool in scope]
-        united = zip(domains, memberships, strict=True)
+        united = zip([tool.domain for tool in scope], memberships, strict=True)
         return choose_banded(self.pool, united, eligible=eligible, k=k, seed=seed)
 
     async def memberships(self, tools: Sequence[InScopeTool]) -> list[Membership]:

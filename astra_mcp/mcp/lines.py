@@ -182,8 +182,7 @@ class _LineSession:
                 if line is not None and not line.strip():
                     continue
                 try:
-                    message = _message_of(line)
-                    await asking.send(self._admit(message))
+                    await asking.send(self._admit(_message_of(line)))
                 except MessageRefusedError as refused:
                     await self._send(refused.answer)
             with anyio.move_on_after(self._finish_seconds):

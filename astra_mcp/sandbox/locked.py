@@ -99,8 +99,7 @@ class LockedSandbox:
 
     async def open_session(self, module: ModuleId, *, seed: int) -> ProcessSession:
         """Branch a session from the module's template, which is built anew where it is gone."""
-        source = self._sources[module]
-        session = await self._branch_or_rebuild(source, seed)
+        session = await self._branch_or_rebuild(self._sources[module], seed)
         try:
             await anyio.lowlevel.checkpoint_if_cancelled()
         except BaseException:

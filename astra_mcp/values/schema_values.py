@@ -52,8 +52,7 @@ class ValueMaker:
             SchemaError: The schema is not valid.
         """
         rng = RandomStream.of_seed(derive_seed(seed, "value"))
-        wording = Wording(language, VirtualClock(rng).start)
-        return self.fill(rng, wording, share=share)
+        return self.fill(rng, Wording(language, VirtualClock(rng).start), share=share)
 
     def fill(
         self,

@@ -216,8 +216,7 @@ class GatewayClient:
         Raises:
             TransportError: Nothing answers at the address.
         """
-        response = await self._request("GET", "/readyz")
-        return cast("JsonObject", _decode(response))
+        return cast("JsonObject", _decode(await self._request("GET", "/readyz")))
 
     async def metrics(self) -> bytes:
         """Read the metrics in Prometheus' text format, of all workers."""
@@ -370,8 +369,7 @@ class EpisodeClient:
         }
         if "name" in params:
             headers["Mcp-Name"] = _header_value(str(params["name"]))
-        response = await self._post(content, headers)
-        return self._result(response, request_id)
+        return self._result(await self._post(content, headers), request_id)
 
     async def _post(self, content: bytes, headers: Mapping[str, str]) -> httpx.Response:
         timeout = httpx.Timeout(self._timeout_seconds, connect=CONNECT_SECONDS)

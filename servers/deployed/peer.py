@@ -92,8 +92,7 @@ async def _discover(peer: Peer, name: str) -> EraFacts:
 
 def _offers_version(error: RelayedError) -> bool:
     """Tell whether a server that refuses a version asks for one that we speak, as MCP lets it."""
-    data = as_object(error.data) or {}
-    offered = data.get("supported")
+    offered = (as_object(error.data) or {}).get("supported")
     return (
         error.code == UNSUPPORTED_PROTOCOL_VERSION
         and isinstance(offered, list)

@@ -19,7 +19,7 @@ from astra_mcp.call_record import EndStatus
 from astra_mcp.concurrency import BackOff, run_in_background
 from astra_mcp.errors import BusyError, UpstreamError
 from astra_mcp.mcp.listeners import Listeners
-from astra_mcp.mcp.request_context import Era, Hear
+from astra_mcp.mcp.request_context import Era
 from astra_mcp.types import (
     JsonObject,
     JsonValue,
@@ -151,8 +151,10 @@ class DeployedServer:
         self._sessions: set[DeployedSession] = set()
         self._connections: dict[int, Connection] = {}
         self._counts = {"opened": 0, "failed": 0, "lost": 0, "closed": 0}
-        self._listeners = Listeners[[str, JsonObject]]()
-        self._follower = Follower(name, tasks)
+        self.listeners = Listeners[[str, JsonObject]]()
+        """Hear what shared connections bring."""
+        self.follower = Follower(name, tasks)
+        """Has a server of the modern era tell of changes, those of its tools included."""
         self._is_refreshing = False
         self._stale: Connection | None = None
         url = traits.episode_end_url
@@ -312,7 +314,7 @@ class DeployedServer:
         async with self._sharing:
             connection = self._shared.get(opening.era)
             if connection is None or connection.peer.fault is not None:
-                opening = replace(opening, capabilities=ABLE, hear=self._listeners.tell)
+                opening = replace(opening, capabilities=ABLE, hear=self.listeners.tell)
                 connection = self._shared[opening.era] = await self.open_connection(opening)
             return connection
 
@@ -327,7 +329,7 @@ class DeployedServer:
         for era, shared in tuple(self._shared.items()):
             if shared is connection:
                 del self._shared[era]
-        self._follower.leave(connection)
+        self.follower.leave(connection)
         if connection.peer.fault is not None and connection.running and self._closed_for is None:
             return
         if self._connections.pop(id(connection), None) is not None:
@@ -337,14 +339,6 @@ class DeployedServer:
     def param_headers(self, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, str] | None:
         """The headers that mirror arguments of a call."""
         return self._tools.headers(tool, arguments)
-
-    def add_listener(self, hear: Hear) -> Callable[[], None]:
-        """Hear what shared connections bring; returns its end."""
-        return self._listeners.add(hear)
-
-    def follow(self, connection: Connection, owner: object, wanted: JsonObject) -> None:
-        """Have a server of the modern era tell of changes on this connection, those of its tools included."""
-        self._follower.follow(connection, owner, wanted)
 
     def forget(self, session: DeployedSession) -> None:
         """A session is closed."""

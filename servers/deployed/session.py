@@ -13,10 +13,12 @@ import anyio
 
 from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import RelayedError, UpstreamError
+from astra_mcp.mcp.listeners import Listeners
 from astra_mcp.mcp.request_context import LOG_LEVELS, SILENT, Era, Exchange, Hear
 from astra_mcp.types import CallOutcome, JsonObject, JsonValue, PastCall, UpstreamReply
 from servers.deployed.connecting import Connection, Opening
 from servers.deployed.errors import NotSentError, SessionLostError, in_words
+from servers.deployed.following import Follower
 from servers.deployed.results import (
     InputError,
     answer_asks,
@@ -46,20 +48,16 @@ _log = logging.getLogger(__name__)
 class SessionHost(Protocol):
     """What a session asks of its server."""
 
-    @property
-    def name(self) -> str:
-        """Of the server."""
-        ...
-
-    @property
-    def is_shared(self) -> bool:
-        """True where one connection serves all sessions."""
-        ...
-
-    @property
-    def is_own_process(self) -> bool:
-        """True where a connection is a process, or a run, of its own, which no restart survives."""
-        ...
+    name: str
+    """Of the server."""
+    is_shared: bool
+    """True where one connection serves all sessions."""
+    is_own_process: bool
+    """True where a connection is a process, or a run, of its own, which no restart survives."""
+    listeners: Listeners[[str, JsonObject]]
+    """Hear what shared connections bring."""
+    follower: Follower
+    """Has a server of the modern era tell of changes, those of its tools included."""
 
     async def open_connection(self, opening: Opening) -> Connection:
         """Open a connection of the session's own."""
@@ -75,14 +73,6 @@ class SessionHost(Protocol):
 
     def param_headers(self, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, str] | None:
         """The headers that mirror arguments of a call."""
-        ...
-
-    def add_listener(self, hear: Hear) -> Callable[[], None]:
-        """Hear what shared connections bring; returns its end."""
-        ...
-
-    def follow(self, connection: Connection, owner: object, wanted: JsonObject) -> None:
-        """Have a server of the modern era tell of changes on this connection."""
         ...
 
     def forget(self, session: "DeployedSession") -> None:
@@ -161,7 +151,7 @@ class DeployedSession:
         """
         self._listeners.append(hear)
         if self._host.is_shared:
-            self._unlisten.append(self._host.add_listener(hear))
+            self._unlisten.append(self._host.listeners.add(hear))
         if self.connection is not None:
             self._follow(self.connection)
 
@@ -175,7 +165,7 @@ class DeployedSession:
         if connection is not None and self._host.is_shared:
             for wanted_by in connection.subscribers.values():
                 wanted_by.discard(self)
-            self._host.follow(connection, self, {})
+            self._host.follower.follow(connection, self, {})
         elif connection is not None:
             await self._host.drop(connection)
         self._host.forget(self)
@@ -372,7 +362,7 @@ class DeployedSession:
             wanted = {"promptsListChanged": True, "resourcesListChanged": True}
         if self._subscribed:
             wanted["resourceSubscriptions"] = list(self._subscribed)
-        self._host.follow(connection, self, wanted)
+        self._host.follower.follow(connection, self, wanted)
 
     async def _follow_first(self, connection: Connection) -> None:
         """Have the server tell of changes before it is asked for one, so that none is missed."""

@@ -244,8 +244,7 @@ def _verb_at(words: Sequence[str]) -> int | None:
     is_object = words[last] in _AMBIGUOUS - _STRONG and not is_plural(words[0])
     if _is_verb(words[last]) and last > 0 and not is_object:
         return last
-    middle = (at for at, word in enumerate(words[:last]) if word in _VERBS)
-    return next(middle, None)
+    return next((at for at, word in enumerate(words[:last]) if word in _VERBS), None)
 
 
 def _is_verb(word: str) -> bool:

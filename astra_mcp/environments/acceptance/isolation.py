@@ -117,8 +117,7 @@ def _bound(function: _Function) -> set[str]:
 def _fault(node: ast.AST, local: frozenset[str], imported: set[str]) -> tuple[Check, str] | None:
     match node:
         case ast.Import(names=names):
-            modules = [alias.name for alias in names]
-            return _import_fault(modules)
+            return _import_fault([alias.name for alias in names])
         case ast.ImportFrom(module=name, level=level):
             return _import_fault(["." * level + (name or "")], [a.name for a in node.names])
         case ast.Name(id=name, ctx=ast.Load()) if name not in local:

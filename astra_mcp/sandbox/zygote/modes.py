@@ -25,8 +25,7 @@ def _give_way() -> None:
 def _run_plain(descriptor: int, settings: Settings) -> None:
     _give_way()
     preload()
-    channel = socket.socket(fileno=descriptor)
-    ToolProcess(channel, settings).greet().run()
+    ToolProcess(socket.socket(fileno=descriptor), settings).greet().run()
 
 
 def _run_zygote(descriptor: int, settings: Settings) -> None:

@@ -83,8 +83,7 @@ class _Document:
         self._schemes = dict(self._read_schemes())
 
     def read(self) -> Iterator[ServerDocument | DocumentFault]:
-        tools = tuple(self._tools())
-        server = self._server(tools)
+        server = self._server(tuple(self._tools()))
         yield from self._faults
         yield server
 

@@ -116,11 +116,9 @@ def _about_one(
 ) -> Iterator[Fault]:
     standing = ledger.standing(entity, call.places)
     name = f"the {entity.noun} {entity.id!r}"
-    if standing is Standing.EXISTS:
-        others = ledger.nouns() | vocabulary.settled
-        if _denies(said, call, others):
-            message = f"an earlier answer named {name}, and nothing deleted it: it is found"
-            yield Fault(Rule.KNOWN_EXISTS, message)
+    if standing is Standing.EXISTS and _denies(said, call, ledger.nouns() | vocabulary.settled):
+        message = f"an earlier answer named {name}, and nothing deleted it: it is found"
+        yield Fault(Rule.KNOWN_EXISTS, message)
     if said.is_error:
         return
     if standing is Standing.DELETED and not (call.brings_back or _shows_deletion(call, said)):
@@ -249,8 +247,7 @@ def _is_about_another(text: str, call: ReadCall, nouns: Iterable[str]) -> bool:
     """Say whether the words name another argument of the call, or something else that there is."""
     if call.entity is None:
         return True
-    said = text.casefold()
-    rest = said.replace(call.entity.id.casefold(), " ")
+    rest = text.casefold().replace(call.entity.id.casefold(), " ")
     words = {singular(word) for word in words_of(rest)}
     own = {*words_of(call.entity.noun), "id"}
     for name, value in call.arguments.items():
