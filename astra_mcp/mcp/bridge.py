@@ -54,9 +54,6 @@ _BLOCK: TypeAdapter[mcp_types.ContentBlock] = TypeAdapter(mcp_types.ContentBlock
 _log = logging.getLogger(__name__)
 
 
-# --- values -------------------------------------------------------------------------------------
-
-
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
     """Render a tool as a list shows it, with all members that its server gave it."""
     described: JsonObject = {"description": tool.description} if tool.description else {}
@@ -145,9 +142,6 @@ def _block_to_mcp(block: ContentBlock) -> mcp_types.ContentBlock:
     if block.keys() == {"type", "text"} and block["type"] == "text":
         return mcp_types.TextContent(type="text", text=str(block["text"]))
     return _BLOCK.validate_python(block, by_name=False)
-
-
-# --- requests -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

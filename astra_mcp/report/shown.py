@@ -82,9 +82,6 @@ def styled(*parts: str | tuple[str, str]) -> Text:
     return Text.assemble(*((visible(text), style) for text, style in pairs))
 
 
-# --- tables -------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column of a table."""
@@ -136,9 +133,6 @@ class Table:
         """Add a row; a string stays one line of its own making, however many it holds."""
         shown = (styled(_one_line(cell)) if isinstance(cell, str) else cell for cell in cells)
         self.drawn.add_row(*shown, style=style)
-
-
-# --- bars ---------------------------------------------------------------------------------------
 
 
 class Words(ProgressColumn):

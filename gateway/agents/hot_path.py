@@ -144,8 +144,6 @@ class HotPath:
         await _send(post.send, 200, _result(request, result), session)
         return True
 
-    # --- tools/list ------------------------------------------------------------------------------
-
     async def _list(self, target: Target, request: HotRequest) -> bytes | None:
         try:
             if isinstance(target, EpisodeTarget):
@@ -174,8 +172,6 @@ class HotPath:
                 self._lists.clear()
             self._lists[key, version] = found
         return found
-
-    # --- tools/call ------------------------------------------------------------------------------
 
     async def _prepare_call(
         self, post: _Post, request: HotRequest, session: Session | None

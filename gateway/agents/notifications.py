@@ -50,9 +50,6 @@ _TOOLS_CHANGED = "notifications/tools/list_changed"
 _log = logging.getLogger("astra_mcp.gateway")
 
 
-# --- who listens --------------------------------------------------------------------------------
-
-
 class ClientListeners:
     """Who listens where."""
 
@@ -139,9 +136,6 @@ class _SessionListener:
             self._is_sending = False
 
 
-# --- what is told -------------------------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class _Wanted:
     """A resource of a server of one state, of which somebody wants news."""
@@ -183,8 +177,6 @@ class Notifications:
             finally:
                 group.cancel_scope.cancel()
 
-    # --- sessions --------------------------------------------------------------------------------
-
     def add_session(self, target: Target, caller: str, session: ServerSession) -> None:
         """Let a session of the handshake era hear the news of its endpoint and its state; repeatable."""
         place = Place(target.place, caller)
@@ -221,8 +213,6 @@ class Notifications:
         """The least level that a session asked for; None where it never did."""
         return self._levels.get(Place(target.place, caller))
 
-    # --- states ----------------------------------------------------------------------------------
-
     async def state(
         self, view: EndpointView, caller: str, *, call_id: str | None = None
     ) -> AgentEpisode:
@@ -254,8 +244,6 @@ class Notifications:
 
         return tell
 
-    # --- lists -----------------------------------------------------------------------------------
-
     def tell_of(self, name: str, upstream: Upstream | None, *, together: bool) -> None:
         """Tell the endpoints that show a server that its lists have changed.
 
@@ -270,8 +258,6 @@ class Notifications:
         for endpoint in (name, ALL_SERVERS) if together else (name,):
             for what in changed:
                 self._listeners.tell_all(endpoint, f"notifications/{what}/list_changed", {})
-
-    # --- resources -------------------------------------------------------------------------------
 
     def note_subscription(
         self, visit: EndpointRequest, server: str, uri: str, subscribes: bool

@@ -148,8 +148,6 @@ class AgentPlane:
             return self.stdio, self._stdio_caller
         return _arrival_of(request.http.scope).target, request.caller
 
-    # --- HTTP ------------------------------------------------------------------------------------
-
     @asynccontextmanager
     async def open(self, *, max_body_bytes: int) -> AsyncGenerator[None]:
         """Answer HTTP requests while the context is open; can be opened once."""
@@ -335,8 +333,6 @@ class AgentPlane:
         self._suspended.end(Place(target.place, caller))
         if isinstance(target, InteractiveTarget):
             await self.episodes.close_state(target.endpoint, caller)
-
-    # --- stdio -----------------------------------------------------------------------------------
 
     async def serve_stdio(self) -> None:
         """Serve the one client that started this process until it closes the input.

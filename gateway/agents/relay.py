@@ -175,8 +175,6 @@ class Relay:
         view = await self.endpoints.prepared(visit.view.target)
         return EndpointRequest(visit.ctx, visit.request, view, visit.caller)
 
-    # --- introductions ---------------------------------------------------------------------------
-
     async def _introduce(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Let each endpoint present itself, and each session of the handshake era hear its news."""
         if ctx.method == "notifications/cancelled":
@@ -236,8 +234,6 @@ class Relay:
             found["instructions"] = view.instructions
         return found
 
-    # --- tools -----------------------------------------------------------------------------------
-
     async def _list_tools(self, visit: EndpointRequest) -> JsonObject:
         if isinstance(visit.view.target, InteractiveTarget):
             visit = await self._prepared(visit)
@@ -295,8 +291,6 @@ class Relay:
             return await _noting_cancellation(run)
 
         return mark_result(await self._with_channel(visit, call), visit.view.emulator)
-
-    # --- everything else -------------------------------------------------------------------------
 
     async def _relay(
         self, visit: EndpointRequest, server: str, method: str, params: JsonObject
@@ -409,8 +403,6 @@ class Relay:
         for uri in honoured.resource_subscriptions or ():
             servers[uri] = await _relayed(self._server_of(visit, uri))
         return await self.notifications.listen(visit, kept, servers)
-
-    # --- the way back ----------------------------------------------------------------------------
 
     def _exchange(self, visit: EndpointRequest, channel: Channel | None) -> Exchange:
         params = {

@@ -88,9 +88,6 @@ class Place:
     """Empty for an episode, whose state is its own."""
 
 
-# --- what stands there --------------------------------------------------------------------------
-
-
 class AgentEpisode(Protocol):
     """An episode, or the state that a caller has at an interactive endpoint."""
 

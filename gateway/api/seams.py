@@ -47,9 +47,6 @@ __all__ = [
 ]
 
 
-# --- servers ------------------------------------------------------------------------------------
-
-
 class UpstreamSession(Protocol):
     """One episode's own view of a server: its state lives here. Calls come one at a time."""
 
@@ -256,9 +253,6 @@ def shown_together(upstreams: Iterable[Upstream]) -> tuple[Upstream, ...]:
     return tuple(u for u in upstreams if not abilities(u).made_up)
 
 
-# --- distractors --------------------------------------------------------------------------------
-
-
 class ScopedTool(NamedTuple):
     """A tool that an episode needs."""
 
@@ -312,9 +306,6 @@ class DistractorIndex(Protocol):
             RegistryError: The registry did not answer.
         """
         ...
-
-
-# --- what there is ------------------------------------------------------------------------------
 
 
 class EnvironmentInfo(FrozenModel):

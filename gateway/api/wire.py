@@ -59,9 +59,6 @@ ALL_SERVERS = "*"
 """Endpoint of the interactive states that show every server's tools."""
 
 
-# --- what makes an episode harder ---------------------------------------------------------------
-
-
 class DistractorRequest(FrozenModel):
     """Which task-irrelevant tools to mix in."""
 
@@ -137,9 +134,6 @@ class DistractorMix(FrozenModel):
     shortfall: dict[str, int]
     """How many fewer than wanted there are, by band (``random`` without bands); those left out included."""
     left_out: tuple[LeftOutDistractor, ...]
-
-
-# --- asking for episodes ------------------------------------------------------------------------
 
 
 class SourceEnvironment(FrozenModel):
@@ -219,9 +213,6 @@ class EpisodeCreated(FrozenModel):
     expires_at: datetime
     upstream_keys: dict[str, str] = Field(default_factory=dict[str, str])
     """By the names of its servers: the key under which each knows the episode, which does not tell its id."""
-
-
-# --- reading them -------------------------------------------------------------------------------
 
 
 class ShownTool(FrozenModel):

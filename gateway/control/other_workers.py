@@ -56,8 +56,6 @@ class Fleet:
         self._siblings = {worker: _Sibling(client) for worker, client in clients.items()}
         self._next = 0
 
-    # --- opening episodes ------------------------------------------------------------------------
-
     async def turn(self) -> list[int]:
         """Name the workers that answer, the one whose turn it is first."""
         workers = sorted([self.worker_info.index, *self._siblings])
@@ -125,8 +123,6 @@ class Fleet:
             raise WorkerError(msg) from error
         self._siblings[worker].heard_at = time.monotonic()
         return answer
-
-    # --- asking all ------------------------------------------------------------------------------
 
     async def open_episodes(self) -> list[EpisodeState]:
         """List the open episodes of all other workers.

@@ -99,8 +99,6 @@ class Metrics(Collector):
         self._readings: list[Callable[[], Metric]] = []
         self._read_own()
 
-    # --- counting --------------------------------------------------------------------------------
-
     def observe_request(self, plane: Plane, status: int) -> None:
         """Count one answered HTTP request."""
         self._requests[plane, status] += 1
@@ -148,8 +146,6 @@ class Metrics(Collector):
         else:
             del self._queues[episode, server]
         return server
-
-    # --- asking others ---------------------------------------------------------------------------
 
     def _read_from(
         self, kind: type[_Numbers], name: str, text: str, labels: Labels, read: Read
@@ -229,8 +225,6 @@ class Metrics(Collector):
                 for u in shown_together(catalog.upstreams())  # the others cannot fail to be there
             },
         )
-
-    # --- reading ---------------------------------------------------------------------------------
 
     def render(self) -> bytes:
         """Write all metrics in Prometheus' text format."""

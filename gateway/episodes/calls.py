@@ -127,9 +127,6 @@ def was_sent_for_good(call: Call, turns: Mapping[str, Turn]) -> bool:
     return not abilities(turn.upstream).replayable
 
 
-# --- who answers --------------------------------------------------------------------------------
-
-
 class Settled(NamedTuple):
     """What is recorded and answered."""
 
@@ -215,9 +212,6 @@ class Execution:
         """Make a result of a failure, of which an agent may read what is shown, else its message."""
         words = words_of_the_end(failure, goes_on=self.goes_on, shown=shown)
         return Settled(_error(words), failure.boundary, outcome, failure)
-
-
-# --- in which words -----------------------------------------------------------------------------
 
 
 def words_of_the_end(failure: Failure, *, goes_on: bool, shown: str = "") -> str:

@@ -115,8 +115,6 @@ class Episode:
         self._last_activity = self._opened_at
         self._ended: EpisodeEnded | None = None
 
-    # --- reading ---------------------------------------------------------------------------------
-
     @property
     def id(self) -> EpisodeId:
         """The capability that names the episode."""
@@ -216,8 +214,6 @@ class Episode:
 
     def _score(self) -> Reward | None:
         return score_episode(self._opened.job, self._solved, self._num_agent_calls)
-
-    # --- calls -----------------------------------------------------------------------------------
 
     async def call(
         self,
@@ -450,8 +446,6 @@ class Episode:
         """Hear the notifications of a server; see :meth:`gateway.episodes.turns.Relaying.watch`."""
         self._relaying.watch(server, hear)
 
-    # --- ending ----------------------------------------------------------------------------------
-
     def expire_if_due(self) -> bool:
         """End the episode where its time is over; tells whether it did."""
         if self._ended is None and not self.is_busy and self._now() >= self._due:
@@ -512,8 +506,6 @@ class Episode:
             self._plan.hurry()
         self._file.close()  # first: a call that this breaks off stays unfinished, and can be sent again
         await close_sessions(self._turns.values(), self.id[:6])
-
-    # --- restoring -------------------------------------------------------------------------------
 
     def resume(self, record: Record) -> None:
         """Take over the calls of an earlier life; the sessions were opened with them."""

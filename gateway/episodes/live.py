@@ -104,8 +104,6 @@ class Episodes:
         self._last_asked: dict[str, float] = {}
         self._ended: OrderedDict[str, Episode] = OrderedDict()
 
-    # --- episodes proper -------------------------------------------------------------------------
-
     async def create(self, request: EpisodeRequest) -> Episode:
         """Open an episode: fix its tool list, its seed and its job, and begin its record.
 
@@ -206,8 +204,6 @@ class Episodes:
     def count_open(self) -> int:
         """How many episodes hold processes here and take calls; parked ones are not among them."""
         return sum(e.is_open for e in self._live.values())
-
-    # --- interactive states ----------------------------------------------------------------------
 
     async def shown(self, server: str | None) -> tuple[Upstream, ...]:
         """Name the servers that an interactive endpoint shows now: one, or all that can be reached soon.
@@ -333,8 +329,6 @@ class Episodes:
         listed = ToolList(routes=routes, upstreams=tuple(upstreams))
         return self._open(describe_state(episode, self.now(), endpoint, listed), listed)
 
-    # --- life ------------------------------------------------------------------------------------
-
     async def sweep_on(self) -> None:
         """Sweep once a second while there is anything to sweep; a gateway without episodes sleeps."""
         while True:
@@ -407,8 +401,6 @@ class Episodes:
         if sum(e.endpoint is None for e in self._live.values()) >= self.max_open:
             msg = f"{self.max_open} episodes are open: close some, or raise serve.max_episodes"
             raise CapacityError(msg)
-
-    # --- making and restoring --------------------------------------------------------------------
 
     def _open(self, opened: EpisodeOpened, listed: ToolList) -> Episode:
         turns = open_turns(opened, listed.upstreams, partial(self._key, opened.id))

@@ -270,8 +270,6 @@ class DeployedServer:
         """Close all sessions and connections; running calls are cut off."""
         await self._close_sessions("the gateway stops", 0.0)
 
-    # --- what sessions ask ----------------------------------------------------------------------
-
     async def open_connection(self, opening: Opening) -> Connection:
         """Open a connection, and look through it whether the tools are still the same."""
         opened: list[Connection] = []
@@ -343,8 +341,6 @@ class DeployedServer:
     def forget(self, session: DeployedSession) -> None:
         """A session is closed."""
         self._sessions.discard(session)
-
-    # --- its own ----------------------------------------------------------------------------------
 
     async def _look(self) -> None:
         """Open a connection to ask for the tools; a shared one is kept."""

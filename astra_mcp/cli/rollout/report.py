@@ -104,8 +104,6 @@ class RolloutReport:
     def _planned(self) -> list[_Row]:
         return sorted(self._rows, key=lambda row: row.place)
 
-    # --- output ----------------------------------------------------------------------------------
-
     def print_object(self, *, agent: AgentInfo, seed: int, url: str, file: Path) -> None:
         """Print the object that ``--json`` promises."""
         print_json(

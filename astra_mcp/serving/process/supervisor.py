@@ -178,8 +178,6 @@ class Supervisor:
             await self._stop_all(stop)
             group.cancel_scope.cancel()
 
-    # --- one worker ------------------------------------------------------------------------------
-
     async def _keep_running(self, worker: _Worker) -> None:
         pauses = BackOff(MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
         is_first = True
@@ -234,8 +232,6 @@ class Supervisor:
     async def _in_thread(self, wait: Callable[[], Result]) -> Result:
         """Wait for a process, and hold up nobody else; who is cancelled waits no longer."""
         return await anyio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=self._waiting)
-
-    # --- all of them -----------------------------------------------------------------------------
 
     async def _restart_on_signal(self) -> None:
         with anyio.open_signal_receiver(signal.SIGUSR2) as received:
