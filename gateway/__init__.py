@@ -5,5 +5,3 @@ Owns episodes (tool list, plan, record, limits, reward), the agent plane (MCP) a
 ``servers``, ``registry`` or ``training``. ``training`` may import :mod:`gateway.api` alone; the composition
 root may import all.
 """
-
-__all__: list[str] = []

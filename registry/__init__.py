@@ -5,5 +5,3 @@ Knows bundles, documents and how to find them; knows neither how they are execut
 import it, each folder by itself: this one loads none of them. To read in this order:
 :mod:`registry.documents`, :mod:`registry.store`, :mod:`registry.intake`, :mod:`registry.published`, the rest.
 """
-
-__all__: list[str] = []

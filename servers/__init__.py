@@ -7,5 +7,3 @@ Only :mod:`astra_mcp.compose` and what stands above it import it. The bundled en
 ``servers/bundled``. To read in this order: :mod:`servers.tools_only`, :mod:`servers.environment`,
 :mod:`servers.standalone`, then the two packages.
 """
-
-__all__: list[str] = []

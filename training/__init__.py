@@ -3,5 +3,3 @@
 Knows the gateway by :mod:`gateway.api` alone, and reaches tools in no other way. Only :mod:`astra_mcp.cli`
 imports it.
 """
-
-__all__: list[str] = []

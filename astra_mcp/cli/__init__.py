@@ -3,5 +3,3 @@
 Each module is one command: it parses, reads the settings, calls one public function and prints.
 Nothing imports this package.
 """
-
-__all__: list[str] = []

@@ -5,5 +5,3 @@ import it. To read in this order: :mod:`~astra_mcp.compose.settings`, :mod:`~ast
 :mod:`~astra_mcp.compose.catalog`, then the part that is looked for. Commands that serve nothing import
 neither ``catalog`` nor what that needs.
 """
-
-__all__: list[str] = []

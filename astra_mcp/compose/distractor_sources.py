@@ -98,23 +98,20 @@ class CachedPool:
         catalog: PoolCatalog,
         is_stale: bool,
     ) -> DistractorSample:
-        """Choose, as the gateway's ``DistractorIndex`` does.
+        """Choose, as the gateway's ``DistractorIndex`` does; banded only where there is an index.
 
-        Args:
-            scope: As there.
-            mode: As there; banded only where there is an index.
-            k: As there.
-            seed: As there.
-            taken: As there.
-            catalog: Knows the domains of the scope's servers, and which servers there are.
-            is_stale: True where servers of the pool may be gone from the catalog.
+        The catalog knows the domains of the scope's servers, and which servers there are; servers of a stale
+        pool may be gone from it.
 
         Raises:
             ModelError: A tool of the scope could not be embedded.
         """
         names = {*taken, *(s.tool.name for s in scope)}
         domains = {s.server: _domain(catalog.domain(s.server)) for s in scope}
-        eligible = self.pool.eligible(names, self._gone(catalog) if is_stale else ())
+        gone: set[str] = set()
+        if is_stale:
+            gone = {t.server for t in self.pool.tools} - {u.name for u in catalog.upstreams()}
+        eligible = self.pool.eligible(names, gone)
         if mode == "random":
             found = choose_random(self.pool, domains.values(), eligible=eligible, seed=seed)
         else:
@@ -126,9 +123,6 @@ class CachedPool:
             for tool, band in found.chosen
         )
         return DistractorSample(distractors, found.shortfall)
-
-    def _gone(self, catalog: PoolCatalog) -> set[str]:
-        return {t.server for t in self.pool.tools} - {u.name for u in catalog.upstreams()}
 
 
 async def read_pool(kind: PoolKind, catalog: PoolCatalog, database: Database) -> PoolReading:

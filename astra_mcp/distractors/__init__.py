@@ -3,5 +3,3 @@
 Knows documents, vectors, domains and seeds; not where tools come from, which of them can be called, or what
 an episode is. The gateway meets it in the composition root, which alone imports it.
 """
-
-__all__: list[str] = []

@@ -3,5 +3,3 @@
 Values in, values out: knows folders, tools and the sandbox, never the registry, a server or the
 gateway. ``registry``, ``servers`` and the composition root may import it.
 """
-
-__all__: list[str] = []

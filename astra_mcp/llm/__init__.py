@@ -4,5 +4,3 @@ Knows messages, forms of answers and endpoints; knows neither episodes nor envir
 are kept (:class:`~astra_mcp.llm.cache.CompletionCache`, which ``registry`` satisfies). All packages above
 it may import it; ``model`` and ``embedder`` take a second to import, the other modules do not.
 """
-
-__all__: list[str] = []

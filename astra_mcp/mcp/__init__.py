@@ -5,5 +5,3 @@ the composition above them. To read in this order: :mod:`~astra_mcp.mcp.request_
 :mod:`~astra_mcp.mcp.bridge`, :mod:`~astra_mcp.mcp.http`, :mod:`~astra_mcp.mcp.lines`,
 :mod:`~astra_mcp.mcp.listeners`, :mod:`~astra_mcp.mcp.made_up`.
 """
-
-__all__: list[str] = []

@@ -2,5 +2,3 @@
 
 Knows no command and nothing of what is reported; whoever speaks to people may import it.
 """
-
-__all__: list[str] = []

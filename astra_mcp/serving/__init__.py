@@ -2,5 +2,3 @@
 
 Knows how an application is run and not what it answers; only :mod:`astra_mcp.cli` may import it.
 """
-
-__all__: list[str] = []

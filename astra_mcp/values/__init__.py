@@ -6,5 +6,3 @@ The acceptance sends what the schema itself suggests (:mod:`~astra_mcp.values.gu
 (:mod:`~astra_mcp.values.schema_values` and, below it, ``making``, ``alternatives``, ``scalars`` and
 ``wording``). Knows schemas and words; knows neither servers nor episodes.
 """
-
-__all__: list[str] = []

@@ -5,5 +5,3 @@ Knows episodes by the Protocols of :mod:`~gateway.agents.targets`, and no contro
 :mod:`~gateway.agents.targets`, :mod:`~gateway.agents.endpoints`, :mod:`~gateway.agents.hot_path`,
 :mod:`~gateway.agents.relay`, then the rest.
 """
-
-__all__: list[str] = []

@@ -4,5 +4,3 @@ Knows nothing of how the gateway works inside. Everything of the gateway may imp
 ``training`` may import. To read in this order: :mod:`~gateway.api.seams`, :mod:`~gateway.api.wire`,
 :mod:`~gateway.api.client`.
 """
-
-__all__: list[str] = []

@@ -4,5 +4,3 @@ Knows episodes and no agent plane; only :mod:`gateway.app` and the composition m
 this order: :mod:`~gateway.control.plane`, :mod:`~gateway.control.subregistry`,
 :mod:`~gateway.control.other_workers`.
 """
-
-__all__: list[str] = []

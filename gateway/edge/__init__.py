@@ -4,5 +4,3 @@ Knows neither episodes nor tools. Everything of the gateway may import it, and t
 in this order: :mod:`~gateway.edge.security`, :mod:`~gateway.edge.keys`, :mod:`~gateway.edge.workers`,
 :mod:`~gateway.edge.metrics`, then the rest.
 """
-
-__all__: list[str] = []

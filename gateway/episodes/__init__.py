@@ -5,5 +5,3 @@ To read in this order: :mod:`~gateway.episodes.live`, :mod:`~gateway.episodes.ep
 :mod:`~gateway.episodes.calls`, :mod:`~gateway.episodes.turns`, :mod:`~gateway.episodes.record`, then
 the rest.
 """
-
-__all__: list[str] = []

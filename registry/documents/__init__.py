@@ -4,5 +4,3 @@ Values in, values out. To read in this order: :mod:`~registry.documents.sources`
 :mod:`~registry.documents.normalisation`, :mod:`~registry.documents.preparation`,
 :mod:`~registry.documents.filters`, then the rest.
 """
-
-__all__: list[str] = []

@@ -93,7 +93,8 @@ def clarity_of(spec: ToolSpec, original_name: str = "") -> Clarity:
     words = _words(spec.description)
     if not any(c.isalpha() for word in words for c in word) or _is_placeholder(words):
         return Clarity.MISSING
-    if _is_generic(words) or any(_repeats(words, n) for n in (spec.name, original_name)):
+    is_generic = all(word in _GENERIC or _UNSPACED_GENERIC.fullmatch(word) for word in words)
+    if is_generic or any(_repeats(words, n) for n in (spec.name, original_name)):
         return Clarity.VAGUE
     size = _size(words)
     if size <= 1:
@@ -136,10 +137,6 @@ def _words(text: str) -> list[str]:
 def _is_placeholder(words: list[str]) -> bool:
     whole = "".join(words)
     return " ".join(words) in _PLACEHOLDERS or _UNSPACED_PLACEHOLDER.fullmatch(whole) is not None
-
-
-def _is_generic(words: list[str]) -> bool:
-    return all(word in _GENERIC or _UNSPACED_GENERIC.fullmatch(word) for word in words)
 
 
 def _repeats(words: list[str], name: str) -> bool:

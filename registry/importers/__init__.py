@@ -5,5 +5,3 @@ An importer knows its format alone: neither the database nor the filters. To add
 commands import it. To read in this order: :mod:`~registry.importers.formats`,
 :mod:`~registry.importers.detection`, :mod:`~registry.importers.reading`, then a format.
 """
-
-__all__: list[str] = []

@@ -4,5 +4,3 @@ Knows documents and the store; only the composition and the commands may import 
 :mod:`~registry.intake.importing`, :mod:`~registry.intake.storing`, :mod:`~registry.intake.stored_rows`,
 :mod:`~registry.intake.judging`, :mod:`~registry.intake.domain_labels`, then the rest.
 """
-
-__all__: list[str] = []

@@ -3,5 +3,3 @@
 Knows the store; only the composition may import it. To read in this order:
 :mod:`~registry.published.publication`, :mod:`~registry.published.export`, then the rest.
 """
-
-__all__: list[str] = []

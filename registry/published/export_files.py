@@ -60,7 +60,7 @@ def open_table(path: Path, kind: TableKind, written_as: ExportFormat) -> Generat
         with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
 
             def write_group(rows: Sequence[JsonObject]) -> None:
-                packed = [_pack(row, _AS_TEXT[kind]) for row in rows]
+                packed = [_with_members(row, _AS_TEXT[kind], _json) for row in rows]
                 writer.write_table(arrow.Table.from_pylist(packed, schema=schema))
 
             yield write_group
@@ -94,7 +94,7 @@ def _read_parquet(path: Path, kind: TableKind) -> Iterator[JsonObject]:
         file = parquet.ParquetFile(path)
         for batch in file.iter_batches(batch_size=BATCH_ROWS):
             for row in batch.to_pylist():
-                yield _unpack(row, _AS_TEXT[kind])
+                yield _with_members(row, _AS_TEXT[kind], lambda text: json.loads(str(text)))
     except (arrow.ArrowInvalid, KeyError, ValueError) as error:
         raise RegistryError(f"{path} is no {kind} table of an export: {error}") from None
 
@@ -107,14 +107,6 @@ _AS_TEXT: Mapping[TableKind, _Text] = MappingProxyType(
         TableKind.TOOLS: {"input_schema": None, "output_schema": None, "extra": None},
     }
 )
-
-
-def _pack(row: JsonObject, as_text: _Text) -> JsonObject:
-    return _with_members(row, as_text, _json)
-
-
-def _unpack(row: JsonObject, as_text: _Text) -> JsonObject:
-    return _with_members(row, as_text, lambda text: json.loads(str(text)))
 
 
 def _with_members(

@@ -43,7 +43,7 @@ class Names(NamedTuple):
 
 def read_names(home: Path) -> Names:
     """Read what was published last; of what nobody wrote down, or cannot be read, there is none."""
-    return Names(*(_read(home, kind) for kind in NameKind))
+    return Names(*(tuple((_text(home / _FOLDER / kind) or "").split()) for kind in NameKind))
 
 
 def write_names(home: Path, kind: NameKind, names: Iterable[str]) -> None:
@@ -66,10 +66,6 @@ def write_names(home: Path, kind: NameKind, names: Iterable[str]) -> None:
     finally:
         if draft.exists():
             draft.unlink()
-
-
-def _read(home: Path, kind: NameKind) -> tuple[str, ...]:
-    return tuple((_text(home / _FOLDER / kind) or "").split())
 
 
 def _text(file: Path) -> str | None:

@@ -7,5 +7,3 @@ imports it. To read in this order: :mod:`~registry.schemas.argument_schemas`,
 :mod:`~registry.schemas.translation`, :mod:`~registry.schemas.keywords`,
 :mod:`~registry.schemas.constraints`, then the rest.
 """
-
-__all__: list[str] = []

@@ -3,5 +3,3 @@
 Knows the store and no document. To read in this order: :mod:`~registry.search.query`,
 :mod:`~registry.search.full_text`, :mod:`~registry.search.vectors`, then the rest.
 """
-
-__all__: list[str] = []

@@ -83,7 +83,7 @@ class Traits:
     is_shared: bool
     """One connection serves all sessions."""
     is_own_process: bool
-    """A connection is a process, or a run, of its own."""
+    """A connection is a process, or a run, of its own, which no restart survives."""
     seconds: float
     """For the start and the handshake."""
     episode_end_url: str | None = None
@@ -91,7 +91,7 @@ class Traits:
 
 
 class DeployedServer:
-    """One server; makes sessions, and owns the connections that they share."""
+    """One server, the ``SessionHost`` of the sessions that it makes; owns the connections that they share."""
 
     kind = ServerKind.DEPLOYED
     relays = True
@@ -119,11 +119,8 @@ class DeployedServer:
             on_change: Told the name when other tools are listed than before.
         """
         self.name = name
-        """Unique in the catalog."""
         self.is_shared = traits.is_shared
-        """One connection serves all sessions."""
         self.is_own_process = traits.is_own_process
-        """A connection is a process, or a run, of its own, which no restart survives."""
         self.config_hash = traits.config_hash
         """Of the entry that it was made of."""
         self.status = (ServerStatus.UNKNOWN, "")
@@ -152,9 +149,7 @@ class DeployedServer:
         self._connections: dict[int, Connection] = {}
         self._counts = {"opened": 0, "failed": 0, "lost": 0, "closed": 0}
         self.listeners = Listeners[[str, JsonObject]]()
-        """Hear what shared connections bring."""
         self.follower = Follower(name, tasks)
-        """Has a server of the modern era tell of changes, those of its tools included."""
         self._is_refreshing = False
         self._stale: Connection | None = None
         url = traits.episode_end_url

@@ -5,5 +5,3 @@ registry that the documents come from nor the gateway. Only :mod:`astra_mcp.comp
 import it. To read in this order: :mod:`~servers.emulated.emulator`, :mod:`~servers.emulated.server`,
 :mod:`~servers.emulated.fleet`; :mod:`~servers.emulated.verbs`, then the two emulators.
 """
-
-__all__: list[str] = []

@@ -4,5 +4,3 @@ An agent sees an episode's prompt and tools and calls them over MCP; only the or
 plane for gold. Commands import this package. To read in this order: ``plan``, ``agent``, ``agents``,
 ``episode``, ``run``.
 """
-
-__all__: list[str] = []

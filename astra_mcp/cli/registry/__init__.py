@@ -2,5 +2,3 @@
 
 Only :mod:`astra_mcp.cli.main` may import it. To read in this order: ``commands``, ``importing``, ``views``.
 """
-
-__all__: list[str] = []

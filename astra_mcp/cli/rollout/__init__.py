@@ -3,5 +3,3 @@
 Only :mod:`astra_mcp.cli.main` may import it. To read in this order: ``command``, ``options``, ``sources``,
 ``difficulty``, ``report``.
 """
-
-__all__: list[str] = []

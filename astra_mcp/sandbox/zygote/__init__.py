@@ -5,5 +5,3 @@ importing the packages above it, so that a locked process holds no more code tha
 imports :mod:`~astra_mcp.sandbox.zygote.frames` and :mod:`~astra_mcp.sandbox.zygote.settings` from here,
 because both sides must agree on them, and nothing else.
 """
-
-__all__: list[str] = []

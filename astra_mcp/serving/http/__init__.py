@@ -4,5 +4,3 @@ Knows any ASGI application and no gateway. :mod:`astra_mcp.serving` and the comm
 this order: :mod:`~astra_mcp.serving.http.server`, :mod:`~astra_mcp.serving.http.connections`,
 :mod:`~astra_mcp.serving.http.drain`, then the rest.
 """
-
-__all__: list[str] = []

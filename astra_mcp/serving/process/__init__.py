@@ -4,5 +4,3 @@ Knows neither options nor tables; only the commands may import it. To read in th
 :mod:`~astra_mcp.serving.process.lifecycle`, :mod:`~astra_mcp.serving.process.gateway_process`,
 :mod:`~astra_mcp.serving.process.worker`, :mod:`~astra_mcp.serving.process.supervisor`, then the rest.
 """
-
-__all__: list[str] = []

@@ -4,5 +4,3 @@ Knows the format alone. Only :mod:`registry.importers.detection` imports it. To 
 :mod:`~registry.importers.openapi.document`, :mod:`~registry.importers.openapi.operations`,
 :mod:`~registry.importers.openapi.arguments`, :mod:`~registry.importers.openapi.schemas`, then the rest.
 """
-
-__all__: list[str] = []

@@ -2,5 +2,3 @@
 
 Loaded by the module that makes the call, through :mod:`astra_mcp.llm.prompt`.
 """
-
-__all__: list[str] = []

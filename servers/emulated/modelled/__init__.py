@@ -4,5 +4,3 @@ Knows the model layer, tool documents and one session's past; knows neither MCP 
 session has given out stands in a ledger, so that no model can contradict itself unnoticed. Only
 :mod:`astra_mcp.compose` imports it, where a model is configured.
 """
-
-__all__: list[str] = []

@@ -4,5 +4,3 @@ Every value is decided by the session's seed, the server's version and the calls
 call made, changed or took away are so for all tools of the server. Knows documents, schemas and its own
 lists of words; knows neither models nor the servers that use it.
 """
-
-__all__: list[str] = []

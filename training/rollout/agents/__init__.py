@@ -3,5 +3,3 @@
 Each is a :class:`~training.rollout.agent.Agent` and knows an episode by its view alone. Only commands
 import them, each where it is asked for. To read in this order: ``scripted``, ``random``, ``model``.
 """
-
-__all__: list[str] = []
