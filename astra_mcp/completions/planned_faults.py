@@ -77,12 +77,7 @@ class FaultPlan(FrozenModel):
 
     @classmethod
     def evenly(
-        cls,
-        share: float,
-        kinds: Iterable[FaultKind] = tuple(FaultKind),
-        *,
-        seed: int = 0,
-        retry_after_seconds: int = 1,
+        cls, share: float, kinds: Iterable[FaultKind] = tuple(FaultKind), *, seed: int = 0
     ) -> "FaultPlan":
         """Divide a share among kinds.
 
@@ -90,11 +85,9 @@ class FaultPlan(FrozenModel):
             share: Of all requests.
             kinds: All by default.
             seed: Another one makes other requests fail.
-            retry_after_seconds: What a 429 asks for.
         """
         chosen = tuple(kinds)
-        shares = dict.fromkeys(chosen, share / len(chosen))
-        return cls(seed=seed, shares=shares, retry_after_seconds=retry_after_seconds)
+        return cls(seed=seed, shares=dict.fromkeys(chosen, share / len(chosen)))
 
     def draw(
         self, request_id: str, occurrence: int, *, never: Collection[FaultKind] = ()

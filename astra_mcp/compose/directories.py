@@ -3,7 +3,7 @@
 Loaded by a gateway alone: what talks to databases takes a second.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -43,22 +43,15 @@ class _Told:
 class PublishedDirectory:
     """What this gateway serves itself; satisfies its ``ServerDirectory``."""
 
-    def __init__(
-        self,
-        bundles: Iterable[Bundle],
-        deployed: DeployedServers,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
+    def __init__(self, bundles: Iterable[Bundle], deployed: DeployedServers) -> None:
         """Know the servers.
 
         Args:
             bundles: The environments; they stay as they are.
             deployed: The servers of the file, which may change.
-            now: The time that new documents are stamped with.
         """
         self._deployed = deployed
-        self._now = now
-        begin = now()
+        begin = datetime.now(UTC)
         self._environments = {b.name: _Told(document=_of_bundle(b), since=begin) for b in bundles}
         self._told = self._environments
         self._listing: tuple[DirectoryEntry, ...] | None = None
@@ -85,7 +78,7 @@ class PublishedDirectory:
         known = self._told.get(name)
         if known is not None and known.document == document:
             return known
-        return _Told(document=document, since=self._now())
+        return _Told(document=document, since=datetime.now(UTC))
 
 
 class EmulatedDirectory:

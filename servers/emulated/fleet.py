@@ -51,7 +51,6 @@ class EmulatedServers:
         *,
         kind: EmulatorKind = EmulatorKind.OFFLINE,
         is_taken: Callable[[str], bool] = lambda _: False,
-        cache: DocumentCache | None = None,
     ) -> None:
         """Publish what the source has.
 
@@ -60,13 +59,12 @@ class EmulatedServers:
             emulators: Who may answer.
             kind: Who does unless another one is asked for.
             is_taken: Tells the names that real servers have now; an emulated one is hidden then.
-            cache: Holds the documents that are in use.
         """
         self._source = source
         self._emulators = emulators
         self._kind = kind
         self._is_taken = is_taken
-        self._cache = DocumentCache() if cache is None else cache
+        self._cache = DocumentCache()
         self._servers = {name: self._make(name) for name in source.versions()}
         self._told_hidden: set[str] = set()
         self._listeners = Listeners[[str]]()

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 from astra_mcp.addresses import BACKLOG, bind, url_of
 from astra_mcp.serving.http.connections import HEAD_SECONDS, Connection, Server
-from astra_mcp.serving.http.drain import Drain, IsStream, is_listening
+from astra_mcp.serving.http.drain import Drain, is_listening
 from astra_mcp.serving.http.memory import keeping_house
 
 __all__ = ["Listener", "bind", "listen", "url_of"]
@@ -71,7 +71,6 @@ async def listen(
     listener: socket.socket,
     *,
     head_seconds: float = HEAD_SECONDS,
-    is_stream: IsStream = is_listening,
 ) -> AsyncGenerator[Listener]:
     """Serve an application on a socket while the context is open; then finish what is under way.
 
@@ -81,13 +80,12 @@ async def listen(
         app: Answers the requests.
         listener: From :func:`~astra_mcp.addresses.bind`.
         head_seconds: A connection whose request head takes longer is closed.
-        is_stream: Which requests are not waited for at the end.
     """
 
     class BoundedConnection(Connection):
         head_deadline = head_seconds
 
-    door = Drain(app, is_stream)
+    door = Drain(app, is_listening)
     server = Server(
         uvicorn.Config(
             door,
@@ -118,7 +116,7 @@ async def listen(
             try:
                 yield Listener(server, door)
             finally:
-                server.let_go(is_stream)
+                server.let_go(is_listening)
                 server.stop()
                 with anyio.move_on_after(GRACE_SECONDS + 2, shield=True):
                     await stopped.wait()
