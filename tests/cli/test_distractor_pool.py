@@ -19,7 +19,6 @@ from astra_mcp.compose.settings import Settings
 from astra_mcp.distractors.index import BandIndex
 from astra_mcp.distractors.settings import PoolKind
 from astra_mcp.domains import Domain
-from astra_mcp.embedding import Embedder
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from astra_mcp.embedding.tool_text import tool_text
 from astra_mcp.errors import ConfigError, ModelError, RegistryError
@@ -36,6 +35,7 @@ from vector_pools import FakeEmbedder
 PATIENCE_SECONDS = 20
 ODE = spec("write_ode", "Write an ode to a city.", "city")
 """A tool that no server here has."""
+HERE = ScopedTool("arrivals", ODE)
 
 
 @dataclass(frozen=True)
@@ -193,17 +193,15 @@ async def test_of_the_registry_only_kept_live_and_published_servers_count(
 # --- which vectors --------------------------------------------------------------------------------
 
 
-class CountingEmbedder:
-    """The lexical embedder, with what it was asked."""
-
-    model = LexicalEmbedder.model
+class CountingEmbedder(LexicalEmbedder):
+    """Remembers what it was asked."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
 
     async def embed(self, texts: Sequence[str], *, as_query: bool = False) -> Any:
         self.texts += texts
-        return await LexicalEmbedder().embed(texts, as_query=as_query)
+        return await super().embed(texts, as_query=as_query)
 
 
 async def test_vectors_of_the_registry_are_stored_and_those_that_are_known_not_made_again(
@@ -291,30 +289,36 @@ async def test_tools_of_the_scopes_domain_and_names_that_are_taken_are_not_chose
     catalog: FakeCatalog, database: Database, tmp_path: Path
 ) -> None:
     async with open_distractors(settings(tmp_path), catalog, database) as index:
-        scope = ScopedTool("arrivals", ODE)
-        assert names(await banded(index, scope)) == {("bistros", "find_bus")}
-        assert names(await banded(index, scope, taken={"find_bus"})) == set()
-        assert await at_random(index, scope) == {"find_bus"}
+        assert names(await banded(index, HERE)) == {("bistros", "find_bus")}
+        assert names(await banded(index, HERE, taken={"find_bus"})) == set()
+        assert await at_random(index, HERE) == {"find_bus"}
         own = ScopedTool("elsewhere", catalog.infos[1].tools[0])
         assert "find_bus" not in await at_random(index, own)
         assert "find_bus" not in {tool for _, tool in names(await banded(index, own))}
 
 
-async def test_the_pool_follows_the_registry_and_what_is_gone_is_chosen_no_more(
-    catalog: FakeCatalog, database: Database, tmp_path: Path
-) -> None:
+@asynccontextmanager
+async def arks_and_zoos(
+    home: Path, catalog: FakeCatalog, database: Database
+) -> AsyncGenerator[GatewayDistractors]:
+    """The pool of a registry of two servers, of which the first one is published."""
     for server in ("arks", "zoos"):
         await store_server(database, server, tools_of(server), domain=Domain.SCIENCE)
     catalog.emulated = {"arks"}
-    chosen = settings(tmp_path, PoolKind.REGISTRY)
-    async with open_distractors(chosen, catalog, database) as index:
-        scope = ScopedTool("arrivals", ODE)
-        assert await at_random(index, scope) == {"find_arks"}
-        assert names(await banded(index, scope)) == {("arks", "find_arks")}
+    async with open_distractors(settings(home, PoolKind.REGISTRY), catalog, database) as index:
+        yield index
+
+
+async def test_the_pool_follows_the_registry_and_what_is_gone_is_chosen_no_more(
+    catalog: FakeCatalog, database: Database, tmp_path: Path
+) -> None:
+    async with arks_and_zoos(tmp_path, catalog, database) as index:
+        assert await at_random(index, HERE) == {"find_arks"}
+        assert names(await banded(index, HERE)) == {("arks", "find_arks")}
         catalog.change("zoos", is_published=True)
-        await until(index, scope, {("arks", "find_arks"), ("zoos", "find_zoos")})
+        await until(index, HERE, {("arks", "find_arks"), ("zoos", "find_zoos")})
         catalog.change("arks", is_published=False)
-        assert names(await banded(index, scope)) == {("zoos", "find_zoos")}
+        assert names(await banded(index, HERE)) == {("zoos", "find_zoos")}
     assert catalog.listeners == []
 
 
@@ -327,19 +331,13 @@ class Gate:
         self.is_open = anyio.Event()
         self.error: ModelError | RegistryError | None = None
 
-    async def __call__(
-        self,
-        reading: PoolReading,
-        embedder: Embedder,
-        database: Database,
-        previous: BandIndex | None,
-    ) -> BandIndex:
+    async def __call__(self, *asked: Any) -> BandIndex:
         self.entered += 1
         self.was_entered.set()
         await self.is_open.wait()
         if self.error is not None:
             raise self.error
-        return await index_pool(reading, embedder, database, previous)
+        return await index_pool(*asked)
 
 
 @pytest.fixture
@@ -353,21 +351,16 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
 async def test_the_old_pool_serves_while_a_new_one_is_made(
     catalog: FakeCatalog, database: Database, tmp_path: Path, gate: Gate
 ) -> None:
-    for server in ("arks", "zoos"):
-        await store_server(database, server, tools_of(server), domain=Domain.SCIENCE)
-    catalog.emulated = {"arks"}
-    chosen = settings(tmp_path, PoolKind.REGISTRY)
-    async with open_distractors(chosen, catalog, database) as index:
-        scope = ScopedTool("arrivals", ODE)
+    async with arks_and_zoos(tmp_path, catalog, database) as index:
         gate.is_open.set()
-        await banded(index, scope)
+        await banded(index, HERE)
         gate.is_open, gate.was_entered = anyio.Event(), anyio.Event()
         catalog.change("zoos", is_published=True)
         with anyio.fail_after(PATIENCE_SECONDS):
             await gate.was_entered.wait()
-        assert names(await banded(index, scope)) == {("arks", "find_arks")}
+        assert names(await banded(index, HERE)) == {("arks", "find_arks")}
         gate.is_open.set()
-        await until(index, scope, {("arks", "find_arks"), ("zoos", "find_zoos")})
+        await until(index, HERE, {("arks", "find_arks"), ("zoos", "find_zoos")})
 
 
 async def test_who_cannot_wait_is_told_what_to_do_and_the_reading_goes_on(
@@ -378,14 +371,13 @@ async def test_who_cannot_wait_is_told_what_to_do_and_the_reading_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with open_distractors(settings(tmp_path), catalog, database) as index:
-        scope = ScopedTool("arrivals", ODE)
         monkeypatch.setattr(distractor_pool, "READY_SECONDS", 0.05)
         with pytest.raises(ModelError, match="try again, or run `astra-mcp registry embed`"):
-            await banded(index, scope)
+            await banded(index, HERE)
         monkeypatch.setattr(distractor_pool, "READY_SECONDS", PATIENCE_SECONDS)
-        assert await at_random(index, scope) == {"find_bus"}
+        assert await at_random(index, HERE) == {"find_bus"}
         gate.is_open.set()
-        assert names(await banded(index, scope)) == {("bistros", "find_bus")}
+        assert names(await banded(index, HERE)) == {("bistros", "find_bus")}
         assert gate.entered == 1
 
 
@@ -393,12 +385,11 @@ async def test_a_failure_is_told_to_all_who_wait_and_the_next_one_tries_again(
     catalog: FakeCatalog, database: Database, tmp_path: Path, gate: Gate
 ) -> None:
     gate.error = RegistryError("the database is locked")
-    scope = ScopedTool("arrivals", ODE)
     failures: list[str] = []
 
     async def ask(index: GatewayDistractors) -> None:
         with pytest.raises(RegistryError) as caught:
-            await banded(index, scope)
+            await banded(index, HERE)
         failures.append(str(caught.value))
 
     async with open_distractors(settings(tmp_path), catalog, database) as index:
@@ -411,7 +402,7 @@ async def test_a_failure_is_told_to_all_who_wait_and_the_next_one_tries_again(
         assert failures == ["the database is locked"] * 3
         assert gate.entered == 1
         gate.error = None
-        assert names(await banded(index, scope)) == {("bistros", "find_bus")}
+        assert names(await banded(index, HERE)) == {("bistros", "find_bus")}
 
 
 async def test_an_embedder_without_a_model_keeps_from_bands_and_from_nothing_else(
@@ -421,8 +412,8 @@ async def test_an_embedder_without_a_model_keeps_from_bands_and_from_nothing_els
     async with open_distractors(chosen, catalog, database) as index:
         for _ in range(2):
             with pytest.raises(ConfigError, match=r"models\.embedding\.model"):
-                await banded(index, ScopedTool("arrivals", ODE))
-            assert await at_random(index, ScopedTool("arrivals", ODE)) == {"find_bus"}
+                await banded(index, HERE)
+            assert await at_random(index, HERE) == {"find_bus"}
 
 
 @pytest.mark.parametrize("pool", [PoolKind.REGISTRY, PoolKind.ALL])

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,48 +24,32 @@ from registry.intake.importing import import_documents
 from registry.store.database import Database, open_database
 
 from command_line import Cli, command, listening
+from deployed_workshop import until
 from plain_documents import prepare, server
 
 WAIT_SECONDS = 30
+
+
+@pytest.fixture
+async def database(home: Path, anyio_backend: str) -> AsyncGenerator[Database]:
+    """The registry of an empty home."""
+    async with open_database(load_settings().registry_url) as opened:
+        yield opened
 
 
 async def store(database: Database, *documents: ServerDocument) -> None:
     await import_documents(database, documents, prepare=prepare)
 
 
-class Ear:
-    """What a source told, and a way to wait for it."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-        self._more = anyio.Event()
-
-    def hear(self, name: str) -> None:
-        """Take a name."""
-        self.heard.append(name)
-        self._more.set()
-
-    async def wait_for(self, name: str) -> None:
-        """Wait until it was told."""
-        with anyio.fail_after(WAIT_SECONDS):
-            while name not in self.heard:
-                self._more = anyio.Event()
-                await self._more.wait()
-
-
-@pytest.mark.usefixtures("home")
-async def test_what_is_stored_later_is_told_and_can_be_read() -> None:
-    async with (
-        open_database(load_settings().registry_url) as database,
-        open_documents(database, crawled=False) as documents,
-    ):
+async def test_what_is_stored_later_is_told_and_can_be_read(database: Database) -> None:
+    async with open_documents(database, crawled=False) as documents:
         assert documents.versions() == {}
-        ear = Ear()
-        end = documents.watch(ear.hear)
+        heard: list[str] = []
+        end = documents.watch(heard.append)
         pages = server("pages", provenance=Provenance.CRAWLED)
         await store(database, server("berry"), server("apple"), pages)
-        await ear.wait_for("berry")
-        assert ear.heard == ["apple", "berry"]
+        await until(lambda: "berry" in heard)
+        assert heard == ["apple", "berry"]
         version = documents.versions()["berry"]
         held = await documents.load("berry")
         assert held is not None
@@ -73,46 +58,39 @@ async def test_what_is_stored_later_is_told_and_can_be_read() -> None:
         assert documents.outline("berry").num_tools == 3
         assert await documents.load("pages") is None
         await store(database, server("berry", "b_find", "b_make", "b_drop", "b_more"))
-        ear.heard.clear()
-        await ear.wait_for("berry")
-        assert ear.heard == ["berry"]
+        heard.clear()
+        await until(lambda: "berry" in heard)
+        assert heard == ["berry"]
         assert documents.outline("berry").num_tools == 4
         await store(database, server("apple", "one"))  # too few tools now
-        await ear.wait_for("apple")
+        await until(lambda: "apple" in heard)
         assert set(documents.versions()) == {"berry"}
         end()
 
 
-@pytest.mark.usefixtures("home")
-async def test_an_import_of_the_same_documents_is_no_news() -> None:
-    async with (
-        open_database(load_settings().registry_url) as database,
-        open_documents(database, crawled=True) as documents,
-    ):
-        ear = Ear()
-        documents.watch(ear.hear)
+async def test_an_import_of_the_same_documents_is_no_news(database: Database) -> None:
+    async with open_documents(database, crawled=True) as documents:
+        heard: list[str] = []
+        documents.watch(heard.append)
         await store(database, server("apple"))
-        await ear.wait_for("apple")
+        await until(lambda: "apple" in heard)
         await store(database, server("apple", origin={"url": "https://elsewhere.example"}))
         await store(database, server("berry"))
-        await ear.wait_for("berry")
-        assert ear.heard == ["apple", "berry"]
+        await until(lambda: "berry" in heard)
+        assert heard == ["apple", "berry"]
 
 
-@pytest.mark.usefixtures("home")
-async def test_without_a_registry_nothing_is_emulated_until_one_is_there() -> None:
-    settings = load_settings()
-    async with (
-        open_database(settings.registry_url) as database,
-        open_catalog(settings, database=database) as catalog,
-    ):
-        ear = Ear()
-        catalog.watch(ear.hear)
+async def test_without_a_registry_nothing_is_emulated_until_one_is_there(
+    database: Database,
+) -> None:
+    async with open_catalog(load_settings(), database=database) as catalog:
+        heard: list[str] = []
+        catalog.watch(heard.append)
         before = catalog.upstreams()
         assert catalog.upstreams() is before
         assert all(u.kind is ServerKind.ENVIRONMENT for u in before)
         await store(database, server("harbour"), server("tour-rebooking"))
-        await ear.wait_for("harbour")
+        await until(lambda: "harbour" in heard)
         assert [u.name for u in catalog.upstreams() if u.kind is ServerKind.EMULATOR] == ["harbour"]
         found = catalog.upstream("harbour")
         await found.prepare()
@@ -120,7 +98,6 @@ async def test_without_a_registry_nothing_is_emulated_until_one_is_there() -> No
         assert catalog.upstream("tour-rebooking").kind is ServerKind.ENVIRONMENT
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
     ("asked", "names"),
     [
@@ -130,16 +107,14 @@ async def test_without_a_registry_nothing_is_emulated_until_one_is_there() -> No
     ],
 )
 async def test_what_the_settings_ask_for_is_published(
-    asked: dict[str, bool], names: list[str]
+    asked: dict[str, bool], names: list[str], database: Database
 ) -> None:
     settings = load_settings(emulators=asked)
-    async with open_database(settings.registry_url) as database:
-        await store(database, server("live"), server("pages", provenance=Provenance.CRAWLED))
-        async with open_catalog(settings, database=database) as catalog:
-            assert [s.name for s in catalog.emulated.upstreams()] == names
+    await store(database, server("live"), server("pages", provenance=Provenance.CRAWLED))
+    async with open_catalog(settings, database=database) as catalog:
+        assert [s.name for s in catalog.emulated.upstreams()] == names
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
@@ -149,25 +124,22 @@ async def test_what_the_settings_ask_for_is_published(
     ],
 )
 async def test_what_a_model_is_needed_for_and_none_is_named_is_a_mistake_in_the_settings(
-    asked: dict[str, Any], words: str
+    asked: dict[str, Any], words: str, database: Database
 ) -> None:
     settings = load_settings(emulators=asked)
-    async with open_database(settings.registry_url) as database:
-        with pytest.raises(ConfigError, match=words):
-            async with open_emulators(settings, database):
-                pass
+    with pytest.raises(ConfigError, match=words):
+        async with open_emulators(settings, database):
+            pass
 
 
-@pytest.mark.usefixtures("home")
-async def test_the_model_is_opened_where_the_settings_ask_for_it() -> None:
+async def test_the_model_is_opened_where_the_settings_ask_for_it(database: Database) -> None:
     model = {"model": "m", "base_url": "http://127.0.0.1:9/v1"}
     settings = load_settings(emulators={"kind": "model"}, models={"emulator": model})
-    async with open_database(settings.registry_url) as database:
-        await store(database, server("harbour"))
-        async with open_emulated(settings, database, crawled=False) as emulated:
-            [found] = emulated.upstreams()
-            assert found.emulator is EmulatorKind.MODEL
-            reply = await found.open_session(key="k", seed=0).call("harbour_find", {"text": "x"})
+    await store(database, server("harbour"))
+    async with open_emulated(settings, database, crawled=False) as emulated:
+        [found] = emulated.upstreams()
+        assert found.emulator is EmulatorKind.MODEL
+        reply = await found.open_session(key="k", seed=0).call("harbour_find", {"text": "x"})
     assert reply.origin == "upstream"
     assert "the emulator of harbour failed" in reply.cause
 
@@ -199,11 +171,8 @@ def as_program(*arguments: str) -> StdioServerParameters:
     return StdioServerParameters(command=name, args=words, env=dict(os.environ))
 
 
-@asynccontextmanager
-async def over_stdio(home: Path, name: str, mode: Any) -> AsyncGenerator[Client]:
-    del home  # the variable names it
-    async with Client(as_program("run", name), mode=mode, cache=None) as client:
-        yield client
+def over_stdio(_home: Path, name: str, mode: Any) -> Client:
+    return Client(as_program("run", name), mode=mode, cache=None)
 
 
 @asynccontextmanager
@@ -214,19 +183,19 @@ async def over_http(home: Path, name: str, mode: Any) -> AsyncGenerator[Client]:
 
 
 Reach = Callable[[Path, str, Any], AbstractAsyncContextManager[Client]]
+QUICK_WAYS = {
+    ("harbour", over_stdio, "legacy"),
+    ("harbour-pages", over_http, "2026-07-28"),
+}
 
 
 @pytest.mark.parametrize(
     ("name", "reach", "mode"),
     [
-        pytest.param("harbour", over_stdio, "legacy"),
-        pytest.param("harbour-pages", over_http, "2026-07-28"),
-        pytest.param("harbour", over_stdio, "2026-07-28", marks=pytest.mark.system),
-        pytest.param("harbour", over_http, "legacy", marks=pytest.mark.system),
-        pytest.param("harbour", over_http, "2026-07-28", marks=pytest.mark.system),
-        pytest.param("harbour-pages", over_stdio, "legacy", marks=pytest.mark.system),
-        pytest.param("harbour-pages", over_stdio, "2026-07-28", marks=pytest.mark.system),
-        pytest.param("harbour-pages", over_http, "legacy", marks=pytest.mark.system),
+        pytest.param(*way, marks=() if way in QUICK_WAYS else pytest.mark.system)
+        for way in product(
+            ("harbour", "harbour-pages"), (over_stdio, over_http), ("legacy", "2026-07-28")
+        )
     ],
 )
 async def test_a_server_of_the_registry_runs_alone(

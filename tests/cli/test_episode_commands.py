@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from typer.testing import CliRunner
@@ -12,25 +12,20 @@ from typer.testing import CliRunner
 from astra_mcp.cli.main import app
 from registry.published.names import NameKind, write_names
 
-from command_line import Cli, Run
-
-
-def astra(home: Path, *arguments: str) -> Run:
-    return Cli(home).run(*arguments)
+from command_line import Cli
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
     """A home with the record of one oracle rollout."""
-    home = tmp_path_factory.mktemp("home")
-    done = astra(home, "rollout", "tour-rebooking", "--agent", "oracle", "--json")
-    assert done.returncode == 0, done.stderr
-    return home
+    cli = Cli(tmp_path_factory.mktemp("home"))
+    cli.play("tour-rebooking", "--agent", "oracle")
+    return cli
 
 
 @pytest.fixture(scope="module")
-def episode(home: Path) -> dict[str, Any]:
-    [episode] = astra(home, "episodes", "list", "--json").told["episodes"]
+def episode(cli: Cli) -> dict[str, Any]:
+    [episode] = cli.run("episodes", "list", "--json").told["episodes"]
     assert episode["created_at"].endswith("Z")
     return episode
 
@@ -38,22 +33,30 @@ def episode(home: Path) -> dict[str, Any]:
 Event = dict[str, Any]
 
 
-def copy_record(
-    home: Path, other: Path, episode: dict[str, Any], **changed: Callable[[Event], None]
-) -> None:
-    """Copy the record into another home, and change the first event of some kinds there."""
-    name = f"{episode['id']}.jsonl"
-    events = [json.loads(line) for line in (home / "records" / name).read_text().splitlines()]
-    for kind, change in changed.items():
-        change(next(event for event in events if event["event"] == kind))
-    (other / "records").mkdir()
-    (other / "records" / name).write_text("".join(json.dumps(e) + "\n" for e in events))
+class CopyRecord(Protocol):
+    """Copies the record into another home, and changes the first event of some kinds there."""
+
+    def __call__(self, **changed: Callable[[Event], None]) -> Cli: ...
 
 
-def test_a_rollout_is_listed_with_its_reward(home: Path, episode: dict[str, Any]) -> None:
+@pytest.fixture
+def copied(cli: Cli, episode: dict[str, Any], tmp_path: Path) -> CopyRecord:
+    def copy(**changed: Callable[[Event], None]) -> Cli:
+        path = Path("records", f"{episode['id']}.jsonl")
+        events = [json.loads(line) for line in (cli.home / path).read_text().splitlines()]
+        for kind, change in changed.items():
+            change(next(event for event in events if event["event"] == kind))
+        (tmp_path / "records").mkdir()
+        (tmp_path / path).write_text("".join(json.dumps(e) + "\n" for e in events))
+        return Cli(tmp_path)
+
+    return copy
+
+
+def test_a_rollout_is_listed_with_its_reward(cli: Cli, episode: dict[str, Any]) -> None:
     assert episode["status"] == "closed"
     assert episode["reward"]["recall"] == 1.0
-    listed = astra(home, "episodes", "list").stdout
+    listed = cli.run("episodes", "list").stdout
     assert episode["id"][:12] in listed
     assert "tour-rebooking" in listed
 
@@ -76,84 +79,79 @@ def test_every_filter_of_the_list_is_documented() -> None:
     ],
 )
 def test_the_list_is_narrowed_by_what_the_records_say(
-    home: Path, options: list[str], is_listed: bool
+    cli: Cli, options: list[str], is_listed: bool
 ) -> None:
-    done = astra(home, "episodes", "list", "--json", *options)
+    done = cli.run("episodes", "list", "--json", *options)
     assert bool(done.told["episodes"]) is is_listed
 
 
 def test_a_record_that_cannot_be_read_is_named_and_the_others_are_listed(
-    home: Path, episode: dict[str, Any], tmp_path: Path
+    episode: dict[str, Any], copied: CopyRecord
 ) -> None:
-    copy_record(home, tmp_path, episode)
-    (tmp_path / "records" / f"{'a' * 32}.jsonl").write_text("no event\nno event\n")
-    done = astra(tmp_path, "episodes", "list", "--json")
+    other = copied()
+    (other.home / "records" / f"{'a' * 32}.jsonl").write_text("no event\nno event\n")
+    done = other.run("episodes", "list", "--json")
     assert done.returncode == 0
     assert [e["id"] for e in done.told["episodes"]] == [episode["id"]]
     assert "left out: the record of episode aaaaaa: line 1" in done.stderr
 
 
 def test_a_home_without_records_lists_none_and_stays_as_it_is(tmp_path: Path) -> None:
-    done = astra(tmp_path, "episodes", "list", "--json")
+    other = Cli(tmp_path)
+    done = other.run("episodes", "list", "--json")
     assert done.told == {"episodes": []}
     assert list(tmp_path.iterdir()) == []
-    assert "no episode is recorded yet" in astra(tmp_path, "episodes", "list").stderr
+    assert "no episode is recorded yet" in other.run("episodes", "list").stderr
 
 
-def test_where_nothing_matches_that_is_said(home: Path) -> None:
-    done = astra(home, "episodes", "list", "--status", "failed")
+def test_where_nothing_matches_that_is_said(cli: Cli) -> None:
+    done = cli.run("episodes", "list", "--status", "failed")
     assert (done.stdout, done.stderr) == ("", "nothing matches\n")
 
 
 def test_arguments_are_shown_as_json_and_a_long_result_by_its_beginning(
-    home: Path, episode: dict[str, Any], tmp_path: Path
+    episode: dict[str, Any], copied: CopyRecord
 ) -> None:
-    copy_record(
-        home,
-        tmp_path,
-        episode,
+    other = copied(
         call_started=lambda event: event.update(arguments={"is_cheap": True, "名": None}),
         call_finished=lambda event: event["result"]["content"][0].update(text="x" * 200),
     )
-    done = astra(tmp_path, "episodes", "show", episode["id"])
+    done = other.run("episodes", "show", episode["id"])
     assert '{"is_cheap": true, "名": null}' in done.stdout
     assert "--json prints them whole" in done.stderr
 
 
 def test_a_replay_says_of_a_deployed_server_that_it_is_one(
-    home: Path, episode: dict[str, Any], tmp_path: Path
+    episode: dict[str, Any], copied: CopyRecord
 ) -> None:
     servers = {"quay": "1"}
-    copy_record(home, tmp_path, episode, episode_opened=lambda event: event.update(servers=servers))
-    write_names(tmp_path, NameKind.DEPLOYED, servers)
-    done = astra(tmp_path, "episodes", "replay", episode["id"])
+    other = copied(episode_opened=lambda event: event.update(servers=servers))
+    write_names(other.home, NameKind.DEPLOYED, servers)
+    done = other.run("episodes", "replay", episode["id"])
     assert done.returncode == 1
     assert "'quay' is a deployed server" in done.stderr
 
 
 def test_an_episode_is_shown_by_the_first_characters_of_its_id(
-    home: Path, episode: dict[str, Any]
+    cli: Cli, episode: dict[str, Any]
 ) -> None:
-    shown = astra(home, "episodes", "show", episode["id"][:8], "--json").told
+    shown = cli.run("episodes", "show", episode["id"][:8], "--json").told
     assert len(shown["record"]) == episode["calls"]
     assert all(call["origin"] == "tool" for call in shown["record"])
-    assert "reward 1.0000" in astra(home, "episodes", "show", episode["id"]).stdout
+    assert "reward 1.0000" in cli.run("episodes", "show", episode["id"]).stdout
 
 
 def test_what_the_agent_was_not_told_of_a_call_is_shown(
-    home: Path, episode: dict[str, Any], tmp_path: Path
+    episode: dict[str, Any], copied: CopyRecord
 ) -> None:
     hidden = {"origin": "injected", "injected": "timeout", "emulator": "offline"}
-    copy_record(
-        home,
-        tmp_path,
-        episode,
+    other = copied(
         call_started=lambda event: event.update(distractor=True),
         call_finished=lambda event: event.update(hidden),
     )
 
-    shown = astra(tmp_path, "episodes", "show", episode["id"], "--json").told
-    told = astra(tmp_path, "episodes", "show", episode["id"]).stdout
+    shown = other.run("episodes", "show", episode["id"], "--json").told
+    told = other.run("episodes", "show", episode["id"]).stdout
 
     first, second = shown["record"][:2]
     told_of = ("distractor", "injected", "emulator")
@@ -163,30 +161,27 @@ def test_what_the_agent_was_not_told_of_a_call_is_shown(
     assert f"[1] {second['tool']} (tool)" in told
 
 
-def test_a_replay_reports_identical_results(home: Path, episode: dict[str, Any]) -> None:
-    done = astra(home, "episodes", "replay", episode["id"], "--json")
+def test_a_replay_reports_identical_results(cli: Cli, episode: dict[str, Any]) -> None:
+    done = cli.run("episodes", "replay", episode["id"], "--json")
     assert done.returncode == 0, done.stderr
     assert done.told == {"compared": episode["calls"], "skipped": 0, "divergences": []}
 
 
 def test_a_replay_that_diverges_exits_1_and_shows_both_results(
-    home: Path, episode: dict[str, Any], tmp_path: Path
+    episode: dict[str, Any], copied: CopyRecord
 ) -> None:
     other = {"text": "something else"}
-    copy_record(
-        home,
-        tmp_path,
-        episode,
+    other = copied(
         call_finished=lambda event: event["result"]["content"][0].update(other),
     )
-    done = astra(tmp_path, "episodes", "replay", episode["id"])
+    done = other.run("episodes", "replay", episode["id"])
     assert done.returncode == 1
     assert "recorded: something else" in done.stdout
 
 
 @pytest.mark.parametrize("wrong", ["ffffffff", "../x", "*"])
-def test_an_unknown_id_is_a_message_and_exit_code_1(home: Path, wrong: str) -> None:
-    done = astra(home, "episodes", "show", wrong)
+def test_an_unknown_id_is_a_message_and_exit_code_1(cli: Cli, wrong: str) -> None:
+    done = cli.run("episodes", "show", wrong)
     assert done.returncode == 1
     assert "episode id" in done.stderr
     assert "Traceback" not in done.stderr

@@ -16,13 +16,8 @@ SERVICES = {
     "garden": ("Water the roses of a bed", "Tell when apples are ripe", "Cut the lawn to a height"),
 }
 DESCRIBED = {
-    **{
-        f"{service}_{n}": text
-        for service, texts in SERVICES.items()
-        for n, text in enumerate(texts)
-    },
-    "lonely.one": "Sing a song about the sea",
-}
+    f"{service}_{n}": text for service, texts in SERVICES.items() for n, text in enumerate(texts)
+} | {"lonely.one": "Sing a song about the sea"}
 DOCUMENTS: list[dict[str, Any]] = [
     {"name": name, "description": text, "parameters": {"type": "object", "properties": {}}}
     for name, text in DESCRIBED.items()

@@ -18,6 +18,16 @@ from gateway.api.wire import DistractorRequest, FailureRequest
 pytestmark = pytest.mark.usefixtures("home")
 
 
+NOOP = ("--agent", "noop")
+OWN_KEY = {"ASTRA_MCP_MODELS__AGENT__API_KEY": "own"}
+OWN_URL = "ASTRA_MCP_MODELS__AGENT__BASE_URL"
+SHARED_KEY = {"OPENAI_API_KEY": "shared"}
+UNREADABLE_KINDS = (
+    *("timeout", "timeout=", "=1", "timeout=much", "timeout=inf"),
+    *("timeout=1,timeout=2", "timeout=1,"),
+)
+
+
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["rollout", *arguments])
 
@@ -25,27 +35,21 @@ def run(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--agent", "noop", "harbour", "--server", "docks"], "in runs of their own"),
-        (["--agent", "noop", "harbour", "--prompt", "Go."], "--prompt goes with --server"),
-        (["--agent", "noop", "--prompt-file", "x"], "--prompt-file goes with --server"),
-        (["--agent", "noop", "--server", "a", "--prompt", " "], "--prompt is"),
-        (
-            ["--agent", "noop", "--server", "a", "--prompt", "b", "--prompt-file", "c"],
-            "one of them",
-        ),
-        (["--agent", "noop", "--server", "a", "--prompt-file", "none.txt"], "none.txt cannot be"),
+        ([*NOOP, "harbour", "--server", "docks"], "in runs of their own"),
+        ([*NOOP, "harbour", "--prompt", "Go."], "--prompt goes with --server"),
+        ([*NOOP, "--prompt-file", "x"], "--prompt-file goes with --server"),
+        ([*NOOP, "--server", "a", "--prompt", " "], "--prompt is"),
+        ([*NOOP, "--server", "a", "--prompt", "b", "--prompt-file", "c"], "one of them"),
+        ([*NOOP, "--server", "a", "--prompt-file", "none.txt"], "none.txt cannot be"),
         (["--agent", "oracle", "--server", "a"], "servers have none"),
         (["--agent", "m", "--base-url", "http://127.0.0.1:9/v1", "--server", "a"], "give --prompt"),
-        (["--agent", "noop", "--k", "2"], "--k goes with --distractors banded"),
-        (["--agent", "noop", "--k", "2", "--distractors", "random"], "--k goes with"),
-        (["--agent", "noop", "--distractors", "some"], "--distractors"),
-        (["--agent", "noop", "--failure-rate", "2"], "--failure-rate"),
-        (["--agent", "noop", "--failure-rate", "nan"], "--failure-rate"),
-        (["--agent", "noop", "--failure-kinds", "timeout=1"], "--failure-kinds goes with"),
-        (
-            ["--agent", "noop", "--failure-rate", "0", "--failure-delay"],
-            "--failure-delay goes with",
-        ),
+        ([*NOOP, "--k", "2"], "--k goes with --distractors banded"),
+        ([*NOOP, "--k", "2", "--distractors", "random"], "--k goes with"),
+        ([*NOOP, "--distractors", "some"], "--distractors"),
+        ([*NOOP, "--failure-rate", "2"], "--failure-rate"),
+        ([*NOOP, "--failure-rate", "nan"], "--failure-rate"),
+        ([*NOOP, "--failure-kinds", "timeout=1"], "--failure-kinds goes with"),
+        ([*NOOP, "--failure-rate", "0", "--failure-delay"], "--failure-delay goes with"),
         (["--agent", "oracle", "--failure-rate", "0.2"], "gold calls never do"),
     ],
 )
@@ -60,13 +64,7 @@ def test_options_that_mean_nothing_are_refused_by_name(arguments: list[str], wor
 @pytest.mark.parametrize(
     ("kinds", "words"),
     [
-        ("timeout", "write each kind once"),
-        ("timeout=", "write each kind once"),
-        ("=1", "write each kind once"),
-        ("timeout=much", "write each kind once"),
-        ("timeout=inf", "write each kind once"),
-        ("timeout=1,timeout=2", "write each kind once"),
-        ("timeout=1,", "write each kind once"),
+        *((kinds, "write each kind once") for kinds in UNREADABLE_KINDS),
         ("boredom=1", "there is no kind 'boredom'"),
         ("timeout=-1", "weights"),
         ("timeout=0", "weights"),
@@ -177,25 +175,11 @@ def test_a_file_without_prompts_is_refused(tmp_path: Path, content: bytes) -> No
     ("variables", "key"),
     [
         ({}, None),
-        ({"OPENAI_API_KEY": "shared"}, "shared"),
-        ({"OPENAI_API_KEY": "shared", "OPENAI_BASE_URL": "http://elsewhere/v1"}, None),
-        ({"ASTRA_MCP_MODELS__AGENT__API_KEY": "own"}, None),
-        (
-            {
-                "ASTRA_MCP_MODELS__AGENT__API_KEY": "own",
-                "ASTRA_MCP_MODELS__AGENT__BASE_URL": "http://127.0.0.1:9/v2",
-                "OPENAI_API_KEY": "shared",
-            },
-            "own",
-        ),
-        (
-            {
-                "ASTRA_MCP_MODELS__AGENT__API_KEY": "own",
-                "ASTRA_MCP_MODELS__AGENT__BASE_URL": "http://127.0.0.1:8/v1",
-                "OPENAI_API_KEY": "shared",
-            },
-            "shared",
-        ),
+        (SHARED_KEY, "shared"),
+        (SHARED_KEY | {"OPENAI_BASE_URL": "http://elsewhere/v1"}, None),
+        (OWN_KEY, None),
+        (OWN_KEY | SHARED_KEY | {OWN_URL: "http://127.0.0.1:9/v2"}, "own"),
+        (OWN_KEY | SHARED_KEY | {OWN_URL: "http://127.0.0.1:8/v1"}, "shared"),
     ],
 )
 def test_each_host_is_sent_the_key_that_is_meant_for_it(

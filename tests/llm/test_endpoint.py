@@ -65,7 +65,7 @@ async def test_an_endpoint_that_is_not_there_or_does_not_answer_is_told_apart(
     nowhere = {"base_url": "http://127.0.0.1:9/v1", "max_retries": 0}
     words = r"no connection to 127\.0\.0\.1"
     assert await fault_of(completions, words, **nowhere) is ModelFault.UNREACHABLE
-    completions.hang = True
+    completions.later = completions.hang
     hasty = {"timeout_seconds": 0.2, "max_retries": 0}
     assert await fault_of(completions, r"no answer in 0\.2 s", **hasty) is ModelFault.TIMEOUT
 

@@ -9,10 +9,8 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from gateway.api.wire import EpisodeRequest, SourceServers
-
 from processes import below, wait_until_gone
-from relayed_servers import text_of
+from relayed_servers import open_episode, text_of
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the servers
 
@@ -62,9 +60,8 @@ async def test_no_process_outlives_the_gateway(
 
 
 async def test_a_closed_episode_leaves_neither_process_nor_folder(gateway: Any, sdk: Any) -> None:
-    source = SourceServers(kind="servers", names=("filesystem",))
     async with gateway.control() as control:
-        episode = await control.create_episode(EpisodeRequest(source=source))
+        episode = await open_episode(control, "filesystem")
         before = {p.pid for p in below(gateway.process.pid)}
         async with sdk(episode.mcp_url, "2026-07-28") as client:
             answer = await client.call_tool("list_allowed_directories", {})

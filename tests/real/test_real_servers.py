@@ -10,9 +10,8 @@ from mcp import Client
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.types import Origin
 from gateway.api.client import GatewayClient
-from gateway.api.wire import EpisodeCreated, EpisodeRequest, SourceServers
 
-from relayed_servers import text_of
+from relayed_servers import open_episode, text_of
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the servers
 
@@ -59,11 +58,6 @@ def known(request: pytest.FixtureRequest) -> Known:
 
 async def names_of(client: Client) -> set[str]:
     return {tool.name for tool in (await client.list_tools()).tools}
-
-
-async def open_episode(control: GatewayClient, *names: str) -> EpisodeCreated:
-    source = SourceServers(kind="servers", names=names)
-    return await control.create_episode(EpisodeRequest(source=source))
 
 
 async def test_a_server_is_listed_and_called_at_its_own_endpoint(

@@ -15,7 +15,6 @@ from mcp_types import (
     ListRootsResult,
     LoggingMessageNotificationParams,
     PromptReference,
-    ResourceUpdatedNotification,
     Root,
     TextContent,
     TextResourceContents,
@@ -24,9 +23,9 @@ from mcp_types import (
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.types import Origin
 from gateway.api.client import GatewayClient
-from gateway.api.wire import EpisodeRequest, SourceServers
 
-from relayed_servers import text_of
+from heard_news import hearing
+from relayed_servers import open_episode, text_of
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the server
 
@@ -46,8 +45,7 @@ async def url(
     if request.param == "endpoint":
         yield gateway.server_url(SERVER)
         return
-    source = SourceServers(kind="servers", names=(SERVER,))
-    episode = await control.create_episode(EpisodeRequest(source=source))
+    episode = await open_episode(control, SERVER)
     yield episode.mcp_url
     record = await control.record(episode.id)
     state = await control.close_episode(episode.id)
@@ -60,8 +58,7 @@ async def memory(request: pytest.FixtureRequest, gateway: Any, control: GatewayC
     """A server with a state by itself, or in an episode."""
     if request.param == "endpoint":
         return gateway.server_url("memory")
-    source = SourceServers(kind="servers", names=("memory",))
-    return (await control.create_episode(EpisodeRequest(source=source))).mcp_url
+    return (await open_episode(control, "memory")).mcp_url
 
 
 async def test_resources_are_listed_and_read(url: str, sdk: Any, era: str) -> None:
@@ -209,40 +206,13 @@ async def test_a_client_that_cannot_be_asked_gets_the_servers_error(
 
 
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
-async def test_a_client_of_the_handshake_era_hears_of_what_it_subscribed_to(
-    memory: str, sdk: Any
-) -> None:
-    heard: list[Any] = []
-    came = anyio.Event()
-
-    async def hear(message: Any) -> None:
-        if isinstance(message, ResourceUpdatedNotification):
-            heard.append(str(message.params.uri))
-            came.set()
-
-    async with sdk(memory, "legacy", message_handler=hear) as client:
-        await client.subscribe_resource(GRAPH)
+async def test_a_client_hears_of_what_it_subscribed_to(memory: str, era: str) -> None:
+    async with hearing(memory, era, GRAPH) as (client, heard):
         await client.call_tool("create_entities", ADA)
-        with anyio.fail_after(WAIT_SECONDS):
-            await came.wait()
+        await heard.wait_for(GRAPH)
         graph = await client.read_resource(GRAPH)
-    assert heard == [GRAPH]
-    assert '"Ada"' in graph.contents[0].text
-
-
-async def test_a_client_of_the_modern_era_hears_of_what_it_listens_for(
-    memory: str, sdk: Any
-) -> None:
-    async with (
-        sdk(memory, "2026-07-28") as client,
-        client.listen(resource_subscriptions=[GRAPH]) as news,
-    ):
-        await client.call_tool("create_entities", ADA)
-        with anyio.fail_after(WAIT_SECONDS):
-            event = await anext(news)
-        graph = await client.read_resource(GRAPH)
-    assert str(event.uri) == GRAPH
-    assert '"Ada"' in graph.contents[0].text
+    assert heard.news == [GRAPH]
+    assert '"Ada"' in text_of(graph)
 
 
 async def test_what_is_listed_does_not_depend_on_what_the_last_client_could_do(
@@ -253,10 +223,9 @@ async def test_what_is_listed_does_not_depend_on_what_the_last_client_could_do(
     async def answer(*_: Any) -> ListRootsResult:
         return ListRootsResult(roots=[])
 
-    source = SourceServers(kind="servers", names=(SERVER,))
     lists: list[tuple[str, ...]] = []
     for callbacks in ({}, {"list_roots_callback": answer}, {}):
-        episode = await control.create_episode(EpisodeRequest(source=source))
+        episode = await open_episode(control, SERVER)
         lists.append(tuple(tool.name for tool in episode.tools))
         async with sdk(episode.mcp_url, "legacy", **callbacks) as client:
             await client.call_tool("echo", {"message": "one"})

@@ -13,9 +13,8 @@ import pytest
 from mcp_types import CreateMessageResult, TextContent
 
 from astra_mcp.types import Origin
-from gateway.api.wire import EpisodeRequest, SourceServers
 
-from relayed_servers import text_of
+from relayed_servers import open_episode, text_of
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]  # the first run installs the server
 
@@ -107,11 +106,10 @@ async def test_a_remote_server_is_listed_and_called_and_asks_back(
 async def test_episodes_of_a_remote_server_have_sessions_of_their_own(
     way: str, remote: Any, sdk: Any, era: str
 ) -> None:
-    source = SourceServers(kind="servers", names=(way,))
     data = "data:text/plain," + uuid.uuid4().hex
     seen: list[set[str]] = []
     async with remote.control() as control:
-        one, two = [await control.create_episode(EpisodeRequest(source=source)) for _ in range(2)]
+        one, two = [await open_episode(control, way) for _ in range(2)]
         async with sdk(one.mcp_url, era) as first, sdk(two.mcp_url, era) as second:
             zipped = await first.call_tool(
                 "gzip-file-as-resource", {"name": "mine.gz", "data": data}

@@ -7,7 +7,6 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp.server.lowlevel import Server
 
 from astra_mcp.compose.live_servers import list_live_tools
 from astra_mcp.errors import ConfigError, SourceError
@@ -15,7 +14,7 @@ from registry.documents.sources import Provenance
 from registry.importers.running_server import LiveServer, LiveTarget, fetch_live
 
 from deployed_workshop import RAW_SERVER, over_http
-from talkative_server import Talkative
+from relayed_servers import Desk
 
 SECRET = "k-1234567890"
 
@@ -43,16 +42,15 @@ async def test_a_program_is_asked_for_all_pages_of_its_tools(
 
 
 async def test_a_server_at_an_address_is_named_as_it_names_itself() -> None:
-    server: Server[Any] = Talkative().server()
-    app = server.streamable_http_app()
+    app = Desk("talkative").make().streamable_http_app()
     with anyio.fail_after(30):
         async with over_http(app) as url:
             headers = {"authorization": SECRET}
             target = LiveTarget(url=f"{url}?key={SECRET}", headers=headers)
             document = await fetch_live(target, list_live_tools)
-    assert (document.name, document.version, document.key) == ("talkative", "1", url)
+    assert (document.name, document.version, document.key) == ("talkative", "7", url)
     assert document.origin == {"url": url}
-    assert "elicit" in [tool.name for tool in document.tools]
+    assert "ask" in [tool.name for tool in document.tools]
     assert SECRET not in repr(document)
 
 

@@ -276,7 +276,7 @@ async def test_a_killed_run_keeps_what_finished_behind_a_slow_one(
         if is_third:
             second_is_done.set()
         if is_third or body["messages"][0]["content"] == first_question:
-            return await completions.wait_for_end()
+            return await completions.hang(body)
         return says("I do not know.")
 
     completions.later = answer_the_second_alone
@@ -327,11 +327,11 @@ async def test_ctrl_c_keeps_what_is_finished_and_exits_130(
 ) -> None:
     asked_again = anyio.Event()
 
-    async def hang_later(_: Body) -> Reply:
+    async def hang_later(body: Body) -> Reply:
         if len(completions.requests) == 1:
             return says("I do not know.")
         asked_again.set()
-        return await completions.wait_for_end()
+        return await completions.hang(body)
 
     completions.later = hang_later
     file = tmp_path / "kept.jsonl"

@@ -41,8 +41,6 @@ class CompletionsServer:
     base_url: str = ""
     later: Callable[[Body], Awaitable[Reply]] | None = None
     """Answers in its own time, in the place of everything else."""
-    hang: bool = False
-    """Accept requests and never answer."""
 
     def reply(self, request: CompletionRequest) -> Reply | Awaitable[Reply]:
         """Reply to one request; the policy of the server."""
@@ -51,8 +49,6 @@ class CompletionsServer:
         self.keys.append(request.key)
         if self.later is not None:
             return self.later(body)
-        if self.hang:
-            return self.wait_for_end()
         if self.script:
             entry = self.script.popleft()
             return entry(body) if callable(entry) else entry
@@ -65,8 +61,8 @@ class CompletionsServer:
         named = {"model": "scripted", "base_url": self.base_url, "timeout_seconds": 5.0}
         return ModelConfig.model_validate({**named, **settings})
 
-    async def wait_for_end(self) -> Never:
-        """Answer nothing, until the client or the server goes."""
+    async def hang(self, _: Body) -> Never:
+        """Accept a request and never answer, until the client or the server goes."""
         await anyio.sleep_forever()
         raise AssertionError
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from astra_mcp.compose.catalog import PublishedCatalog
@@ -14,6 +14,7 @@ from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument, Emulator
 from servers.emulated.fleet import EmulatedServers
 from servers.environment import EnvironmentServer
 
+from emulated_worlds import document_of
 from in_memory_tools import spec
 from relayed_servers import Desk, RelayGateway
 
@@ -24,15 +25,8 @@ REFUSE = spec("refuse", {}, [])
 def document(name: str, *tools: ToolSpec, domain: str | None = None) -> EmulatedDocument:
     """Documents of a server with these tools; by default ``remember`` and ``refuse``."""
     listed = tools or (REMEMBER, REFUSE)
-    return EmulatedDocument(
-        name=name,
-        title=f"The {name}",
-        description=f"All about {name}.",
-        domain=domain,
-        language="en",
-        version=f"{name}-{tools_hash(listed)}-{domain}",
-        tools=listed,
-    )
+    version = f"{name}-{tools_hash(listed)}-{domain}"
+    return replace(document_of(*listed, name=name), domain=domain, version=version)
 
 
 class FakeDocuments:

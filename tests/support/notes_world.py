@@ -19,8 +19,8 @@ from servers.emulated.modelled.emulator import ModelEmulator, ModelState
 
 from asked_models import a_model
 from completions_server import Body, CompletionsServer, says
+from emulated_worlds import document_of, spec, text
 
-_ID: JsonObject = {"type": "string"}
 _CALL = re.compile(r"^call: (\w+) (\{.*\})\n(answered|failed): (.*)$", re.MULTILINE)
 
 
@@ -28,27 +28,9 @@ def tool(
     name: str, *required: str, description: str = "", output: Any = None, **optional: Any
 ) -> ToolSpec:
     """A tool whose required arguments are texts."""
-    properties: dict[str, Any] = {**dict.fromkeys(required, _ID), **optional}
-    schema = {"type": "object", "properties": properties, "required": list(required)}
-    return ToolSpec(
-        name=name,
-        description=description or name.replace("_", " "),
-        input_schema=schema,
-        output_schema=output,
-    )
-
-
-def document_of(*tools: ToolSpec, name: str = "notes", version: str = "1") -> EmulatedDocument:
-    """A server of tools."""
-    return EmulatedDocument(
-        name=name,
-        title="Notes",
-        description="Keeps the notes of a team.",
-        domain=None,
-        language="en",
-        version=version,
-        tools=tools,
-    )
+    properties: dict[str, Any] = {**dict.fromkeys(required, text), **optional}
+    told = description or name.replace("_", " ")
+    return spec(name, told, output=output, optional=tuple(optional), **properties)
 
 
 NOTES = document_of(
@@ -58,6 +40,7 @@ NOTES = document_of(
     tool("get_note", "note_id"),
     tool("update_note", "note_id", "title"),
     tool("delete_note", "note_id"),
+    name="notes",
 )
 
 

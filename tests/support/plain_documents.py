@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from pydantic import TypeAdapter
 from sqlalchemy import Engine, event
 
 from astra_mcp.types import ToolSpec, canonical_json, tools_hash
@@ -31,6 +32,7 @@ from registry.documents.sources import (
 from registry.intake.importing import import_documents
 from registry.store.database import open_database
 
+_DOCUMENT = TypeAdapter(ServerDocument)
 _STEPS = ("before_cursor_execute", "commit")
 
 
@@ -112,10 +114,7 @@ def write_documents(path: Path, documents: Iterable[ServerDocument]) -> Path:
 def read_documents(path: Path) -> Iterator[ServerDocument]:
     """Read what was written."""
     for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        tools = tuple(ToolDocument(**t) for t in row.pop("tools"))
-        labels, provenance = tuple(row.pop("labels")), Provenance(row.pop("provenance"))
-        yield ServerDocument(**row, tools=tools, labels=labels, provenance=provenance)
+        yield _DOCUMENT.validate_python(json.loads(line))
 
 
 @contextmanager

@@ -25,7 +25,9 @@ from mcp.server.subscriptions import (
 from mcp.shared.message import SessionMessage
 
 from astra_mcp.testing import InMemoryCatalog, RunningGateway, open_test_gateway
+from gateway.api.client import GatewayClient
 from gateway.api.seams import Upstream
+from gateway.api.wire import EpisodeCreated, EpisodeRequest, SourceServers
 from servers.deployed import DeployedServers, open_deployed
 
 Context = ServerRequestContext[Any, Any]
@@ -95,6 +97,8 @@ class Desk:
     metas: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """``_meta`` of each tool call."""
     called: list[str] = field(default_factory=list[str])
+    callers: list[str] = field(default_factory=list[str])
+    """The session of each call; the modern era has none."""
     subscribed: list[str] = field(default_factory=list[str])
     unsubscribed: anyio.Event = field(default_factory=anyio.Event)
     begun: anyio.Event = field(default_factory=anyio.Event)
@@ -137,6 +141,7 @@ class Desk:
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         self.called.append(params.name)
+        self.callers.append(ctx.request.headers.get("mcp-session-id", "") if ctx.request else "")
         self.metas.append(dict((ctx.params or {}).get("_meta", {})))
         return await _CALLS.get(params.name, _say)(self, ctx, params)
 
@@ -292,11 +297,21 @@ async def _grow(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -
     return said("grown")
 
 
-_CALLS = {
-    f.__name__.removeprefix("_"): f
-    for f in (_ask, _ask_twice, _report, _log, _wait, _refuse, _paint, _touch, _grow)
-}
-_TOOLS = ("say", "headed", *_CALLS)
+async def _count(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    """Tell how many calls this session has made."""
+    return said(str(desk.callers.count(desk.callers[-1])))
+
+
+async def _drop(desk: Desk, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    """End the answer stream before the answer, which can be fetched later."""
+    assert ctx.close_sse_stream is not None
+    await ctx.close_sse_stream()
+    return said("fetched")
+
+
+_LISTED = (_ask, _ask_twice, _report, _log, _wait, _refuse, _paint, _touch, _grow)
+_CALLS = {f.__name__.removeprefix("_"): f for f in (*_LISTED, _count, _drop)}
+_TOOLS = ("say", "headed", *(f.__name__.removeprefix("_") for f in _LISTED))
 
 
 def _tool(name: str) -> types.Tool:
@@ -396,6 +411,12 @@ async def open_desks(home: Path, mode: str, *desks: Desk, **options: Any) -> Asy
         gateway.client(path, mode, **options) as client,
     ):
         yield client
+
+
+async def open_episode(control: GatewayClient, *names: str) -> EpisodeCreated:
+    """Open an episode of servers."""
+    source = SourceServers(kind="servers", names=names)
+    return await control.create_episode(EpisodeRequest(source=source))
 
 
 def text_of(answer: Any) -> str:

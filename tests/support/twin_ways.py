@@ -230,15 +230,12 @@ def post(message: Any, *headers: tuple[bytes, bytes]) -> RawRequest:
 
 def modern(message: Any, *, name: str | None = None, method: str | None = None) -> RawRequest:
     """Make a POST of the modern era, with the routing headers that its message asks for."""
-    said: dict[str, Any] = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
-    inner: Any = said.get("params")
+    said = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
+    inner = said.get("params")
     params = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
-    named: Any = params.get("name")
-    headers = [(b"mcp-protocol-version", MODERN.encode())]
-    wanted: Any = method or said.get("method")
-    if isinstance(wanted, str):
-        headers.append((b"mcp-method", wanted.encode()))
-    shown: Any = name if name is not None else named
-    if isinstance(shown, str):
-        headers.append((b"mcp-name", shown.encode("utf-8", "replace")))
-    return post(message, *headers)
+    routing: dict[bytes, Any] = {
+        b"mcp-method": method or said.get("method"),
+        b"mcp-name": params.get("name") if name is None else name,
+    }
+    shown = {k: v.encode("utf-8", "replace") for k, v in routing.items() if isinstance(v, str)}
+    return post(message, (b"mcp-protocol-version", MODERN.encode()), *shown.items())

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import mcp_types as types
 from mcp.server.lowlevel import Server
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from astra_mcp.mcp.http import open_http
@@ -70,12 +71,8 @@ class WatchedUpstream:
         """Keep every request, and let the application answer it."""
 
         async def hear(scope: Scope, receive: Receive, send: Send) -> None:
-            messages: list[Message] = []
-            goes_on = True
-            while goes_on:
-                messages.append(await receive())
-                goes_on = messages[-1].get("more_body", False)
-            body = b"".join(message.get("body", b"") for message in messages)
+            body = await Request(scope, receive).body()
+            messages: list[Message] = [{"type": "http.request", "body": body}]
             headers = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"]]
             document: dict[str, Any] = json.loads(body) if body else {}
             self.heard.append(Heard(scope["method"], scope["path"], headers, document))

@@ -39,7 +39,7 @@ from deployed_workshop import (
     write_config,
 )
 from processes import below, wait_until_gone
-from talkative_server import Talkative
+from relayed_servers import Desk
 
 ERAS = list(Era)
 
@@ -271,26 +271,26 @@ async def test_a_server_of_this_process_is_mounted(tmp_path: Path, era: Era) -> 
     async with open_deployed(None, home=tmp_path) as servers:
         told: list[str] = []
         servers.watch(told.append)
-        servers.mount("here", Talkative().server())
+        servers.mount("here", Desk("talkative").make())
         assert told == ["here"]
         server = found(servers, "here")
         await server.prepare()
-        assert [t.name for t in server.tools][:2] == ["count", "report"]
-        assert server.instructions == "talk to me"
+        assert [t.name for t in server.tools][:2] == ["say", "headed"]
+        assert server.instructions == "Ask talkative politely."
         channel = MemoryChannel(capabilities={"elicitation": {}}, answers=[{"action": "decline"}])
         exchange = Exchange(era=era, meta={"progressToken": "p"}, channel=channel)
         one = session(servers, "here")
         assert await text_of(one, "report", exchange) == "reported"
-        assert [p["progress"] for _, p in channel.told] == [0, 1, 2]
+        assert [p["progress"] for _, p in channel.told] == [0.5, 1.0]
         if era is Era.HANDSHAKE:
-            assert await text_of(one, "elicit", exchange) == "decline None"
+            assert await text_of(one, "ask", exchange) == "decline None"
         with pytest.raises(ConfigError, match="'here' exists already"):
-            servers.mount("here", Talkative().server())
+            servers.mount("here", Desk("talkative").make())
 
 
 async def test_each_session_of_a_factory_has_a_server_of_its_own(tmp_path: Path) -> None:
     async with open_deployed(None, home=tmp_path) as servers:
-        servers.mount("here", lambda: Talkative().server())
+        servers.mount("here", lambda: Desk("talkative").make())
         one, two = session(servers, "here", key="1"), session(servers, "here", key="2")
         texts = [await text_of(s) for s in (one, two, one)]
         assert texts == ["1", "1", "2"]
@@ -299,10 +299,10 @@ async def test_each_session_of_a_factory_has_a_server_of_its_own(tmp_path: Path)
 # --- the transport of 2024-11-05 ------------------------------------------------------------------
 
 
-def old_app(talkative: Talkative) -> Starlette:
+def old_app(desk: Desk) -> Starlette:
     """A server that speaks HTTP+SSE alone."""
     transport = SseServerTransport("/messages/")
-    server = talkative.server()
+    server = desk.make()
 
     async def connect(request: Request) -> Response:
         async with transport.connect_sse(request.scope, request.receive, request._send) as (r, w):  # pyright: ignore[reportPrivateUsage]
@@ -318,16 +318,16 @@ def old_app(talkative: Talkative) -> Starlette:
 
 @pytest.mark.parametrize("members", [{}, {"type": "sse"}])
 async def test_the_old_transport_is_reached(tmp_path: Path, members: dict[str, str]) -> None:
-    async with online(tmp_path, old_app(Talkative()), **members) as servers:
+    async with online(tmp_path, old_app(Desk("talkative")), **members) as servers:
         server = found(servers)
         await server.prepare()
-        assert server.tools[0].name == "count"
+        assert server.tools[0].name == "say"
         channel = MemoryChannel(capabilities={"elicitation": {}}, answers=[{"action": "cancel"}])
         exchange = Exchange(meta={"progressToken": 1}, channel=channel)
         one = session(servers)
         assert await text_of(one, "report", exchange) == "reported"
-        assert len(channel.told) == 3
-        assert await text_of(one, "elicit", exchange) == "cancel None"
+        assert len(channel.told) == 2
+        assert await text_of(one, "ask", exchange) == "cancel None"
 
 
 async def test_an_old_server_that_sends_messages_elsewhere_is_refused(tmp_path: Path) -> None:
@@ -350,11 +350,11 @@ def held() -> tuple[int, int]:
 
 
 async def test_nothing_is_left_after_the_end(tmp_path: Path) -> None:
-    app = Talkative().server().streamable_http_app()
+    app = Desk("talkative").make().streamable_http_app()
 
     async def use(url: str) -> None:
         async with deployed(tmp_path, raw=raw_entry(), web={"url": url}) as servers:
-            servers.mount("here", Talkative().server())
+            servers.mount("here", Desk("talkative").make())
             for name in ("raw", "web", "here"):
                 for era in ERAS:
                     await session(servers, name).call("count", {}, Exchange(era=era))

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import httpx2
 import pytest
+from mcp.server.subscriptions import ResourceUpdated
 from starlette.responses import Response
 
 from astra_mcp.errors import UpstreamError
@@ -17,7 +18,7 @@ from servers.deployed.card import FORGET_SECONDS, Card, CardFile, EraFacts
 from servers.deployed.transports.events import EventReader
 
 from deployed_workshop import Noted, answering, event_response, online, session, text_of, until
-from talkative_server import Talkative
+from relayed_servers import Desk
 
 ERAS = list(Era)
 
@@ -35,15 +36,15 @@ async def _fail(one: DeployedSession, tool: str, exchange: Exchange, said: list[
 async def test_closing_a_session_ends_its_running_call_over_http(
     tmp_path: Path, era: Era, is_json: bool
 ) -> None:
-    talkative = Talkative()
-    app = talkative.server().streamable_http_app(json_response=is_json)
+    desk = Desk("talkative")
+    app = desk.make().streamable_http_app(json_response=is_json)
     said: list[str] = []
     async with online(tmp_path, app) as servers:
         one = session(servers)
         with anyio.fail_after(20):
             async with anyio.create_task_group() as group:
                 group.start_soon(_fail, one, "wait", Exchange(era=era), said)
-                await talkative.waiting.wait()
+                await desk.begun.wait()
                 await one.aclose()
                 await one.aclose()
     assert ["was closed by the gateway; delivery unknown" in words for words in said] == [True]
@@ -70,8 +71,8 @@ async def test_a_server_that_repeats_a_secret_in_a_refusal_is_blacked_out(tmp_pa
 
 
 async def test_a_subscription_at_a_modern_server_is_a_listening_stream(tmp_path: Path) -> None:
-    talkative = Talkative()
-    app = talkative.server().streamable_http_app()
+    desk = Desk("talkative")
+    app = desk.make().streamable_http_app()
     heard: list[tuple[str, object]] = []
     async with online(tmp_path, app) as servers:
         one = session(servers)
@@ -80,7 +81,7 @@ async def test_a_subscription_at_a_modern_server_is_a_listening_stream(tmp_path:
         await one.request("resources/subscribe", {"uri": "note://1"}, modern)
         with anyio.fail_after(20):
             while not heard:
-                await talkative.update("note://1")
+                await desk.bus.publish(ResourceUpdated("note://1"))
                 await anyio.sleep(0.02)
         assert set(heard) == {("notifications/resources/updated", "note://1")}
         await one.request("resources/unsubscribe", {"uri": "note://1"}, modern)

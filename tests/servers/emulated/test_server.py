@@ -1,11 +1,13 @@
 """A documented server: documents read when they are needed, arguments checked, failures told as failures."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_json import random_json
 
 from astra_mcp.errors import (
     BudgetSpentError,
@@ -25,7 +27,7 @@ from astra_mcp.types import (
     ServerStatus,
     ToolSpec,
 )
-from gateway.api.seams import EmulatedUpstream
+from gateway.api.seams import EmulatedUpstream, UpstreamSession
 from servers.emulated.document_cache import DocumentCache, PackedDocument
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.server import EmulatedServer
@@ -55,6 +57,12 @@ def serve(held: EmulatedDocument, *emulators: FakeEmulator) -> tuple[EmulatedSer
         cache=DocumentCache(),
     )
     return server, documents
+
+
+def session_of(*emulators: FakeEmulator, past: Sequence[PastCall] = ()) -> UpstreamSession:
+    """A session of a server of the default documents."""
+    server, _ = serve(document("desk"), *emulators)
+    return server.open_session(key="k", seed=0, past=past)
 
 
 async def words(session: Any, word: str) -> Any:
@@ -101,8 +109,7 @@ async def test_documents_that_cannot_be_read_are_a_failure_until_they_can() -> N
 
 async def test_bad_arguments_are_refused_as_a_real_server_does_and_reach_nobody() -> None:
     emulator = FakeEmulator()
-    server, _ = serve(document("desk"), emulator)
-    session = server.open_session(key="k", seed=1)
+    session = session_of(emulator)
     for arguments, said in (
         ({}, "argument 'word' is required (string)"),
         ({"word": 7}, "argument 'word' must be of type string; got 7"),
@@ -117,8 +124,7 @@ async def test_bad_arguments_are_refused_as_a_real_server_does_and_reach_nobody(
 
 
 async def test_a_tool_that_is_not_documented_and_what_a_tool_refuses_is_an_error() -> None:
-    server, _ = serve(document("desk"))
-    session = server.open_session(key="k", seed=1)
+    session = session_of()
     unknown, refused = await session.call("recall", {}), await session.call("refuse", {})
     assert "no tool named 'recall'. Available tools: remember, refuse." in unknown.result.text
     assert (refused.origin, refused.outcome) == APPLIED
@@ -148,8 +154,7 @@ async def test_an_answer_is_structured_where_its_form_is_documented() -> None:
 @pytest.mark.parametrize("fault", FAILURES, ids=lambda fault: type(fault).__name__)
 async def test_a_failing_emulator_is_a_failure_of_the_server_and_takes_nothing(fault: Any) -> None:
     emulator = FakeEmulator()
-    server, _ = serve(document("desk"), emulator)
-    session = server.open_session(key="k", seed=0)
+    session = session_of(emulator)
     await words(session, "apple")
     emulator.fault = fault
     reply = await session.call("remember", {"word": "lost"})
@@ -166,9 +171,8 @@ def past(word: str, outcome: CallOutcome = CallOutcome.APPLIED) -> PastCall:
 
 async def test_an_earlier_life_is_taken_over_before_the_first_new_call() -> None:
     emulator = FakeEmulator()
-    server, _ = serve(document("desk"), emulator)
     calls = [past("apple"), past("refused", CallOutcome.REJECTED), past("berry")]
-    session = server.open_session(key="k", seed=0, past=calls)
+    session = session_of(emulator, past=calls)
     assert emulator.states == []
     assert '"words": ["apple", "berry", "cherry"]' in await words(session, "cherry")
     assert '["apple", "berry", "cherry", "date"]' in await words(session, "date")
@@ -176,8 +180,7 @@ async def test_an_earlier_life_is_taken_over_before_the_first_new_call() -> None
 
 async def test_a_life_that_was_taken_over_in_part_is_taken_over_anew() -> None:
     emulator = FakeEmulator(fault=FAILURES[0])
-    server, _ = serve(document("desk"), emulator)
-    session = server.open_session(key="k", seed=0, past=[past("apple")])
+    session = session_of(emulator, past=[past("apple")])
     assert await words(session, "lost") == "The server could not answer."
     emulator.fault = None
     assert '"words": ["apple", "berry"]' in await words(session, "berry")
@@ -196,8 +199,7 @@ async def test_calls_come_one_at_a_time_in_the_order_of_their_arrival() -> None:
         running -= 1
 
     emulator.before_answer = wait
-    server, _ = serve(document("desk"), emulator)
-    session = server.open_session(key="k", seed=0)
+    session = session_of(emulator)
     async with anyio.create_task_group() as group:
         for word in ("a", "b", "c"):
             group.start_soon(words, session, word)
@@ -208,8 +210,7 @@ async def test_calls_come_one_at_a_time_in_the_order_of_their_arrival() -> None:
 
 
 async def test_a_closed_session_takes_no_call() -> None:
-    server, _ = serve(document("desk"))
-    session = server.open_session(key="k", seed=0)
+    session = session_of()
     await session.aclose()
     await session.aclose()
     reply = await session.call("remember", {"word": "late"})
@@ -230,11 +231,7 @@ async def test_an_emulator_that_is_not_in_use_is_refused_with_what_to_set() -> N
         server.open_emulation(emulator=EmulatorKind.MODEL, key="k", seed=0)
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=8,
-)
+json_values = random_json(st.integers(-(2**53), 2**53) | st.text(), st.text(), max_leaves=8)
 tools = st.builds(
     ToolSpec,
     name=st.text(min_size=1, max_size=20),

@@ -13,9 +13,9 @@ from servers.emulated.modelled.emulator import ModelState
 
 from asked_models import CacheInMemory
 from completions_server import Body, CompletionsServer, says
+from emulated_worlds import document_of
 from notes_world import (
     answers,
-    document_of,
     is_fold,
     notes_session,
     prompt_of,

@@ -97,12 +97,12 @@ async def test_a_cancelled_call_leaves_the_state_as_it_was(completions: Completi
         await made(state)
         with anyio.fail_after(20):
             async with anyio.create_task_group() as group:
-                completions.hang = True
+                completions.later = completions.hang
                 group.start_soon(made, state)
                 while len(completions.requests) < 2:
                     await anyio.lowlevel.checkpoint()
                 group.cancel_scope.cancel()
-        completions.hang = False
+        completions.later = None
         answer = await listed(state)
 
     assert answer == KEPT

@@ -14,7 +14,8 @@ from servers.emulated.modelled.emulator import ModelEmulator
 from servers.emulated.modelled.excerpts import MAX_PROMPT_CHARS, cut
 
 from completions_server import Body, open_completions_server, says
-from notes_world import answers, document_of, emulator_model, is_fold, prompt_of, section, tool
+from emulated_worlds import document_of
+from notes_world import answers, emulator_model, is_fold, prompt_of, section, tool
 
 HUGE = 20_000
 NAMES = ("server", "tool", "input_schema", "output_schema", "user_request", "state", "entities")

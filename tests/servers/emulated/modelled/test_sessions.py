@@ -1,7 +1,7 @@
 """Sessions with a model that knows of them what its prompts tell: remembered, told apart, and repeatable."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -21,7 +21,6 @@ from completions_server import Body, CompletionsServer, open_completions_server,
 from notes_world import (
     NOTES,
     answers,
-    document_of,
     emulator_model,
     is_fold,
     notes_session,
@@ -154,7 +153,7 @@ async def test_a_rerun_asks_nothing_and_answers_the_same(completions: Completion
 
 async def test_another_seed_or_version_asks_anew(completions: CompletionsServer) -> None:
     cache = CacheInMemory()
-    newer = document_of(*NOTES.tools, version="2")
+    newer = replace(NOTES, version="2")
 
     async with emulator_model(completions, cache=cache) as model:
         await played(model, seed=1)
