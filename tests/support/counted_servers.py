@@ -11,6 +11,7 @@ from astra_mcp.testing import InMemoryCatalog, Question
 from astra_mcp.types import (
     CallOutcome,
     EmulatorKind,
+    JsonObject,
     JsonValue,
     Origin,
     PastCall,
@@ -107,8 +108,13 @@ class CountedCatalog(InMemoryCatalog):
 
     def __init__(self, *servers: CountedServer, gold: tuple[str, ...] = ("look",)) -> None:
         self.servers = {server.name: server for server in servers}
-        asked = Question(QUESTION, ANSWER, gold=[(name, {}) for name in gold])
-        super().__init__(*servers, questions=dict.fromkeys(self.servers, asked))
+        asked: dict[str, Question] = {}
+        for server in servers:
+            own: list[tuple[str, JsonObject]] = [
+                (t.name, {}) for t in server.tools if t.name in gold
+            ]
+            asked[server.name] = Question(QUESTION, ANSWER, gold=own)
+        super().__init__(*servers, questions=asked)
 
 
 @dataclass
