@@ -5,7 +5,8 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3; do \
 	&& echo $$p && break; done)
 BIN := .venv/bin
 ARGS ?=
-PYTEST := $(BIN)/python -P -m pytest -n auto --dist worksteal
+# Tests start hundreds of processes: each of them would compile the product again where bytecode is not kept.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -P -m pytest -n auto --dist worksteal
 QUICK := not (system or foreign or volume)
 
 .DEFAULT_GOAL := help

@@ -158,7 +158,7 @@ async def _run_http(
         async with (
             opening() as (server, presentation),
             open_standalone_http(server, presentation) as app,
-            listen(Gate(app, rules, observe=lambda _plane, _status: None), listener),
+            listen(Gate(app, rules, lambda _plane, _status: None), listener),
         ):
             url = url_of(listener, MCP_PATH)
             if as_json:

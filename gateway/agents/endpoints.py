@@ -118,9 +118,9 @@ def _joined(known: JsonValue, further: JsonValue) -> JsonValue:
 class Endpoints:
     """Finds what a target shows, and the state of a caller there."""
 
-    catalog: Catalog
+    _catalog: Catalog
     """What interactive endpoints show."""
-    episodes: AgentEpisodes
+    _episodes: AgentEpisodes
     """Where episodes and states live."""
     _marked: dict[Target, dict[str, JsonObject]] = field(
         default_factory=dict[Target, dict[str, JsonObject]], init=False
@@ -149,11 +149,11 @@ class Endpoints:
         """
         match target:
             case EpisodeTarget(id=name):
-                return EndpointView(target, self.episodes.at_hand(name).own_upstreams)
+                return EndpointView(target, self._episodes.at_hand(name).own_upstreams)
             case InteractiveTarget(server=str(server)):
-                return EndpointView(target, (self.catalog.upstream(server),))
+                return EndpointView(target, (self._catalog.upstream(server),))
             case InteractiveTarget():
-                return EndpointView(target, shown_together(self.catalog.upstreams()))
+                return EndpointView(target, shown_together(self._catalog.upstreams()))
 
     async def prepared(self, target: Target) -> EndpointView:
         """Look at a target once what it shows is known.
@@ -166,7 +166,7 @@ class Endpoints:
         """
         if isinstance(target, EpisodeTarget):
             return self.view(target)  # its servers were prepared when it was opened
-        return EndpointView(target, await self.episodes.shown(target.server))
+        return EndpointView(target, await self._episodes.shown(target.server))
 
     def tools(self, target: Target) -> tuple[ToolSpec, ...]:
         """The tools of a target under their shown names, in their fixed order.
@@ -180,7 +180,7 @@ class Endpoints:
                 return self.open_episode(name).tools
             case InteractiveTarget(server=str(server)):
                 emulator = self.view(target).emulator
-                return tuple(mark_tool(t, emulator) for t in self.catalog.upstream(server).tools)
+                return tuple(mark_tool(t, emulator) for t in self._catalog.upstream(server).tools)
             case InteractiveTarget():
                 routes = routes_of(self.view(target).upstreams, qualify_all=True)
                 return tuple(route.shown for route in routes.values())
@@ -197,10 +197,10 @@ class Endpoints:
             UpstreamError: The one server of the endpoint cannot be started or reached.
         """
         if isinstance(target, EpisodeTarget):
-            return await self.episodes.get(target.id)
+            return await self._episodes.get(target.id)
         servers = [u.name for u in self.view(target).upstreams]
         endpoint = target.endpoint
-        return await self.episodes.interactive(endpoint, caller, servers, call_id=call_id)
+        return await self._episodes.interactive(endpoint, caller, servers, call_id=call_id)
 
     def open_episode(self, name: EpisodeId) -> AgentEpisode:
         """Find an episode at hand that still shows its tools.
@@ -209,7 +209,7 @@ class Endpoints:
             UnknownNameError: There is no such episode.
             EpisodeEndedError: It is closed or expired.
         """
-        episode = self.episodes.at_hand(name)
+        episode = self._episodes.at_hand(name)
         episode.expire_if_due()
         if not episode.is_open:
             status = episode.state().status

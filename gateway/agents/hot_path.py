@@ -80,13 +80,13 @@ class _Call(NamedTuple):
 class HotPath:
     """Answers plain requests; made beside the plane that asks it first."""
 
-    views: Endpoints
+    _views: Endpoints
     """What each endpoint shows."""
-    states: Notifications
+    _states: Notifications
     """Finds the state of a caller."""
-    episodes: AgentEpisodes
+    _episodes: AgentEpisodes
     """Where episodes live."""
-    sessions: Sessions
+    _sessions: Sessions
     """Those of the handshake era."""
     _callers: dict[tuple[bytes, bytes], str] = field(default_factory=dict[Any, Any], init=False)
     _lists: dict[tuple[str, str], bytes] = field(default_factory=dict[Any, Any], init=False)
@@ -100,7 +100,7 @@ class HotPath:
             return False
         session: Session | None = None
         if request.session_id is not None:
-            session = self.sessions.find(request.session_id, target)
+            session = self._sessions.find(request.session_id, target)
             if session is None or session.version not in request.versions_served:
                 return False
             request.version = session.version
@@ -116,11 +116,11 @@ class HotPath:
             await _send(post.send, 400, _error(request, error), None)
             return True
         session.under_way[number] = Cancellation()
-        self.sessions.hold(session)
+        self._sessions.hold(session)
         try:
             return await self._answer(post, request, session)
         finally:
-            self.sessions.release(session)
+            self._sessions.release(session)
             del session.under_way[number]
 
     async def _answer(self, post: _Post, request: HotRequest, session: Session | None) -> bool:
@@ -147,14 +147,14 @@ class HotPath:
     async def _list(self, target: Target, request: HotRequest) -> bytes | None:
         try:
             if isinstance(target, EpisodeTarget):
-                episode = self.episodes.find_live(target.id)
+                episode = self._episodes.find_live(target.id)
                 if episode is None or episode.expire_if_due() or not episode.is_open:
                     return None
                 return self._rendered(episode.tools_hash, episode.tools, request.version)
-            view = await self.views.prepared(target)
+            view = await self._views.prepared(target)
             if "tools" not in view.capabilities:
                 return None
-            tools = listed(self.views.tools(target), of_all=target.place == ALL_SERVERS)
+            tools = listed(self._views.tools(target), of_all=target.place == ALL_SERVERS)
         except AstraError:
             return None  # the SDK's server finds the same, and says it
         key = orjson.dumps([target.place, *((u.name, u.version) for u in view.upstreams)])
@@ -198,7 +198,7 @@ class HotPath:
                 cancellation = departure = Cancellation()
             exchange = replace(exchange, cancellation=cancellation)
         made_up = abilities(upstream).made_up
-        emulator = self.views.view(target).emulator if made_up else None
+        emulator = self._views.view(target).emulator if made_up else None
         return _Call(episode, request.name, request.arguments, told, exchange, emulator, departure)
 
     async def _state(
@@ -206,14 +206,14 @@ class HotPath:
     ) -> AgentEpisode | None:
         target = post.target
         if isinstance(target, EpisodeTarget):
-            episode = self.episodes.find_live(target.id)
+            episode = self._episodes.find_live(target.id)
             if episode is None or not episode.relays:
                 return episode
-            return await self.states.state(self.views.view(target), "")
+            return await self._states.state(self._views.view(target), "")
         caller = session.caller if session else self._caller(post.scope, request)
         if request.name in (SEARCH_TOOLS.name, CALL_TOOL.name):
             return None
-        return await self.states.state(self.views.view(target), caller, call_id=call_id)
+        return await self._states.state(self._views.view(target), caller, call_id=call_id)
 
     def _caller(self, scope: Scope, request: HotRequest) -> str:
         key = (request.authorization, scope["query_string"])
@@ -230,7 +230,7 @@ class HotPath:
         self, target: Target, request: HotRequest, session: Session | None, upstream: Upstream
     ) -> bool:
         """False where the server could use a way back to the client, or headers carry arguments."""
-        if request.era is Era.MODERN and request.name in self.views.marked_schemas(target, _MARK):
+        if request.era is Era.MODERN and request.name in self._views.marked_schemas(target, _MARK):
             return False
         if not upstream.relays:
             return True

@@ -47,9 +47,9 @@ class WrongCursorError(Exception):
 class MergedServers:
     """Several servers as one, for one request."""
 
-    servers: Mapping[str, Sequence[str]]
+    _servers: Mapping[str, Sequence[str]]
     """Their names in their order, by capability (``prompts``, ``resources``)."""
-    ask: Ask
+    _ask: Ask
     """Reaches one of them."""
 
     async def page(self, method: str, cursor: str | None) -> JsonObject:
@@ -61,7 +61,7 @@ class MergedServers:
             WrongCursorError: The cursor is none of ours, or its server is gone.
         """
         member = _MEMBERS[method]
-        names = self.servers["prompts" if member == "prompts" else "resources"]
+        names = self._servers["prompts" if member == "prompts" else "resources"]
         start, upstream_cursor = _read_cursor(cursor, names)
         rows: list[JsonValue] = []
         while start < len(names) and len(rows) < PAGE:
@@ -89,7 +89,7 @@ class MergedServers:
         Raises:
             UnknownNameError: No server has it.
         """
-        names = self.servers["prompts"]
+        names = self._servers["prompts"]
         plain = [n for n in names if shown.startswith(f"{n}__")]
         if len(plain) == 1 and shown == qualified_name(plain[0], shown[len(plain[0]) + 2 :]):
             return plain[0], shown[len(plain[0]) + 2 :]
@@ -102,7 +102,7 @@ class MergedServers:
 
     async def resource(self, uri: str) -> str | None:
         """Find the server that a resource belongs to; None where none lists it or has a template for it."""
-        names = self.servers["resources"]
+        names = self._servers["resources"]
         if len(names) == 1:
             return names[0]
         for name in names:
@@ -120,7 +120,7 @@ class MergedServers:
 
         None where no server lists it.
         """
-        for name in self.servers["resources"]:
+        for name in self._servers["resources"]:
             async for row in self._all(name, "resources/templates/list"):
                 if row.get("uriTemplate") == uri:
                     return name
@@ -134,12 +134,12 @@ class MergedServers:
     def _shown_prompt(self, server: str, own: str) -> str:
         plain = f"{server}__{own}"
         # Where the plain name could be read as another server's, nobody gets it.
-        candidates = [n for n in self.servers["prompts"] if plain.startswith(f"{n}__")]
+        candidates = [n for n in self._servers["prompts"] if plain.startswith(f"{n}__")]
         return qualified_name(server, own, hashed=len(candidates) > 1)
 
     async def _page_of(self, server: str, method: str, cursor: str | None) -> JsonObject:
         try:
-            return await self.ask(server, method, {"cursor": cursor} if cursor else {})
+            return await self._ask(server, method, {"cursor": cursor} if cursor else {})
         except UpstreamError as error:
             if isinstance(error, RelayedError) and error.code == _METHOD_NOT_FOUND:
                 return {}

@@ -66,9 +66,9 @@ class _Arrival:
 class AgentPlane:
     """MCP for agents; an ASGI application."""
 
-    catalog: Catalog
+    _catalog: Catalog
     """What interactive endpoints show."""
-    episodes: AgentEpisodes
+    _episodes: AgentEpisodes
     """Where episodes live."""
     _: KW_ONLY
     sessions: Sessions = field(default_factory=Sessions)
@@ -89,7 +89,7 @@ class AgentPlane:
     _streaming: ASGIApp | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._endpoints = Endpoints(self.catalog, self.episodes)
+        self._endpoints = Endpoints(self._catalog, self._episodes)
         # Two clients that each start a process share nothing, so their states must not meet.
         self._stdio_caller = f"{STDIO}-{token_hex(8)}"
 
@@ -103,11 +103,11 @@ class AgentPlane:
             SuspendedCalls.open() as self._suspended,
             Notifications.open(self._endpoints) as self._notifications,
         ):
-            self._together = {u.name for u in shown_together(self.catalog.upstreams())}
+            self._together = {u.name for u in shown_together(self._catalog.upstreams())}
             ends = (
-                self.catalog.watch(self._hear_of_server),
-                self.episodes.closings.add(self._hear_of_closing),
-                self.episodes.replacements.add(self._hear_of_replacement),
+                self._catalog.watch(self._hear_of_server),
+                self._episodes.closings.add(self._hear_of_closing),
+                self._episodes.replacements.add(self._hear_of_replacement),
             )
             try:
                 yield Relay(
@@ -133,7 +133,7 @@ class AgentPlane:
 
     def _hear_of_server(self, name: str) -> None:
         # Not by its name: to say that there is none takes long among many.
-        upstream = next((u for u in self.catalog.upstreams() if u.name == name), None)
+        upstream = next((u for u in self._catalog.upstreams() if u.name == name), None)
         if upstream is None:
             _log.info("%s is not published any more", name)
         was_together = name in self._together
@@ -152,7 +152,7 @@ class AgentPlane:
     async def open(self, *, max_body_bytes: int) -> AsyncGenerator[None]:
         """Answer HTTP requests while the context is open; can be opened once."""
         async with self._open_relay() as relay:
-            self._hot = HotPath(self._endpoints, self._notifications, self.episodes, self.sessions)
+            self._hot = HotPath(self._endpoints, self._notifications, self._episodes, self.sessions)
             serve = partial(
                 open_http,
                 relay.server,
@@ -222,9 +222,9 @@ class AgentPlane:
 
     async def _find(self, target: Target) -> None:
         if isinstance(target, EpisodeTarget):
-            await self.episodes.get(target.id)
+            await self._episodes.get(target.id)
         elif target.server is not None:
-            self.catalog.upstream(target.server)
+            self._catalog.upstream(target.server)
 
     def _check_session(self, target: Target, scope: Scope) -> None:
         """Refuse a session at an endpoint other than its own as if it did not exist."""
@@ -313,7 +313,7 @@ class AgentPlane:
             )
 
     def _is_over(self, target: Target) -> bool:
-        return isinstance(target, EpisodeTarget) and not self.episodes.is_open(target.id)
+        return isinstance(target, EpisodeTarget) and not self._episodes.is_open(target.id)
 
     async def _end_idle(self, session: Session) -> None:
         """End a session that nobody uses, as its client would have."""
@@ -332,7 +332,7 @@ class AgentPlane:
         self._notifications.forget_session(target, caller)
         self._suspended.end(Place(target.place, caller))
         if isinstance(target, InteractiveTarget):
-            await self.episodes.close_state(target.endpoint, caller)
+            await self._episodes.close_state(target.endpoint, caller)
 
     async def serve_stdio(self) -> None:
         """Serve the one client that started this process until it closes the input.
@@ -341,7 +341,7 @@ class AgentPlane:
             UnknownNameError: There is no such server.
         """
         if self.stdio.server is not None:
-            self.catalog.upstream(self.stdio.server)
+            self._catalog.upstream(self.stdio.server)
         async with self._open_relay() as relay:
             try:
                 await serve_stdio(relay.server)

@@ -78,22 +78,22 @@ class _Held:
 class _HeldChannel:
     """The way back of a held call; satisfies :class:`astra_mcp.mcp.request_context.Channel`."""
 
-    held: _Held
-    calls: "SuspendedCalls"
+    _held: _Held
+    _calls: "SuspendedCalls"
 
     @property
     def capabilities(self) -> Mapping[str, JsonValue]:
         """What the client can do."""
-        return self.held.capabilities
+        return self._held.capabilities
 
     async def notify(self, method: str, params: JsonObject) -> None:
         """Tell the client, where a request of it waits for the call."""
-        if self.held.front is not None:
-            await self.held.front.notify(method, params)
+        if self._held.front is not None:
+            await self._held.front.notify(method, params)
 
     async def ask(self, method: str, params: JsonObject) -> JsonObject:
         """Ask the client, by way of its answers."""
-        return await self.calls.ask(self.held, method, params)
+        return await self._calls.ask(self._held, method, params)
 
 
 class SuspendedCalls:

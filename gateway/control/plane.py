@@ -109,10 +109,10 @@ _LISTING_ERRORS = {
 class ControlPlane:
     """Answers the control API from the episode core and the catalog, and with the other workers."""
 
-    catalog: Catalog
-    episodes: Episodes
-    fleet: Fleet
-    readiness: Readiness
+    _catalog: Catalog
+    _episodes: Episodes
+    _fleet: Fleet
+    _readiness: Readiness
 
     def routes(self) -> APIRouter:
         """Lay out the paths below ``/v1``."""
@@ -133,11 +133,11 @@ class ControlPlane:
     async def create(self, body: EpisodeRequest, request: Request) -> EpisodeCreated:
         """Open an episode; give its `mcp_url` to the agent, and nothing else of the answer."""
         refusal: GatewayError | None = None
-        for worker in await self.fleet.turn():
+        for worker in await self._fleet.turn():
             try:
-                if worker == self.fleet.worker_info.index:
-                    return self._created(await self.episodes.create(body), request)
-                return self._moved(await self.fleet.create(worker, body), worker, request)
+                if worker == self._fleet.worker_info.index:
+                    return self._created(await self._episodes.create(body), request)
+                return self._moved(await self._fleet.create(worker, body), worker, request)
             except (CapacityError, WorkerError) as error:
                 refusal = error
         raise refusal or CapacityError("no worker takes episodes")
@@ -149,7 +149,7 @@ class ControlPlane:
         first: Annotated[int, Query(ge=0, description="Number of the first one in errors.")] = 0,
     ) -> list[EpisodeCreated]:
         """Open several episodes: all, in the order of the requests, or none."""
-        parts = await self.fleet.slices(body)
+        parts = await self._fleet.slices(body)
         opened: dict[int, list[EpisodeCreated]] = {}
         try:
             await self._open_parts(parts, opened, request, first)
@@ -181,8 +181,8 @@ class ControlPlane:
             raise faults[min(faults)]
 
     async def _create_part(self, part: Slice, request: Request, first: int) -> list[EpisodeCreated]:
-        if part.worker != self.fleet.worker_info.index:
-            made = await self.fleet.create_slice(part)
+        if part.worker != self._fleet.worker_info.index:
+            made = await self._fleet.create_slice(part)
             return [self._moved(created, part.worker, request) for created in made]
         opened: list[Episode] = []
         try:
@@ -191,13 +191,13 @@ class ControlPlane:
         except BaseException:
             with shielded():
                 for episode in opened:
-                    await self.episodes.close(episode.id)
+                    await self._episodes.close(episode.id)
             raise
         return [self._created(episode, request) for episode in opened]
 
     async def _create_item(self, index: int, wanted: EpisodeRequest) -> Episode:
         try:
-            return await self.episodes.create(wanted)
+            return await self._episodes.create(wanted)
         except GatewayError as error:
             raise type(error)(f"episode {index} of the batch (none was opened): {error}") from error
 
@@ -207,25 +207,25 @@ class ControlPlane:
         """Close what was opened of a batch that failed."""
         for part in parts:
             ids = [created.id for created in opened.get(part.first, ())]
-            if part.worker == self.fleet.worker_info.index:
+            if part.worker == self._fleet.worker_info.index:
                 for id in ids:
-                    await self.episodes.close(id)
+                    await self._episodes.close(id)
                 continue
             try:
-                await self.fleet.close(part.worker, ids)
+                await self._fleet.close(part.worker, ids)
             except (WorkerError, RefusedError):
                 _log.exception("%d episodes of a failed batch are left to expire", len(ids))
 
     def _created(self, episode: Episode, request: Request) -> EpisodeCreated:
         return EpisodeCreated(
             id=episode.id,
-            **self._addresses(episode.id, self.fleet.worker_info.index, request),
+            **self._addresses(episode.id, self._fleet.worker_info.index, request),
             prompt=episode.prompt,
             tools=episode.tools,
             tools_hash=episode.tools_hash,
             seed=episode.state().seed,
             expires_at=episode.expires_at,
-            upstream_keys=self.episodes.upstream_keys(episode),
+            upstream_keys=self._episodes.upstream_keys(episode),
         )
 
     def _moved(self, created: EpisodeCreated, worker: int, request: Request) -> EpisodeCreated:
@@ -233,66 +233,66 @@ class ControlPlane:
         return created.model_copy(update=self._addresses(created.id, worker, request))
 
     def _addresses(self, id: EpisodeId, worker: int, request: Request) -> dict[str, str]:
-        base = self.fleet.worker_info.base_url(request.scope, worker)
+        base = self._fleet.worker_info.base_url(request.scope, worker)
         return {"mcp_url": f"{base}/episodes/{id}/mcp", "control_url": f"{base}/v1/episodes/{id}"}
 
     async def list_open(self) -> list[EpisodeState]:
         """List the episodes that take calls; the states of interactive endpoints are left out."""
-        return [*self.episodes.open_states(), *await self.fleet.open_episodes()]
+        return [*self._episodes.open_states(), *await self._fleet.open_episodes()]
 
     async def state(self, id: str) -> EpisodeState:
         """Read where an episode stands, its reward included."""
-        return await self.episodes.state(id)
+        return await self._episodes.state(id)
 
     async def record(self, id: str) -> EpisodeRecord:
         """Read an episode's calls with their results, origins and what they solved."""
-        return await self.episodes.record(id)
+        return await self._episodes.record(id)
 
     async def close(self, id: str) -> EpisodeState:
         """Close an episode after its running calls, and read its final state; repeatable."""
-        return await self.episodes.close(id)
+        return await self._episodes.close(id)
 
     async def environments(self) -> Sequence[EnvironmentInfo]:
         """List all environments, by name."""
-        return self.catalog.environments()
+        return self._catalog.environments()
 
     async def environment(self, name: str) -> EnvironmentInfo:
         """Describe one environment."""
-        self.catalog.job(name)  # the error that names the closest ones
-        return next(e for e in self.catalog.environments() if e.name == name)
+        self._catalog.job(name)  # the error that names the closest ones
+        return next(e for e in self._catalog.environments() if e.name == name)
 
     async def gold(self, name: str) -> Sequence[GoldCall]:
         """Read the gold calls of an environment; empty where it is unverified."""
-        return self.catalog.gold(name)
+        return self._catalog.gold(name)
 
     async def servers(self, request: Request) -> list[ServerInfo]:
         """List all servers, by name."""
-        base = self.fleet.worker_info.base_url(request.scope, FIRST)
-        return [_described(upstream, base) for upstream in self.catalog.upstreams()]
+        base = self._fleet.worker_info.base_url(request.scope, FIRST)
+        return [_described(upstream, base) for upstream in self._catalog.upstreams()]
 
     async def workers(self, request: Request) -> list[WorkerInfo]:
         """List the processes that share the episodes; at the first one all, else the asked one."""
         here = WorkerInfo(
-            index=self.fleet.worker_info.index,
+            index=self._fleet.worker_info.index,
             url="",
             pid=os.getpid(),
-            open_episodes=len(self.episodes.open_states()),
-            missing=tuple(self.readiness()),
+            open_episodes=len(self._episodes.open_states()),
+            missing=tuple(self._readiness()),
         )
-        found = [here, *await self.fleet.describe_others()]
+        found = [here, *await self._fleet.describe_others()]
         return [
             info.model_copy(
-                update={"url": self.fleet.worker_info.base_url(request.scope, info.index)}
+                update={"url": self._fleet.worker_info.base_url(request.scope, info.index)}
             )
             for info in sorted(found, key=lambda info: info.index)
         ]
 
     async def missing(self) -> tuple[str, ...]:
         """Name what keeps this worker, or else at the first one any worker, from taking episodes."""
-        own = tuple(self.readiness())
+        own = tuple(self._readiness())
         if own:
             return own  # enough to say no, and at once: the others may be stopping too
-        others = await self.fleet.describe_others()
+        others = await self._fleet.describe_others()
         return tuple(f"worker {info.index}: {fault}" for info in others for fault in info.missing)
 
 

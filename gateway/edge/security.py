@@ -168,11 +168,11 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure
 class Gate:
     """ASGI middleware; the outermost layer of the gateway."""
 
-    app: ASGIApp
+    _app: ASGIApp
     """Sees only requests that were let through, with their body in memory."""
-    rules: AccessRules
+    _rules: AccessRules
     """What is let through."""
-    observe: Callable[[Plane, int], None]
+    _observe: Callable[[Plane, int], None]
     """Told the plane and the HTTP status of every answer."""
     _allowed: dict[bytes, bool] = field(default_factory=dict[bytes, bool], init=False)
     """Values of ``Host`` that were looked at before."""
@@ -199,12 +199,12 @@ class Gate:
                 status = 499  # nobody waits for an answer; the number is what proxies log
                 return
             is_whole = True
-            await self.app(scope, body, watched)
+            await self._app(scope, body, watched)
         except Refusal as refusal:
             is_whole = is_whole or not _has_body(scope["headers"])
             await _refuse(refusal, watched, None if is_whole else receive)
         finally:
-            self.observe(plane, status)
+            self._observe(plane, status)
             if _access_log.isEnabledFor(logging.INFO):
                 shown, seconds = loggable_path(scope["path"]), time.perf_counter() - began
                 _access_log.info("%s %s %d %.1f ms", scope["method"], shown, status, seconds * 1000)
@@ -259,14 +259,14 @@ class Gate:
         if match is None:
             return False
         name, port = match["name"].strip("[]"), match["port"]
-        return name in self.rules.hosts or f"{name}:{port}" in self.rules.hosts
+        return name in self._rules.hosts or f"{name}:{port}" in self._rules.hosts
 
     def _check_key(self, plane: Plane, authorizations: Sequence[str]) -> None:
-        keys: Iterable[str] = (self.rules.control_key,)
+        keys: Iterable[str] = (self._rules.control_key,)
         if plane is Plane.INTERACTIVE:
-            if not self.rules.api_keys:
+            if not self._rules.api_keys:
                 return
-            keys = (*self.rules.api_keys, self.rules.control_key)
+            keys = (*self._rules.api_keys, self._rules.control_key)
         elif plane is not Plane.CONTROL:
             return
         scheme, _, key = authorizations[0].partition(" ") if len(authorizations) == 1 else ("",) * 3
@@ -283,7 +283,7 @@ class Gate:
 
         None where the client went away before its request was complete.
         """
-        limit = self.rules.max_body_bytes
+        limit = self._rules.max_body_bytes
         for name, value in scope["headers"]:
             if name == b"content-length" and not _is_at_most(limit, value.strip()):
                 raise _too_large(limit)

@@ -77,25 +77,25 @@ _log = logging.getLogger("astra_mcp.gateway")
 class Episodes:
     """The episodes of one gateway process. Opened by :func:`open_episodes`, which says what each field is."""
 
-    catalog: Catalog
-    folder: Path
-    secret: bytes = field(repr=False)
-    max_open: int
-    group: TaskGroup
-    mixing: Mixing
-    failures: FailureDefaults
-    emulator: EmulatorKind
-    sinks: Sequence[RecordSink]
-    now: Callable[[], float]
-    worker: int
-    workers: int
+    _catalog: Catalog
+    _folder: Path
+    _secret: bytes = field(repr=False)
+    _max_open: int
+    _group: TaskGroup
+    _mixing: Mixing
+    _failures: FailureDefaults
+    _emulator: EmulatorKind
+    _sinks: Sequence[RecordSink]
+    _now: Callable[[], float]
+    _worker: int
+    _workers: int
     closings: Listeners[[str]] = field(default_factory=Listeners[[str]], init=False)
     """Who is told of each episode that somebody closes."""
     replacements: Listeners[[str, str]] = field(default_factory=Listeners[[str, str]], init=False)
     """Who is told the endpoint and the caller of each state that another one takes the place of."""
 
     def __post_init__(self) -> None:
-        self._preparation = Preparation(self.group)
+        self._preparation = Preparation(self._group)
         self._live: dict[str, Episode] = {}
         self._parked: dict[str, float] = {}
         self._generations: OrderedDict[tuple[str, str], int] = OrderedDict()
@@ -114,20 +114,20 @@ class Episodes:
             UpstreamError: A server could not be started or reached, or no distractors can be chosen now.
         """
         self._require_room()
-        source = find_source(self.catalog, request.source)
+        source = find_source(self._catalog, request.source)
         await prepare_all(source.upstreams)
-        listed = await self.mixing.list_tools(source.upstreams, request.distractors, request.seed)
+        listed = await self._mixing.list_tools(source.upstreams, request.distractors, request.seed)
         self._require_room()  # others may have come meanwhile
         opened = describe(
-            new_episode_id(self.worker, self.workers),
-            self.now(),
+            new_episode_id(self._worker, self._workers),
+            self._now(),
             request,
             source,
             listed,
-            law=self.failures.law(
+            law=self._failures.law(
                 request.failures, made_up=any(abilities(u).made_up for u in source.upstreams)
             ),
-            distractors=self.emulator,
+            distractors=self._emulator,
         )
         return self._open(opened, listed)
 
@@ -144,7 +144,7 @@ class Episodes:
         """Find an episode that is in memory and takes calls, or did so a moment ago."""
         found = self._live.get(episode)
         if found is not None:
-            self._last_asked[episode] = self.now()
+            self._last_asked[episode] = self._now()
         return found
 
     def is_open(self, episode: str) -> bool:
@@ -173,7 +173,7 @@ class Episodes:
         """Read what an episode's record says so far."""
         found = await self.get(episode)
         found.expire_if_due()
-        path = record_path(self.folder, found.id)
+        path = record_path(self._folder, found.id)
         record = await anyio.to_thread.run_sync(read_record, path)
         return EpisodeRecord(
             state=found.state(),
@@ -213,8 +213,8 @@ class Episodes:
             UpstreamError: The one server could not be started or reached.
         """
         if server is None:
-            return await self._preparation.all_known(shown_together(self.catalog.upstreams()))
-        upstream = self.catalog.upstream(server)
+            return await self._preparation.all_known(shown_together(self._catalog.upstreams()))
+        upstream = self._catalog.upstream(server)
         await prepare_all((upstream,))
         return (upstream,)
 
@@ -234,7 +234,7 @@ class Episodes:
             UnknownNameError: There is no such server.
             UpstreamError: The server of an endpoint for one could not be started or reached.
         """
-        upstreams = tuple(self.catalog.upstream(name) for name in servers)
+        upstreams = tuple(self._catalog.upstream(name) for name in servers)
         await self._preparation.before_state(upstreams, of_all=endpoint == ALL_SERVERS)
         generation = self._generations.get((endpoint, caller), 0)
         retried = await self._find_retried(endpoint, caller, generation, call_id)
@@ -243,7 +243,7 @@ class Episodes:
         while True:
             episode = self._interactive_id(endpoint, caller, generation)
             known = self._live.get(episode)
-            if known is None and record_path(self.folder, episode).exists():
+            if known is None and record_path(self._folder, episode).exists():
                 known = await self._find_state(episode)
                 if known is None:
                     generation += 1
@@ -259,7 +259,7 @@ class Episodes:
                 is_held(known.upstreams, known.servers, upstreams)
                 or known.show(upstreams, qualify_all=endpoint == ALL_SERVERS)
             ):
-                self._last_asked[episode] = self.now()
+                self._last_asked[episode] = self._now()
                 return known
             if known.is_open:  # the endpoint shows other servers by now
                 self.replacements.tell(endpoint, caller)
@@ -286,7 +286,7 @@ class Episodes:
             return None
         for number in (generation, generation - 1):
             episode = self._interactive_id(endpoint, caller, number)
-            if number < 0 or not record_path(self.folder, episode).exists():
+            if number < 0 or not record_path(self._folder, episode).exists():
                 continue
             state = await self._find_state(episode)
             if state is not None and not state.is_open and state.knows(call_id):
@@ -295,7 +295,7 @@ class Episodes:
 
     def _interactive_id(self, endpoint: str, caller: str, generation: int) -> EpisodeId:
         message = "\0".join(("interactive", endpoint, caller, str(generation))).encode()
-        return EpisodeId(hmac.new(self.secret, message, "sha256").hexdigest()[:32])
+        return EpisodeId(hmac.new(self._secret, message, "sha256").hexdigest()[:32])
 
     async def _find_state(self, episode: EpisodeId) -> Episode | None:
         """Find a state, or None where it cannot be restored: its caller begins a new one."""
@@ -327,7 +327,7 @@ class Episodes:
     ) -> Episode:
         routes = routes_of(upstreams, qualify_all=endpoint == ALL_SERVERS)
         listed = ToolList(routes=routes, upstreams=tuple(upstreams))
-        return self._open(describe_state(episode, self.now(), endpoint, listed), listed)
+        return self._open(describe_state(episode, self._now(), endpoint, listed), listed)
 
     async def sweep_on(self) -> None:
         """Sweep once a second while there is anything to sweep; a gateway without episodes sleeps."""
@@ -340,7 +340,7 @@ class Episodes:
 
     async def sweep(self) -> None:
         """Expire what is due, release what has ended, park what nobody asks for."""
-        for parked in [e for e, due in self._parked.items() if self.now() >= due]:
+        for parked in [e for e, due in self._parked.items() if self._now() >= due]:
             with self._forgetting_lost(parked):
                 (await self.get(parked)).expire_if_due()
         for episode in list(self._live.values()):
@@ -351,7 +351,7 @@ class Episodes:
                 await self._retire(episode)
             elif episode.keeps_processes:
                 continue  # what a deployed server holds would be lost
-            elif self.now() - self._last_asked.get(episode.id, 0.0) > _PARK_SECONDS:
+            elif self._now() - self._last_asked.get(episode.id, 0.0) > _PARK_SECONDS:
                 await self._park(episode)
 
     @contextmanager
@@ -372,7 +372,7 @@ class Episodes:
     def _hold(self, episode: Episode) -> None:
         """Keep an episode in memory, as asked for now."""
         self._live[episode.id] = episode
-        self._last_asked[episode.id] = self.now()
+        self._last_asked[episode.id] = self._now()
         self._is_wanted.set()
 
     def _forget(self, episode: Episode) -> None:
@@ -398,13 +398,13 @@ class Episodes:
             self._ended.popitem(last=False)
 
     def _require_room(self) -> None:
-        if sum(e.endpoint is None for e in self._live.values()) >= self.max_open:
-            msg = f"{self.max_open} episodes are open: close some, or raise serve.max_episodes"
+        if sum(e.endpoint is None for e in self._live.values()) >= self._max_open:
+            msg = f"{self._max_open} episodes are open: close some, or raise serve.max_episodes"
             raise CapacityError(msg)
 
     def _open(self, opened: EpisodeOpened, listed: ToolList) -> Episode:
         turns = open_turns(opened, listed.upstreams, partial(self._key, opened.id))
-        file = RecordFile(self.folder, opened.id, self.sinks)
+        file = RecordFile(self._folder, opened.id, self._sinks)
         try:
             file.append(opened)
         except RecordError:
@@ -416,7 +416,7 @@ class Episodes:
             turns=turns,
             file=file,
             on_end=self._tell_end,
-            now=self.now,
+            now=self._now,
         )
         self._hold(episode)
         return episode
@@ -426,14 +426,14 @@ class Episodes:
         for upstream in episode.upstreams:
             if isinstance(upstream, EndingUpstream):
                 key = self._key(episode.id, upstream.name)
-                self.group.start_soon(upstream.note_end, key, status)
+                self._group.start_soon(upstream.note_end, key, status)
 
     def upstream_keys(self, episode: Episode) -> dict[str, str]:
         """The key under which each server of an episode knows it, by their names."""
         return {name: self._key(episode.id, name) for name in episode.servers}
 
     def _key(self, episode: EpisodeId, server: str) -> str:
-        return hmac.new(self.secret, f"{episode}\0{server}".encode(), "sha256").hexdigest()
+        return hmac.new(self._secret, f"{episode}\0{server}".encode(), "sha256").hexdigest()
 
     async def _restore(self, episode: str) -> Episode:
         record = self._read(episode)
@@ -448,20 +448,20 @@ class Episodes:
         return self._take_over(record, upstreams)
 
     def _read(self, episode: str) -> Record:
-        path = record_path(self.folder, episode)
+        path = record_path(self._folder, episode)
         record = None
         if _ID_PATTERN.fullmatch(episode) and path.exists():
             record = read_record(path)
         if record is not None:
             is_state = record.opened.endpoint is not None
-            if self.worker == (0 if is_state else owner_of(record.opened.id, self.workers)):
+            if self._worker == (0 if is_state else owner_of(record.opened.id, self._workers)):
                 return record
         raise UnknownNameError(_NO_EPISODE)
 
     def _servers_of(self, record: Record) -> tuple[Upstream, ...] | None:
         """Find the servers of an episode; None where one of them is not published any more."""
         try:
-            return tuple(self.catalog.upstream(name) for name in record.opened.servers)
+            return tuple(self._catalog.upstream(name) for name in record.opened.servers)
         except UnknownNameError:
             return None
 
@@ -478,7 +478,7 @@ class Episodes:
             turns = open_turns(opened, held, partial(self._key, opened.id), record)
         except NotAvailableError as error:
             raise UpstreamError(str(error)) from error
-        file = RecordFile(self.folder, opened.id, self.sinks)
+        file = RecordFile(self._folder, opened.id, self._sinks)
         self._parked.pop(opened.id, None)
         restored = Episode(
             opened=opened,
@@ -486,7 +486,7 @@ class Episodes:
             turns=turns,
             file=file,
             on_end=self._tell_end,
-            now=self.now,
+            now=self._now,
         )
         restored.resume(record)
         if changed and restored.is_open:
@@ -541,18 +541,18 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
         raise GatewayError(msg) from error
     async with anyio.create_task_group() as group:
         episodes = Episodes(
-            catalog=catalog,
-            folder=folder,
-            secret=secret,
-            max_open=max_open,
-            group=group,
-            mixing=Mixing(catalog, distractors),
-            failures=failures,
-            emulator=emulator,
-            sinks=sinks,
-            now=now,
-            worker=worker,
-            workers=workers,
+            _catalog=catalog,
+            _folder=folder,
+            _secret=secret,
+            _max_open=max_open,
+            _group=group,
+            _mixing=Mixing(catalog, distractors),
+            _failures=failures,
+            _emulator=emulator,
+            _sinks=sinks,
+            _now=now,
+            _worker=worker,
+            _workers=workers,
         )
         group.start_soon(episodes.sweep_on)
         try:

@@ -57,9 +57,9 @@ class ToolList:
 class Mixing:
     """Lays out the tool lists of one gateway's episodes."""
 
-    catalog: Catalog
+    _catalog: Catalog
     """Has the servers of distractors."""
-    index: DistractorIndex | None
+    _index: DistractorIndex | None
     """Chooses them; None where the gateway has no pool of tools."""
 
     async def list_tools(
@@ -110,14 +110,14 @@ class Mixing:
         seed: int,
         taken: Collection[str],
     ) -> DistractorSample:
-        if self.index is None:
+        if self._index is None:
             raise NotAvailableError(
                 "distractors: they are not available, for this gateway has no pool of tools to choose "
                 "them from; leave them out or use mode 'none'"
             )
         scope = [ScopedTool(u.name, tool) for u in own for tool in u.tools]
         try:
-            return await self.index.sample(scope, mode=mode, k=k, seed=seed, taken=taken)
+            return await self._index.sample(scope, mode=mode, k=k, seed=seed, taken=taken)
         except ConfigError as error:
             raise NotAvailableError(f"distractors: {error}") from error
         except (ModelError, RegistryError) as error:
@@ -130,7 +130,7 @@ class Mixing:
 
         async def prepare(name: str) -> Upstream | str:
             try:
-                upstream = self.catalog.upstream(name)
+                upstream = self._catalog.upstream(name)
                 with anyio.fail_after(PREPARE_SECONDS):
                     await upstream.prepare()
             except (UnknownNameError, UpstreamError) as error:

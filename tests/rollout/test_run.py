@@ -293,8 +293,6 @@ async def test_a_slow_close_is_waited_for_and_the_reward_is_kept(
     async with run_until_it_closes(gateway, finished, close_seconds=seconds) as scope:
         if is_cancelled:
             scope.cancel()
-        else:
-            await anyio.wait_all_tasks_blocked()
         assert finished == []
         assert gateway.server.may_close is not None
         gateway.server.may_close.set()
