@@ -98,6 +98,8 @@ class CallRecord(CallFacts, frozen=True):
     result: ToolResult | None = None
     solved: tuple[int, ...] = ()
     latency_ms: float | None = None
+    unmatched: str | None = None
+    """Why no answer was looked for in the whole result; None where it was."""
     is_over_limit: bool = Field(default=False, exclude=True)
     """True where the call limit was reached before; the call reaches no tool and does not count."""
     fault: str | None = Field(default=None, exclude=True)

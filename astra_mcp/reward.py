@@ -5,11 +5,20 @@ an episode runs, the trainers when they read records.
 """
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
-from astra_mcp.answers import contains_answer
+from astra_mcp.answers import Matching, match_answers, match_in_slices
 from astra_mcp.types import FrozenModel, Origin, ToolResult
 
-__all__ = ["EPSILON", "JobItem", "Reward", "score_episode", "solved_by"]
+__all__ = [
+    "EPSILON",
+    "JobItem",
+    "Reward",
+    "Solved",
+    "score_episode",
+    "solved_by",
+    "solved_in_slices",
+]
 
 EPSILON = 1e-6
 """Keeps the precision of an episode without calls defined; the paper names it without a value."""
@@ -35,6 +44,14 @@ class Reward(FrozenModel):
     calls: int
 
 
+class Solved(NamedTuple):
+    """What one call solved."""
+
+    ids: frozenset[int] = frozenset()
+    unmatched: str | None = None
+    """Why no answer was looked for in the whole result, such as a text that is made to be costly."""
+
+
 def solved_by(
     job: Sequence[JobItem], tool: str, result: ToolResult, origin: Origin
 ) -> frozenset[int]:
@@ -49,10 +66,31 @@ def solved_by(
         result: What the call returned.
         origin: Who is the author of the result.
     """
+    text, wanted = _looked_for(job, tool, result, origin)
+    return _solved(wanted, match_answers(text, {i.answer for i in wanted})).ids
+
+
+async def solved_in_slices(
+    job: Sequence[JobItem], tool: str, result: ToolResult, origin: Origin
+) -> Solved:
+    """Find what :func:`solved_by` finds, and let others have their turn while a large result is read."""
+    text, wanted = _looked_for(job, tool, result, origin)
+    if not wanted:
+        return Solved()
+    return _solved(wanted, await match_in_slices(text, {i.answer for i in wanted}))
+
+
+def _looked_for(
+    job: Sequence[JobItem], tool: str, result: ToolResult, origin: Origin
+) -> tuple[str, list[JobItem]]:
+    """The text that a call showed, and the sub-tasks that it may solve."""
     if not job or result.is_error or origin is not Origin.TOOL:
-        return frozenset()
-    text = result.text
-    return frozenset(i.id for i in job if tool in i.tools and contains_answer(text, i.answer))
+        return "", []
+    return result.text, [i for i in job if tool in i.tools]
+
+
+def _solved(wanted: Sequence[JobItem], matching: Matching) -> Solved:
+    return Solved(frozenset(i.id for i in wanted if i.answer in matching.found), matching.refusal)
 
 
 def score_episode(job: Sequence[JobItem], solved: Collection[int], num_calls: int) -> Reward | None:

@@ -196,6 +196,7 @@ def _call(call: CallRecord) -> dict[str, Any]:
         "text": result.text if result else None,
         "solved": list(call.solved),
         "latency_ms": call.latency_ms,
+        "unmatched": call.unmatched,
     }
 
 
@@ -206,6 +207,8 @@ def _print_call(call: CallRecord) -> None:
     if call.result is not None:
         style = "red" if call.result.is_error else None
         out.print(f"    {cut(call.result.text, _SHOWN_TEXT)}", style=style)
+    if call.unmatched is not None:
+        out.print(f"    no answer was looked for in it: {call.unmatched}", style="red")
 
 
 def _say_where_whole(results: Iterable[ToolResult | None]) -> None:

@@ -65,12 +65,12 @@ NAMED = (
     ),
     Anchor(
         "matcher",
-        "astra_mcp.answers",
-        "contains_answer",
-        "found[i:i + length] == wanted",
-        "found[i:i + length] != wanted",
+        "astra_mcp.answers.matching",
+        "_holds",
+        "tuple(tokens[i:i + len(wanted)]) == wanted",
+        "tuple(tokens[i : i + len(wanted)]) != wanted",
     ),
-    Anchor("matcher", "astra_mcp.answers", "_number", "value != '0'", 'value == "0"'),
+    Anchor("matcher", "astra_mcp.answers.tokens", "_number", "value != '0'", 'value == "0"'),
     Anchor(
         "sandbox filters",
         "astra_mcp.sandbox",

@@ -13,7 +13,7 @@ from secrets import token_hex
 import anyio
 
 from astra_mcp.call_record import Encoded, EndStatus, EpisodeId, EpisodeStatus, encode_result
-from astra_mcp.concurrency import shielded
+from astra_mcp.concurrency import completed, shielded
 from astra_mcp.errors import (
     CallFaultError,
     EpisodeEndedError,
@@ -22,7 +22,7 @@ from astra_mcp.errors import (
     UpstreamError,
 )
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
-from astra_mcp.reward import Reward, score_episode, solved_by
+from astra_mcp.reward import Reward, Solved, score_episode, solved_in_slices
 from astra_mcp.types import (
     Failure,
     JsonObject,
@@ -382,7 +382,8 @@ class Episode:
                     with shielded():
                         await self.wait_idle(before=call.n)
                 settled = await self._execution.answer(call, exchange, self._failure)
-                self._record(call, settled, time.perf_counter() - began)
+                seconds = time.perf_counter() - began
+                self._record(call, settled, await self._solved_by(call, settled), seconds)
         except RecordError as error:
             return self._fail_unrecorded(error)
         finally:
@@ -393,16 +394,22 @@ class Episode:
                 call.done.set()
         return answered(call, settled.answer)
 
-    def _record(self, call: Call, settled: Settled, seconds: float) -> None:
-        answer, origin = settled.answer, settled.origin
+    async def _solved_by(self, call: Call, settled: Settled) -> Solved:
         # A tool that has nothing to do with the job solves nothing, whatever it is named and says.
-        job = () if call.is_distractor else self._opened.job
-        solved = solved_by(job, call.tool or "", answer.result, origin)
+        if call.is_distractor:
+            return Solved()
+        result = settled.answer.result
+        return await completed(
+            solved_in_slices(self._opened.job, call.tool or "", result, settled.origin)
+        )
+
+    def _record(self, call: Call, settled: Settled, solved: Solved, seconds: float) -> None:
+        answer, origin = settled.answer, settled.origin
         members: dict[str, object] = {
             "n": call.n,
             "origin": origin.value,
             "outcome": settled.outcome.value,
-            "solved": sorted(solved),
+            "solved": sorted(solved.ids),
             "latency_ms": round(seconds * 1000, 3),
         }
         turn = self._turns.get(call.server) if call.server else None
@@ -410,9 +417,11 @@ class Episode:
             members["emulator"] = turn.emulator.value
         if call.injected is not None and origin is Origin.INJECTED:
             members["injected"] = call.injected.kind.value
+        if solved.unmatched is not None:
+            members["unmatched"] = solved.unmatched
         call.finished_at = self._file.append_finished(self._now(), answer, members)
         note_result(call.server, origin, answer.result)
-        self._solved |= solved
+        self._solved |= solved.ids
         if answer.result.asks and not call.is_over_limit:
             self._num_agent_calls -= 1  # the call goes on with the answers, and counts then
         if settled.failure is not None:
@@ -536,7 +545,8 @@ class Episode:
                 continue
             call.is_unfinished = False
             try:
-                self._record(call, self._execution.settle(unknown_delivery(call.server or "")), 0.0)
+                settled = self._execution.settle(unknown_delivery(call.server or ""))
+                self._record(call, settled, Solved(), 0.0)
             except RecordError as error:
                 self._fail_unrecorded(error)
             if call.seq is not None:

@@ -5,11 +5,21 @@ import json
 import string
 from decimal import Decimal
 
+import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.answers import answer_fault, contains_answer, tokenize
+from astra_mcp.answers import (
+    Matching,
+    answer_fault,
+    contains_answer,
+    match_answers,
+    match_in_slices,
+    tokenize,
+)
+from astra_mcp.seeds import generator
 from astra_mcp.types import JsonValue, ToolResult
 
 CONTAINED = [
@@ -158,17 +168,134 @@ def test_the_matcher_never_raises(text: str, answer: str) -> None:
     json.dumps(tokenize(text))
 
 
-@pytest.mark.timeout(30)  # time that grows with the square of the length takes minutes
+WORDS = r"""
+    hotel Lena Ortiz May march Sept. Sep north-west BK-9038 GEOG-2310 v1.2.3 a@b.com x_y kg USD pm 3rd 2nd
+    of Straße CAFÉ 北京 位于北京市 第3名 3天 2025年9月3日 9月 日 true null -5 +7 1,234.50 12,34 007 .5 0.5
+    42.0 0 00 10 1,234,567 1234 12kg 5°C -5°C 45% $7 2025-09-03 2025/9/3 2025-09-03T10:00:00Z 9:05 09:05:00
+    2025-09-03T10:00:00+02:00 10:00 12:30-13:45 2025-09 192.168.0.1 1/2 3-5 3, 2025 September \n \"q\"
+    2025-09-03/2025-09-05
+"""
+PHRASES = (
+    *WORDS.split(),
+    "zz\u200bz",
+    "\u22125",
+    "\uff17",
+    "September 3, 2025",
+    "3 Sep 2025",
+    "Sep 3",
+    "2025年 9 月 3 日",
+    "\u2212 5",
+)
+BETWEEN = (
+    *8 * " ",
+    ", ",
+    ". ",
+    ": ",
+    "-",
+    "/",
+    "_",
+    "",
+    "\n",
+    '","',
+    '":',
+    "(",
+    ")",
+    "、",
+    "。",
+    "=",
+    "@",
+    "|",
+)
+
+
+def stands_in(tokens: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    """What the matcher decides, by reading all tokens."""
+    length = len(wanted)
+    return length > 0 and any(tokens[i : i + length] == wanted for i in range(len(tokens)))
+
+
+@pytest.mark.parametrize("pairs", [500, pytest.param(100_000, marks=pytest.mark.volume)])
+@pytest.mark.timeout(1200)
+def test_searching_finds_what_reading_every_token_finds(pairs: int) -> None:
+    made = generator(0, "texts and answers")
+
+    def text(most: int) -> str:
+        length = made.randint(1, most)
+        return "".join(made.choice(PHRASES) + made.choice(BETWEEN) for _ in range(length))
+
+    found = 0
+    for _ in range(pairs):
+        where, length = text(made.choice((4, 40))), made.randint(1, 3)
+        tokens = tokenize(where)
+        start = made.randrange(len(tokens)) if tokens else 0
+        answer = text(2) if made.random() < 0.4 else " ".join(tokens[start : start + length])
+        is_there = stands_in(tokens, tokenize(answer))
+        assert contains_answer(where, answer) == is_there, (where, answer)
+        found += is_there
+    assert pairs / 3 < found < pairs
+
+
+@given(st.integers(32_600, 32_900), st.sampled_from(["x", "x ", "位", "\u0661", "½ "]))
+def test_an_answer_is_found_wherever_a_large_text_is_cut(before: int, filler: str) -> None:
+    text = (filler * before)[:before] + " 3rd of September 2025, 10:30 " + filler * before
+    assert contains_answer(text, "2025-09-03 10:30")
+    assert not contains_answer(text, "2025-09-03 10:31")
+
+
 @pytest.mark.parametrize(
-    "unit",
+    ("text", "reason"),
     [
-        *("1,", "5a5", "\u0661"),
-        *(pytest.param(u, marks=pytest.mark.volume) for u in ("a.", "a+", "a@", "1 may ")),
-        *(pytest.param(u, marks=pytest.mark.volume) for u in ("2025-09-03-", "\u20131")),
+        ("\ufdfa" * 1000 + " 7 kg", "4 times as long"),
+        ("a" + "\u0301\u0327" * 16 + " 7 kg", "combining marks"),
+        ("".join(f"{i} -7 kg {'x ' * 100}" for i in range(200)) + " 7 kg", "near misses"),
     ],
 )
-def test_a_large_text_is_read_in_time_linear_in_its_length(unit: str) -> None:
-    assert len(tokenize(unit * (400_000 // len(unit)))) > 0
+def test_a_text_that_would_be_costly_is_not_matched_and_says_so(text: str, reason: str) -> None:
+    matching = match_answers(text, ("7 kg",))
+    assert (matching.found, reason in (matching.refusal or "")) == (frozenset(), True)
+
+
+async def test_others_have_their_turn_while_a_large_text_is_read() -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(count)
+        assert await match_in_slices("small 7 kg", ("7 kg",)) == Matching(frozenset({"7 kg"}))
+        assert turns == 0
+        await match_in_slices("a+" * 2**19, ("7 kg",))
+        group.cancel_scope.cancel()
+    assert turns >= 2**20 // 33_000
+
+
+@pytest.mark.timeout(30)  # time that grows with the square of the length takes minutes
+@pytest.mark.parametrize(
+    ("unit", "answer"),
+    [
+        *(
+            ("1,", "1,111"),
+            ("5a5", "5 a"),
+            ("\u0661", "123"),
+            ("a.", "a b"),
+            ("a+", "aa"),
+            ("a@", "a@b.com"),
+        ),
+        *(
+            ("1 may ", "2025-05-01"),
+            ("2025-09-03-", "2025-09-04"),
+            ("\u20131", "1 kg"),
+            ("7 ", "7 kg"),
+        ),
+        *(("2025年1月", "2025-01-01"), ("-7 kg ", "7 kg"), ("0", "100"), ("e\u0301", "eee")),
+    ],
+)
+def test_a_large_text_is_searched_in_time_linear_in_its_length(unit: str, answer: str) -> None:
+    assert not contains_answer(unit * (2_000_000 // len(unit)), answer)
 
 
 @pytest.mark.parametrize(

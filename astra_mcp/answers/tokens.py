@@ -1,7 +1,4 @@
-r"""The one matcher: does a tool's result contain an answer?
-
-The acceptance of bundles, the gateway's reward and the trainers use no other. Text becomes tokens;
-an answer is contained where its tokens stand in the result next to one another and in order.
+r"""Text becomes the tokens that answers are compared by, and an answer is weighed by its own.
 
 What is normalised, and nothing else:
 
@@ -23,30 +20,31 @@ What is normalised, and nothing else:
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
-__all__ = ["answer_fault", "contains_answer", "tokenize"]
+__all__ = ["CJK", "MONTHS", "SYMBOLS", "WORD", "answer_fault", "fold", "tokenize", "tokenize_plain"]
 
 _MONTH_NAMES = """
     january jan, february feb, march mar, april apr, may, june jun, july jul, august aug, september sep sept,
     october oct, november nov, december dec
 """
-_MONTHS = {
+MONTHS = {
     name: number
     for number, names in enumerate(_MONTH_NAMES.split(","), start=1)
     for name in names.split()
 }
-_MONTH = "(?:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
-_CJK = (
+_MONTH = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\.?"
+CJK = (
     "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\uac00-\ud7af\U00020000-\U0003ffff"
 )
-_WORD = rf"(?:(?![{_CJK}])[^\W_])"
+SYMBOLS = "%‰°$€£¥₹₩"
+WORD = rf"(?:(?![{CJK}])[^\W_])"
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+)(?:\.\d+)?|\.\d+"
-_LEFT = rf"(?<!{_WORD})(?<!{_WORD}[-_.:/])"
-_RIGHT = rf"(?!{_WORD})(?![-_.:/]{_WORD})"
+_LEFT = rf"(?<!{WORD})(?<!{WORD}[-_.:/])"
+_RIGHT = rf"(?!{WORD})(?![-_.:/]{WORD})"
 _SIGN = r"(?<![^\s\[({\"':,=<>$€£¥₹|])[-+]"
 _ZONE = r"(?:z|[-+]\d{2}:?\d{2})?"
 
@@ -58,11 +56,11 @@ _PATTERNS = {
         r"(?:(?<!\d)(?<!\d[-/.])|(?<=-\d\d/)|(?<=\d{4}-\d\d-\d\d-))(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)"
         r"(?P<d>\d{1,2})"
         rf"(?:t(?P<ih>\d{{2}}):(?P<im>[0-5]\d)(?::(?P<is>[0-5]\d)(?:\.\d+)?)?{_ZONE})?"
-        rf"(?!{_WORD})(?![.:]\d)(?![-/](?!\d{{4}}-)\d)"
+        rf"(?!{WORD})(?![.:]\d)(?![-/](?!\d{{4}}-)\d)"
     ),
     "zh": r"(?P<zy>\d{4})\s*年\s*(?P<zm>\d{1,2})\s*月\s*(?P<zd>\d{1,2})\s*[日号]",
     "mdy": (
-        rf"(?<!{_WORD})(?P<mdy_m>{_MONTH})\s*(?P<mdy_d>\d{{1,2}})(?:st|nd|rd|th)?,?\s+"
+        rf"(?<!{WORD})(?P<mdy_m>{_MONTH})\s*(?P<mdy_d>\d{{1,2}})(?:st|nd|rd|th)?,?\s+"
         rf"(?P<mdy_y>\d{{4}}){_RIGHT}"
     ),
     "dmy": (
@@ -74,14 +72,14 @@ _PATTERNS = {
         r"(?![_.:/]?\d)(?!-(?!\d{1,2}:\d)\d)"
     ),
     # The bounds keep the search linear in texts such as "a.a.a.a".
-    "mail": rf"{_WORD}[\w.+-]{{0,63}}@{_WORD}{{1,63}}(?:[-.]{_WORD}{{1,63}}){{0,15}}",
+    "mail": rf"{WORD}[\w.+-]{{0,63}}@{WORD}{{1,63}}(?:[-.]{WORD}{{1,63}}){{0,15}}",
     "number": rf"(?P<sign>{_SIGN})?{_LEFT}(?P<digits>{_NUMBER}){_RIGHT}",
     "measure": (
-        rf"(?P<msign>{_SIGN})?{_LEFT}(?P<amount>{_NUMBER})(?P<unit>(?:(?!\d){_WORD})+)(?![-_]?{_WORD})"
+        rf"(?P<msign>{_SIGN})?{_LEFT}(?P<amount>{_NUMBER})(?P<unit>(?:(?!\d){WORD})+)(?![-_]?{WORD})"
     ),
-    "run": rf"{_WORD}+(?:(?:[-_]|(?<=\d)[.:/](?=\d)){_WORD}+)*",
-    "cjk": rf"[{_CJK}]",
-    "symbol": "[%‰°$€£¥₹₩]",
+    "run": rf"{WORD}+(?:(?:[-_]|(?<=\d)[.:/](?=\d)){WORD}+)*",
+    "cjk": rf"[{CJK}]",
+    "symbol": f"[{SYMBOLS}]",
 }
 _JSON_ESCAPE = re.compile(r'\\[nrtbf"\\/]')
 _TRUTH_WORDS = """
@@ -96,33 +94,25 @@ _MIN_LENGTH = 3
 _MIN_CJK_LENGTH = 2
 
 
-def contains_answer(text: str, answer: str) -> bool:
-    """Tell whether the answer's tokens stand together, and in order, in the text.
-
-    An answer without tokens (empty, punctuation alone) is contained nowhere.
-    """
-    wanted = _answer_tokens(answer)
-    if not wanted:
-        return False
-    found = _text_tokens(text)
-    first, *_ = wanted
-    length = len(wanted)
-    return any(token == first and found[i : i + length] == wanted for i, token in enumerate(found))
-
-
 @cache
-def _token() -> re.Pattern[str]:
+def _token(*, has_mail: bool) -> re.Pattern[str]:
     """Compile the patterns at the first text: that takes as long as all the rest of a short command."""
-    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PATTERNS.items()))
+    names = (name for name in _PATTERNS if has_mail or name != "mail")
+    return re.compile("|".join(f"(?P<{name}>{_PATTERNS[name]})" for name in names))
 
 
 def tokenize(text: str) -> tuple[str, ...]:
     """Split a text into the normalised tokens that answers are compared by."""
-    tokens: list[str] = []
-    for match in _token().finditer(_plain(text)):
+    return tuple(t for _, _, t in tokenize_plain(fold(unicodedata.normalize("NFKC", text))))
+
+
+def tokenize_plain(text: str) -> Iterator[tuple[int, int, str]]:
+    """Split a text that is folded already; each token with the span of characters that it is read from."""
+    for match in _token(has_mail="@" in text).finditer(text):
         if match.lastgroup != "gap":
-            tokens.extend(_normalize(match))
-    return tuple(tokens)
+            start, end = match.span()
+            for token in _normalize(match):
+                yield start, end, token
 
 
 def answer_fault(answer: str) -> str | None:
@@ -131,7 +121,7 @@ def answer_fault(answer: str) -> str | None:
     Truth values and answers under 3 characters (2 in CJK) are found by chance; a number with a unit
     and a date are specific at any length. Judged is what is compared: ``(42)`` and ``42.0`` are ``42``.
     """
-    tokens = _answer_tokens(answer)
+    tokens = tokenize(answer)
     if not tokens:
         return "the answer is empty"
     joined = "".join(tokens)
@@ -159,40 +149,36 @@ def _is_amount(tokens: tuple[str, ...]) -> bool:
 _CURRENCIES = frozenset("$€£¥₹₩")
 _NUMERIC = re.compile(r"-?\d+(?:\.\d+)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_CJK_TOKEN = re.compile(f"[{_CJK}]")
+_CJK_TOKEN = re.compile(f"[{CJK}]")
 
 
-class _Folding(dict[int, str | None]):
-    """What becomes of each character; worked out when it is first met."""
-
-    def __missing__(self, point: int) -> str | None:
-        char = chr(point)
-        category = unicodedata.category(char)
-        folded: str | None = char
-        if category == "Cf":
-            folded = None
-        elif category == "Nd":
-            folded = str(unicodedata.decimal(char))
-        elif "\u2010" <= char <= "\u2015" or char == "\u2212":
-            folded = "-"
-        self[point] = folded
-        return folded
-
-
-_FOLDING = _Folding()
-
-
-def _plain(text: str) -> str:
-    """One spelling for what looks the same."""
-    normal = unicodedata.normalize("NFKC", text)
+def fold(normal: str) -> str:
+    """Give what looks the same one spelling, in a text in normal form KC."""
     if not normal.isascii():
-        normal = normal.translate(_FOLDING)
+        for char in {*_foldable().findall(normal), *_ASTRAL.findall(normal)}:
+            normal = normal.replace(char, _folded(char))
     return _JSON_ESCAPE.sub(" ", normal).casefold()
 
 
-_text_tokens = lru_cache(maxsize=1)(tokenize)
-"""Tokens of the latest text, since the answers of a job are looked for one after another."""
-_answer_tokens = lru_cache(maxsize=4096)(tokenize)
+def _folded(char: str) -> str:
+    """What becomes of an invisible character, a digit or a dash; others stay."""
+    match unicodedata.category(char):
+        case "Cf":
+            return ""
+        case "Nd":
+            return str(unicodedata.decimal(char))
+        case _:
+            return "-" if "\u2010" <= char <= "\u2015" or char == "\u2212" else char
+
+
+@cache
+def _foldable() -> re.Pattern[str]:
+    """The characters between ASCII and the astral planes that become others."""
+    changed = (char for char in map(chr, range(0x80, 0x10000)) if _folded(char) != char)
+    return re.compile(f"[{''.join(changed)}]")
+
+
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 
 
 def _normalize(match: re.Match[str]) -> tuple[str, ...]:
@@ -223,7 +209,7 @@ _NORMALIZERS: dict[str, Callable[[_Parts], tuple[str, ...]]] = {
 
 
 def _month(name: str) -> str:
-    return str(_MONTHS[name.rstrip(".")])
+    return str(MONTHS[name.rstrip(".")])
 
 
 def _date(year: str, month: str, day: str) -> str:

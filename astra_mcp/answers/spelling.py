@@ -1,0 +1,108 @@
+"""How the tokens of an answer may stand in a plain text: patterns that miss none of their spellings.
+
+They may match where the answer does not stand (after a sign, within a longer code): who searches by them
+reads the tokens there. Each begins with a letter or digit that must stand there, and looks back afterwards,
+since a search by such a pattern skips all other text. The *keys* of an answer are texts that stand in every
+spelling of it.
+"""
+
+import re
+from itertools import pairwise
+
+from astra_mcp.answers.tokens import CJK, MONTHS, SYMBOLS, WORD
+
+__all__ = ["find_key", "spell_answer"]
+
+_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+_TIME = re.compile(r"(\d{2,}):(\d{2})(?::(\d{2}))?")
+_NUMBER = re.compile(r"-?(\d+)(?:\.(\d+))?")
+_LETTER = rf"(?:(?![{CJK}])[^\W\d_])"
+_WORD_BUT_ZERO = rf"(?:(?![{CJK}0])[^\W_])"
+_GAP = rf"[^\w{SYMBOLS}]*(?:_[^\w{SYMBOLS}]*)*"
+_ORDINAL = "(?:st|nd|rd|th)?"
+
+
+def find_key(token: str) -> str:
+    """Find a text that is part of every spelling of a token, as long as possible."""
+    if date := _DATE.fullmatch(token):
+        return date[1]
+    if _TIME.fullmatch(token):
+        return token[token.index(":") :]
+    if number := _NUMBER.fullmatch(token):
+        whole, fraction = number.groups()
+        whole = "" if fraction and whole == "0" else whole[-3:]
+        return f"{whole}.{fraction}" if fraction else whole
+    return token
+
+
+def spell_answer(tokens: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    """Compile patterns, any of which may find the tokens of an answer next to one another."""
+    rest = "".join(
+        _gap(before, token) + _any_of(_spellings(token)) for before, token in pairwise(tokens)
+    )
+    return tuple(re.compile(first + rest) for first in _spellings(tokens[0]))
+
+
+def _any_of(spellings: tuple[str, ...]) -> str:
+    return f"(?:{'|'.join(spellings)})"
+
+
+def _gap(before: str, token: str) -> str:
+    """What may stand between two tokens: nothing that is one, but leading zeros and parts of a timestamp."""
+    zeros = "[0,]*" if token[-1].isdigit() else ""
+    if _TIME.fullmatch(before):
+        return rf"(?:\.\d+)?(?:z|[-+]\d{{2}}:?\d{{2}})?{_GAP}{zeros}"
+    if _DATE.fullmatch(before) and _TIME.fullmatch(token):
+        return f"{_GAP}t?{_GAP}{zeros}"
+    return _GAP + zeros
+
+
+def _spellings(token: str) -> tuple[str, ...]:
+    if date := _DATE.fullmatch(token):
+        return _date_spellings(*date.groups())
+    if time := _TIME.fullmatch(token):
+        hours, minutes, seconds = time.groups()
+        return (rf"{int(hours)}:{minutes}" + (f":{seconds}" if seconds else "(?::00)?"),)
+    if number := _NUMBER.fullmatch(token):
+        return (_spell_number(number[1], number[2]),)
+    return (_spell_text(token),)
+
+
+def _date_spellings(year: str, month: str, day: str) -> tuple[str, ...]:
+    names = [name for name, number in MONTHS.items() if number == int(month)]
+    m, d, name = f"0?{int(month)}", f"0?{int(day)}", _any_of((*names,))
+    numeric = (
+        rf"{year}[-/.]{m}[-/.]{d}(?!\d)",
+        rf"{year}\s*年\s*{m}\s*月\s*{d}\s*[日号]",
+    )
+    if not names:
+        return numeric
+    first, rest = str(int(day))[0], str(int(day))[1:]
+    return (
+        *numeric,
+        rf"{name}\.?\s*{d}{_ORDINAL},?\s+{year}(?!{WORD})",
+        rf"{first}(?<![1-9]{first}){rest}{_ORDINAL}\s+(?:of\s+)?{name}\.?,?\s+{year}(?!{WORD})",
+    )
+
+
+def _spell_number(whole: str, fraction: str | None) -> str:
+    """A number without its sign, and without zeros that lead it."""
+    rest = rf"\.{fraction}0*(?!\d)" if fraction else r"(?:\.0+)?(?!\d)"
+    if fraction and whole == "0":
+        return rf"\.(?<![1-9]\.)(?<![1-9]0\.){rest[2:]}"
+    head = len(whole) % 3 or 3
+    groups = [whole[:head], *(whole[i : i + 3] for i in range(head, len(whole), 3))]
+    digits = ",?".join(groups)
+    if whole == "0":
+        return rf"0(?<![0-9a-z]0)(?<!{WORD}0)0*{rest}"
+    return rf"{digits[0]}(?<![1-9a-z]{digits[0]})(?<!{_WORD_BUT_ZERO}{digits[0]}){digits[1:]}{rest}"
+
+
+def _spell_text(token: str) -> str:
+    """A word, a code, a unit, a character: whole, but a unit may follow its number."""
+    first, rest = re.escape(token[0]), re.escape(token[1:])
+    if not re.match(WORD, token):
+        return first + rest
+    before = WORD if token[0].isdigit() else _LETTER
+    after = f"(?!{WORD})" if re.match(WORD, token[-1]) else ""
+    return f"{first}{rest}(?<!{before}{first}{rest}){after}"
