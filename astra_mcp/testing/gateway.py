@@ -1,5 +1,6 @@
 """A catalog of servers in this process, and a gateway that serves one on a loopback socket."""
 
+import socket
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext
@@ -207,7 +208,13 @@ async def open_test_gateway(
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to its owner."""
+    """Leaves signals to its owner, and waits for no client."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close all connections: from Python 3.12 on, a listener is closed only when they are."""
+        for connection in list(self.server_state.connections):
+            connection.transport.close()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

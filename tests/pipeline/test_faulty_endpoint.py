@@ -51,7 +51,7 @@ class Outcomes:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("num_items", "at_once", "seconds"),
-    [(200, 32, 2.0), pytest.param(2000, 256, 30.0, marks=pytest.mark.volume)],
+    [(200, 32, 6.0), pytest.param(2000, 256, 30.0, marks=pytest.mark.volume)],
 )
 async def test_calls_of_which_one_in_ten_fails_end_each_in_one_way(
     tmp_path: Path, num_items: int, at_once: int, seconds: float

@@ -64,6 +64,7 @@ def twins(portal: BlockingPortal, tmp_path_factory: pytest.TempPathFactory) -> G
     )
     with opening as opened:
         yield opened
+        assert opened.num_hot > 0, "plain ones among them take the short way"
 
 
 def changed(draw: Any, message: Any) -> Any:
@@ -135,7 +136,3 @@ def test_changed_requests_get_one_answer(
     twins: Twins, portal: BlockingPortal, case: tuple[RawRequest, bool]
 ) -> None:
     portal.call(compare, twins, *case)
-
-
-def test_plain_ones_among_them_took_the_short_way(twins: Twins) -> None:
-    assert twins.num_hot > 0
