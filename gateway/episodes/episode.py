@@ -383,7 +383,10 @@ class Episode:
                         await self.wait_idle(before=call.n)
                 settled = await self._execution.answer(call, exchange, self._failure)
                 seconds = time.perf_counter() - began
-                self._record(call, settled, await self._solved_by(call, settled), seconds)
+                # A tool that has nothing to do with the job solves nothing, whatever it is named and says.
+                is_scored = self._opened.job and not call.is_distractor
+                solved = await self._solved_by(call, settled) if is_scored else Solved()
+                self._record(call, settled, solved, seconds)
         except RecordError as error:
             return self._fail_unrecorded(error)
         finally:
@@ -395,13 +398,8 @@ class Episode:
         return answered(call, settled.answer)
 
     async def _solved_by(self, call: Call, settled: Settled) -> Solved:
-        # A tool that has nothing to do with the job solves nothing, whatever it is named and says.
-        if call.is_distractor:
-            return Solved()
-        result = settled.answer.result
-        return await completed(
-            solved_in_slices(self._opened.job, call.tool or "", result, settled.origin)
-        )
+        job, result = self._opened.job, settled.answer.result
+        return await completed(solved_in_slices(job, call.tool or "", result, settled.origin))
 
     def _record(self, call: Call, settled: Settled, solved: Solved, seconds: float) -> None:
         answer, origin = settled.answer, settled.origin
