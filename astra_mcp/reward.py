@@ -12,6 +12,7 @@ from astra_mcp.types import FrozenModel, Origin, ToolResult
 
 __all__ = [
     "EPSILON",
+    "NOTHING_SOLVED",
     "JobItem",
     "Reward",
     "Solved",
@@ -52,6 +53,9 @@ class Solved(NamedTuple):
     """Why no answer was looked for in the whole result, such as a text that is made to be costly."""
 
 
+NOTHING_SOLVED = Solved()
+
+
 def solved_by(
     job: Sequence[JobItem], tool: str, result: ToolResult, origin: Origin
 ) -> frozenset[int]:
@@ -76,7 +80,7 @@ async def solved_in_slices(
     """Find what :func:`solved_by` finds, and let others have their turn while a large result is read."""
     text, wanted = _looked_for(job, tool, result, origin)
     if not wanted:
-        return Solved()
+        return NOTHING_SOLVED
     return _solved(wanted, await match_in_slices(text, {i.answer for i in wanted}))
 
 

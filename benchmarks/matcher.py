@@ -42,11 +42,13 @@ FAMILIES = {
     "fractions": ("½", "1 2 3"),
     "invisible characters": ("".join(map(chr, range(0x2060, 0x2065))), "abc"),
     "near misses": ("-7 kg ", "7 kg"),
+    "distinct near misses": ("{n}x -7kg ", "7 kg"),
+    "distinct codes": ("R-101-{n} ", "R-101"),
     "sevens": (f"{'7' * 1000} kg ", "7 kg"),
     "zeros": ("0,", "100 kg"),
     "growing": ("\ufdfa", "7 kg"),
 }
-"""What is repeated, and the answer that is looked for and stands nowhere."""
+"""What is repeated, with its number in the place for one, and an answer that stands nowhere."""
 
 
 def main() -> None:
@@ -66,7 +68,8 @@ def main() -> None:
 
 def _ratio(name: str, size: int) -> float:
     unit, answer = FAMILIES[name]
-    text = unit * (size // len(unit.encode()))
+    times = size // len(unit.replace("{n}", "123456").encode())
+    text = "".join(unit.replace("{n}", str(n)) for n in range(times))
     normalised = _seconds(lambda: unicodedata.normalize("NFKC", text + LIGATURE))
     # The beginning differs each time, so that nothing is remembered.
     searched = _seconds(lambda: match_answers(f"{time.perf_counter_ns()} {text}", (answer,)))

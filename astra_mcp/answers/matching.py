@@ -3,14 +3,14 @@
 A text is read in slices. In each, the keys of an answer are looked for first, then its spellings, and only
 where one stands the tokens around it are read. A text that would cost more is not matched, and the matching
 says so: its normal form grows beyond four times its size, it has long runs of combining marks, or it has
-very many different near misses.
+very many near misses.
 """
 
 import re
 import unicodedata
 from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import anyio.lowlevel
 
@@ -32,10 +32,13 @@ _BEFORE = _SURE // 2
 _MAX_GROWTH = 4
 _MAX_MARKS = 30
 """Combining marks in a row. Source: Unicode Standard Annex 15, stream-safe text."""
-_MIN_MISSES, _CHARS_PER_MISS = 32, 16 << 10
+_MIN_MISSES, _CHARS_PER_MISS = 512, 1 << 10
 _BETWEEN = re.compile(r"[\s\"'{}()\[\]:,;!?<>=|~*&#]")
 _EDGE = re.compile(rf"[\s\"'{{}}()\[\],;!?<>=|~*&#]|[{CJK}](?<![年月日号])(?!\s*\d)")
-_MARKS = re.compile(rf"[^\w\s!-~]{{{_MAX_MARKS + 1},}}")
+_ENDS = frozenset(" \t\n\r\"'{}()[];!?<>=|~*&#")
+"""No token but a day goes on beyond these."""
+_END = re.compile(f"[{re.escape(''.join(sorted(_ENDS)))}]")
+_DAY = re.compile("jan|feb|ma[ry]|apr|ju[nl]|aug|sep|oct|nov|dec|[年月日号]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,10 @@ class _Piece:
     def around(self, start: int, end: int) -> tuple[str, int, int]:
         """What stands around a place, and the span of it in which tokens are sure."""
         low, high = max(0, start - _AROUND), end + _AROUND
+        if not _DAY.search(self.text, low, high):
+            near = self._near(start, end)
+            if near is not None:
+                return near, 0, len(near)
         is_whole = low == 0 and self.is_first
         edge = None if is_whole else _EDGE.search(self.text, low, max(low, start - _SURE))
         cut = edge.start() if edge else low
@@ -107,14 +114,22 @@ class _Piece:
         last = len(self.text) if is_end else high - _SURE
         return self.text[cut:high], 0 if is_whole else start - cut - _BEFORE, last - cut
 
+    def _near(self, start: int, end: int) -> str | None:
+        """The text from the last end of a token before a place to the first after it."""
+        after = _END.search(self.text, end, end + _SURE)
+        low = max(0, start - _SURE)
+        while start > low and self.text[start - 1] not in _ENDS:
+            start -= 1
+        return None if after is None or start == low else self.text[start - 1 : after.end()]
+
 
 @dataclass(slots=True)
 class _Search:
     text: str
     answers: Collection[str]
     matching: Matching = Matching()
-    _read: set[tuple[str, int, int]] = field(default_factory=set[tuple[str, int, int]], init=False)
-    """What was read around near misses."""
+    _num_misses: int = field(default=0, init=False)
+    """Places where an answer might have stood and did not."""
 
     def steps(self) -> Generator[None]:
         """Read the text; yields between two slices."""
@@ -151,23 +166,19 @@ class _Search:
     def _stands(self, piece: _Piece, wanted: _Wanted) -> bool:
         """Read the tokens around each place where the answer may stand."""
         for pattern in wanted.patterns:
-            start = (
-                0 if piece.is_first else _SURE
-            )  # what stands before was read with the last piece
+            # What stands before was read with the last piece.
+            start = 0 if piece.is_first else _SURE
             while place := pattern.search(piece.text, start):
                 if self._is_at(piece, place, wanted):
                     return True
-                # The tokens were read up to there: what ends before stands there as little.
-                read_to = place.end() + _AROUND - _SURE
-                start = max(place.start() + 1, read_to - 2 * (place.end() - place.start()))
+                start = place.start() + 1
         return False
 
     def _is_at(self, piece: _Piece, place: re.Match[str], wanted: _Wanted) -> bool:
-        around = piece.around(*place.span())
-        if around not in self._read and _holds(around, wanted.tokens):
+        if _holds(piece.around(*place.span()), wanted.tokens):
             return True
-        self._read.add(around)
-        if len(self._read) > _MIN_MISSES + len(self.text) // _CHARS_PER_MISS:
+        self._num_misses += 1
+        if self._num_misses > _MIN_MISSES + len(self.text) // _CHARS_PER_MISS:
             msg = "it has more near misses of an answer than are read"
             raise _TooCostlyError(msg)
         return False
@@ -207,15 +218,22 @@ def _plain(piece: str) -> tuple[str, int]:
 
     The answers of a job are looked for in one text after another, or one after another in one text.
     """
-    if not piece.isascii() and any(_has_marks(run.group()) for run in _MARKS.finditer(piece)):
+    if not piece.isascii() and any(_has_marks(run) for run in _marks().findall(piece)):
         msg = f"it has more than {_MAX_MARKS} combining marks in a row"
         raise _TooCostlyError(msg)
     normal = unicodedata.normalize("NFKC", piece)
     return fold(normal), len(normal)
 
 
+@cache
+def _marks() -> re.Pattern[str]:
+    """A long run of what may be combining marks: those of the astral planes are not told apart."""
+    marks = filter(unicodedata.combining, map(chr, range(0x80, 0x10000)))
+    return re.compile(f"[{''.join(marks)}\U00010000-\U0010ffff]{{{_MAX_MARKS + 1},}}")
+
+
 def _has_marks(run: str) -> bool:
-    """Tell whether many combining marks stand in a row, among signs that are no words."""
+    """Tell whether many combining marks stand in a row."""
     count = 0
     for char in run:
         count = count + 1 if unicodedata.combining(char) else 0

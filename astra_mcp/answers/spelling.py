@@ -16,10 +16,15 @@ __all__ = ["find_key", "spell_answer"]
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _TIME = re.compile(r"(\d{2,}):(\d{2})(?::(\d{2}))?")
 _NUMBER = re.compile(r"-?(\d+)(?:\.(\d+))?")
+_CODE = re.compile(r"(?=[a-z_-]*\d)[a-z\d]+(?:[-_][a-z\d]+)*")
 _LETTER = rf"(?:(?![{CJK}])[^\W\d_])"
 _WORD_BUT_ZERO = rf"(?:(?![{CJK}0])[^\W_])"
 _GAP = rf"[^\w{SYMBOLS}]*(?:_[^\w{SYMBOLS}]*)*"
 _ORDINAL = "(?:st|nd|rd|th)?"
+# How a code, or one that ends with a digit, and a number go on: then it is no token.
+_GOES_ON = rf"(?![-_]{WORD})"
+_DIGIT_GOES_ON = rf"{_GOES_ON}(?![.:/]\d)"
+_SIGNED = r"[\s\[({\"':,=<>$€£¥₹|]-"
 
 
 def find_key(token: str) -> str:
@@ -62,9 +67,11 @@ def _spellings(token: str) -> tuple[str, ...]:
         return _date_spellings(*date.groups())
     if time := _TIME.fullmatch(token):
         hours, minutes, seconds = time.groups()
-        return (rf"{int(hours)}:{minutes}" + (f":{seconds}" if seconds else "(?::00)?"),)
+        return (
+            rf"{int(hours)}:{minutes}" + (f":{seconds}" if seconds else "(?::00)?") + r"(?!:?\d)",
+        )
     if number := _NUMBER.fullmatch(token):
-        return (_spell_number(number[1], number[2]),)
+        return (_spell_number(number[1], number[2], is_negative=token[0] == "-"),)
     return (_spell_text(token),)
 
 
@@ -85,17 +92,21 @@ def _date_spellings(year: str, month: str, day: str) -> tuple[str, ...]:
     )
 
 
-def _spell_number(whole: str, fraction: str | None) -> str:
+def _spell_number(whole: str, fraction: str | None, *, is_negative: bool) -> str:
     """A number without its sign, and without zeros that lead it."""
-    rest = rf"\.{fraction}0*(?!\d)" if fraction else r"(?:\.0+)?(?!\d)"
+    rest = (rf"\.{fraction}0*(?!\d)" if fraction else r"(?:\.0+)?(?!\d)") + _DIGIT_GOES_ON
     if fraction and whole == "0":
         return rf"\.(?<![1-9]\.)(?<![1-9]0\.){rest[2:]}"
     head = len(whole) % 3 or 3
     groups = [whole[:head], *(whole[i : i + 3] for i in range(head, len(whole), 3))]
     digits = ",?".join(groups)
+    first = digits[0]
+    begins = rf"(?<!\d[-.]{first})(?<!\d[-.]0{first})(?<![a-y]-{first})"
+    unsigned = rf"(?:(?<!{_SIGNED}{first})|(?=\d*+(?:[.,]\d++)*+(?:{_LETTER}|[.:/]{WORD})))"
     if whole == "0":
-        return rf"0(?<![0-9a-z]0)(?<!{WORD}0)0*{rest}"
-    return rf"{digits[0]}(?<![1-9a-z]{digits[0]})(?<!{_WORD_BUT_ZERO}{digits[0]}){digits[1:]}{rest}"
+        return rf"0(?<![0-9a-z]0)(?<!{WORD}0){begins}0*{rest}"
+    begins += "" if is_negative else unsigned
+    return rf"{first}(?<![1-9a-z]{first}){begins}(?<!{_WORD_BUT_ZERO}{first}){digits[1:]}{rest}"
 
 
 def _spell_text(token: str) -> str:
@@ -105,4 +116,8 @@ def _spell_text(token: str) -> str:
         return first + rest
     before = WORD if token[0].isdigit() else _LETTER
     after = f"(?!{WORD})" if re.match(WORD, token[-1]) else ""
+    if token.isascii() and token.isalpha():  # the first part of an address, but for a unit
+        after += rf"(?:(?<=\d{first}{rest})|(?!@{WORD}))"
+    if _CODE.fullmatch(token):
+        after += _DIGIT_GOES_ON if token[-1].isdigit() else _GOES_ON
     return f"{first}{rest}(?<!{before}{first}{rest}){after}"

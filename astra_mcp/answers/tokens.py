@@ -155,7 +155,7 @@ _CJK_TOKEN = re.compile(f"[{CJK}]")
 def fold(normal: str) -> str:
     """Give what looks the same one spelling, in a text in normal form KC."""
     if not normal.isascii():
-        for char in {*_foldable().findall(normal), *_ASTRAL.findall(normal)}:
+        for char in sorted(set(_foldable().findall(normal))):
             normal = normal.replace(char, _folded(char))
     return _JSON_ESCAPE.sub(" ", normal).casefold()
 
@@ -173,12 +173,9 @@ def _folded(char: str) -> str:
 
 @cache
 def _foldable() -> re.Pattern[str]:
-    """The characters between ASCII and the astral planes that become others."""
+    """The characters above ASCII that may become others: those of the astral planes are not told apart."""
     changed = (char for char in map(chr, range(0x80, 0x10000)) if _folded(char) != char)
-    return re.compile(f"[{''.join(changed)}]")
-
-
-_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+    return re.compile(f"[{''.join(changed)}\U00010000-\U0010ffff]")
 
 
 def _normalize(match: re.Match[str]) -> tuple[str, ...]:

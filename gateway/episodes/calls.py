@@ -5,7 +5,7 @@ result within its limit, or a failure in words. Knows turns, limits and the plan
 the record's file nor the order of calls.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from astra_mcp.call_record import CallRecord, Encoded, EpisodeStatus, encode_res
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import EpisodeEndedError, RecordError, UnknownNameError
 from astra_mcp.mcp.request_context import Exchange
+from astra_mcp.reward import NOTHING_SOLVED, JobItem, Solved, solved_in_slices
 from astra_mcp.types import (
     CallOutcome,
     Failure,
@@ -135,6 +136,7 @@ class Settled(NamedTuple):
     outcome: CallOutcome
     failure: Failure | None
     """Where it is set, the episode ends with it."""
+    solved: Solved = NOTHING_SOLVED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +152,8 @@ class Execution:
     limits: EpisodeLimits
     goes_on: bool
     """True where another state follows a failed one."""
+    job: Sequence[JobItem]
+    """What the episode is scored on."""
 
     async def answer(
         self, call: Call, exchange: Exchange, failure: Callable[[], Failure | None]
@@ -181,13 +185,23 @@ class Execution:
                 seconds = min(call.injected.delay_seconds, self.limits.call_seconds)
                 await self.plan.wait(seconds, exchange.cancellation)
                 return self.settle(rejected(call.injected.text, Origin.INJECTED))
-            return self.settle(
-                await ask_server(
-                    turn, call.tool, call.arguments, exchange, self.limits.call_seconds
-                )
+            reply = await ask_server(
+                turn, call.tool, call.arguments, exchange, self.limits.call_seconds
             )
+            return await self._matched(call, call.tool, self.settle(reply))
         finally:
             turn.lock.release()
+
+    async def _matched(self, call: Call, tool: str, settled: Settled) -> Settled:
+        """Look for answers while it is still the call's turn: what is recorded next is its result.
+
+        A tool that has nothing to do with the job solves nothing, whatever it is named and says.
+        """
+        if not self.job or call.is_distractor:
+            return settled
+        with shielded():
+            solved = await solved_in_slices(self.job, tool, settled.answer.result, settled.origin)
+        return settled._replace(solved=solved)
 
     def settle(self, reply: UpstreamReply | Failure) -> Settled:
         """Bound a server's reply, and tell a failure from a result; a server may report one in its words."""

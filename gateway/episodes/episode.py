@@ -13,7 +13,7 @@ from secrets import token_hex
 import anyio
 
 from astra_mcp.call_record import Encoded, EndStatus, EpisodeId, EpisodeStatus, encode_result
-from astra_mcp.concurrency import completed, shielded
+from astra_mcp.concurrency import shielded
 from astra_mcp.errors import (
     CallFaultError,
     EpisodeEndedError,
@@ -22,7 +22,7 @@ from astra_mcp.errors import (
     UpstreamError,
 )
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
-from astra_mcp.reward import Reward, Solved, score_episode, solved_in_slices
+from astra_mcp.reward import Reward, score_episode
 from astra_mcp.types import (
     Failure,
     JsonObject,
@@ -89,6 +89,7 @@ class Episode:
             plan=self._plan,
             limits=opened.limits,
             goes_on=opened.endpoint is not None,
+            job=opened.job,
         )
         further = opened.distractor_servers
         own = [name for name in opened.servers if name not in further and name in turns]
@@ -382,11 +383,7 @@ class Episode:
                     with shielded():
                         await self.wait_idle(before=call.n)
                 settled = await self._execution.answer(call, exchange, self._failure)
-                seconds = time.perf_counter() - began
-                # A tool that has nothing to do with the job solves nothing, whatever it is named and says.
-                is_scored = self._opened.job and not call.is_distractor
-                solved = await self._solved_by(call, settled) if is_scored else Solved()
-                self._record(call, settled, solved, seconds)
+                self._record(call, settled, time.perf_counter() - began)
         except RecordError as error:
             return self._fail_unrecorded(error)
         finally:
@@ -397,17 +394,13 @@ class Episode:
                 call.done.set()
         return answered(call, settled.answer)
 
-    async def _solved_by(self, call: Call, settled: Settled) -> Solved:
-        job, result = self._opened.job, settled.answer.result
-        return await completed(solved_in_slices(job, call.tool or "", result, settled.origin))
-
-    def _record(self, call: Call, settled: Settled, solved: Solved, seconds: float) -> None:
+    def _record(self, call: Call, settled: Settled, seconds: float) -> None:
         answer, origin = settled.answer, settled.origin
         members: dict[str, object] = {
             "n": call.n,
             "origin": origin.value,
             "outcome": settled.outcome.value,
-            "solved": sorted(solved.ids),
+            "solved": sorted(settled.solved.ids),
             "latency_ms": round(seconds * 1000, 3),
         }
         turn = self._turns.get(call.server) if call.server else None
@@ -415,11 +408,11 @@ class Episode:
             members["emulator"] = turn.emulator.value
         if call.injected is not None and origin is Origin.INJECTED:
             members["injected"] = call.injected.kind.value
-        if solved.unmatched is not None:
-            members["unmatched"] = solved.unmatched
+        if settled.solved.unmatched is not None:
+            members["unmatched"] = settled.solved.unmatched
         call.finished_at = self._file.append_finished(self._now(), answer, members)
         note_result(call.server, origin, answer.result)
-        self._solved |= solved.ids
+        self._solved |= settled.solved.ids
         if answer.result.asks and not call.is_over_limit:
             self._num_agent_calls -= 1  # the call goes on with the answers, and counts then
         if settled.failure is not None:
@@ -543,8 +536,7 @@ class Episode:
                 continue
             call.is_unfinished = False
             try:
-                settled = self._execution.settle(unknown_delivery(call.server or ""))
-                self._record(call, settled, Solved(), 0.0)
+                self._record(call, self._execution.settle(unknown_delivery(call.server or "")), 0.0)
             except RecordError as error:
                 self._fail_unrecorded(error)
             if call.seq is not None:

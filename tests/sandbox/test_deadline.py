@@ -25,7 +25,7 @@ def burn(rounds):
 def blocked(): queue.Queue().get()
 """
 CALIBRATION = 200_000
-RIVALS = 2
+RIVALS = 5
 
 
 @pytest.fixture(params=["locked", "unsandboxed"])
@@ -78,7 +78,7 @@ async def rounds_for(session: ProcessSession, seconds: float) -> int:
 async def test_a_call_within_its_time_returns_on_a_busy_machine_too(
     session: ProcessSession,
 ) -> None:
-    rounds = await rounds_for(session, 0.25)
+    rounds = await rounds_for(session, 0.12)  # a third of what it gets, which takes 0.7 s here
     with crowded(session.pid):
         answer = await session.call("burn", {"rounds": rounds})
     assert answer == Returned(value=rounds * (rounds - 1) // 2)

@@ -65,6 +65,11 @@ class MemorySession:
                 return _reply("it was stopped", Origin.TOOL, CallOutcome.KILLED, is_error=True)
             case "much":
                 return _reply("x" * 5000, Origin.TOOL, CallOutcome.APPLIED)
+            case "large":
+                text = f"{'x ' * 200_000}{self._apply(tool, arguments)}"
+                return _reply(text, Origin.TOOL, CallOutcome.APPLIED)
+            case "grow":
+                return _reply("\ufdfa" * 1000, Origin.TOOL, CallOutcome.APPLIED)
             case _:
                 pass
         return _reply(self._apply(tool, arguments), Origin.TOOL, CallOutcome.APPLIED)

@@ -1,5 +1,6 @@
 """What an episode does with calls: order, limits, failures, exactly-once, reward."""
 
+import json
 import resource
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from astra_mcp.call_record import EpisodeStatus
@@ -19,6 +21,7 @@ from astra_mcp.errors import (
 from astra_mcp.types import Origin
 from gateway.api.wire import EpisodeRequest
 from gateway.episodes.archive import find_record
+from gateway.episodes.calls import NO_ARGUMENTS
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes
 from gateway.episodes.record import read_record, record_path
@@ -54,6 +57,27 @@ async def test_a_result_that_holds_an_answer_of_its_tool_solves_the_sub_task(
     assert state.reward is not None
     assert state.reward.recall == 1.0
     assert state.reward.precision == pytest.approx(2 / 3, abs=1e-5)
+
+
+async def test_a_call_is_recorded_before_the_next_one_of_its_server_however_long_its_result_is_read(
+    episode: Episode, home: Path
+) -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(episode.call, "add", {"amount": 3, "do": "large"})
+        await anyio.lowlevel.checkpoint()
+        group.start_soon(episode.call, "read", NO_ARGUMENTS)
+    lines = record_path(home / "records", episode.id).read_bytes().splitlines()
+    finished = [n for line in lines if (n := json.loads(line))["event"] == "call_finished"]
+    assert [(line["n"], line["solved"]) for line in finished] == [(0, [1]), (1, [])]
+
+
+async def test_a_result_that_is_too_costly_to_read_solves_nothing_and_its_record_says_why(
+    episode: Episode, home: Path
+) -> None:
+    await episode.call("add", {"amount": 3, "do": "grow"})
+    [call] = find_record(home, episode.id).finished_calls
+    assert call.solved == ()
+    assert "4 times as long" in (call.unmatched or "")
 
 
 async def test_an_unknown_tool_is_recorded_counted_and_refused_with_the_names(
