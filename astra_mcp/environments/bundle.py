@@ -8,9 +8,9 @@ needs several fields or the tool code is checked in :mod:`astra_mcp.environments
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue, field_validator
 
 from astra_mcp.domains import Domain
 from astra_mcp.reward import JobItem
@@ -21,8 +21,10 @@ __all__ = [
     "ArgumentRole",
     "Bundle",
     "EnvironmentDocument",
+    "ExampleCall",
     "GoldArgument",
     "GoldCall",
+    "GoldMember",
     "Provenance",
     "ScenarioType",
     "SubTask",
@@ -44,6 +46,10 @@ class ScenarioType(StrEnum):
     """Several independent sub-tasks, all on the first hop level."""
     PARALLEL_MULTI_HOP = "Parallel Multi-Hop"
     """Several hop levels, at least one of them with parallel sub-tasks."""
+
+
+def _is_empty(value: object) -> bool:
+    return not value
 
 
 class ArgumentRole(StrEnum):
@@ -71,13 +77,34 @@ class SubTask(FrozenModel):
     """The tool that answers it; None for a leaf that needs none (to compare, to summarise)."""
 
 
-class GoldArgument(FrozenModel):
-    """One argument of a gold call."""
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str | int) else value
 
-    value: JsonValue
+
+class GoldMember(FrozenModel):
+    """What an argument, or a member of an object that is one, does to the answer."""
+
     role: ArgumentRole
     neighbours: tuple[JsonValue, ...] = ()
     """Other values of the same kind that exist in the data, where the schema cannot name any."""
+    derived_from: Annotated[tuple[str | int, ...], BeforeValidator(_listed)] = Field(
+        default=(), alias="from", exclude_if=_is_empty
+    )
+    """What its value is worked out from: spans of the question, and ids of earlier sub-tasks."""
+    forgiving: bool = Field(default=False, exclude_if=_is_empty)
+    """A search that finds its record in spite of a misspelling."""
+    any_value: bool = Field(default=False, exclude_if=_is_empty)
+    """Any value has a result of its own, as in a conversion or a checksum: none is unknown."""
+
+
+class GoldArgument(GoldMember):
+    """One argument of a gold call."""
+
+    value: JsonValue
+    members: dict[str, GoldMember] = Field(
+        default_factory=dict[str, GoldMember], exclude_if=_is_empty
+    )
+    """Members of an object, by their names, ``outer.inner`` for deeper ones."""
 
 
 class GoldCall(FrozenModel):
@@ -87,11 +114,20 @@ class GoldCall(FrozenModel):
     arguments: dict[str, GoldArgument] = Field(default_factory=dict[str, GoldArgument])
     solves: Annotated[tuple[int, ...], Field(min_length=1)]
     """Ids of the sub-tasks whose answers the result contains."""
+    after: tuple[int, ...] = Field(default=(), exclude_if=_is_empty)
+    """Ids of sub-tasks whose calls must come first, though their answers are not needed."""
 
     @property
     def values(self) -> JsonObject:
         """The plain arguments of the call."""
         return {name: a.value for name, a in self.arguments.items()}
+
+
+class ExampleCall(FrozenModel):
+    """A call that shows what a parameter does, where no gold call does."""
+
+    tool: str
+    arguments: JsonObject = Field(default_factory=JsonObject)
 
 
 class Provenance(FrozenModel):
@@ -126,11 +162,28 @@ class EnvironmentDocument(FrozenModel):
     sub_tasks: Annotated[tuple[SubTask, ...], Field(min_length=1)]
     tools: Annotated[tuple[ToolSpec, ...], Field(min_length=1)]
     gold: tuple[GoldCall, ...] = ()
+    examples: tuple[ExampleCall, ...] = Field(default=(), exclude_if=_is_empty)
     clock: datetime = DEFAULT_CLOCK
     """Where the virtual clock of every episode starts; must carry a time zone."""
     load_seed: int = Field(default=0, ge=0, lt=2**63)
     """Seed under which the module is executed once, before any episode."""
     provenance: Provenance
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _keep_annotations(cls, tools: object) -> object:
+        """Take ``annotations`` as MCP lists them: beside the name of a tool."""
+        if not isinstance(tools, list):
+            return tools
+        return [_with_extra(tool) for tool in cast("list[object]", tools)]
+
+
+def _with_extra(tool: object) -> object:
+    fields = cast("dict[str, Any]", tool) if isinstance(tool, dict) else {}
+    if "annotations" not in fields:
+        return cast("object", tool)
+    rest = {name: value for name, value in fields.items() if name != "annotations"}
+    return {**rest, "extra": {**rest.get("extra", {}), "annotations": fields["annotations"]}}
 
 
 class Bundle(FrozenModel):

@@ -9,15 +9,16 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, cast
 
-from astra_mcp.environments.bundle import EnvironmentDocument, GoldCall, SubTask
+from astra_mcp.environments.bundle import EnvironmentDocument, GoldArgument, GoldCall, SubTask
 from astra_mcp.errors import BundleFault
 from astra_mcp.schemas import ArgumentCheck, SchemaError, compile_schema, compile_validator
-from astra_mcp.types import ToolSpec
+from astra_mcp.types import JsonValue, ToolSpec
 from astra_mcp.values.neighbours import folded
 
 __all__ = ["gold_faults", "tool_faults"]
 
 _fault = partial(BundleFault.at, "environment.json")
+_HINTS = ("readOnlyHint", "idempotentHint", "destructiveHint", "openWorldHint")
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -34,10 +35,21 @@ def tool_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
         if not tool.description.strip():
             yield _fault(f"{field}.description", "is empty; say what the tool returns")
         yield from _schema_faults(field, tool)
+        yield from _hint_faults(field, tool)
     for index, sub in enumerate(document.sub_tasks):
         if sub.tool is not None and sub.tool not in seen:
             message = f"there is no tool {sub.tool!r}; the tools are {', '.join(seen)}"
             yield _fault(f"sub_tasks[{index}].tool", message)
+
+
+def _hint_faults(field: str, tool: ToolSpec) -> Iterator[BundleFault]:
+    annotations = tool.extra.get("annotations", {})
+    if not isinstance(annotations, dict):
+        yield _fault(f"{field}.annotations", 'must be an object, such as {"readOnlyHint": true}')
+        return
+    for name in _HINTS:
+        if not isinstance(cast("dict[str, Any]", annotations).get(name, True), bool):
+            yield _fault(f"{field}.annotations.{name}", "must be true or false, without quotes")
 
 
 def _name_faults(field: str, name: str) -> Iterator[BundleFault]:
@@ -98,6 +110,7 @@ def gold_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
     subs = {s.id: s for s in document.sub_tasks}
     checks = {t.name: compile_schema(t.input_schema) for t in document.tools}
     solved: set[int] = set()
+    yield from _example_faults(document)
     for index, call in enumerate(document.gold):
         field = f"gold[{index}]"
         check = checks.get(call.tool)
@@ -108,6 +121,9 @@ def gold_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
             yield from _argument_faults(field, call, check)
         yield from _solves_faults(field, call, subs)
         yield from _order_faults(field, call, subs, solved)
+        for number in set(call.after) - solved:
+            message = f"{number} is solved by no earlier call; name sub-tasks of earlier gold calls"
+            yield _fault(f"{field}.after", message)
         if set(call.solves) <= solved:
             message = "solves nothing that earlier calls did not; remove the call"
             yield _fault(f"{field}.solves", message)
@@ -125,6 +141,7 @@ def _argument_faults(field: str, call: GoldCall, check: ArgumentCheck) -> Iterat
     if faults:
         return
     for name, argument in call.arguments.items():
+        yield from _member_faults(f"{field}.arguments.{name}", argument)
         for index, neighbour in enumerate(argument.neighbours):
             place = f"{field}.arguments.{name}.neighbours[{index}]"
             if folded(neighbour) == folded(argument.value):
@@ -132,6 +149,28 @@ def _argument_faults(field: str, call: GoldCall, check: ArgumentCheck) -> Iterat
                 yield _fault(place, message)
             for fault in check.faults({**call.values, name: neighbour}):
                 yield _fault(place, fault)
+
+
+def _member_faults(field: str, argument: GoldArgument) -> Iterator[BundleFault]:
+    for path in argument.members:
+        value: JsonValue = argument.value
+        for name in path.split("."):
+            if not isinstance(value, dict) or name not in value:
+                message = "names no member of the value; write outer.inner for one that lies deeper"
+                yield _fault(f"{field}.members.{path}", message)
+                break
+            value = value[name]
+
+
+def _example_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
+    checks = {t.name: compile_schema(t.input_schema) for t in document.tools}
+    for index, example in enumerate(document.examples):
+        if example.tool not in checks:
+            message = f"there is no tool {example.tool!r}; the tools are {', '.join(checks)}"
+            yield _fault(f"examples[{index}].tool", message)
+        else:
+            for fault in checks[example.tool].faults(example.arguments):
+                yield _fault(f"examples[{index}].arguments", fault)
 
 
 def _solves_faults(
