@@ -78,7 +78,9 @@ class SubTask(FrozenModel):
 
 
 def _listed(value: object) -> object:
-    return [value] if isinstance(value, str | int) else value
+    if isinstance(value, list):
+        return tuple(cast("list[object]", value))
+    return (value,) if isinstance(value, str | int) else value
 
 
 class GoldMember(FrozenModel):
@@ -175,7 +177,7 @@ class EnvironmentDocument(FrozenModel):
         """Take ``annotations`` as MCP lists them: beside the name of a tool."""
         if not isinstance(tools, list):
             return tools
-        return [_with_extra(tool) for tool in cast("list[object]", tools)]
+        return tuple(_with_extra(tool) for tool in cast("list[object]", tools))
 
 
 def _with_extra(tool: object) -> object:
