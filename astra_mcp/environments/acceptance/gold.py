@@ -5,16 +5,15 @@ import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from astra_mcp.answers import contains_answer
-from astra_mcp.environments.acceptance.playing import (
+from astra_mcp.environments.acceptance.planned import (
     LIMIT_KINDS,
     REFUSED,
-    Conditions,
     GoldStep,
     Observation,
     PlannedCall,
     Play,
-    Player,
 )
+from astra_mcp.environments.acceptance.playing import Conditions, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.reward import score_episode, solved_by
 from astra_mcp.sandbox.protocol import Sandbox

@@ -6,39 +6,36 @@ Those follow from a hash over the tool code itself: code that knew them could be
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any, cast
 
-from astra_mcp.answers import contains_answer
-from astra_mcp.environments.bundle import ArgumentRole, Bundle, GoldArgument
+from astra_mcp.environments.acceptance.planned import (
+    DIED,
+    LIMIT_KINDS,
+    REFUSED,
+    GoldStep,
+    Observation,
+    PlannedCall,
+    Play,
+)
+from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.rendering import render_answer, render_refusal
 from astra_mcp.errors import AstraError, SandboxDiedError
 from astra_mcp.sandbox.protocol import ModuleId, Raised, Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema
 from astra_mcp.seeds import derive_seed, generator
 from astra_mcp.types import JsonValue, ToolResult, canonical_json
+from astra_mcp.values.guesses import resolve
 from astra_mcp.values.neighbours import Neighbours, find_neighbours, property_of
 
 __all__ = [
-    "LIMIT_KINDS",
-    "REFUSED",
     "Conditions",
-    "GoldStep",
     "LimitsExceededError",
-    "Observation",
-    "PlannedCall",
-    "Play",
     "Player",
     "conditions_of",
 ]
 
-_DIED = "Died"
-"""``error_kind`` of a call that destroyed its process."""
-LIMIT_KINDS = frozenset({_DIED, "Timeout", "MemoryError", "ResultTooLarge"})
-"""``error_kind`` of calls that exceeded a limit."""
-REFUSED = "Refused"
-"""``error_kind`` of a call whose arguments the schema refuses."""
 _MAX_EXCEEDED = 2
-_MAX_SHOWN = 240
+_MAX_WRITES = 12
 _NUM_OTHER_SEEDS = 8
 """Enough that an answer which one seed in two gives is seen through."""
 _SHORTEST, _LONGEST = 90, 4 * 3600
@@ -66,75 +63,6 @@ class LimitsExceededError(AstraError):
     """Several calls exceeded the limits, each at the cost of its time: no further one is worth it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCall:
-    """A call to make."""
-
-    tool: str
-    arguments: Mapping[str, JsonValue]
-
-    def having(self, name: str, value: JsonValue) -> Self:
-        """Copy with another value of one argument."""
-        return type(self)(self.tool, {**self.arguments, name: value})
-
-    def __str__(self) -> str:
-        arguments = canonical_json(dict(self.arguments)).decode()
-        text = f"{self.tool}({arguments[1:-1]})"
-        return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
-
-
-@dataclass(frozen=True, slots=True)
-class GoldStep:
-    """A gold call in its place among the others."""
-
-    call: PlannedCall
-    arguments: Mapping[str, GoldArgument]
-    answers: tuple[tuple[int, str], ...]
-    """The sub-tasks that it solves, each with what its result is to contain."""
-    before: tuple[PlannedCall, ...]
-    """The gold calls before it."""
-
-    def is_identifying(self, name: str) -> bool:
-        """Tell whether an argument picks the record."""
-        argument = self.arguments.get(name)
-        return argument is not None and argument.role is ArgumentRole.IDENTIFYING
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What a call led to."""
-
-    result: ToolResult
-    value: JsonValue = None
-    """What the tool returned, where it did."""
-    output: str = ""
-    """What it printed."""
-    error_kind: str | None = None
-    """Class of the exception, ``DIED`` or ``REFUSED``; None where the tool returned."""
-
-    @property
-    def is_success(self) -> bool:
-        """True where the tool returned."""
-        return self.error_kind is None
-
-    def holds(self, answer: str) -> bool:
-        """Tell whether the tool returned, and an answer with it."""
-        return self.is_success and contains_answer(self.result.text, answer)
-
-    def __str__(self) -> str:
-        text = self.result.text
-        return repr(text if len(text) <= 160 else text[:157] + "...")
-
-
-@dataclass(frozen=True, slots=True)
-class Play:
-    """A call that was observed, in a fresh session after other calls."""
-
-    call: PlannedCall
-    after: tuple[PlannedCall, ...]
-    seen: Observation
-
-
 class Player:
     """Plays calls against one loaded module of a bundle."""
 
@@ -145,17 +73,18 @@ class Player:
         gold = bundle.document.gold
         self.calls = tuple(PlannedCall(g.tool, g.values) for g in gold)
         """The gold calls, in order."""
+        dependencies = {s.id: s.dependencies for s in bundle.document.sub_tasks}
         self.gold = tuple(
-            GoldStep(
-                call, g.arguments, tuple((i, self.answers[i]) for i in g.solves), self.calls[:index]
-            )
-            for index, (call, g) in enumerate(zip(self.calls, gold, strict=True))
+            GoldStep.of(i, g, self.answers, dependencies, self.calls[:i])
+            for i, g in enumerate(gold)
         )
         self._sandbox = sandbox
         self._seed = seed
         self._module = module
         self._checks = {t.name: compile_schema(t.input_schema) for t in bundle.document.tools}
         self._remembered: dict[bytes, Play] = {}
+        self._shared: list[Play] = []
+        self._writers: dict[str, bool] = {}
         self._num_exceeded = 0
 
     def accepts(self, call: PlannedCall) -> bool:
@@ -163,8 +92,18 @@ class Player:
         return not self._checks[call.tool].faults(call.arguments)
 
     def property_of(self, call: PlannedCall, name: str) -> Mapping[str, Any]:
-        """The schema of one parameter of a call."""
-        return property_of(self.tools[call.tool], name)
+        """The schema of one parameter of a call, or of a member of one."""
+        outer, *inner = name.split(".")
+        tool = self.tools[call.tool]
+        schema = property_of(tool, outer)
+        for member in inner:
+            properties = cast("Mapping[str, Any]", schema.get("properties") or {})
+            schema = resolve(properties.get(member, {}), tool.input_schema)
+        return schema
+
+    def is_optional(self, call: PlannedCall, name: str) -> bool:
+        """Tell whether a call is accepted without one of its arguments."""
+        return call.has(name) and self.accepts(call.without(name))
 
     def neighbours(
         self, call: PlannedCall, name: str, value: JsonValue, declared: Sequence[JsonValue]
@@ -177,8 +116,9 @@ class Player:
 
     def gold_neighbours(self, step: GoldStep, name: str) -> Neighbours:
         """Other values of an argument of a gold call."""
-        argument = step.arguments[name]
-        return self.neighbours(step.call, name, argument.value, argument.neighbours)
+        slot = step.slots[name]
+        found = self.neighbours(step.call, name, slot.value, slot.neighbours)
+        return found.unlike(slot.value) if slot.forgiving else found
 
     async def observe(self, call: PlannedCall, after: Sequence[PlannedCall] = ()) -> Observation:
         """Make a call in a fresh session, after other calls; equal plays are run once.
@@ -190,14 +130,52 @@ class Player:
         if key not in self._remembered:
             seen = await self.play([*after, call])
             self._remembered[key] = Play(call, tuple(after), seen[-1])
-            self._num_exceeded += seen[-1].error_kind in LIMIT_KINDS
-            if self._num_exceeded >= _MAX_EXCEEDED:
-                raise LimitsExceededError
+            self._count_exceeded(seen[-1])
         return self._remembered[key].seen
+
+    async def observe_in_one(
+        self, calls: Sequence[PlannedCall], after: Sequence[PlannedCall] = ()
+    ) -> list[Observation]:
+        """Make calls that change nothing one after another in one session, after other calls.
+
+        Raises:
+            LimitsExceededError: Two calls have exceeded the limits.
+        """
+        seen: list[Observation] = []
+        while len(seen) < len(calls):
+            played = await self.play([*after, *calls[len(seen) :]])
+            seen.extend(played[len(after) :])
+            self._count_exceeded(played[-1])
+        self._shared.extend(
+            Play(call, tuple(after), one) for call, one in zip(calls, seen, strict=True)
+        )
+        return seen
+
+    async def writes(self, tool: str) -> bool:
+        """Tell whether calls of a tool change what gold calls or calls of its own return.
+
+        Raises:
+            LimitsExceededError: Two calls have exceeded the limits.
+        """
+        if tool not in self._writers:
+            made = [p.call for p in self.plays() if p.call.tool == tool and p.seen.is_success]
+            made = list({str(call): call for call in made}.values())[:_MAX_WRITES]
+            own = [*made, *(c for c in self.calls if c.tool == tool)]
+            seen = await self.play([*own, *own])
+            alone = await self.play(self.calls)
+            later = await self.play([*own, *self.calls])
+            is_same = seen[: len(own)] == seen[len(own) :] and later[len(own) :] == alone
+            self._writers[tool] = not is_same
+        return self._writers[tool]
 
     def plays(self) -> tuple[Play, ...]:
         """Every call that was observed, in order, with what it led to."""
-        return tuple(self._remembered.values())
+        return (*self._remembered.values(), *self._shared)
+
+    def _count_exceeded(self, seen: Observation) -> None:
+        self._num_exceeded += seen.error_kind in LIMIT_KINDS
+        if self._num_exceeded >= _MAX_EXCEEDED:
+            raise LimitsExceededError
 
     async def play(
         self, calls: Sequence[PlannedCall], *, seed: int | None = None
@@ -218,7 +196,7 @@ class Player:
         try:
             for call in calls:
                 seen.append(await self._call(session, call))
-                if seen[-1].error_kind == _DIED:
+                if seen[-1].error_kind == DIED:
                     break
         finally:
             await session.aclose()
@@ -231,7 +209,7 @@ class Player:
         try:
             answer = await session.call(call.tool, call.arguments)
         except SandboxDiedError as error:
-            return Observation(ToolResult.from_text(str(error), is_error=True), error_kind=_DIED)
+            return Observation(ToolResult.from_text(str(error), is_error=True), error_kind=DIED)
         result = render_answer(self.tools[call.tool], answer)
         if isinstance(answer, Raised):
             return Observation(result, output=answer.output, error_kind=answer.kind)

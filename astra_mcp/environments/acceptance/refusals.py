@@ -5,13 +5,8 @@ from collections.abc import Iterator, Mapping
 
 import jsonschema_rs
 
-from astra_mcp.environments.acceptance.playing import (
-    LIMIT_KINDS,
-    REFUSED,
-    Observation,
-    PlannedCall,
-    Player,
-)
+from astra_mcp.environments.acceptance.planned import LIMIT_KINDS, REFUSED, Observation, PlannedCall
+from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.schemas import compile_schema, compile_validator

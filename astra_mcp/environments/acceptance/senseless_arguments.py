@@ -11,14 +11,10 @@ from datetime import date
 from typing import Any, cast
 
 from astra_mcp.answers import contains_answer
-from astra_mcp.environments.acceptance.bases import Bases
+from astra_mcp.environments.acceptance.live_parameters import Bases
 from astra_mcp.environments.acceptance.perturbation import masked
-from astra_mcp.environments.acceptance.playing import (
-    GoldStep,
-    Observation,
-    PlannedCall,
-    Player,
-)
+from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
+from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.types import JsonValue
 from astra_mcp.values.guesses import guess_value
@@ -111,9 +107,9 @@ async def _swallowing_example(
     leaves = [*_leaves(usual.value, ())]
     places = {p for p, v in leaves if any(contains_answer(v, a) for _, a in step.answers)}
     example = None
-    for name, argument in step.arguments.items():
+    for name, slot in step.slots.items():
         schema = player.property_of(step.call, name)
-        if not step.is_identifying(name) or not _is_free_text(schema, argument.value):
+        if not step.is_identifying(name) or not _is_free_text(schema, slot.value):
             continue
         for value in player.gold_neighbours(step, name).made_up:
             example = step.call.having(name, value)

@@ -9,9 +9,10 @@ from astra_mcp.environments.acceptance.gold import (
     repetition_failures,
     stability_failures,
 )
-from astra_mcp.environments.acceptance.guessing import guessing_failures
 from astra_mcp.environments.acceptance.isolation import isolation_failures
 from astra_mcp.environments.acceptance.live_parameters import parameter_failures
+from astra_mcp.environments.acceptance.omission import guessing_failures, omission_failures
+from astra_mcp.environments.acceptance.open_tables import open_table_failures
 from astra_mcp.environments.acceptance.perturbation import perturbation_failures
 from astra_mcp.environments.acceptance.playing import (
     Conditions,
@@ -77,7 +78,9 @@ async def _probing_failures(
     """Play other calls than the gold ones."""
     for failures in (
         stability_failures(player, sandbox, conditions),
+        omission_failures(player),
         perturbation_failures(player),
+        open_table_failures(player),
         parameter_failures(player),
         senseless_argument_failures(player),
         guessing_failures(player),
