@@ -9,6 +9,7 @@ from astra_mcp.environments.acceptance.gold import (
     repetition_failures,
     stability_failures,
 )
+from astra_mcp.environments.acceptance.grounding import grounding_failures
 from astra_mcp.environments.acceptance.isolation import isolation_failures
 from astra_mcp.environments.acceptance.live_parameters import parameter_failures
 from astra_mcp.environments.acceptance.omission import guessing_failures, omission_failures
@@ -78,6 +79,7 @@ async def _probing_failures(
     """Play other calls than the gold ones."""
     for failures in (
         stability_failures(player, sandbox, conditions),
+        grounding_failures(player),
         omission_failures(player),
         perturbation_failures(player),
         open_table_failures(player),
