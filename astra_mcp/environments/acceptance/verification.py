@@ -23,6 +23,7 @@ from astra_mcp.environments.acceptance.playing import (
 )
 from astra_mcp.environments.acceptance.refusals import schema_refusal_failures, seen_failures
 from astra_mcp.environments.acceptance.senseless_arguments import senseless_argument_failures
+from astra_mcp.environments.acceptance.sessions import session_failures
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck, Verdict
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import BundleFault, ToolCodeError
@@ -86,6 +87,7 @@ async def _probing_failures(
         parameter_failures(player),
         senseless_argument_failures(player),
         guessing_failures(player),
+        session_failures(player),
         repetition_failures(player, sandbox, conditions),
     ):
         async for failure in failures:
