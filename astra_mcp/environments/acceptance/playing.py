@@ -4,6 +4,7 @@ Those follow from a hash over the tool code itself: code that knew them could be
 """
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -29,6 +30,9 @@ from astra_mcp.values.guesses import resolve
 from astra_mcp.values.neighbours import Neighbours, find_neighbours, property_of
 
 __all__ = [
+    "MAX_CALLS",
+    "MAX_SECONDS",
+    "BudgetError",
     "Conditions",
     "LimitsExceededError",
     "Player",
@@ -38,6 +42,11 @@ __all__ = [
 
 _MAX_EXCEEDED = 2
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?|\b\d\d:\d\d:\d\d\b")
+MAX_CALLS = 20_000
+"""Of the acceptance of one bundle, with those that only lead to others."""
+MAX_SECONDS = 20.0
+"""That its slow calls may take together."""
+_QUICK_SECONDS = 0.1
 _MAX_WRITES = 12
 _MAX_OTHERS = 3
 _NUM_OTHER_SEEDS = 8
@@ -72,6 +81,10 @@ def _timeless(seen: Observation) -> tuple[str, bool]:
     return _MOMENT.sub("", seen.result.text), seen.is_success
 
 
+class BudgetError(AstraError):
+    """The calls of one acceptance have used up what they may."""
+
+
 class LimitsExceededError(AstraError):
     """Several calls exceeded the limits, each at the cost of its time: no further one is worth it."""
 
@@ -99,6 +112,11 @@ class Player:
         self._shared: list[Play] = []
         self._writers: dict[str, bool] = {}
         self._num_exceeded = 0
+        self.left_out: list[str] = []
+        """What a cap on the calls of a check left out."""
+        self.num_calls = 0
+        self.seconds = 0.0
+        """Time that the tools took, where a call took longer than most do."""
 
     def accepts(self, call: PlannedCall) -> bool:
         """Tell whether the arguments pass the tool's schema."""
@@ -241,11 +259,24 @@ class Player:
         faults = self._checks[call.tool].faults(call.arguments)
         if faults:
             return Observation(render_refusal(call.tool, faults), error_kind=REFUSED)
+        self._spend()
+        began = time.perf_counter()
         try:
             answer = await session.call(call.tool, call.arguments)
         except SandboxDiedError as error:
+            self.seconds += time.perf_counter() - began
             return Observation(ToolResult.from_text(str(error), is_error=True), error_kind=DIED)
+        took = time.perf_counter() - began
+        self.seconds += took if took > _QUICK_SECONDS else 0
         result = render_answer(self.tools[call.tool], answer)
         if isinstance(answer, Raised):
-            return Observation(result, output=answer.output, error_kind=answer.kind)
-        return Observation(result, value=answer.value, output=answer.output)
+            return Observation(result, output=answer.output, error_kind=answer.kind, seconds=took)
+        return Observation(result, value=answer.value, output=answer.output, seconds=took)
+
+    def _spend(self) -> None:
+        self.num_calls += 1
+        if self.num_calls > MAX_CALLS or self.seconds > MAX_SECONDS:
+            raise BudgetError(
+                f"{self.num_calls - 1:,} calls of at most {MAX_CALLS:,} were made, and slow ones took "
+                f"{self.seconds:.0f} s of at most {MAX_SECONDS:.0f}"
+            )
