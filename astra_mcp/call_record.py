@@ -42,7 +42,7 @@ class EpisodeStatus(StrEnum):
     EXPIRED = "expired"
     """Idle or alive for too long; has its reward."""
     LIMIT = "limit"
-    """Reached its call limit; has its reward."""
+    """Reached its call limit, or its calls destroyed too much; has its reward."""
     FAILED = "failed"
     """A server, the sandbox or the gateway failed; has a failure and no reward."""
 

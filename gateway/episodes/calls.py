@@ -6,7 +6,7 @@ the record's file nor the order of calls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import anyio
@@ -37,6 +37,8 @@ from gateway.episodes.turns import Turn, ask_server
 NO_ARGUMENTS: Mapping[str, JsonValue] = {}
 _UNREACHED = "The tool could not be reached."
 _THE_END = "This run has ended; further calls are not possible."
+_ANSWER_NOW = "This run has ended; give the final answer."
+_BEGIN_ANEW = "This state has ended; the next call begins a new one."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -211,6 +213,9 @@ class Execution:
             shown = reply.result.text
             failure = Failure(boundary=reply.origin, message=reply.cause or shown or _UNREACHED)
             return self._fail(failure, shown=shown, outcome=reply.outcome)
+        if reply.origin is Origin.LIMIT:
+            text = f"{reply.result.text} {_BEGIN_ANEW if self.goes_on else _ANSWER_NOW}"
+            reply = replace(reply, result=ToolResult.from_text(text, is_error=True))
         try:
             answer = encode_result(reply.result)
         except RecordError as error:
@@ -242,6 +247,8 @@ def words_of_the_end(failure: Failure, *, goes_on: bool, shown: str = "") -> str
 def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Encoded:
     """Answer a call in the place of its server, where the episode has ended.
 
+    The limit is that of calls, where it was reached; a server may have one of its own.
+
     Raises:
         EpisodeEndedError: It was closed or has expired.
     """
@@ -250,8 +257,10 @@ def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Enco
             text = words_of_the_end(ended.failure, goes_on=True)
         case EpisodeStatus.FAILED:
             return unrecorded()
+        case EpisodeStatus.LIMIT if goes_on:
+            text = _BEGIN_ANEW
         case EpisodeStatus.LIMIT:
-            text = limit_text(limit)
+            text = _ANSWER_NOW if limit is None else f"{limit_text(limit)} {_ANSWER_NOW}"
         case status:
             raise EpisodeEndedError(
                 f"this episode is {status.value}: create a new one; its record and reward can "
@@ -262,7 +271,7 @@ def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Enco
 
 def limit_text(limit: int | None) -> str:
     """Say that no call is left."""
-    return f"The limit of {limit} tool calls is reached. This run has ended; give the final answer."
+    return f"The limit of {limit} tool calls is reached."
 
 
 def unrecorded() -> Encoded:

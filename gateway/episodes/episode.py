@@ -305,7 +305,12 @@ class Episode:
         if self._ended is None:
             return None
         limit = self._opened.limits.calls
-        return refusal_of(self._ended, goes_on=self.endpoint is not None, limit=limit)
+        is_reached = limit is not None and self._num_agent_calls >= limit
+        return refusal_of(
+            self._ended,
+            goes_on=self.endpoint is not None,
+            limit=limit if is_reached else None,
+        )
 
     async def _repeat(
         self,
@@ -522,10 +527,14 @@ class Episode:
         self._solved = set(record.solved)
         self._last_activity = record.last_at.timestamp()
         self._ended = record.ended
-        for failed in record.finished_calls:
-            if is_failure(failed.origin):  # the gateway died before it could write the end
-                failure = Failure(boundary=failed.origin, message=failed.result.text)
+        for (
+            last
+        ) in record.finished_calls:  # the gateway may have died before it could write the end
+            if is_failure(last.origin):
+                failure = Failure(boundary=last.origin, message=last.result.text)
                 self.end(EpisodeStatus.FAILED, failure)
+            elif last.origin is Origin.LIMIT:
+                self.end(EpisodeStatus.LIMIT)
         if self.is_open:
             self._give_up_deliveries()
 
