@@ -65,15 +65,16 @@ async def test_an_answer_that_any_result_showed_may_be_passed_on(
     assert told(home, episode) == [(), ()]
 
 
-async def test_the_record_is_read_only_where_an_answer_is_sent(
+async def test_the_record_is_read_once_for_each_answer_that_is_sent(
     episode: Episode, home: Path
 ) -> None:
     await episode.call("add", {"amount": 5})
+    await episode.call("add", {"amount": 0, "note": "5 coins"})
     path = record_path(home / "records", episode.id)
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.write(b"?" * (size - 1))
-    await episode.call("read", {"note": "5 stones"})
+    await episode.call("read", {"note": "5 coins"})
     assert episode.state().solved == (2,)
 
 
