@@ -211,7 +211,7 @@ async def test_a_state_that_dies_of_its_replay_is_the_doing_of_the_call_that_was
 ) -> None:
     past = [*past_of([HANG]), *past_of([HANG], CallOutcome.KILLED)]
     async with opened(server, past=past) as session:
-        replies = await play(session, [("draw", {})] * (MAX_KILLS - 1))
+        replies = await play(session, [TALK[1]] * (MAX_KILLS - 1))
     assert facts(*replies) == [KILLED, GIVEN_UP]
 
 
