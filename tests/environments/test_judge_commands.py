@@ -8,7 +8,7 @@ from anyio.from_thread import start_blocking_portal
 from astra_mcp.completions import Answer, CompletionRequest, Reply, open_completions
 
 from command_line import Cli
-from workshop import Workshop, put
+from workshop import Workshop, both, put, remove
 
 
 def test_the_judge_is_shown_beside_the_acceptance_and_changes_none_of_it(
@@ -16,7 +16,7 @@ def test_the_judge_is_shown_beside_the_acceptance_and_changes_none_of_it(
 ) -> None:
     home = tmp_path / "home"
     refused = Workshop(tmp_path / "other")
-    refused.change_document(put("domain", "libraries"))
+    refused.change_document(both(put("status", "unverified"), remove("answer")))
 
     def policy(request: CompletionRequest) -> Reply:
         is_against = "Is every dependency needed?" in request.text
