@@ -157,7 +157,9 @@ def _print_judgements(judgements: Sequence[Judgement]) -> None:
         return
     out.print(styled("    judged ", _WORDS[judged(judgements)]))
     for each in judgements:
-        votes = ", ".join(f"{num} {answer}" for answer, num in each.counts.items())
+        num_failed = sum(vote.answer is None for vote in each.votes)
+        counts = each.counts | ({"failed": num_failed} if num_failed else {})
+        votes = ", ".join(f"{num} {answer}" for answer, num in counts.items())
         reason = _reason(each)
         behind = f": {cut(reason, _MAX_REASON)}" if reason else ""
         out.print(f"      {each.question.value}: {each.answer.value} ({votes}){behind}")

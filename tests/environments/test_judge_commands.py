@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from astra_mcp.completions import Answer, CompletionRequest, Reply, open_completions
+from astra_mcp.completions import Answer, CompletionRequest, Refusal, Reply, open_completions
 
 from command_line import Cli
 from workshop import Workshop, both, put, remove
@@ -19,6 +19,8 @@ def test_the_judge_is_shown_beside_the_acceptance_and_changes_none_of_it(
     refused.change_document(both(put("status", "unverified"), remove("answer")))
 
     def policy(request: CompletionRequest) -> Reply:
+        if "Are all answers hidden?" in request.text:
+            return Refusal(400, "no")
         is_against = "Is every dependency needed?" in request.text
         return Answer(content={"reason": "it is", "verdict": "no" if is_against else "yes"})
 
@@ -37,15 +39,17 @@ def test_the_judge_is_shown_beside_the_acceptance_and_changes_none_of_it(
     assert [j["question"] for j in row["judgements"] if j["verdict"] is False] == [
         "needed_dependencies"
     ]
-    assert (done.told["model_calls"], done.told["cached_calls"]) == (5, 0)
+    assert (done.told["model_calls"], done.told["cached_calls"]) == (6, 0)
     assert again.returncode == 1
+    assert "1 of 5 votes failed: the judge model 'scripted' failed" in again.stderr
+    assert "hidden_answers: unclear (0 yes, 0 no, 0 unclear, 1 failed)" in again.stdout
     for line in (
         "    judged unsound",
         "      needed_dependencies: no (0 yes, 1 no, 0 unclear): it is",
         "      same_subject: yes (1 yes, 0 no, 0 unclear)",
         "    not judged: only what is verified is",
         "1 judged: 0 sound, 1 unsound, 0 undecided",
-        "0 calls of the model, 5 answered by the cache",
+        "2 calls of the model, 4 answered by the cache",
     ):
         assert line in again.stdout.splitlines()
 
