@@ -129,7 +129,8 @@ async def _swallowing_example(
     example = None
     for name, slot in step.slots.items():
         schema = player.property_of(step.call, name)
-        if not step.is_identifying(name) or not _is_free_text(schema, slot.value):
+        is_free = step.is_identifying(name) and _is_free_text(schema, slot.value)
+        if not is_free or slot.any_value:
             continue
         for value in player.gold_neighbours(step, name).made_up:
             example = step.call.having(name, value)
