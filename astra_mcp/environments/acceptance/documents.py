@@ -79,9 +79,10 @@ def _other_spellings(answer: str) -> Iterator[str]:
         year, month, day = match.groups()
         yield from (f"{day}.{month}.{year}", f"{day}/{month}/{year}", f"{month}/{day}/{year}")
         yield f"{year}{month}{day}"
-    for token in tokens:
-        if _NUMBER.fullmatch(token) and len(token.replace(".", "")) >= _MIN_CODE:
-            yield token  # so long a number means its amount without the unit, too
+    numbers = [t for t in tokens if any(c.isdigit() for c in t)]
+    is_long = len(numbers) == 1 and len(numbers[0].replace(".", "")) >= _MIN_CODE
+    if is_long and _NUMBER.fullmatch(numbers[0]):
+        yield numbers[0]  # so long a number means its amount without the unit, too
 
 
 def _contains_code(text: str, answer: str) -> bool:

@@ -49,6 +49,9 @@ async def grounding_failures(player: Player) -> AsyncIterator[FailedCheck]:
                 fault = "which nothing tells the agent"
                 if slot.derived_from:
                     fault = "a code, which cannot be worked out"
+            if slot.forgiving and _is_code(slot.value):
+                detail = f"{step.call}: {name} is a code, which nobody misspells; remove forgiving"
+                yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, detail)
             if fault is not None:
                 detail = f"{step.call}: {name} is {_shown(slot.value)}, {fault}; {_REMEDY}"
                 yield FailedCheck.of(Check.UNGROUNDED_ARGUMENT, detail)

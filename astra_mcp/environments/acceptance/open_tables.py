@@ -17,8 +17,8 @@ from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.seeds import generator
 from astra_mcp.types import JsonValue, canonical_json
+from astra_mcp.values.broad import broad_values, few_values, other_spellings
 from astra_mcp.values.guesses import guess_value
-from astra_mcp.values.merging import kinds_of
 from astra_mcp.values.neighbours import known_values
 
 __all__ = ["open_table_failures"]
@@ -28,8 +28,7 @@ _MAX_CALLS = 300
 _MAX_WRITING_CALLS = 60
 """Of a tool that writes: each has a session of its own."""
 _MAX_OTHERS = 4
-_MAX_OPTIONS = 14
-_MAX_LETTERS = 5
+_MAX_OPTIONS = 28
 _MAX_TRIES = 12
 _MAX_CONFIRMED = 24
 _LEFT_OUT: Final = object()
@@ -73,12 +72,18 @@ class _Search:
         self._player = player
         self._step = step
         self._num_steps = num_steps
+        self._fields: list[str] = []
         self._random = generator(
             int(player.bundle.content_hash, 16), "open tables", str(step.index)
         )
 
     async def failures(self) -> AsyncIterator[FailedCheck]:
+        usual = await self._player.observe(self._step.call, self._step.before)
+        tool = self._player.tools[self._step.call.tool]
+        self._fields = [*tool.input_schema["properties"], *dict.fromkeys(_names(usual.value))]
         space = await self._space()
+        async for failure in self._variant_failures(space):
+            yield failure
         is_writer = await self._player.writes(self._step.call.tool)
         most = (_MAX_WRITING_CALLS if is_writer else _MAX_CALLS) // self._num_steps
         rows = [*self._rows(space, most)]
@@ -98,6 +103,24 @@ class _Search:
                 if fault is not None:
                     yield FailedCheck.of(Check.OPEN_TABLE, fault, self._step.subject(number))
                     break
+
+    async def _variant_failures(self, space: _Space) -> AsyncIterator[FailedCheck]:
+        """No other spelling of one value makes another one needless."""
+        step = self._step
+        if len(step.identifying) < 2:
+            return
+        for name in step.identifying:
+            for value in other_spellings(step.slots[name].value):
+                for other in (n for n in step.identifying if n != name):
+                    wrong = [v for v in space.others[other] if v is not _LEFT_OUT][:2]
+                    for row in ({name: value, other: v} for v in wrong):
+                        for number, answer in step.answers:
+                            if await self._holds(space, row, answer):
+                                detail = (
+                                    f"{space.call(row)} holds answer {number}, though {other} is wrong; look "
+                                    f"{name} up in one spelling everywhere"
+                                )
+                                yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(number))
 
     async def _space(self) -> _Space:
         step, player = self._step, self._player
@@ -131,23 +154,11 @@ class _Search:
         return found
 
     def _broad(self, name: str) -> list[JsonValue]:
-        """Texts that may find many records: none, a letter, a sign; numbers at the bounds; nothing."""
-        schema, value = (
-            self._player.property_of(self._step.call, name),
-            self._step.slots[name].value,
-        )
-        made: list[JsonValue] = [None]
-        if isinstance(value, str) and not schema.get("enum"):
-            letters = dict.fromkeys(c for c in value.casefold() if c.isalnum())
-            made += ["", " ", "*", "%", ".", *itertools.islice(letters, _MAX_LETTERS)]
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            made += [0, 1, -1, schema.get("minimum"), schema.get("maximum")]
-        elif isinstance(value, list):
-            made += [[]]
-        own = (canonical_json(value), canonical_json(str(value).casefold()))
-        fresh = {canonical_json(v): v for v in made if canonical_json(v) not in own}
+        """What may find many records, as far as the schema takes it."""
         call = self._step.call
-        return [v for v in fresh.values() if self._player.accepts(call.having(name, v))]
+        schema, value = self._player.property_of(call, name), self._step.slots[name].value
+        made = broad_values(schema, value, self._random)
+        return [v for v in made if self._player.accepts(call.having(name, v))]
 
     def _options(self, name: str) -> list[object]:
         """Values of a parameter that identifies nothing, that of the gold call first."""
@@ -159,7 +170,7 @@ class _Search:
             schema.get("default"),
             None,
             guess_value(schema),
-            *_few(schema),
+            *few_values(name, schema, self._fields),
         )
         fresh = {canonical_json(v): v for v in made}
         fresh.pop(canonical_json(call.value(name)) if call.has(name) else b"", None)
@@ -192,6 +203,11 @@ class _Search:
         given = {n: v for n, v in row.items() if n in space.real and v in space.real[n]}
         plain = {n: v for n, v in row.items() if n in space.others}
         usual = {n: space.options[n][0] for n in space.options}
+        if not await self._holds(space, row, answer):
+            return (
+                f"{space.call(row)} holds answer {number} after other calls that change nothing, and not "
+                "before; let results depend on what calls wrote, never on how many there were, nor on chance"
+            )
         if await self._is_chance(space, row, given, answer):
             return None
         if await self._holds(space, {**plain, **usual}, answer):
@@ -207,7 +223,9 @@ class _Search:
         """Tell whether the answer goes with one of the values that other records have."""
         for name in given:
             others = [v for v in space.real[name] if v != given[name]]
-            held = [await self._holds(space, {**row, name: v}, answer) for v in others]
+            calls = [space.call({**row, name: v}) for v in others]
+            seen = [await self._player.observe(c, self._step.before) for c in calls]
+            held = [s.holds(answer) for s in seen if s.is_success]
             if held and 2 * sum(held) < len(held):
                 return True
         return False
@@ -230,19 +248,14 @@ class _Search:
         return contains_answer(seen.result.text, answer)
 
 
-def _few(schema: Mapping[str, Any]) -> list[JsonValue]:
-    """Numbers, texts and lists beside those that a schema names."""
-    kinds = {*kinds_of(schema)}
-    made: list[JsonValue] = []
-    if kinds & {"integer", "number"}:
-        bounds = (schema.get("minimum"), schema.get("maximum"))
-        made += [0, 1, 2, 10, *(b for b in bounds if b is not None), 1_000_000, -1]
-    if "string" in kinds and not schema.get("enum"):
-        made += ["", "a", "*", "all"]
-    if "array" in kinds:
-        items = known_values(schema.get("items") or {})
-        made += [[], *([v] for v in items), [*items]]
-    return made
+def _names(node: JsonValue) -> Iterator[str]:
+    """The names of members in a result."""
+    if isinstance(node, dict):
+        yield from node
+        node = [*node.values()]
+    if isinstance(node, list):
+        for item in node:
+            yield from _names(item)
 
 
 def _told(name: str, value: object) -> str:

@@ -55,8 +55,8 @@ _MIN_MESSAGE_WORDS = 3
 _MAX_TEXT = 64 << 10
 _SLOW_SECONDS, _SLOW_TIMES = 0.25, 50
 _CONTROL = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]|"
-    r"\\u00[01][0-9a-f]|\\u009[0-9a-f]|\\[bf]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|"
+    r"\\u00[01][0-9a-f]|\\u00[89][0-9a-f]|\\[bf]"
 )
 """As such, or as JSON escapes them; lines and tabs are none."""
 _FORMATTED = re.compile(r"<class '|<built-in |<function |<bound method |<module '")

@@ -6,6 +6,7 @@ wildcards, must not lead to the answer, nor all of them to a record where the an
 """
 
 import itertools
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import date
 from typing import Any, cast
@@ -16,13 +17,15 @@ from astra_mcp.environments.acceptance.perturbation import masked
 from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
 from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
-from astra_mcp.types import JsonValue
+from astra_mcp.types import JsonValue, ToolSpec
 from astra_mcp.values.guesses import guess_value
 from astra_mcp.values.neighbours import known_values
 
 __all__ = ["senseless_argument_failures"]
 
+_NOT_A_DAY = ("2025-02-30", "0000-00-00", "2025-13-45")
 _TEXTS = ("", "zzqx-unknown", "ZZ-99999", "0", "zzqx " * 400, "{0} {x!r} %(x)s %s %d")
+_DAY = re.compile(r"\d{4}-\d\d")
 _WILDCARDS = ("*", "%", ".*", "all")
 _INTEGERS = (0, -1, 999_999_937, 10**15)
 _NUMBERS = (0.5, -1.5, 10**15 + 0.5)
@@ -92,9 +95,17 @@ def _senseless_calls(player: Player, call: PlannedCall) -> Iterator[tuple[str, P
         schema = player.property_of(call, name)
         value = call.arguments.get(name, guess_value(schema))
         meant = [value, *known_values(schema), schema.get("default")]
-        values = itertools.islice(_senseless_values(schema, value), _MAX_VALUES)
+        values = [*itertools.islice(_senseless_values(schema, value), _MAX_VALUES)]
+        if isinstance(value, str):
+            values += _templates(player.tools[call.tool])
         others = [call.having(name, v) for v in values if v not in meant]
         yield from ((name, other) for other in others if player.accepts(other))
+
+
+def _templates(tool: ToolSpec) -> list[str]:
+    """Texts that show the insides of what they are formatted with, by its likely names."""
+    names = ["0", "", "self", *tool.input_schema["properties"]]
+    return [f"zzqx {{{name}.__class__}}" for name in names]
 
 
 def _senseless_values(schema: Mapping[str, Any], value: JsonValue) -> Iterator[JsonValue]:
@@ -105,7 +116,7 @@ def _senseless_values(schema: Mapping[str, Any], value: JsonValue) -> Iterator[J
         case int() | float():
             yield from (*_INTEGERS, *_NUMBERS)
         case str():
-            yield from (*_TEXTS, *_WILDCARDS)
+            yield from (*_TEXTS, *_WILDCARDS, *(_NOT_A_DAY if _DAY.match(value) else ()))
         case list():
             yield []
             items = cast("Mapping[str, Any]", schema.get("items") or {})

@@ -16,10 +16,11 @@ from astra_mcp.environments.acceptance.planned import (
     GoldStep,
     Observation,
     PlannedCall,
+    Play,
 )
 from astra_mcp.environments.acceptance.playing import Player, are_same
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
-from astra_mcp.seeds import generator
+from astra_mcp.seeds import derive_seed, generator
 from astra_mcp.types import JsonValue, ToolSpec
 
 __all__ = ["session_failures"]
@@ -30,8 +31,12 @@ _MAX_PERMUTED = 6
 _DRAWN_ORDERS = 2000
 _MAX_FAILED = 3
 _MAX_HINTED = 16
-_MAX_LONG = 260
-"""Calls of a long session: more than an episode allows by default."""
+_MAX_LONG = 520
+"""Calls of a long session: twice as many as an episode allows by default."""
+_STREAK = 30
+_NUM_STREAK_SEEDS = 4
+_NUM_FIRST_SEEDS = 24
+"""For what goes wrong at a first call by chance."""
 _MAX_REPEATED = 3
 
 
@@ -42,6 +47,7 @@ async def session_failures(player: Player) -> AsyncIterator[FailedCheck]:
         _repetitions(player),
         _hints(player),
         _orders(player),
+        _streaks(player),
         _long_session(player),
     ):
         async for failure in failures:
@@ -288,12 +294,46 @@ def _as_made(answer: str, step: GoldStep, call: PlannedCall) -> str:
     return answer
 
 
+async def _streaks(player: Player) -> AsyncIterator[FailedCheck]:
+    """Make calls of one tool that change nothing one after another, under several seeds: nothing changes."""
+    root = int(player.bundle.content_hash, 16)
+    seeds = [derive_seed(root, "acceptance", "streak", i) for i in range(_NUM_FIRST_SEEDS)]
+    for tool in player.tools:
+        alone = [p for p in player.plays() if p.call.tool == tool and not p.after]
+        failed = [p for p in alone if _is_plain_failure(p.seen)]
+        found = [] if await player.writes(tool) else [p for p in alone if p.seen.is_success]
+        for plays in (failed[:1] * _STREAK, failed[:_STREAK], found[:_STREAK]):
+            for seed in seeds[:_NUM_STREAK_SEEDS]:
+                for failure in await _streak_failures(player, plays, seed):
+                    yield failure
+        for seed in seeds:
+            for failure in await _streak_failures(player, failed[:2], seed):
+                yield failure
+
+
+async def _streak_failures(player: Player, plays: Sequence[Play], seed: int) -> list[FailedCheck]:
+    calls = [p.call for p in plays]
+    seen = await player.play(calls, seed=seed)
+    for number, (play, other) in enumerate(zip(plays, seen, strict=False), start=1):
+        if not are_same([play.seen], [other]):
+            detail = (
+                f"{play.call} answers {other} as call {number} of a session, and {play.seen} alone; let "
+                "results depend on what calls wrote, never on how many there were, nor on chance"
+            )
+            return [FailedCheck.of(Check.LONG_SESSION, detail, f"{play.call.tool} streak")]
+    return []
+
+
+def _is_plain_failure(seen: Observation) -> bool:
+    return not seen.is_success and seen.error_kind not in (REFUSED, *LIMIT_KINDS)
+
+
 async def _long_session(player: Player) -> AsyncIterator[FailedCheck]:
     """Make many calls that change nothing; then those that were made first must answer as then."""
     calls = await _idle_calls(player)
     if not calls:
         return
-    first = list({c.tool: c for c in reversed(calls)}.values())
+    first = calls[: 2 * len(player.tools)]
     again = [*itertools.chain(*itertools.repeat(first, _MAX_REPEATED)), *player.calls]
     alone = [*(await player.play(first)), *(await player.play(player.calls))]
     long = [calls[i % len(calls)] for i in range(_MAX_LONG)]

@@ -1,0 +1,130 @@
+"""Values that may find more than one record, or any: what a caller tries who does not know the right one.
+
+Nothing, signs that stand for all, single letters, beginnings and ranges of the right value, words that a
+person might type, values of other types, names of fields. Knows schemas and words alone; whether a schema
+takes such a value is for who sends it.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from astra_mcp.types import JsonValue, canonical_json
+from astra_mcp.values.merging import kinds_of
+from astra_mcp.values.neighbours import folded, known_values
+from astra_mcp.values.vocabulary import words_in
+
+__all__ = ["broad_values", "few_values", "other_spellings"]
+
+_SIGNS = ("", " ", "*", "%", ".", "?", "_", ".*", "-", "all", "any", "' OR '1'='1")
+_OTHER_TYPES: tuple[JsonValue, ...] = (None, True, False, 0, 1, -1, "", [], {})
+_NOT_A_DAY = ("2025-02-30", "0000-00-00", "2025-13-45")
+_WORDS = (
+    "all",
+    "none",
+    "id",
+    "key",
+    "raw",
+    "full",
+    "debug",
+    "admin",
+    "test",
+    "internal",
+    "default",
+)
+_MAX_LETTERS = 4
+_MAX_FIELDS = 12
+_MAX_PAGES = 20
+_PAGE = re.compile("page|offset|start|skip|cursor|index|from|页|起", re.IGNORECASE)
+_SPACES = re.compile(r"\s+")
+
+
+def broad_values(schema: Mapping[str, Any], value: JsonValue, random: Random) -> list[JsonValue]:
+    """Values for a place that picks a record, other than the one that picks it.
+
+    Args:
+        schema: Of the place.
+        value: The one that picks the record.
+        random: Draws words that a person might type.
+    """
+    made: list[JsonValue] = [*_OTHER_TYPES]
+    if isinstance(value, str) and not schema.get("enum"):
+        made += [*_SIGNS, *_parts(value), *_ranges(value), *_phrases(random)]
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        made += [schema.get("minimum"), schema.get("maximum"), str(value)[:1], -value]
+    own = folded(value)
+    fresh = {canonical_json(v): v for v in made}
+    return [v for v in fresh.values() if folded(v) != own]
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Single letters, and beginnings of at most half."""
+    letters = dict.fromkeys(c for c in text.casefold() if c.isalnum())
+    yield from itertools.islice(letters, _MAX_LETTERS)
+    yield from dict.fromkeys(text[:n] for n in (1, 2, 3, len(text) // 2) if n <= len(text) // 2)
+
+
+def _ranges(text: str) -> Iterator[str]:
+    """From the least to the greatest value of its shape, as many tools would read it; and lists."""
+    if not any(c.isdigit() for c in text):
+        return
+    low, high = re.sub(r"\d", "0", text), re.sub(r"\d", "9", text)
+    yield from (f"{low}{sign}{high}" for sign in ("-", "..", ":", ",", " to ", "~"))
+    yield re.sub(r"\d", "?", text)
+    yield re.sub(r"\d", "*", text)
+    yield re.sub(r"\d+", "*", text)
+    if re.fullmatch(r"\d{4}-\d\d-\d\d.*", text):
+        yield from _NOT_A_DAY
+
+
+def _phrases(random: Random) -> Iterator[str]:
+    """What a person might type: a name, a place, two plain words, a sentence, a number."""
+    english, chinese = words_in("en"), words_in("zh")
+    yield " ".join(random.choice(english[key]) for key in ("first_names", "last_names"))
+    yield random.choice(english["cities"])
+    for key in ("subjects", "tags", "streets"):
+        yield f"my {random.choice(english[key]).casefold()}"
+    yield " ".join(random.choice(english["tags"]) for _ in range(2))
+    yield " ".join(random.choice(english[key]) for key in ("openings", "actions"))
+    yield random.choice(chinese["cities"])
+    yield str(random.randrange(10, 10**6))
+
+
+def few_values(name: str, schema: Mapping[str, Any], fields: Sequence[str]) -> list[JsonValue]:
+    """Values for a place that picks no record, beside those that its schema names.
+
+    Args:
+        name: Of the place.
+        schema: Of the place.
+        fields: Names that a tool might know: of its parameters, and in its results.
+    """
+    kinds = {*kinds_of(schema)}
+    made: list[JsonValue] = []
+    if kinds & {"integer", "number"}:
+        bounds = (schema.get("minimum"), schema.get("maximum"))
+        made += [b for b in bounds if b is not None]
+        made += [*range(_MAX_PAGES if _PAGE.search(name) else 6), 10, 1_000_000, -1]
+    if "string" in kinds and not schema.get("enum"):
+        made += ["", "a", "*", *_WORDS, *fields[:_MAX_FIELDS]]
+    if "array" in kinds:
+        items = known_values(schema.get("items") or {})
+        made += [[], *([v] for v in items), [*items]]
+    return made
+
+
+def other_spellings(value: JsonValue) -> list[JsonValue]:
+    """The same value in the eyes of a tool that forgives case, space and width."""
+    if not isinstance(value, str):
+        return []
+    wide = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in value)
+    made = (
+        value.lower(),
+        value.upper(),
+        f" {value} ",
+        _SPACES.sub("", value),
+        value.replace("-", ""),
+        wide,
+    )
+    return [v for v in dict.fromkeys(made) if v != value]
