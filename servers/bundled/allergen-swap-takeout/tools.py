@@ -144,6 +144,7 @@ def find_ticket(guest_name: str, branch: str, service_date: str) -> dict:
     found = [
         {
             "ticket_ref": ref,
+            "guest": t["guest"],
             "service": t["service"],
             "state": t["state"],
             "dishes": list(t["lines"]),
@@ -153,7 +154,7 @@ def find_ticket(guest_name: str, branch: str, service_date: str) -> dict:
     ]
     if not found:
         raise LookupError(f"no ticket for {guest_name!r} at {branch} on {service_date}")
-    return {"guest": guest_name, "branch": branch, "date": service_date, "tickets": found}
+    return {"branch": branch, "date": service_date, "tickets": found}
 
 
 def check_allergens(ticket_ref: str, allergen: str) -> dict:
@@ -202,7 +203,7 @@ def replace_component(
         raise ValueError(f"{substitute} is a {new['kind']} and cannot replace a {old['kind']}")
     dishes = [dish for dish, codes in ticket["lines"].items() if component in codes]
     if not dishes:
-        raise LookupError(f"ticket {ticket_ref} has no {component}; see check_allergens")
+        raise ValueError(f"ticket {ticket_ref} has no {component}; see check_allergens")
     for dish in dishes:
         codes = ticket["lines"][dish]
         codes[codes.index(component)] = substitute
