@@ -177,7 +177,6 @@ def find_substitutes(component: str, free_of: list[str], max_results: int = 2) -
         if c["kind"] == kind and code != component and not set(free_of) & set(c["allergens"])
     )
     return {
-        "component": component,
         "kind": kind,
         "free_of": free_of,
         "substitutes": [
@@ -199,6 +198,8 @@ def replace_component(
     ticket, old, new = _ticket_of(ticket_ref), _component(component), _component(substitute)
     if ticket["state"] != "placed":
         raise ValueError(f"the kitchen has started ticket {ticket_ref}; it can no longer change")
+    if component == substitute:
+        raise ValueError(f"{component} cannot replace itself; see find_substitutes")
     if old["kind"] != new["kind"]:
         raise ValueError(f"{substitute} is a {new['kind']} and cannot replace a {old['kind']}")
     dishes = [dish for dish, codes in ticket["lines"].items() if component in codes]

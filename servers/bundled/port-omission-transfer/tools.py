@@ -171,7 +171,7 @@ def get_port_call(voyage: str, port: str) -> dict:
     answer = {
         "voyage": voyage,
         "vessel": vessel,
-        "port": port,
+        "port": PORTS[port]["name"],
         "planned_arrival": _day(planned),
         "status": "omitted" if other else "on schedule" if actual == planned else "revised",
     }
