@@ -172,12 +172,20 @@ class _Search:
         places = {**space.others, **space.options}
         if not all(space.others.values()):
             return
-        shown = set[str]()
-        for row in itertools.islice(_covering(places, self._random), most):
+        shown = set[bytes]()
+        covering = _covering(places, self._random)
+        for row in covering:
             call = space.call(row)
-            if str(call) not in shown and self._player.accepts(call):
-                shown.add(str(call))
-                yield row
+            key = canonical_json(dict(call.arguments))
+            if key in shown or not self._player.accepts(call):
+                continue
+            if len(shown) == most:
+                rest = 1 + sum(1 for _ in covering)
+                told = f"{self._step.call.tool}: {rest} calls with other pairs of values"
+                self._player.left_out.append(told)
+                return
+            shown.add(key)
+            yield row
 
     async def _fault(self, space: _Space, row: _Row, number: int, answer: str) -> str | None:
         """Say what opens the table, unless other records hold the answer by chance."""

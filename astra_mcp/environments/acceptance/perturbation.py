@@ -62,7 +62,13 @@ async def perturbation_failures(player: Player) -> AsyncIterator[FailedCheck]:
             faults.extend(await _option_faults(player, step, name, cases[name]))
         for fault in faults:
             yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, fault)
+        for name in named:
+            if step.slots[name].any_value:
+                faults = _any_value_faults(step.call, name, cases[name])
+                for fault in faults:
+                    yield FailedCheck.of(Check.ONLY_GOLD, fault)
         free = {n for n in named if await _comes_from_before(player, step, n)}
+        free |= {n for n in named if step.slots[n].any_value}
         usual = await player.observe(step.call, step.before)
         for failure in _own_results_failures(step.call, cases, usual, free):
             yield failure
@@ -134,6 +140,22 @@ def _opened(player: Player, step: GoldStep) -> Iterator[tuple[str, PlannedCall]]
             is_other = isinstance(value, bool) and step.call.value(name) is not value
             if is_other and player.accepts(call):
                 yield name, call
+
+
+def _any_value_faults(call: PlannedCall, name: str, cases: _Cases) -> Iterator[str]:
+    """What takes any value has a result for each, and another one."""
+    rows = [*cases.rows, *cases.made_up]
+    refused = [c.value for c in rows if not c.seen.is_success]
+    if refused:
+        yield (
+            f"{call}: {name} says that it takes any value, but {_shown(refused)} fails; remove any_value"
+        )
+    texts = {masked(c.seen, {*words_of(c.value)}) for c in rows if c.seen.is_success}
+    if 2 * len(texts) < len(rows):
+        yield (
+            f"{call}: {name} says that any value has a result of its own, but {len(rows)} values have "
+            f"{len(texts)}; remove any_value, and refuse unknown values"
+        )
 
 
 async def _comes_from_before(player: Player, step: GoldStep, name: str) -> bool:

@@ -1,7 +1,7 @@
 """Calls to make, the gold calls among them, and what calls led to."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 from astra_mcp.answers import contains_answer
@@ -162,6 +162,8 @@ class Observation:
     """What it printed."""
     error_kind: str | None = None
     """Class of the exception, ``DIED`` or ``REFUSED``; None where the tool returned."""
+    seconds: float = field(default=0.0, compare=False)
+    """How long it took."""
 
     @property
     def is_success(self) -> bool:

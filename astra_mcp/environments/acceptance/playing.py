@@ -3,6 +3,8 @@
 Those follow from a hash over the tool code itself: code that knew them could behave while it is examined.
 """
 
+import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,14 +30,25 @@ from astra_mcp.values.guesses import resolve
 from astra_mcp.values.neighbours import Neighbours, find_neighbours, property_of
 
 __all__ = [
+    "MAX_CALLS",
+    "MAX_SECONDS",
+    "BudgetError",
     "Conditions",
     "LimitsExceededError",
     "Player",
+    "are_same",
     "conditions_of",
 ]
 
 _MAX_EXCEEDED = 2
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?|\b\d\d:\d\d:\d\d\b")
+MAX_CALLS = 20_000
+"""Of the acceptance of one bundle, with those that only lead to others."""
+MAX_SECONDS = 20.0
+"""That its slow calls may take together."""
+_QUICK_SECONDS = 0.1
 _MAX_WRITES = 12
+_MAX_OTHERS = 3
 _NUM_OTHER_SEEDS = 8
 """Enough that an answer which one seed in two gives is seen through."""
 _SHORTEST, _LONGEST = 90, 4 * 3600
@@ -57,6 +70,19 @@ def conditions_of(bundle: Bundle) -> Conditions:
     seconds = generator(root, "acceptance", "clock").randint(_SHORTEST, _LONGEST)
     seeds = [derive_seed(root, "acceptance", "seed", i) for i in range(_NUM_OTHER_SEEDS + 1)]
     return Conditions(seeds[0], tuple(seeds[1:]), timedelta(seconds=seconds))
+
+
+def are_same(one: Sequence[Observation], other: Sequence[Observation]) -> bool:
+    """Tell whether calls had the same results, but for moments of the clock, which goes on."""
+    return [_timeless(o) for o in one] == [_timeless(o) for o in other]
+
+
+def _timeless(seen: Observation) -> tuple[str, bool]:
+    return _MOMENT.sub("", seen.result.text), seen.is_success
+
+
+class BudgetError(AstraError):
+    """The calls of one acceptance have used up what they may."""
 
 
 class LimitsExceededError(AstraError):
@@ -86,6 +112,11 @@ class Player:
         self._shared: list[Play] = []
         self._writers: dict[str, bool] = {}
         self._num_exceeded = 0
+        self.left_out: list[str] = []
+        """What a cap on the calls of a check left out."""
+        self.num_calls = 0
+        self.seconds = 0.0
+        """Time that the tools took, where a call took longer than most do."""
 
     def accepts(self, call: PlannedCall) -> bool:
         """Tell whether the arguments pass the tool's schema."""
@@ -152,21 +183,43 @@ class Player:
         return seen
 
     async def writes(self, tool: str) -> bool:
-        """Tell whether calls of a tool change what gold calls or calls of its own return.
+        """Tell whether calls of a tool change what any call returns, as far as calls were observed.
 
         Raises:
             LimitsExceededError: Two calls have exceeded the limits.
         """
         if tool not in self._writers:
-            made = [p.call for p in self.plays() if p.call.tool == tool and p.seen.is_success]
-            made = list({str(call): call for call in made}.values())[:_MAX_WRITES]
-            own = [*made, *(c for c in self.calls if c.tool == tool)]
-            seen = await self.play([*own, *own])
-            alone = await self.play(self.calls)
-            later = await self.play([*own, *self.calls])
-            is_same = seen[: len(own)] == seen[len(own) :] and later[len(own) :] == alone
-            self._writers[tool] = not is_same
+            own = [c for c in self.calls if c.tool == tool]
+            own += [p.call for p in self._alone(tool) if p.seen.is_success]
+            own = [*{str(call): call for call in own}.values()][:_MAX_WRITES]
+            self._writers[tool] = await self._change_any(own)
         return self._writers[tool]
+
+    async def _change_any(self, calls: Sequence[PlannedCall]) -> bool:
+        """Tell whether calls change one another, gold calls, or calls that were observed alone."""
+        twice = await self.play([*calls, *calls])
+        gold = await self.play(self.calls)
+        later = await self.play([*calls, *self.calls])
+        if not are_same(twice[: len(calls)], twice[len(calls) :]) or not are_same(
+            gold, later[len(calls) :]
+        ):
+            return True
+        others = [p for tool in self.tools for p in self._alone(tool)[:_MAX_OTHERS]]
+        for other in others:
+            if not are_same([other.seen], [await self.observe(other.call, calls)]):
+                return True
+        return False
+
+    def _alone(self, tool: str) -> list[Play]:
+        """Calls of a tool that were observed before any other; the gold calls' own first."""
+        rows = [
+            p
+            for p in self._remembered.values()
+            if p.call.tool == tool
+            and not p.after
+            and p.seen.error_kind not in (REFUSED, *LIMIT_KINDS)
+        ]
+        return sorted(rows, key=lambda p: p.call not in self.calls)
 
     def plays(self) -> tuple[Play, ...]:
         """Every call that was observed, in order, with what it led to."""
@@ -206,11 +259,24 @@ class Player:
         faults = self._checks[call.tool].faults(call.arguments)
         if faults:
             return Observation(render_refusal(call.tool, faults), error_kind=REFUSED)
+        self._spend()
+        began = time.perf_counter()
         try:
             answer = await session.call(call.tool, call.arguments)
         except SandboxDiedError as error:
+            self.seconds += time.perf_counter() - began
             return Observation(ToolResult.from_text(str(error), is_error=True), error_kind=DIED)
+        took = time.perf_counter() - began
+        self.seconds += took if took > _QUICK_SECONDS else 0
         result = render_answer(self.tools[call.tool], answer)
         if isinstance(answer, Raised):
-            return Observation(result, output=answer.output, error_kind=answer.kind)
-        return Observation(result, value=answer.value, output=answer.output)
+            return Observation(result, output=answer.output, error_kind=answer.kind, seconds=took)
+        return Observation(result, value=answer.value, output=answer.output, seconds=took)
+
+    def _spend(self) -> None:
+        self.num_calls += 1
+        if self.num_calls > MAX_CALLS or self.seconds > MAX_SECONDS:
+            raise BudgetError(
+                f"{self.num_calls - 1:,} calls of at most {MAX_CALLS:,} were made, and slow ones took "
+                f"{self.seconds:.0f} s of at most {MAX_SECONDS:.0f}"
+            )

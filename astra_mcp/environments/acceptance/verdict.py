@@ -1,12 +1,12 @@
 """What the acceptance says of a bundle: each failed check by name, with its evidence."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from astra_mcp.types import JsonObject
 
-__all__ = ["Check", "FailedCheck", "Verdict"]
+__all__ = ["Check", "FailedCheck", "Spent", "Verdict"]
 
 _MAX_DETAIL = 600
 
@@ -87,11 +87,26 @@ class FailedCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What an acceptance used of its budget."""
+
+    calls: int
+    max_calls: int
+    seconds: float
+    """That slow calls took."""
+    max_seconds: float
+    left_out: tuple[str, ...] = ()
+    """What a cap on the calls of a check left out."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What the acceptance found of one bundle."""
 
     name: str
     failed_checks: tuple[FailedCheck, ...] = ()
+    spent: Spent | None = None
+    """None where nothing was executed."""
 
     @property
     def verified(self) -> bool:
@@ -99,12 +114,14 @@ class Verdict:
         return not self.failed_checks
 
     @classmethod
-    def of(cls, name: str, failures: Iterable[FailedCheck]) -> "Verdict":
+    def of(
+        cls, name: str, failures: Iterable[FailedCheck], spent: Spent | None = None
+    ) -> "Verdict":
         """Collect failures, each once."""
         told = dict[object, FailedCheck]()
         for failure in failures:
             told.setdefault(failure.subject or failure, failure)
-        return cls(name, tuple(told.values()))
+        return cls(name, tuple(told.values()), spent)
 
     def as_json(self) -> JsonObject:
         """Render for ``environments verify --json``."""
@@ -114,4 +131,5 @@ class Verdict:
             "failed_checks": [
                 {"check": f.check.value, "detail": f.detail} for f in self.failed_checks
             ],
+            "spent": None if self.spent is None else asdict(self.spent),
         }
