@@ -144,6 +144,7 @@ def find_ticket(guest_name: str, branch: str, service_date: str) -> dict:
     found = [
         {
             "ticket_ref": ref,
+            "guest": t["guest"],
             "service": t["service"],
             "state": t["state"],
             "dishes": list(t["lines"]),
@@ -153,7 +154,7 @@ def find_ticket(guest_name: str, branch: str, service_date: str) -> dict:
     ]
     if not found:
         raise LookupError(f"no ticket for {guest_name!r} at {branch} on {service_date}")
-    return {"guest": guest_name, "branch": branch, "date": service_date, "tickets": found}
+    return {"branch": branch, "date": service_date, "tickets": found}
 
 
 def check_allergens(ticket_ref: str, allergen: str) -> dict:
@@ -176,7 +177,6 @@ def find_substitutes(component: str, free_of: list[str], max_results: int = 2) -
         if c["kind"] == kind and code != component and not set(free_of) & set(c["allergens"])
     )
     return {
-        "component": component,
         "kind": kind,
         "free_of": free_of,
         "substitutes": [
@@ -198,11 +198,13 @@ def replace_component(
     ticket, old, new = _ticket_of(ticket_ref), _component(component), _component(substitute)
     if ticket["state"] != "placed":
         raise ValueError(f"the kitchen has started ticket {ticket_ref}; it can no longer change")
+    if component == substitute:
+        raise ValueError(f"{component} cannot replace itself; see find_substitutes")
     if old["kind"] != new["kind"]:
         raise ValueError(f"{substitute} is a {new['kind']} and cannot replace a {old['kind']}")
     dishes = [dish for dish, codes in ticket["lines"].items() if component in codes]
     if not dishes:
-        raise LookupError(f"ticket {ticket_ref} has no {component}; see check_allergens")
+        raise ValueError(f"ticket {ticket_ref} has no {component}; see check_allergens")
     for dish in dishes:
         codes = ticket["lines"][dish]
         codes[codes.index(component)] = substitute

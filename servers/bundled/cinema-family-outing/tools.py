@@ -54,8 +54,12 @@ def _written(show_id: str, starts: str, screen_format: str, audio: str, *rest: i
 _WRITTEN_SHOWS = (
     _written("SH58120417", "2026-04-18T14:10", "Dolby", "original", 11, 1310),
     _written("SH58120433", "2026-04-18T16:45", "Dolby", "original", 9, 1420),
+    _written("SH58120440", "2026-04-18T17:05", "Dolby", "dubbed", 7, 1435),
     _written("SH58120458", "2026-04-18T17:20", "2D", "original", 3, 1265),
     _written("SH58120462", "2026-04-18T17:35", "Dolby", "dubbed", 11, 1480),
+    _written("SH58120466", "2026-04-18T17:45", "IMAX", "original", 1, 1790),
+    _written("SH58120471", "2026-04-18T17:50", "Dolby", "dubbed", 10, 1465),
+    _written("SH58120477", "2026-04-18T18:00", "2D", "original", 5, 1250),
     _written("SH58120484", "2026-04-18T18:15", "Dolby", "original", 12, 1545),
     _written("SH58120491", "2026-04-18T20:50", "Dolby", "original", 9, 1590),
     _written("SH58120495", "2026-04-18T21:05", "IMAX", "original", 1, 1825),
@@ -100,6 +104,7 @@ def _generated_shows() -> list[_Show]:
 
 _SHOWS = {show.show_id: show for show in (*_WRITTEN_SHOWS, *_generated_shows())}
 _CINEMAS = {show.cinema for show in _SHOWS.values()}
+_TITLES = {title.casefold(): title for title in _FILMS}
 _holds: dict[str, dict[str, dt.datetime]] = {}  # show id -> seats held, each until when
 
 
@@ -115,6 +120,9 @@ def find_showings(
     """List a film's showings at one cinema on one day in order of time, three a page."""
     if cinema not in _CINEMAS:
         raise LookupError(f"no cinema is called {cinema!r}; give its full name without the city")
+    title = _TITLES.get(film.strip().casefold())
+    if title is None:
+        raise LookupError(f"no film is called {film!r}; give its full title")
     try:
         day = dt.date.fromisoformat(date)
     except ValueError:
@@ -122,14 +130,14 @@ def find_showings(
     found = [
         show
         for show in _SHOWS.values()
-        if (show.cinema, show.film.casefold(), show.starts.date()) == (cinema, film.casefold(), day)
+        if (show.cinema, show.film, show.starts.date()) == (cinema, title, day)
         and f"{show.starts:%H:%M}" >= not_before
         and screen_format in ("any", show.screen_format)
         and audio in ("any", show.audio)
     ]
     found.sort(key=lambda show: show.starts)
     return {
-        "film": film,
+        "film": title,
         "date": str(day),
         "total": len(found),
         "page": page,

@@ -89,7 +89,7 @@ ROSTERS = {team: [p for p, row in PLAYERS.items() if row["team"] == team] for te
 def list_roster(team: str, sort_by: str = "number") -> dict:
     """List the players of a team with their numbers."""
     if team not in TEAMS:
-        raise LookupError(f"no team {team!r}; the teams are {', '.join(TEAMS)}")
+        raise LookupError(f"no team {team!r}; give its full name, city and nickname")
     rows = [{"player": p, "number": PLAYERS[p]["number"]} for p in ROSTERS[team]]
     rows.sort(key=lambda row: row[sort_by])
     return {"team": team, "division": TEAMS[team], "players": rows}

@@ -55,6 +55,12 @@ def _legs(origin: str, city: str, day: dt.date, boxes: list[str], delays: list[i
 
 # waybill | shipper | day | city | product | cartons | declared yuan | boxes of the legs | delays in minutes
 _WRITTEN_ROWS = """
+LY6617401127|青禾远洋食品|2026-06-17|重庆|单冻南美白虾仁|120|97600|LX31168 LX50305 LX51018 LX30803|0 20 0 15
+LY6617401296|青禾远洋食品|2026-06-17|成都|单冻带鱼段|160|67200|LX31172 LX50311 LX50948 LX30709|0 0 26 0
+LY6617401463|青禾远洋食品|2026-06-17|昆明|去壳南美白虾仁|135|110300|LX31168 LX50305 LX51022 LX30827|0 20 55 0
+LY6617401738|青禾远洋食品|2026-06-17|成都|虾夷扇贝柱|110|99000|LX31180 LX50331 LX50948 LX30712|0 0 26 35
+LY6617401850|青禾远洋食品|2026-06-17|福州|凤尾虾仁|88|79200|LX31172 LX50311 LX51029 LX30841|0 0 72 10
+LY6617402059|青禾远洋食品|2026-06-17|成都|三文鱼排|70|112000|LX31180 LX50331 LX50953 LX30718|0 0 41 0
 LY6617402385|青禾远洋食品|2026-06-17|成都|去壳南美白虾仁|180|146880|LX31176 LX50318 LX50942 LX30725|0 35 318 20
 LY6617402512|青禾远洋食品|2026-06-17|成都|阿拉斯加鳕鱼排|96|88300|LX31176 LX50327 LX50960 LX30731|0 12 64 0
 LY6617403049|青禾远洋食品|2026-06-17|成都|手打墨鱼丸|240|61200|LX31180 LX50327 LX50960 LX30744|5 12 64 15
@@ -110,9 +116,9 @@ _BOXES = {leg.box_no for waybill in _WAYBILLS.values() for leg in waybill.legs}
 def find_waybills(
     shipper: str, ship_date: str, destination_city: str = "不限", product: str = "", page: int = 1
 ) -> dict[str, object]:
-    """Find a shipper's waybills of one day, three a page."""
+    """Find a shipper's waybills of one day in order of their numbers, three a page."""
     if shipper not in _SHIPPERS:
-        raise LookupError(f"未找到发货方“{shipper}”，请填写发货方全称")
+        raise LookupError("未找到该发货方，请填写发货方全称")
     day = _date(ship_date)
     found = [
         w
@@ -121,6 +127,7 @@ def find_waybills(
         and destination_city in ("不限", w.destination)
         and product in w.product
     ]
+    found.sort(key=lambda w: w.waybill_no)
     shown = found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     return {
         "total": len(found),
@@ -213,7 +220,7 @@ def _date(text: str) -> dt.date:
     try:
         return dt.date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"日期“{text}”无效，请按 YYYY-MM-DD 填写") from None
+        raise ValueError("日期无效，请按 YYYY-MM-DD 填写") from None
 
 
 def _log(box_no: str, first: dt.date, last: dt.date) -> list[_Excursion]:

@@ -96,7 +96,7 @@ def query_admission_line(
 ) -> dict[str, object]:
     """Look up the lowest score and rank that a major admitted in one round of filling."""
     if university not in _UNIVERSITIES:
-        raise LookupError(f"未收录院校“{university}”，请填写院校全称")
+        raise LookupError("未收录该院校，请填写院校全称")
     first_new_year = FIRST_NEW_YEAR.get(province_code)
     if first_new_year is None:
         raise LookupError(f"省份代码 {province_code} 的数据尚未收录")

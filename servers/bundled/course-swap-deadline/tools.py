@@ -149,7 +149,7 @@ def get_registration(student_id: str, include_meetings: bool = False) -> dict:
                 "registration_id": registration_id,
                 "courses": courses,
             }
-    raise LookupError(f"no student {student_id!r} is registered for {TERM}; ids look like S-204100")
+    raise LookupError(f"no student {student_id!r} is registered for {TERM}; ids are S- and six digits")
 
 
 def search_sections(
@@ -227,7 +227,7 @@ def get_payment_plan(registration_id: str, installments: int = 1) -> dict:
     }
 
 
-def get_exam_seat(registration_id: str, course: str, sitting: str = "regular") -> dict:
+def get_exam_seat(registration_id: str, course: str, sitting: str) -> dict:
     """Tell where and when the student of a registration sits the final exam of a course."""
     record = _registration(registration_id)
     crn = _crn_in(record, course)
@@ -246,7 +246,7 @@ def get_exam_seat(registration_id: str, course: str, sitting: str = "regular") -
 
 def _course(course: str) -> tuple:
     if course not in COURSES:
-        raise LookupError(f"no course {course!r}; codes look like GEOG-1105")
+        raise LookupError(f"no course {course!r}; codes are four letters, a hyphen and four digits")
     return COURSES[course]
 
 
@@ -260,7 +260,7 @@ def _crn_in(record: dict, course: str) -> str:
     for crn in record["modes"]:
         if SECTIONS[crn]["course"] == course:
             return crn
-    raise LookupError(f"{course} is not in this registration; get_registration lists its courses")
+    raise ValueError(f"{course} is not in this registration; get_registration lists its courses")
 
 
 def _meeting(crn: str) -> dict:

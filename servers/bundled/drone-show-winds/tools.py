@@ -81,7 +81,7 @@ def get_wind_window(
     return {
         "place": place,
         "country": country,
-        "date": date,
+        "date": str(day),
         "window_local": f"{start_time}-{end_time}",
         "model": model,
         "height": f"{height_m} m",
@@ -91,7 +91,7 @@ def get_wind_window(
     }
 
 
-def get_twilight(place: str, date: str, phase: str = "sunset", event: str = "evening") -> dict:
+def get_twilight(place: str, date: str, event: str, phase: str = "sunset") -> dict:
     """Compute when the sun passes the altitude that ends (evening) or begins (morning) a phase."""
     _, latitude, longitude, offset, _ = _point(place)
     day = _forecast_day(date)
@@ -121,7 +121,7 @@ def get_twilight(place: str, date: str, phase: str = "sunset", event: str = "eve
     clock = round(minutes * 60) % 86400
     return {
         "place": place,
-        "date": date,
+        "date": str(day),
         "phase": phase,
         "event": event,
         "local_time": f"{clock // 3600:02d}:{clock // 60 % 60:02d}:{clock % 60:02d}",
@@ -140,7 +140,7 @@ def _forecast_day(text: str) -> Date:
     try:
         day = Date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"date {text!r} is not a date such as 2026-08-25") from None
+        raise ValueError(f"date {text!r} is not a date written as YYYY-MM-DD") from None
     last = FIRST_DAY + timedelta(days=FORECAST_DAYS - 1)
     if not FIRST_DAY <= day <= last:
         raise ValueError(f"the forecast covers {FIRST_DAY} to {last}, not {text}")

@@ -57,6 +57,12 @@ def _written_doctor(doctor_id: str, name: str, gender: str, title: str, *special
 
 
 _WRITTEN_DOCTORS = (
+    _written_doctor("D70401", "闻人杰", "男", "主任医师", "甲状腺结节", "痛风"),
+    _written_doctor("D70403", "许照临", "女", "副主任医师", "甲状腺结节", "骨质疏松"),
+    _written_doctor("D70406", "岑北辰", "男", "主任医师", "甲状腺结节", "甲亢"),
+    _written_doctor("D70409", "江听澜", "女", "主治医师", "甲状腺结节", "甲亢"),
+    _written_doctor("D70412", "容景行", "男", "主任医师", "甲状腺结节", "骨质疏松"),
+    _written_doctor("D70414", "沈知微", "女", "副主任医师", "甲状腺结节", "糖尿病"),
     _written_doctor("D70418", "苏映岚", "女", "主任医师", "甲状腺结节", "甲亢", "骨质疏松"),
     _written_doctor("D70425", "贺庭松", "男", "主任医师", "甲状腺结节", "糖尿病"),
     _written_doctor("D70433", "纪明漪", "女", "副主任医师", "甲状腺结节", "痛风"),
@@ -65,6 +71,12 @@ _WRITTEN_DOCTORS = (
     _written_doctor("D70462", "阮清和", "女", "主治医师", "甲状腺结节", "糖尿病"),
 )
 _WRITTEN_SESSIONS = (
+    _Session("MZ580216", "D70401", dt.date(2026, 3, 18), "下午", 9, 10, 22),
+    _Session("MZ580371", "D70403", dt.date(2026, 3, 12), "下午", 7, 14, 28),
+    _Session("MZ580548", "D70406", dt.date(2026, 3, 10), "下午", 10, 8, 20),
+    _Session("MZ580733", "D70409", dt.date(2026, 3, 17), "上午", 6, 19, 36),
+    _Session("MZ580915", "D70412", dt.date(2026, 3, 19), "下午", 9, 15, 24),
+    _Session("MZ581127", "D70414", dt.date(2026, 3, 11), "下午", 8, 21, 30),
     _Session("MZ582107", "D70418", dt.date(2026, 3, 10), "上午", 8, 12, 28),
     _Session("MZ582113", "D70418", dt.date(2026, 3, 11), "下午", 8, 27, 26),
     _Session("MZ582126", "D70418", dt.date(2026, 3, 13), "下午", 8, 9, 26, is_suspended=True),
@@ -126,9 +138,9 @@ def search_doctors(
     gender: str = "不限",
     page: int = 1,
 ) -> dict[str, object]:
-    """Find the doctors of a department who treat a condition, three a page."""
+    """Find the doctors of a department who treat a condition, by their ids, three a page."""
     if hospital not in HOSPITALS:
-        raise LookupError(f"未找到医院“{hospital}”，请填写医院全称")
+        raise LookupError("未找到该医院，请填写医院全称")
     found = [
         d
         for d in _DOCTORS.values()
@@ -137,6 +149,7 @@ def search_doctors(
         and title in ("不限", d.title)
         and gender in ("不限", d.gender)
     ]
+    found.sort(key=lambda d: d.doctor_id)
     shown = found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     return {
         "total": len(found),
@@ -154,23 +167,28 @@ def search_doctors(
     }
 
 
-def list_sessions(doctor_id: str, start_date: str, days: int = 3, half_day: str = "不限") -> dict[str, object]:
-    """List a doctor's outpatient sessions from a day on, with their state."""
+def list_sessions(
+    doctor_id: str, start_date: str, days: int = 3, half_day: str = "不限", page: int = 1
+) -> dict[str, object]:
+    """List a doctor's outpatient sessions from a day on, with their state, three a page."""
     if doctor_id not in _DOCTORS:
-        raise LookupError(f"医生编号“{doctor_id}”不存在，请先用 search_doctors 查询")
+        raise LookupError("医生编号不存在，请先用 search_doctors 查询")
     try:
         first = dt.date.fromisoformat(start_date)
-    except ValueError:
-        raise ValueError(f"日期“{start_date}”无效，请按 YYYY-MM-DD 填写") from None
-    last = first + dt.timedelta(days=days - 1)
+        last = first + dt.timedelta(days=days - 1)
+    except (ValueError, OverflowError):
+        raise ValueError("起始日期无效，请按 YYYY-MM-DD 填写") from None
     found = [
         s
         for s in _SESSIONS.values()
         if s.doctor_id == doctor_id and first <= s.date <= last and half_day in ("不限", s.half_day)
     ]
+    found.sort(key=lambda s: s.date)
     return {
         "doctor_id": doctor_id,
         "period": f"{first} 至 {last}",
+        "total": len(found),
+        "page": page,
         "sessions": [
             {
                 "session_id": s.session_id,
@@ -178,7 +196,7 @@ def list_sessions(doctor_id: str, start_date: str, days: int = 3, half_day: str 
                 "half_day": s.half_day,
                 "status": _status(s),
             }
-            for s in sorted(found, key=lambda s: s.date)
+            for s in found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
         ],
     }
 
@@ -228,7 +246,7 @@ def get_next_slot(session_id: str, not_before: str = "00:00") -> dict[str, objec
 def _open_session(session_id: str) -> _Session:
     session = _SESSIONS.get(session_id)
     if session is None:
-        raise LookupError(f"门诊场次“{session_id}”不存在，请先用 list_sessions 查询")
+        raise LookupError("门诊场次不存在，请先用 list_sessions 查询")
     if session.is_suspended:
         raise ValueError(f"门诊场次 {session_id} 已停诊，请改约其他场次")
     return session

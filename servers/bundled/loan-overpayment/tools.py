@@ -177,7 +177,7 @@ def quote_overpayment(
     if not 0 < (day - date.today()).days <= LONGEST_NOTICE_DAYS:
         raise ValueError(f"value_date {value_date} must lie after today and within a year")
     if extra >= loan.principal:
-        raise ValueError(f"the loan stands at {_money(loan.principal)}; an overpayment must stay below that")
+        raise ValueError("an overpayment must stay below what the loan stands at")
     reference = _add_quote(loan, extra, day, effect)
     return {
         "quote_reference": reference,

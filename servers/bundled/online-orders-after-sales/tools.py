@@ -172,7 +172,7 @@ def check_price_protection(
     try:
         claimed_on = dt.date.fromisoformat(claim_date)
     except ValueError:
-        raise ValueError(f"申请日期“{claim_date}”无效，请按 YYYY-MM-DD 填写") from None
+        raise ValueError("申请日期无效，请按 YYYY-MM-DD 填写") from None
     if claimed_on < order.paid_on:
         raise ValueError(f"申请日期不能早于付款日期 {order.paid_on}")
     last_day = order.paid_on + dt.timedelta(days=PROTECTED_DAYS[member_level])
@@ -200,8 +200,7 @@ def _find(order_no: str, item: str) -> tuple[_Order, _Item]:
         raise LookupError(f"订单“{order_no}”不存在，请核对 15 位订单号")
     matches = [i for i in order.items if item.strip() and item in i.name]
     if len(matches) != 1:
-        names = "、".join(i.name for i in order.items)
-        raise LookupError(f"“{item}”在订单中匹配到 {len(matches)} 件商品，该订单的商品有：{names}")
+        raise LookupError(f"关键词在订单中匹配到 {len(matches)} 件商品，请换一个只匹配一件商品的关键词")
     return order, matches[0]
 
 

@@ -90,6 +90,7 @@ PATIENTS = [
 ]
 PRESCRIPTIONS = [
     Prescription("RX7720418", "PT-58M2K", "metoprolol", "expired", 0, date(2025, 8, 30)),
+    Prescription("RX8104492", "PT-58M2K", "apixaban", "expired", 0, date(2025, 12, 14)),
     Prescription("RX8813560", "PT-58M2K", "metoprolol", "active", 3, date(2026, 11, 12)),
     Prescription("RX8829047", "PT-58M2K", "apixaban", "active", 5, date(2027, 1, 20)),
     Prescription("RX8790332", "PT-58M2K", "atorvastatin", "active", 1, date(2026, 9, 4)),
@@ -154,7 +155,7 @@ def find_patient(full_name: str, date_of_birth: str) -> dict[str, Any]:
     raise LookupError("no patient with that name and date of birth; check the spelling with the patient")
 
 
-def find_prescription(patient_id: str, medicine: str, status: str = "active") -> dict[str, Any]:
+def find_prescription(patient_id: str, medicine: str, status: str) -> dict[str, Any]:
     """Find a patient's prescription for a medicine."""
     if patient_id not in PATIENTS_BY_ID:
         raise LookupError(f"no patient {patient_id!r}; patient ids come from find_patient")
@@ -204,7 +205,7 @@ def allocate_lot(
 
 
 def price_fill(
-    prescription_number: str, payer: str, days_supply: int = 30, allow_generic: bool = True
+    prescription_number: str, payer: str, days_supply: int = 30, allow_generic: bool = False
 ) -> dict[str, Any]:
     """Work out what the patient pays at the counter."""
     prescription = _prescription(prescription_number)

@@ -59,6 +59,7 @@ BKG4471967|Ostra Foods|88-2174|20RF|CB609W|ESVLC|DAP
 BKG4471974|Alder Tools|31-0558|40HC|DM614W|ESVLC|FCA
 BKG4471981|Delmare Fish|07-4410|20RF|DM614W|ESVLC|CIF
 """
+HAULIERS = ("Levante Cargo", "Transportes Olivar", "Portway Haulage", "Rutas del Turia", "Medway Drayage")
 SHIPPERS = ("Alder Tools", "Brisa Ceramics", "Corvin Paper", "Delmare Fish", "Ostra Foods")
 
 
@@ -163,15 +164,14 @@ def find_booking(shipper: str, order_reference: str) -> dict:
 def get_port_call(voyage: str, port: str) -> dict:
     """Tell whether a voyage still calls at a port, and where its boxes go if it does not."""
     if (voyage, port) not in CALLS:
-        known = sorted(p for v, p in CALLS if v == voyage)
-        if not known:
+        if not any(v == voyage for v, _ in CALLS):
             raise LookupError(f"no voyage {voyage!r}; find_booking names the voyage of a booking")
-        raise LookupError(f"voyage {voyage} was never planned to call at {port!r}; it has {known}")
+        raise LookupError(f"voyage {voyage} was never planned to call at {port!r}")
     vessel, planned, other, actual = CALLS[voyage, port]
     answer = {
         "voyage": voyage,
         "vessel": vessel,
-        "port": port,
+        "port": PORTS[port]["name"],
         "planned_arrival": _day(planned),
         "status": "omitted" if other else "on schedule" if actual == planned else "revised",
     }
@@ -196,7 +196,7 @@ def search_feeders(
     """List the next feeder sailings between two ports with room for a container type."""
     for port in (origin, destination):
         if port not in PORTS:
-            raise LookupError(f"no port {port!r}; ports are UN/LOCODEs such as ESBCN")
+            raise LookupError(f"no port {port!r}; ports are UN/LOCODEs of five letters")
     earliest = (_parse_day(depart_from) - EPOCH).days
     found = sorted(
         (f["day"], sailing)
@@ -223,13 +223,13 @@ def quote_transfer(booking_no: str, sailing: str, payer: str = "consignee") -> d
     feeder, size = FEEDERS[sailing], booking["container"][:2]
     port, landing = _landing(booking)
     if port != feeder["origin"]:
-        raise ValueError(f"{sailing} sails from {feeder['origin']}, but the box lands at {port}")
+        raise ValueError(f"{sailing} does not sail from the port where the box lands")
     days = feeder["day"] - landing
     if days < 0:
-        raise ValueError(f"{sailing} sails before the box lands on {_day(landing)}")
+        raise ValueError(f"{sailing} sails before the box lands")
     is_reefer = booking["container"] in REEFERS
     if is_reefer and not feeder["plugs"]:
-        raise ValueError(f"{sailing} has no reefer plug left for the {booking['container']}")
+        raise ValueError(f"{sailing} has no reefer plug left")
     per_day = STORAGE_PER_DAY + (PLUG_PER_DAY if is_reefer else 0)
     freight = feeder["freight"] * (0.62 if size == "20" else 1.0) * (1.45 if is_reefer else 1.0)
     # The line waives its own handling where it caused the transfer and the consignee pays.
@@ -255,16 +255,19 @@ def confirm_transfer(quote_no: str, release_to: str) -> dict:
     """Confirm a quote: the box is moved and released to a haulier at the final port."""
     if quote_no not in QUOTES:
         raise LookupError(f"no open quote {quote_no!r}; quotes come from quote_transfer")
+    haulier = next((h for h in HAULIERS if h.casefold() == release_to.strip().casefold()), None)
+    if haulier is None:
+        raise LookupError(f"no haulier {release_to!r} is registered; give its full name")
     quote = QUOTES[quote_no]
     feeder = FEEDERS[quote["sailing"]]
     landed = feeder["day"] + feeder["transit"]
     container = BOOKINGS[quote["booking_no"]]["container"]
-    digest = sha256(f"{quote_no}/{release_to.strip().casefold()}".encode()).hexdigest()
+    digest = sha256(f"{quote_no}/{haulier.casefold()}".encode()).hexdigest()
     return {
         "quote_no": quote_no,
         "booking_no": quote["booking_no"],
         "status": "confirmed",
-        "released_to": release_to,
+        "released_to": haulier,
         "release_pin": f"{feeder['destination'][2:]}-{digest[:6].upper()}",
         "arrival": _day(landed),
         "last_free_day": _day(landed + (2 if container in REEFERS else 5)),
@@ -273,7 +276,7 @@ def confirm_transfer(quote_no: str, release_to: str) -> dict:
 
 def _booking(booking_no: str) -> dict:
     if booking_no not in BOOKINGS:
-        raise LookupError(f"no booking {booking_no!r}; numbers look like BKG4400123")
+        raise LookupError(f"no booking {booking_no!r}; numbers are BKG and seven digits")
     return BOOKINGS[booking_no]
 
 
@@ -295,4 +298,4 @@ def _parse_day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is not a date such as 2026-03-09") from None
+        raise ValueError(f"{text!r} is not a date written as YYYY-MM-DD") from None

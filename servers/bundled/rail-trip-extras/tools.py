@@ -48,6 +48,8 @@ LINES = (
     (("Zagreb Gl.k.", 0), ("Ljubljana", 141), ("Villach Hbf", 99), ("Salzburg Hbf", 151)),
 )
 
+STATIONS = {name.casefold(): name for line in LINES for name, _ in line}
+
 # train|line index|direction|departure of its first station
 _CORE_TRAINS = """
 EC 151|0|1|06:58
@@ -139,7 +141,10 @@ WALLETS |= _CORE_WALLETS
 def find_reservations(customer_id: str, destination: str, include_past: bool = False) -> dict:
     """List a customer's round trips to a station, upcoming ones first."""
     if customer_id not in WALLETS:
-        raise LookupError(f"no customer {customer_id!r}; ids look like PX-30012")
+        raise LookupError(f"no customer {customer_id!r}; ids are PX- and five digits")
+    station = STATIONS.get(destination.strip().casefold())
+    if station is None:
+        raise LookupError(f"no station {destination!r}; give its name as timetables write it")
     statuses = ("confirmed", "travelled") if include_past else ("confirmed",)
     found = [
         {
@@ -152,18 +157,18 @@ def find_reservations(customer_id: str, destination: str, include_past: bool = F
         for reservation_id, r in RESERVATIONS.items()
         if r["customer"] == customer_id
         and r["status"] == status
-        and r["outbound"]["to"] == destination
+        and r["outbound"]["to"] == station
     ]
-    return {"customer_id": customer_id, "destination": destination, "reservations": found}
+    return {"customer_id": customer_id, "destination": station, "reservations": found}
 
 
 def get_train_status(train: str, date: str, station: str) -> dict:
     """Tell when and from which platform a train really leaves a station on a day."""
     if train not in TRAINS:
-        raise LookupError(f"no train {train!r}; numbers look like RJ 533")
+        raise LookupError(f"no train {train!r}; give its category and number")
     calls = TRAINS[train]
     if station not in calls:
-        raise LookupError(f"{train} does not stop at {station!r}; it stops at {', '.join(calls)}")
+        raise LookupError(f"{train} does not stop at {station!r}; give the station as timetables write it")
     day = _operating_day(date)
     rng = random.Random(f"{train}/{day}")
     delay = rng.choice((0, 0, 3, 6, 11, 17, 24))
@@ -174,7 +179,7 @@ def get_train_status(train: str, date: str, station: str) -> dict:
             break
     return {
         "train": train,
-        "date": date,
+        "date": str(day),
         "station": station,
         "planned_departure": _clock(calls[station]),
         "expected_departure": _clock(calls[station] + delay),
@@ -188,6 +193,8 @@ def add_extra(
 ) -> dict:
     """Add luggage, an animal or a vehicle to one leg of a trip and charge the fee."""
     reservation = _reservation(reservation_id)
+    if any(what.endswith(f" x {item}, {leg}") for what, _, _ in reservation["charges"]):
+        raise ValueError(f"{item} has already been added to the {leg} leg; it can be added once")
     first = ITEM_FEE[item] * _leg_factor(reservation[leg])
     fee = round(first * (1 + FURTHER_ITEM_SHARE * (quantity - 1)), 2)
     _charge(reservation, f"{quantity} x {item}, {leg}", fee, pay_with)
@@ -214,18 +221,20 @@ def change_seat(
     reservation = _reservation(reservation_id)
     booked = reservation[leg]
     fee = round((POSITION_FEE[position] + ZONE_FEE[zone]) * _leg_factor(booked), 2)
-    _charge(reservation, f"seat: {position}, {zone}, {leg}", fee, pay_with)
     # Which seat is free depends on the train, the day and the wish alone.
     wish = f"{booked['train']}/{booked['date']}/{position}/{zone}/{facing}"
     number = int(sha256(f"{wish}/{reservation_id}".encode()).hexdigest()[:8], 16)
-    previous = booked["seat"]
-    booked["seat"] = f"coach {21 + number % 9} seat {11 + number // 9 % 88}"
+    previous, seat = booked["seat"], f"coach {21 + number % 9} seat {11 + number // 9 % 88}"
+    if seat == previous:
+        raise ValueError(f"the passenger already has a seat of this kind on the {leg} leg")
+    _charge(reservation, f"seat: {position}, {zone}, {leg}", fee, pay_with)
+    booked["seat"] = seat
     return {
         "reservation_id": reservation_id,
         "leg": leg,
         "train": booked["train"],
         "previous_seat": previous,
-        "new_seat": booked["seat"],
+        "new_seat": seat,
         "fee": f"{fee:.2f} EUR",
         "paid_with": pay_with,
     }
@@ -259,7 +268,7 @@ def _charge(reservation: dict, what: str, fee: float, pay_with: str) -> None:
     customer = reservation["customer"]
     if pay_with == "wallet":
         if fee > WALLETS[customer]:
-            raise ValueError(f"the wallet holds {WALLETS[customer]:.2f} EUR, the fee is {fee:.2f}")
+            raise ValueError("the wallet does not cover the fee; pay with card or voucher")
         WALLETS[customer] = round(WALLETS[customer] - fee, 2)
     reservation["charges"].append((what, fee, pay_with))
 
@@ -273,7 +282,7 @@ def _operating_day(text: str) -> Date:
     try:
         day = Date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"date {text!r} is not a date such as 2026-06-30") from None
+        raise ValueError(f"date {text!r} is not a date written as YYYY-MM-DD") from None
     if not FIRST_DAY <= day < FIRST_DAY + timedelta(days=DAYS):
         raise ValueError(f"status is kept for {DAYS} days from {FIRST_DAY}, not for {text}")
     return day

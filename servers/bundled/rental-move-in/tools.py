@@ -17,6 +17,7 @@ PET_DEPOSIT_SHARE_PERCENT = {"none": 0, "cat": 15, "dog": 25, "two_cats": 20}
 FURNITURE_CHECK_CENTS = 14_500
 PARKING_REMOTE_CENTS = 9_000
 DAYPARTS = {"any": (8, 21), "morning": (8, 12), "afternoon": (12, 17), "evening": (17, 21)}
+PAGE_SIZE = 3
 VIEWING_HORIZON_DAYS = 28
 LONGEST_NOTICE_DAYS = 365
 
@@ -59,6 +60,7 @@ UNITS = [
     Unit("LS-2JTG6", "Tannery Row", 6, 2, True, 78, 1695, date(2026, 9, 1)),
     Unit("LS-M6B9Y", "Saltworks Court", 0, 1, False, 44, 1060, date(2026, 8, 15)),
     Unit("LS-KT3V8", "Saltworks Court", 1, 0, True, 31, 905, date(2026, 9, 1)),
+    Unit("LS-8HV2N", "Saltworks Court", 1, 1, False, 46, 1085, date(2026, 8, 15)),
     Unit("LS-W5HDQ", "Saltworks Court", 2, 1, False, 47, 1105, date(2026, 9, 1)),
     Unit("LS-3RFN9", "Saltworks Court", 3, 1, True, 49, 1245, date(2026, 9, 1)),
     Unit("LS-ZB7C4", "Saltworks Court", 3, 2, True, 66, 1510, date(2026, 9, 1)),
@@ -105,8 +107,9 @@ def find_units(
     floor: int | None = None,
     furnished: bool | None = None,
     max_rent: int | None = None,
+    page: int = 1,
 ) -> dict[str, Any]:
-    """List the flats to let in one building that match every given filter."""
+    """List the flats to let in one building that match every given filter, three a page."""
     name = next((b for b in BUILDINGS if b.casefold() == building.strip().casefold()), None)
     if name is None:
         raise LookupError(f"no building {building!r} with flats to let; give its full name")
@@ -119,10 +122,12 @@ def find_units(
         and (furnished is None or unit.furnished == furnished)
         and (max_rent is None or unit.rent <= max_rent)
     ]
+    found.sort(key=lambda unit: (unit.floor, unit.listing_id))
     return {
         "building": name,
         "district": BUILDINGS[name].district,
         "count": len(found),
+        "page": page,
         "units": [
             {
                 "listing_id": unit.listing_id,
@@ -132,7 +137,7 @@ def find_units(
                 "monthly_rent": f"{unit.rent:,} {CURRENCY}",
                 "free_from": unit.free_from.isoformat(),
             }
-            for unit in found
+            for unit in found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
         ],
     }
 
@@ -169,7 +174,7 @@ def quote_move_in(
 
 
 def next_viewing(
-    listing_id: str, not_before: str, daypart: str = "any", mode: str = "in_person"
+    listing_id: str, not_before: str, mode: str, daypart: str = "any"
 ) -> dict[str, Any]:
     """Find the first viewing of a flat that still has a place."""
     unit, first_day = _unit(listing_id), _day(not_before, "not_before")

@@ -43,6 +43,8 @@ _WRITTEN = (
     _Listing("SZ58240817", "澜溪雅苑", 3, 119.5, 386.0, "南北通透", "满两年", "2025-11-03"),
     _Listing("SZ58266591", "澜溪雅苑", 3, 112.4, 388.5, "南北通透", "满两年", "2025-10-28"),
     _Listing("SZ58139940", "澜溪雅苑", 3, 109.0, 372.0, "东西朝向", "满五唯一", "2025-10-30"),
+    _Listing("SZ58166328", "澜溪雅苑", 3, 108.3, 366.0, "朝南", "满五唯一", "2025-10-19"),
+    _Listing("SZ58218874", "澜溪雅苑", 3, 112.9, 359.0, "朝北", "满五唯一", "2025-11-07"),
     _Listing("SZ58304258", "澜溪雅苑", 3, 92.7, 345.0, "南北通透", "满五唯一", "2025-11-01"),
     _Listing("SZ58322703", "澜溪雅苑", 2, 89.1, 318.0, "南北通透", "满五唯一", "2025-11-11"),
     _Listing("SZ58150382", "澜溪雅苑", 4, 143.6, 486.0, "南北通透", "满五唯一", "2025-09-27"),
@@ -54,6 +56,8 @@ _WRITTEN = (
     _Listing("SZ31829109", "桐泾晴园", 3, 120.3, 374.0, "南北通透", "不满两年", "2025-10-22"),
     _Listing("SZ31710448", "桐泾晴园", 3, 124.8, 383.0, "南北通透", "不满两年", "2025-10-25"),
     _Listing("SZ31856294", "桐泾晴园", 3, 118.0, 377.0, "朝南", "满两年", "2025-11-13"),
+    _Listing("SZ31748213", "桐泾晴园", 3, 119.6, 371.5, "东西朝向", "满两年", "2025-10-27"),
+    _Listing("SZ31799650", "桐泾晴园", 3, 121.7, 364.0, "朝北", "满两年", "2025-11-02"),
     _Listing("SZ31771351", "桐泾晴园", 2, 96.2, 308.0, "南北通透", "满两年", "2025-10-18"),
     _Listing("SZ31862680", "桐泾晴园", 4, 156.7, 462.0, "南北通透", "满两年", "2025-11-06"),
 )
@@ -111,7 +115,7 @@ def search_listings(
 ) -> dict[str, object]:
     """List the homes for sale in one community, three a page."""
     if community not in _COMMUNITIES:
-        raise LookupError(f"未收录小区“{community}”，请填写小区全称，不要带区名或楼栋号")
+        raise LookupError("未收录该小区，请填写小区全称，不要带区名或楼栋号")
     found = [
         home
         for home in _LISTINGS
@@ -177,7 +181,7 @@ def list_viewing_slots(listing_id: str, date: str, period: str = "上午") -> di
     try:
         day = dt.date.fromisoformat(date)
     except ValueError:
-        raise ValueError(f"日期“{date}”无效，请按 YYYY-MM-DD 填写") from None
+        raise ValueError("看房日期无效，请按 YYYY-MM-DD 填写") from None
     if not FIRST_VIEWING_DAY <= day <= LAST_VIEWING_DAY:
         raise ValueError(f"{day} 未开放预约，只能预约 {FIRST_VIEWING_DAY} 至 {LAST_VIEWING_DAY} 的带看")
     slots = _WRITTEN_VIEWINGS.get((listing_id, str(day), period))
@@ -196,7 +200,7 @@ def _home(listing_id: str) -> _Listing:
     try:
         return _BY_ID[listing_id]
     except KeyError:
-        raise LookupError(f"房源编号“{listing_id}”不存在或已下架，请先用 search_listings 查询") from None
+        raise LookupError("房源编号不存在或已下架，请先用 search_listings 查询") from None
 
 
 def _generated_viewings(name: str, first_hour: int) -> list[tuple[str, str]]:

@@ -136,9 +136,11 @@ def find_booking(lead_traveller: str, departure_date: str) -> dict[str, Any]:
     raise LookupError("no booking of that lead traveller departs that day; check the name as on the invoice")
 
 
-def list_departures(booking_reference: str, month: str, guide_language: str | None = None) -> dict[str, Any]:
+def list_departures(booking_reference: str, month: str, guide_language: str) -> dict[str, Any]:
     """List the departures in a month that a booking can move to, with room for the whole party."""
-    booking = _booking(booking_reference)
+    booking, language = _booking(booking_reference), guide_language.strip().title()
+    if language not in LANGUAGES:
+        raise LookupError(f"no guide speaks {guide_language!r}; give the English name of one language")
     tour = departures[booking["departure"]]["tour"]
     return {
         "tour": tour,
@@ -155,7 +157,7 @@ def list_departures(booking_reference: str, month: str, guide_language: str | No
             and code != booking["departure"]
             and f"{departure['date']:%Y-%m}" == month.strip()
             and departure["seats"] >= booking["party"]
-            and guide_language in (None, departure["language"])
+            and departure["language"] == language
         ],
     }
 
@@ -167,9 +169,7 @@ def move_booking(booking_reference: str, departure_code: str, room_type: str = "
     if departure is None or departure["tour"] != old["tour"] or departure is old:
         raise LookupError(f"{departure_code!r} is no other departure of this tour; see list_departures")
     if departure["seats"] < booking["party"]:
-        raise ValueError(
-            f"{departure_code} has {departure['seats']} seats left for a party of {booking['party']}"
-        )
+        raise ValueError(f"{departure_code} has no room for the whole party; see list_departures")
     is_late = (old["date"] - date.today()).days < LATE_CHANGE_DAYS
     fee = booking["party"] * (LATE_CHANGE_FEE if is_late else CHANGE_FEE)
     reference = "TB-M" + _code(f"{booking_reference}/{departure_code}", 6)
@@ -223,7 +223,7 @@ def add_excursion(
     price = participants * (excursion["price"] + (HOTEL_PICKUP if pickup == "hotel" else 0))
     voucher = "V" + _code(f"{booking_reference}/{excursion_code}/{participants}", 7)
     if voucher in booking["vouchers"]:
-        raise ValueError(f"{excursion_code} is already on the booking, voucher {voucher}")
+        raise ValueError(f"{excursion_code} is already on the booking for that many participants")
     booking["vouchers"].append(voucher)
     booking["charges"][voucher] = price
     return {"voucher": voucher, "title": excursion["title"], "pickup": pickup, "charged": _money(price)}

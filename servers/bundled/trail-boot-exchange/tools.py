@@ -110,7 +110,9 @@ def find_orders(
     }
     if not own:
         raise LookupError("no orders under that name and postal code; both must match the delivery address")
-    words = product_keyword.casefold().split()
+    words = _stems(product_keyword)
+    if not words:
+        raise ValueError("product_keyword must hold at least one word from the product name")
     return {
         "orders": [
             {
@@ -121,9 +123,7 @@ def find_orders(
             }
             for number, order in own.items()
             if order["placed_on"] >= since
-            and any(
-                all(word in variants[sku]["group"].casefold() for word in words) for sku in order["items"]
-            )
+            and any(words <= _stems(variants[sku]["group"]) for sku in order["items"])
         ]
     }
 
@@ -160,8 +160,8 @@ def get_order(order_number: str, section: str = "items") -> dict[str, Any]:
     }
 
 
-def find_variants(sku: str, size: str, colour: str | None = None, width: str = "regular") -> dict[str, Any]:
-    """List the variants of the product that a SKU belongs to."""
+def find_variants(sku: str, size: str, colour: str, width: str = "regular") -> dict[str, Any]:
+    """List the variants of the product that a SKU belongs to, in one size and colour."""
     group = _variant(sku)["group"]
     return {
         "product": group,
@@ -176,7 +176,7 @@ def find_variants(sku: str, size: str, colour: str | None = None, width: str = "
             if variant["group"] == group
             and variant["size"] == size.strip().upper()
             and variant["width"] == width
-            and (colour is None or variant["colour"] == colour.strip().casefold())
+            and variant["colour"] == colour.strip().casefold()
         ],
     }
 
@@ -226,6 +226,11 @@ def get_shipment(order_number: str, include_events: bool = False) -> dict[str, A
         parcel["events"] = [{"on": order["placed_on"].isoformat(), "what": "label created"}]
         parcel["events"] += [{"on": due.isoformat(), "what": "handed over"}] if order["delivered_on"] else []
     return parcel
+
+
+def _stems(text: str) -> set[str]:
+    """Words of a product name, the plural ones without their s."""
+    return {word.removesuffix("s") for word in text.casefold().split()}
 
 
 def _order(number: str) -> dict[str, Any]:
