@@ -53,6 +53,7 @@ NAMED: Final[Mapping[str, _Names]] = {
     "rollout --server": _SERVERS,
     "connect --server": _SERVERS,
     "serve --server": _SERVERS,
+    "serve --interactive": lambda: ("all", "none", *_SERVERS()),
     "environments show": _ENVIRONMENTS,
     "episodes show": _episodes,
     "episodes replay": _episodes,

@@ -124,8 +124,10 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
         _open_agent(settings, options, gateway) as agent,
     ):
         _say_gateway(access)
+        found = await find_sources(gateway, options.sources)
+        _warn_of_uncounted(found.uncounted)
         rollouts = plan_rollouts(
-            await find_sources(gateway, options.sources),
+            found.sources,
             num_episodes=options.num_episodes,
             root_seed=options.seed,
             distractors=options.difficulty.distractors,
@@ -290,3 +292,13 @@ def _default_file(home: Path, agent: str) -> Path:
 def _say_gateway(access: GatewayAccess) -> None:
     what = "no gateway was running: an own one serves" if access.is_own else "gateway"
     say.print(f"{what} at {access.url}")
+
+
+def _warn_of_uncounted(names: Sequence[str]) -> None:
+    if names:
+        what = names[0] if len(names) == 1 else f"{len(names)} of the environments played here"
+        say.print(
+            f"anyone can try {what} at this gateway's interactive endpoints without its being "
+            "counted: `astra-mcp serve --interactive none` closes them",
+            style="yellow",
+        )
