@@ -254,7 +254,8 @@ def test_an_impossible_schema_is_an_error_of_the_agent(parameter: dict[str, Any]
 
 # --- baselines ----------------------------------------------------------------------------------
 
-SEARCH = spec("search_desks", {"q": {"type": "string"}, "page": {"type": "integer"}}, ["q"])
+PAGE = {"type": "integer", "default": 1}
+SEARCH = spec("search_desks", {"q": {"type": "string"}, "page": PAGE}, ["q"])
 DESK = spec(
     "book_desk",
     {
@@ -315,7 +316,7 @@ async def test_enumerate_covers_every_tool_with_what_the_schemas_list() -> None:
     bookings = [(c.arguments["day"], c.arguments["quiet"]) for c in calls if c.name == "book_desk"]
 
     assert sorted(bookings) == [("Mon", False), ("Mon", True), ("Tue", False), ("Tue", True)]
-    assert [c.arguments for c in calls if c.name == "search_desks"] == [{"q": "example"}]
+    assert [c.arguments for c in calls if c.name == "search_desks"] == [{"q": "example", "page": 1}]
 
 
 async def test_enumerate_takes_turns_between_tools_that_have_many_combinations() -> None:
