@@ -7,6 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.agents.plane import AgentPlane
 from gateway.agents.targets import target_at
+from gateway.api.interactive import Interactive, InteractiveCatalog
 from gateway.api.seams import Catalog, ServerDirectory
 from gateway.control.other_workers import open_fleet
 from gateway.control.plane import build_control_plane
@@ -29,6 +30,7 @@ async def open_app(
     directories: Sequence[ServerDirectory] = (),
     readiness: Callable[[], Sequence[str]] = tuple,
     worker_info: OwnWorkerInfo = ALONE,
+    interactive: Interactive = "all",
 ) -> AsyncGenerator[ASGIApp]:
     """Compose the planes; the application answers while the context is open.
 
@@ -42,12 +44,14 @@ async def open_app(
         directories: Listed at ``/v0.1/servers``.
         readiness: Names what keeps the gateway from taking episodes; empty where it is ready.
         worker_info: Which of the workers this process is.
+        interactive: The servers that interactive endpoints and ``/v0.1/servers`` show.
     """
     metrics.watch_open(episodes.count_open)
     metrics.watch_servers(catalog)
-    plane = AgentPlane(catalog, episodes)
+    shown = InteractiveCatalog(catalog, interactive)
+    plane = AgentPlane(shown, episodes)
     subregistry = Subregistry(
-        catalog=catalog,
+        catalog=shown,
         directories=directories,
         worker_info=worker_info,
         needs_key=bool(rules.api_keys),
@@ -60,6 +64,7 @@ async def open_app(
         control = build_control_plane(
             catalog,
             episodes,
+            shown=shown,
             metrics=metrics,
             readiness=readiness,
             fleet=fleet,

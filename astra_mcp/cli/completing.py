@@ -6,7 +6,7 @@ from typing import Final
 __all__ = ["BUILT_IN_AGENTS", "FLAGS", "GOLD_AGENT", "IMPORT_FORMATS", "NAMED", "names_at"]
 
 GOLD_AGENT: Final = "oracle"
-BUILT_IN_AGENTS: Final = (GOLD_AGENT, "noop", "random", "probe")
+BUILT_IN_AGENTS: Final = (GOLD_AGENT, "noop", "random", "probe", "echo", "explore", "enumerate")
 IMPORT_FORMATS: Final = (
     "toucan",
     "astra_servers",
@@ -53,6 +53,7 @@ NAMED: Final[Mapping[str, _Names]] = {
     "rollout --server": _SERVERS,
     "connect --server": _SERVERS,
     "serve --server": _SERVERS,
+    "serve --interactive": lambda: ("all", "none", *_SERVERS()),
     "environments show": _ENVIRONMENTS,
     "episodes show": _episodes,
     "episodes replay": _episodes,

@@ -28,6 +28,7 @@ from astra_mcp.serving.process.supervisor import bind_workers, open_supervisor
 from astra_mcp.tracing import open_tracing
 from gateway.agents.plane import AgentPlane
 from gateway.agents.targets import InteractiveTarget
+from gateway.api.interactive import InteractiveCatalog
 from gateway.edge.discovery import claim_home, find_gateway, remember_ports
 from gateway.edge.keys import derive_secret, ensure_control_key
 from gateway.edge.workers import OwnWorkerInfo
@@ -35,7 +36,7 @@ from gateway.episodes.live import open_episodes
 
 __all__ = ["serve"]
 
-_STDIO_OPTIONS = ("mcp_config", "log_format")
+_STDIO_OPTIONS = ("mcp_config", "interactive", "log_format")
 """Those of the gateway that need no HTTP."""
 
 
@@ -47,6 +48,7 @@ def serve(  # noqa: PLR0913 - one parameter for each option
     server: opt.Server = None,
     environments: opt.Environments = None,
     mcp_config: opt.McpConfig = None,
+    interactive: opt.Interactive = None,
     workers: opt.Workers = None,
     public_url: opt.PublicUrl = None,
     failure_rate: opt.FailureRate = None,
@@ -63,6 +65,7 @@ def serve(  # noqa: PLR0913 - one parameter for each option
                 "host": host,
                 "port": port,
                 "mcp_config": str(mcp_config) if mcp_config else None,
+                "interactive": interactive,
                 "workers": workers,
                 "public_url": public_url,
                 "log_format": log_format,
@@ -174,7 +177,8 @@ async def _serve_stdio(
         open_catalog(settings, trusted=trusted, database=database) as catalog,
         open_episodes(catalog, settings.home, secret=derive_secret(key)) as episodes,
     ):
-        plane = AgentPlane(catalog, episodes, stdio=InteractiveTarget(server))
+        shown = InteractiveCatalog(catalog, settings.serve.interactive)
+        plane = AgentPlane(shown, episodes, stdio=InteractiveTarget(server))
         with open_tracing():
             return await run_until_stopped(plane.serve_stdio)
 

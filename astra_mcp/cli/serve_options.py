@@ -26,6 +26,14 @@ McpConfig = Annotated[
         help="Also publish the servers of this mcpServers file. \\[default: serve.mcp_config]"
     ),
 ]
+Interactive = Annotated[
+    str | None,
+    typer.Option(
+        metavar="all|none|NAME,...",
+        help="Servers that /mcp and /servers/NAME/mcp show; episodes reach every one. "
+        "\\[default: serve.interactive]",
+    ),
+]
 Workers = Annotated[
     int | None,
     typer.Option(

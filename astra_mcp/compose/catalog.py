@@ -1,5 +1,6 @@
 """What a gateway publishes, and the whole gateway over it: its episodes and the application."""
 
+import logging
 import os
 import shutil
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
@@ -17,7 +18,9 @@ from astra_mcp.compose.settings import Settings
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
+from gateway.api.interactive import InteractiveCatalog
 from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.settings import FIRST
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret
 from gateway.edge.metrics import Metrics
@@ -36,6 +39,7 @@ MIN_FREE_BYTES = 64 << 20
 """With less room on the disk of its home, a gateway says that it is not ready."""
 _MAX_NAMED = 12
 """So many servers are named to who asks for another one."""
+_log = logging.getLogger("astra_mcp.gateway")
 
 
 class PublishedCatalog:
@@ -225,9 +229,18 @@ async def open_gateway(
             directories=directories,
             readiness=lambda: [*readiness(), *_missing_room(settings.home)],
             worker_info=worker_info,
+            interactive=settings.serve.interactive,
         ) as app,
     ):
+        if worker_info.index == FIRST:  # the others have no interactive endpoints
+            _warn_of_unpublished(InteractiveCatalog(catalog, settings.serve.interactive))
         yield catalog, app
+
+
+def _warn_of_unpublished(shown: InteractiveCatalog) -> None:
+    """Say of names that are probably misspelt; they are no error, since servers of files come and go."""
+    for name in shown.unpublished():
+        _log.warning("serve.interactive names %s, and no such server is published now", name)
 
 
 def _missing_room(home: Path) -> list[str]:

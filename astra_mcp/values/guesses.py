@@ -4,12 +4,13 @@ One definition for the acceptance, which refuses environments that such calls so
 that makes them. Knows JSON Schema alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from astra_mcp.types import JsonObject, JsonValue
 
-__all__ = ["guess_arguments", "guess_value", "resolve"]
+__all__ = ["ChooseText", "guess_arguments", "guess_value", "resolve"]
 
 _FORMATS = {
     "date": "2026-01-05",
@@ -22,20 +23,29 @@ _FORMATS = {
 _MAX_DEPTH = 8
 """A schema that contains itself is followed so deep."""
 _Schema = Mapping[str, Any]
+ChooseText = Callable[[_Schema], str | None]
+"""Chooses a text for a schema of one; None leaves it to the schema."""
 
 
-def guess_arguments(schema: _Schema) -> JsonObject:
-    """Choose arguments; optional ones only where the schema suggests a value.
+def guess_arguments(
+    schema: _Schema, *, text: ChooseText | None = None, only_required: bool = False
+) -> JsonObject:
+    """Choose arguments; optional ones only where the schema, or who chooses texts, suggests a value.
 
     Defaults come first, then the first member of an enumeration, then the first example; where there is
     none, the simplest value of the type.
+
+    Args:
+        schema: Of the arguments.
+        text: Chooses every free text, before anything else does.
+        only_required: Leave out what is optional, at every depth.
     """
-    return _object(schema, schema, 0)
+    return _Guess(schema, text, only_required).object(schema, 0)
 
 
 def guess_value(schema: _Schema) -> JsonValue:
     """Choose a value of one property: what its schema suggests, or the simplest of its type."""
-    return _value(schema, schema, 0)
+    return _Guess(schema).value(schema, 0)
 
 
 def resolve(schema: _Schema, root: _Schema) -> _Schema:
@@ -50,62 +60,77 @@ def resolve(schema: _Schema, root: _Schema) -> _Schema:
     return cast("_Schema", target)
 
 
-def _object(schema: _Schema, root: _Schema, depth: int) -> JsonObject:
-    required = set(schema.get("required", ()))
-    arguments: JsonObject = {}
-    for name, spec in cast("dict[str, _Schema]", schema.get("properties", {})).items():
-        if name in required or _suggested(spec, root, depth):
-            arguments[name] = _value(spec, root, depth)
-    return arguments
+@dataclass(frozen=True, slots=True)
+class _Guess:
+    """Guesses values under one root."""
+
+    root: _Schema
+    text: ChooseText | None = None
+    only_required: bool = False
+
+    def object(self, schema: _Schema, depth: int) -> JsonObject:
+        required = set(schema.get("required", ()))
+        arguments: JsonObject = {}
+        for name, spec in cast("dict[str, _Schema]", schema.get("properties", {})).items():
+            is_wanted = not self.only_required and bool(self._suggested(spec, depth))
+            if name in required or is_wanted:
+                arguments[name] = self.value(spec, depth)
+        return arguments
+
+    def value(self, spec: _Schema, depth: int) -> JsonValue:
+        suggested = self._suggested(spec, depth)
+        return suggested[0] if suggested else self._simplest(spec, depth)
+
+    def _suggested(self, spec: _Schema, depth: int) -> tuple[JsonValue, ...]:
+        """The text that was chosen, or the value that the schema itself names, if any."""
+        if depth > _MAX_DEPTH:
+            return ()
+        spec = resolve(spec, self.root)
+        chosen = self.text(spec) if self.text is not None and _is_free_text(spec) else None
+        if chosen is not None:
+            return (chosen,)
+        named = _named(spec)
+        branches = () if named else _branches(spec)[:1]
+        return next((self._suggested(branch, depth + 1) for branch in branches), named)
+
+    def _simplest(self, spec: _Schema, depth: int) -> JsonValue:
+        """The simplest value of the type; bounds that are easy to keep are kept."""
+        if depth > _MAX_DEPTH:
+            return None
+        spec = resolve(spec, self.root)
+        branches = _branches(spec)
+        if branches:
+            return self.value(branches[0], depth + 1)
+        match _type(spec):
+            case "boolean":
+                value = True
+            case "integer" | "number":
+                value = _simplest_number(spec)
+            case "array":
+                value = [self.value(spec.get("items") or {}, depth + 1)] * max(
+                    1, spec.get("minItems", 1)
+                )
+            case "object":
+                value = self.object(spec, depth + 1)
+            case "null":
+                value = None
+            case _:
+                text = _FORMATS.get(spec.get("format", ""), "example")
+                value = text.ljust(spec.get("minLength", 0), "x")[: spec.get("maxLength")]
+        return value
 
 
-def _value(spec: _Schema, root: _Schema, depth: int) -> JsonValue:
-    suggested = _suggested(spec, root, depth)
-    return suggested[0] if suggested else _simplest(spec, root, depth)
-
-
-def _suggested(spec: _Schema, root: _Schema, depth: int) -> tuple[JsonValue, ...]:
-    """The value that the schema itself names, if any."""
-    if depth > _MAX_DEPTH:
-        return ()
-    spec = resolve(spec, root)
-    if "default" in spec and spec["default"] is not None:
+def _named(spec: _Schema) -> tuple[JsonValue, ...]:
+    if spec.get("default") is not None:
         return (spec["default"],)
     if "const" in spec:
         return (spec["const"],)
-    for key in ("enum", "examples"):
-        if spec.get(key):
-            return (spec[key][0],)
-    for branch in _branches(spec):
-        return _suggested(branch, root, depth + 1)
-    return ()
+    lists = (spec[key] for key in ("enum", "examples") if spec.get(key))
+    return next(((members[0],) for members in lists), ())
 
 
-def _simplest(spec: _Schema, root: _Schema, depth: int) -> JsonValue:
-    """The simplest value of the type; bounds that are easy to keep are kept."""
-    if depth > _MAX_DEPTH:
-        return None
-    spec = resolve(spec, root)
-    branches = _branches(spec)
-    if branches:
-        return _value(branches[0], root, depth + 1)
-    match _type(spec):
-        case "boolean":
-            value = True
-        case "integer" | "number":
-            value = _simplest_number(spec)
-        case "array":
-            value = [_value(spec.get("items") or {}, root, depth + 1)] * max(
-                1, spec.get("minItems", 1)
-            )
-        case "object":
-            value = _object(spec, root, depth + 1)
-        case "null":
-            value = None
-        case _:
-            text = _FORMATS.get(spec.get("format", ""), "example")
-            value = text.ljust(spec.get("minLength", 0), "x")[: spec.get("maxLength")]
-    return value
+def _is_free_text(spec: _Schema) -> bool:
+    return _type(spec) == "string" and not spec.get("enum") and "const" not in spec
 
 
 def _simplest_number(spec: _Schema) -> int | float:

@@ -15,7 +15,7 @@ from mcp.server import ServerRequestContext
 
 from astra_mcp import __version__
 from astra_mcp.call_record import EpisodeId, EpisodeStatus
-from astra_mcp.errors import EpisodeEndedError
+from astra_mcp.errors import EpisodeEndedError, UnknownNameError
 from astra_mcp.mcp.bridge import McpRequest
 from astra_mcp.mcp.made_up import mark_tool
 from astra_mcp.mcp.request_context import Era
@@ -28,12 +28,16 @@ from gateway.agents.targets import (
     InteractiveTarget,
     Target,
 )
-from gateway.api.seams import Catalog, Upstream, emulated, shown_together
+from gateway.api.seams import ServerCatalog, Upstream, emulated, shown_together
 from gateway.episodes.shown_tools import routes_of
 
 _MAX_MARKED = 1024
 _OF_RETRIES = ("inputResponses", "requestState")
 _RELAYED = ("tools", "resources", "prompts", "completions", "logging")
+_NO_SERVER = (
+    "no server is shown here: what is published is open to episodes alone, or emulated, or nothing is "
+    "(`astra-mcp serve --interactive`, `--mcp-config`)"
+)
 _INSTRUCTIONS = (
     "Call the listed tools to solve the task. A result marked as an error says what to change."
 )
@@ -118,7 +122,7 @@ def _joined(known: JsonValue, further: JsonValue) -> JsonValue:
 class Endpoints:
     """Finds what a target shows, and the state of a caller there."""
 
-    _catalog: Catalog
+    _catalog: ServerCatalog
     """What interactive endpoints show."""
     _episodes: AgentEpisodes
     """Where episodes and states live."""
@@ -166,7 +170,9 @@ class Endpoints:
         """
         if isinstance(target, EpisodeTarget):
             return self.view(target)  # its servers were prepared when it was opened
-        return EndpointView(target, await self._episodes.shown(target.server))
+        found = self.view(target).upstreams
+        of_all = target.server is None
+        return EndpointView(target, await self._episodes.prepared(found, of_all=of_all))
 
     def tools(self, target: Target) -> tuple[ToolSpec, ...]:
         """The tools of a target under their shown names, in their fixed order.
@@ -199,6 +205,8 @@ class Endpoints:
         if isinstance(target, EpisodeTarget):
             return await self._episodes.get(target.id)
         servers = [u.name for u in self.view(target).upstreams]
+        if not servers:
+            raise UnknownNameError(_NO_SERVER)
         endpoint = target.endpoint
         return await self._episodes.interactive(endpoint, caller, servers, call_id=call_id)
 

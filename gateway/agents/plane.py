@@ -38,7 +38,7 @@ from gateway.agents.relay import TARGET, InitializedClient, Relay
 from gateway.agents.sessions import Session, Sessions
 from gateway.agents.suspended import SuspendedCalls
 from gateway.agents.targets import AgentEpisodes, EpisodeTarget, InteractiveTarget, Place, Target
-from gateway.api.seams import Catalog, emulated, shown_together
+from gateway.api.seams import ServerCatalog, emulated, shown_together
 from gateway.edge.security import BufferedBody, send_json
 
 __all__ = ["AgentPlane"]
@@ -66,7 +66,7 @@ class _Arrival:
 class AgentPlane:
     """MCP for agents; an ASGI application."""
 
-    _catalog: Catalog
+    _catalog: ServerCatalog
     """What interactive endpoints show."""
     _episodes: AgentEpisodes
     """Where episodes live."""

@@ -184,8 +184,10 @@ class AgentEpisodes(Protocol):
         """Tell whether an episode takes calls, in memory or parked."""
         ...
 
-    async def shown(self, server: str | None) -> tuple[Upstream, ...]:
-        """Name the servers that an interactive endpoint shows now."""
+    async def prepared(
+        self, upstreams: Sequence[Upstream], *, of_all: bool
+    ) -> tuple[Upstream, ...]:
+        """Name those of an interactive endpoint's servers whose tools are known now."""
         ...
 
     async def interactive(

@@ -38,6 +38,7 @@ __all__ = [
     "RecordSink",
     "RelaySession",
     "ScopedTool",
+    "ServerCatalog",
     "ServerDirectory",
     "Upstream",
     "UpstreamSession",
@@ -323,6 +324,8 @@ class EnvironmentInfo(FrozenModel):
     sub_tasks: int
     """How many sub-tasks an episode is scored on."""
     tools: tuple[ToolSpec, ...]
+    interactive: bool | None = None
+    """Whether interactive endpoints show it; None where that is not known."""
 
 
 class GoldCall(FrozenModel):
@@ -333,24 +336,8 @@ class GoldCall(FrozenModel):
     solves: tuple[int, ...]
 
 
-class Catalog(Protocol):
-    """What the gateway can open episodes of. Its contents may change while the gateway runs."""
-
-    def environments(self) -> Sequence[EnvironmentInfo]:
-        """All environments, by name."""
-        ...
-
-    def question(self, environment: str) -> str:
-        """The main question; ``UnknownNameError`` names the closest names."""
-        ...
-
-    def job(self, environment: str) -> tuple[JobItem, ...]:
-        """The sub-tasks that an episode is scored on; ``UnknownNameError`` where there is none."""
-        ...
-
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
-        """The gold calls; empty for unverified environments."""
-        ...
+class ServerCatalog(Protocol):
+    """The servers of a gateway. They may come, go and change while it runs."""
 
     def upstreams(self) -> Sequence[Upstream]:
         """All servers, by name; an environment is a server of the same name."""
@@ -369,6 +356,26 @@ class Catalog(Protocol):
         Returns:
             Ends it.
         """
+        ...
+
+
+class Catalog(ServerCatalog, Protocol):
+    """What the gateway can open episodes of. Its contents may change while the gateway runs."""
+
+    def environments(self) -> Sequence[EnvironmentInfo]:
+        """All environments, by name."""
+        ...
+
+    def question(self, environment: str) -> str:
+        """The main question; ``UnknownNameError`` names the closest names."""
+        ...
+
+    def job(self, environment: str) -> tuple[JobItem, ...]:
+        """The sub-tasks that an episode is scored on; ``UnknownNameError`` where there is none."""
+        ...
+
+    def gold(self, environment: str) -> tuple[GoldCall, ...]:
+        """The gold calls; empty for unverified environments."""
         ...
 
 

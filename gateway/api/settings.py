@@ -20,6 +20,7 @@ from pydantic import (
 
 from astra_mcp.home import user_path
 from astra_mcp.types import FrozenModel
+from gateway.api.interactive import Interactive
 
 __all__ = [
     "DEFAULT_PORT",
@@ -121,6 +122,8 @@ class ServeSettings(FrozenModel):
     """Of each worker."""
     mcp_config: Annotated[Path, AfterValidator(user_path)] | None = None
     """An ``mcpServers`` file; its servers are published beside the environments."""
+    interactive: Interactive = "all"
+    """What interactive endpoints show; episodes can be opened of every server."""
     workers: int = Field(default=1, ge=1, le=_MAX_WORKERS)
     """Processes that share the episodes; above 1 a supervisor starts and restarts them."""
     worker_port: int | None = Field(default=None, ge=1, le=_MAX_PORT)

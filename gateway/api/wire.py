@@ -282,6 +282,8 @@ class ServerInfo(FrozenModel):
     """Why it failed; else empty."""
     emulator: EmulatorKind | None = None
     """Who makes up its answers; None where they are real."""
+    interactive: bool | None = None
+    """Whether ``mcp_url`` shows it, which is not known of older gateways; else episodes alone reach it."""
 
 
 class WorkerInfo(FrozenModel):

@@ -34,6 +34,7 @@ from astra_mcp.errors import (
     fault_words,
 )
 from gateway.api.client import UPSTREAM_FAILED, RefusedError
+from gateway.api.interactive import InteractiveCatalog
 from gateway.api.seams import Catalog, EnvironmentInfo, GoldCall, Upstream, emulated
 from gateway.api.settings import FIRST
 from gateway.api.wire import (
@@ -110,6 +111,7 @@ class ControlPlane:
     """Answers the control API from the episode core and the catalog, and with the other workers."""
 
     _catalog: Catalog
+    _shown: InteractiveCatalog
     _episodes: Episodes
     _fleet: Fleet
     _readiness: Readiness
@@ -254,12 +256,16 @@ class ControlPlane:
 
     async def environments(self) -> Sequence[EnvironmentInfo]:
         """List all environments, by name."""
-        return self._catalog.environments()
+        return [self._told(environment) for environment in self._catalog.environments()]
 
     async def environment(self, name: str) -> EnvironmentInfo:
         """Describe one environment."""
         self._catalog.job(name)  # the error that names the closest ones
-        return next(e for e in self._catalog.environments() if e.name == name)
+        return next(self._told(e) for e in self._catalog.environments() if e.name == name)
+
+    def _told(self, environment: EnvironmentInfo) -> EnvironmentInfo:
+        shown = self._shown.shows(environment.name)
+        return environment.model_copy(update={"interactive": shown})
 
     async def gold(self, name: str) -> Sequence[GoldCall]:
         """Read the gold calls of an environment; empty where it is unverified."""
@@ -268,7 +274,8 @@ class ControlPlane:
     async def servers(self, request: Request) -> list[ServerInfo]:
         """List all servers, by name."""
         base = self._fleet.worker_info.base_url(request.scope, FIRST)
-        return [_described(upstream, base) for upstream in self._catalog.upstreams()]
+        shows = self._shown.shows
+        return [_described(u, base, shown=shows(u.name)) for u in self._catalog.upstreams()]
 
     async def workers(self, request: Request) -> list[WorkerInfo]:
         """List the processes that share the episodes; at the first one all, else the asked one."""
@@ -301,7 +308,7 @@ def _documented(errors: Mapping[int, str]) -> dict[int | str, dict[str, object]]
     return {status: {"model": ErrorBody, "description": text} for status, text in errors.items()}
 
 
-def _described(upstream: Upstream, base: str) -> ServerInfo:
+def _described(upstream: Upstream, base: str, *, shown: bool) -> ServerInfo:
     made_up = emulated(upstream)
     return ServerInfo(
         name=upstream.name,
@@ -312,6 +319,7 @@ def _described(upstream: Upstream, base: str) -> ServerInfo:
         status=upstream.status[0],
         detail=upstream.status[1],
         emulator=None if made_up is None else made_up.emulator,
+        interactive=shown,
     )
 
 
@@ -319,6 +327,7 @@ def build_control_plane(
     catalog: Catalog,
     episodes: Episodes,
     *,
+    shown: InteractiveCatalog,
     metrics: Metrics,
     readiness: Readiness,
     subregistry: APIRouter,
@@ -326,9 +335,10 @@ def build_control_plane(
 ) -> FastAPI:
     """Make the control API with its health checks, its metrics and its OpenAPI document.
 
-    The subregistry has the paths that list servers to clients; readiness speaks of this process.
+    The subregistry has the paths that list servers to clients; readiness speaks of this process, and of each
+    server it is told whether it is among those that interactive endpoints show.
     """
-    plane = ControlPlane(catalog, episodes, fleet, readiness)
+    plane = ControlPlane(catalog, shown, episodes, fleet, readiness)
     # Fixed behind a proxy; else clients know it by how they reached it.
     public_url = fleet.worker_info.fixed_url(fleet.worker_info.index)
     app = FastAPI(

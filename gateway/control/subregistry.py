@@ -7,7 +7,7 @@ how a server is started. Knows documents and names; knows neither databases nor 
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -20,7 +20,8 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field
 
 from astra_mcp.types import JsonObject
-from gateway.api.seams import Catalog, ListedServer, ServerDirectory
+from gateway.api.interactive import InteractiveCatalog
+from gateway.api.seams import ListedServer, ServerDirectory
 from gateway.api.settings import FIRST
 from gateway.edge.workers import OwnWorkerInfo
 
@@ -128,8 +129,8 @@ _BAD_CURSOR: dict[int | str, dict[str, Any]] = {
 class Subregistry:
     """Lists the servers of the directories, with the addresses of those that this gateway serves."""
 
-    catalog: Catalog
-    """What is served now."""
+    catalog: InteractiveCatalog
+    """What is served now; a server that it does not show is not listed."""
     directories: Sequence[ServerDirectory]
     """What is described; where two list one version of a server, the first counts."""
     worker_info: OwnWorkerInfo
@@ -208,9 +209,12 @@ class Subregistry:
             listing is before for listing, before in zip(listings, self._listings, strict=True)
         )
         if not is_known:
-            self._joined = _join(zip(self.directories, listings, strict=True))
+            self._joined = _join(zip(self.directories, listings, strict=True), self._lists)
             self._listings = listings
         return self._joined
+
+    def _lists(self, listed: ListedServer) -> bool:
+        return listed.served_as is None or self.catalog.shows(listed.served_as)
 
     async def _page(
         self, request: Request, shown: Sequence[_Found], next_cursor: str | None
@@ -289,10 +293,11 @@ def _place_of(cursor: str) -> tuple[str, str] | None:
 
 def _join(
     listings: Iterable[tuple[ServerDirectory, Sequence[ListedServer]]],
+    lists: Callable[[ListedServer], bool],
 ) -> _Everything:
     first: dict[tuple[str, str], tuple[ListedServer, ServerDirectory]] = {}
     for directory, listing in listings:
-        for listed in listing:
+        for listed in filter(lists, listing):
             first.setdefault((listed.name, listed.version), (listed, directory))
     newest_first = sorted(first.values(), key=lambda pair: _recency(pair[0]), reverse=True)
     versions: dict[str, list[_Found]] = {}

@@ -37,7 +37,6 @@ from gateway.api.seams import (
     RecordSink,
     Upstream,
     abilities,
-    shown_together,
 )
 from gateway.api.wire import ALL_SERVERS, EpisodeRecord, EpisodeRequest, EpisodeState
 from gateway.edge.placement import new_episode_id, owner_of
@@ -205,18 +204,18 @@ class Episodes:
         """How many episodes hold processes here and take calls; parked ones are not among them."""
         return sum(e.is_open for e in self._live.values())
 
-    async def shown(self, server: str | None) -> tuple[Upstream, ...]:
-        """Name the servers that an interactive endpoint shows now: one, or all that can be reached soon.
+    async def prepared(
+        self, upstreams: Sequence[Upstream], *, of_all: bool
+    ) -> tuple[Upstream, ...]:
+        """Prepare the servers of an interactive endpoint: its one, or of all those that can be reached soon.
 
         Raises:
-            UnknownNameError: There is no such server.
             UpstreamError: The one server could not be started or reached.
         """
-        if server is None:
-            return await self._preparation.all_known(shown_together(self._catalog.upstreams()))
-        upstream = self._catalog.upstream(server)
-        await prepare_all((upstream,))
-        return (upstream,)
+        if of_all:
+            return await self._preparation.all_known(upstreams)
+        await prepare_all(upstreams)
+        return tuple(upstreams)
 
     async def interactive(
         self, endpoint: str, caller: str, servers: Sequence[str], *, call_id: str | None = None

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from astra_mcp.cli.main import app
-from astra_mcp.cli.rollout.command import KEY_RULE, model_config
+from astra_mcp.cli.rollout.agents import KEY_RULE, model_config
 from astra_mcp.cli.rollout.difficulty import ask_difficulty, naming_options
 from astra_mcp.cli.rollout.episode_sources import ask_sources
 from astra_mcp.compose.settings import load_settings

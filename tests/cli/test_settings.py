@@ -115,6 +115,24 @@ def test_every_setting_of_a_model_is_documented() -> None:
         assert f"| `{fault.value}` |" in page
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [("all", "all"), ("none", ()), ("a, b", ("a", "b")), ('["a", "b"]', ("a", "b")), ("[]", ())],
+)
+def test_what_is_shown_interactively_is_all_none_or_names(
+    monkeypatch: pytest.MonkeyPatch, written: str, shown: object
+) -> None:
+    monkeypatch.setenv("ASTRA_MCP_SERVE__INTERACTIVE", written)
+    assert load_settings().serve.interactive == shown
+    assert load_serving({"port": 1}).serve.interactive == shown
+
+
+@pytest.mark.parametrize("written", ["", "a,", "all,a", "a,none"])
+def test_an_option_that_names_nothing_to_show_is_refused(written: str) -> None:
+    with pytest.raises(ConfigError, match=r"--interactive .*all, none, or the names"):
+        load_serving({"interactive": written})
+
+
 def test_a_list_that_is_no_json_is_refused_by_its_variable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

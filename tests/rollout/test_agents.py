@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,9 +18,11 @@ from astra_mcp.values.arguments import ArgumentSource
 from astra_mcp.values.guesses import guess_arguments
 from astra_mcp.values.scalars import NoValueError
 from gateway.api.seams import GoldCall
-from training.rollout.agent import AgentError, CallRequest
-from training.rollout.agents.random import RandomAgent, find_strings
+from training.rollout.agent import Agent, AgentError, CallRequest
+from training.rollout.agents.baselines import EchoAgent, EnumerateAgent, ExploreAgent
+from training.rollout.agents.random import RandomAgent
 from training.rollout.agents.scripted import NoopAgent, OracleAgent, ProbeAgent
+from training.rollout.agents.seen_texts import find_strings
 
 from in_memory_tools import CITY, InMemoryTools, ReceivedCall, spec
 
@@ -247,6 +250,87 @@ def test_an_impossible_schema_is_an_error_of_the_agent(parameter: dict[str, Any]
 
     with pytest.raises(NoValueError, match="schema"):
         ArgumentSource(schema).draw(generator(0))
+
+
+# --- baselines ----------------------------------------------------------------------------------
+
+PAGE = {"type": "integer", "default": 1}
+SEARCH = spec("search_desks", {"q": {"type": "string"}, "page": PAGE}, ["q"])
+DESK = spec(
+    "book_desk",
+    {
+        "id": {"type": "string", "minLength": 4},
+        "day": {"type": "string", "enum": ["Mon", "Tue"]},
+        "quiet": {"type": "boolean", "default": False},
+        "note": {"type": "string"},
+    },
+    ["id", "day"],
+)
+
+
+async def desks(_: Mapping[str, JsonValue]) -> ToolResult:
+    return ToolResult.from_value({"found": [{"id": "D-1203", "floor": 31}]})
+
+
+async def baseline(agent: Agent, *, seed: int = 0) -> list[ReceivedCall]:
+    tools = InMemoryTools({"search_desks": desks})
+    await agent.play(tools.open_episode(SEARCH, DESK, seed=seed, prompt="A desk for Ewa Lind."))
+    return tools.received
+
+
+@pytest.mark.parametrize("agent", [EchoAgent(), ExploreAgent(), EnumerateAgent()])
+async def test_a_baseline_repeats_itself_for_a_seed_and_makes_at_most_64_valid_calls(
+    agent: Agent,
+) -> None:
+    first, again, other = [await baseline(agent, seed=seed) for seed in (3, 3, 4)]
+
+    assert first == again != other
+    assert 0 < len(first) <= 64
+    schemas = {tool.name: tool.input_schema for tool in (SEARCH, DESK)}
+    assert all(jsonschema_rs.is_valid(schemas[c.name], dict(c.arguments)) for c in first)
+
+
+async def test_echo_puts_the_question_and_results_and_their_words_into_every_free_text() -> None:
+    calls = await baseline(EchoAgent())
+    bookings = [c.arguments for c in calls if c.name == "book_desk"]
+    said = {str(value) for c in calls for value in c.arguments.values()}
+
+    assert said >= {"A desk for Ewa Lind.", "Ewa", "D-1203", "31"}
+    assert all(len(str(b["id"])) >= 4 and b["note"] for b in bookings)
+    assert {(b["day"], b["quiet"]) for b in bookings} == {("Mon", False)}
+
+
+async def test_explore_searches_with_short_texts_and_looks_up_nothing_that_it_found() -> None:
+    calls = await baseline(ExploreAgent())
+
+    assert {c.name for c in calls} == {"search_desks"}
+    assert all(c.arguments.keys() == {"q"} for c in calls)
+    texts = [str(c.arguments["q"]) for c in calls]
+    assert {"", "a", "1", "的"} <= set(texts)
+    assert len(set(texts)) == len(texts)
+    assert max(map(len, texts)) <= 1
+
+
+async def test_enumerate_covers_every_tool_with_what_the_schemas_list() -> None:
+    calls = await baseline(EnumerateAgent())
+    bookings = [(c.arguments["day"], c.arguments["quiet"]) for c in calls if c.name == "book_desk"]
+
+    assert sorted(bookings) == [("Mon", False), ("Mon", True), ("Tue", False), ("Tue", True)]
+    assert [c.arguments for c in calls if c.name == "search_desks"] == [{"q": "example", "page": 1}]
+
+
+async def test_enumerate_takes_turns_between_tools_that_have_many_combinations() -> None:
+    listed = {name: {"enum": list(range(9))} for name in "abcdefghijklmnopqrstuvwxyz"}
+    many = [spec(name, listed, list(listed)) for name in ("one", "two")]
+    tools = InMemoryTools()
+    await EnumerateAgent().play(tools.open_episode(*many))
+
+    assert len(tools.received) == 64
+    assert len({str(c) for c in tools.received}) == 64
+    assert Counter(c.name for c in tools.received) == {"one": 32, "two": 32}
+
+
+# --- what was seen ------------------------------------------------------------------------------
 
 
 @given(st.recursive(st.text(max_size=3), lambda v: st.lists(v) | st.dictionaries(st.text(), v)))

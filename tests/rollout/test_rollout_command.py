@@ -121,6 +121,7 @@ def test_without_a_gateway_it_serves_one_and_says_so(own: Cli) -> None:
     report = done.told
     assert done.returncode == 0
     assert "an own one serves at http://127.0.0.1:" in done.stderr
+    assert "counted" not in done.stderr  # its interactive endpoints are closed
     assert list(by_environment(report)) == NAMES[:2]
     assert {"agent": "oracle", "model": None, "seed": 0}.items() <= report.items()
     assert report["episodes"][0].keys() == {
@@ -129,6 +130,20 @@ def test_without_a_gateway_it_serves_one_and_says_so(own: Cli) -> None:
     }
     rows = list(read_trajectories(Path(report["trajectories"])))
     assert [row.environment for row in rows] == NAMES[:2]
+
+
+def test_a_gateway_where_the_environments_can_be_tried_uncounted_is_told_of_in_one_line(
+    own: Cli, tmp_path: Path
+) -> None:
+    opening = open_small_gateway(tmp_path / "gateway")
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as gateway:
+        where = ("--gateway", gateway.url, "--json")
+        done = own.run("rollout", "--agent", "noop", *where, ASTRA_MCP_CONTROL_KEY=CONTROL_KEY)
+
+    assert done.told["agent"] == "noop"
+    (line,) = [line for line in done.stderr.splitlines() if "counted" in line]
+    assert "harbour" in line
+    assert "serve --interactive none" in line
 
 
 def test_people_get_a_table_and_where_the_trajectories_are(served: Cli, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def check_models(settings: Settings) -> Iterator[Check]:
         yield Check("model endpoints", State.MISSING, str(error), remedy)
         return
     if not roles:
-        detail = "none is configured; oracle, noop, random and probe work without"
+        detail = "none is configured; the agents that `rollout --help` names work without"
         remedy = "for `rollout --agent MODEL`, set ASTRA_MCP_MODELS__AGENT__BASE_URL"
         yield Check("model endpoints", State.WARNING, detail, remedy)
     faults: dict[tuple[str | None, SecretStr | None], str] = {}

@@ -1,20 +1,18 @@
 """``astra-mcp rollout``: let an agent play episodes through the gateway, and keep the trajectories."""
 
 import difflib
-import os
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
-from urllib.parse import urlsplit
 
 import typer
 
 from astra_mcp.addresses import run_until_stopped
 from astra_mcp.cli.completing import BUILT_IN_AGENTS, GOLD_AGENT
 from astra_mcp.cli.rollout import options as rollout_options
+from astra_mcp.cli.rollout.agents import KEY_RULE, SHARED_KEY, model_config, open_agent
 from astra_mcp.cli.rollout.difficulty import Difficulty, ask_difficulty, naming_options
 from astra_mcp.cli.rollout.episode_sources import (
     AskedSources,
@@ -25,7 +23,6 @@ from astra_mcp.cli.rollout.episode_sources import (
 from astra_mcp.cli.rollout.report import RolloutReport
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
-from astra_mcp.llm.config import ModelConfig, Role, at_base_url
 from astra_mcp.report.console import ExitCode, report_errors, run_async, say
 from astra_mcp.report.shown import TimeRemainingColumn, Words
 from astra_mcp.serving.process.gateway_access import GatewayAccess, open_gateway_access
@@ -34,20 +31,13 @@ from astra_mcp.trajectory import TrajectoryWriter
 from gateway.api.client import GatewayClient
 from gateway.api.settings import public_url_fault
 from training.rollout.agent import Agent
-from training.rollout.agents.model_agent import ModelAgent
-from training.rollout.agents.scripted import NoopAgent, OracleAgent, ProbeAgent
 from training.rollout.plan import Rollout, plan_rollouts
 from training.rollout.run import run_rollouts
 
-__all__ = ["KEY_RULE", "model_config", "rollout"]
+__all__ = ["rollout"]
 
 TRAJECTORY_FOLDER = "trajectories"
 _TYPO_SIMILARITY = 0.75
-_SHARED_KEY = "OPENAI_API_KEY"
-KEY_RULE = (
-    "the key of models.agent is for the host of models.agent.base_url, OPENAI_API_KEY for that of "
-    "OPENAI_BASE_URL, or for any --base-url where that is not set"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +111,13 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
     async with (
         open_gateway_access(settings, url=options.gateway) as access,
         GatewayClient(access.url, access.key) as gateway,
-        _open_agent(settings, options, gateway) as agent,
+        open_agent(settings, options.agent, options.base_url, gateway) as agent,
     ):
         _say_gateway(access)
+        found = await find_sources(gateway, options.sources)
+        _warn_of_uncounted(found.uncounted)
         rollouts = plan_rollouts(
-            await find_sources(gateway, options.sources),
+            found.sources,
             num_episodes=options.num_episodes,
             root_seed=options.seed,
             distractors=options.difficulty.distractors,
@@ -178,56 +170,6 @@ async def _play(
     return report, stopped_by is not None
 
 
-@asynccontextmanager
-async def _open_agent(
-    settings: Settings, options: _Options, gateway: GatewayClient
-) -> AsyncGenerator[Agent]:
-    match options.agent:
-        case "oracle":
-            yield OracleAgent(gateway.gold)
-        case "noop":
-            yield NoopAgent()
-        case "probe":
-            yield ProbeAgent()
-        case "random":
-            yield _random_agent(settings)
-        case model:
-            async with _open_model_agent(settings, options, model) as agent:
-                yield agent
-
-
-def _random_agent(settings: Settings) -> Agent:
-    # Hypothesis writes its character tables beside the user's files unless it is told where to.
-    cache = str(settings.home / "cache" / "hypothesis")
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", cache)
-    from training.rollout.agents.random import RandomAgent  # noqa: PLC0415 - half a second to import
-
-    return RandomAgent()
-
-
-@asynccontextmanager
-async def _open_model_agent(
-    settings: Settings, options: _Options, model: str
-) -> AsyncGenerator[Agent]:
-    from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to import
-
-    config = model_config(settings, options.agent, options.base_url)
-    if config.api_key is None and (settings.models.agent.api_key or os.environ.get(_SHARED_KEY)):
-        say.print(f"no key is sent to --base-url {options.base_url}: {KEY_RULE}", style="yellow")
-    async with open_model(Role.AGENT, config) as chat:
-        yield ModelAgent(model, chat, max_turns=settings.rollout.max_turns)
-
-
-def model_config(settings: Settings, agent: str, base_url: str | None) -> ModelConfig:
-    """Find the endpoint, and the key that is meant for it, as ``KEY_RULE`` says."""
-    config = settings.models.of_role(Role.AGENT)
-    if base_url is not None:
-        configured, config = config, at_base_url(settings.models.agent, base_url)
-        if urlsplit(configured.base_url or "")[:2] == urlsplit(base_url)[:2]:
-            config = config.model_copy(update={"api_key": configured.api_key})
-    return config.model_copy(update={"model": agent})
-
-
 def _check(options: _Options, settings: Settings) -> None:
     """Refuse what cannot be meant before anything starts."""
     fault = public_url_fault(options.gateway) if options.gateway is not None else None
@@ -275,7 +217,7 @@ def _check_agent(options: _Options, settings: Settings) -> None:
     if config.api_key is None:
         raise ConfigError(
             f"{options.agent!r} is none of {built_in}, so it is taken for a chat model: name its"
-            f" endpoint with --base-url or models.agent.base_url, or set {_SHARED_KEY} for OpenAI's;"
+            f" endpoint with --base-url or models.agent.base_url, or set {SHARED_KEY} for OpenAI's;"
             f" {KEY_RULE}"
         )
 
@@ -290,3 +232,13 @@ def _default_file(home: Path, agent: str) -> Path:
 def _say_gateway(access: GatewayAccess) -> None:
     what = "no gateway was running: an own one serves" if access.is_own else "gateway"
     say.print(f"{what} at {access.url}")
+
+
+def _warn_of_uncounted(names: Sequence[str]) -> None:
+    if names:
+        what = names[0] if len(names) == 1 else f"{len(names)} of the environments played here"
+        say.print(
+            f"anyone can try {what} at this gateway's interactive endpoints without its being "
+            "counted: `astra-mcp serve --interactive none` closes them",
+            style="yellow",
+        )

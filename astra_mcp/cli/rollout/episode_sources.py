@@ -13,7 +13,7 @@ from gateway.api.client import GatewayClient
 from gateway.api.wire import SourceEnvironment, SourceServers
 from training.rollout.plan import Source
 
-__all__ = ["AskedSources", "ask_sources", "find_sources", "read_system_prompt"]
+__all__ = ["AskedSources", "FoundSources", "ask_sources", "find_sources", "read_system_prompt"]
 
 _MAX_SHOWN = 30
 
@@ -28,6 +28,16 @@ class AskedSources:
     """Of each episode; where there is one, no environment is played."""
     prompts: tuple[str, ...]
     """Each is played at the servers; without any, one episode has no prompt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundSources:
+    """What is played."""
+
+    sources: Sequence[tuple[Source, str | None]]
+    """In the order in which it was named, with the versions of environments."""
+    uncounted: tuple[str, ...] = ()
+    """The environments among it that interactive endpoints show, where calls do not count."""
 
 
 def ask_sources(
@@ -83,10 +93,8 @@ def read_system_prompt(given: str | None) -> str | None:
     return text
 
 
-async def find_sources(
-    gateway: GatewayClient, asked: AskedSources
-) -> list[tuple[Source, str | None]]:
-    """Find what is named, in its order, with the versions of environments.
+async def find_sources(gateway: GatewayClient, asked: AskedSources) -> FoundSources:
+    """Find what is named.
 
     Raises:
         UnknownNameError: Something does not exist; names the closest ones.
@@ -94,16 +102,19 @@ async def find_sources(
     """
     if asked.servers:
         _require("server", asked.servers, [server.name for server in await gateway.servers()])
-        return [
-            (SourceServers(kind="servers", names=asked.servers, prompt=prompt), None)
-            for prompt in asked.prompts or (None,)
-        ]
-    versions = {e.name: e.version for e in await gateway.environments()}
-    _require("environment", asked.environments, versions)
-    return [
-        (SourceEnvironment(kind="environment", name=name), versions[name])
-        for name in asked.environments or versions
-    ]
+        return FoundSources(
+            sources=[
+                (SourceServers(kind="servers", names=asked.servers, prompt=prompt), None)
+                for prompt in asked.prompts or (None,)
+            ]
+        )
+    there = {e.name: e for e in await gateway.environments()}
+    _require("environment", asked.environments, there)
+    found = [there[name] for name in asked.environments or there]
+    return FoundSources(
+        sources=[(SourceEnvironment(kind="environment", name=e.name), e.version) for e in found],
+        uncounted=tuple(e.name for e in found if e.interactive),
+    )
 
 
 def _require(kind: str, names: Iterable[str], known: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ from astra_mcp.compose.settings import Settings
 from astra_mcp.report.console import out, print_json, say
 from astra_mcp.report.shown import styled
 from astra_mcp.serving.process.lifecycle import WorkerReady
-from astra_mcp.types import JsonObject
+from astra_mcp.types import JsonObject, JsonValue
 from gateway.edge.discovery import RunningGateway, announce
 from gateway.edge.keys import control_key_path
 from gateway.edge.workers import OwnWorkerInfo
@@ -57,6 +57,7 @@ def _details(
     return {
         "url": running.url,
         "mcp_url": f"{base}/mcp",
+        "interactive": _listed(settings),
         "public_url": running.public_url,
         "pid": running.pid,
         "workers": [
@@ -87,9 +88,11 @@ def _print(
     if ready.emulated:
         kind = settings.emulators.kind.value
         lines["emulated servers"] = f"{ready.emulated} of the registry, each alone ({kind})"
+    if settings.serve.interactive:
+        lines |= {"all tools": f"{base}/mcp", "one server": f"{base}/servers/NAME/mcp"}
+    if settings.serve.interactive != "all":
+        lines["interactive"] = ", ".join(settings.serve.interactive) or "none: episodes alone"
     lines |= {
-        "all tools": f"{base}/mcp",
-        "one server": f"{base}/servers/NAME/mcp",
         "connect a client": "astra-mcp connect claude-desktop (astra-mcp connect --help names all)",
         "play them all": "astra-mcp rollout --agent oracle",
         "control API": f"{base}/openapi.json",
@@ -102,6 +105,11 @@ def _print(
         out.print(f"  {name:18}{where}")
     if settings.serve.log_format == "text":  # else it would be a line that is no JSON
         say.print("Ctrl-C stops it.")
+
+
+def _listed(settings: Settings) -> JsonValue:
+    shown = settings.serve.interactive
+    return shown if isinstance(shown, str) else [*shown]
 
 
 def _named(deployed: Sequence[str], file: Path) -> str:

@@ -33,6 +33,8 @@ async def open_gateway_access(
 ) -> AsyncGenerator[GatewayAccess]:
     """Find a gateway, or serve one over HTTP on a free loopback port while the context is open.
 
+    An own gateway has episodes alone: nothing is tried at interactive endpoints, where nothing counts.
+
     Args:
         settings: Whose home is looked at, and what an own gateway publishes.
         url: The gateway to use, whatever runs here.
@@ -59,5 +61,7 @@ async def open_gateway_access(
     rules = access_rules(host=_LOOPBACK, control_key=key, api_keys=[], max_body_bytes=limit)
     # The home need not be claimed: this gateway only ever touches the episodes that it opens.
     with bind(_LOOPBACK, 0) as listener:
-        async with open_gateway(settings, rules) as (_, app), listen(app, listener):
+        serve = settings.serve.model_copy(update={"interactive": ()})
+        closed = settings.model_copy(update={"serve": serve})
+        async with open_gateway(closed, rules) as (_, app), listen(app, listener):
             yield GatewayAccess(url=url_of(listener), key=key, is_own=True)

@@ -304,11 +304,12 @@ async def test_a_server_with_tools_and_nothing_else_relays_nothing(home: Path) -
 async def test_one_server_that_does_not_start_keeps_no_other_from_being_shown(home: Path) -> None:
     harbour = InMemoryCatalog(Ferry(), Ferry("tug", fault="tug: no such program"))
     async with open_episodes(harbour, home, secret=SECRET) as episodes:
-        assert [u.name for u in await episodes.shown(None)] == ["ferry"]
+        known = await episodes.prepared(harbour.upstreams(), of_all=True)
+        assert [u.name for u in known] == ["ferry"]
         state = await episodes.interactive("*", "ann", ["ferry", "tug"])
         assert [t.name for t in state.tools] == ["ferry__cross", "ferry__ask"]
         with pytest.raises(UpstreamError, match="no such program"):
-            await episodes.shown("tug")
+            await episodes.prepared([harbour.upstream("tug")], of_all=False)
 
 
 async def test_a_server_that_starts_late_is_shown_once_it_is_known(
@@ -318,7 +319,7 @@ async def test_a_server_that_starts_late_is_shown_once_it_is_known(
     tug = Ferry("tug", may_start=anyio.Event())
     async with open_episodes(InMemoryCatalog(Ferry(), tug), home, secret=SECRET) as episodes:
         await anyio.wait_all_tasks_blocked()
-        await episodes.shown(None)
+        await episodes.prepared([tug], of_all=True)
         await anyio.wait_all_tasks_blocked()
         state = await episodes.interactive("*", "ann", ["ferry", "tug"])
         assert [t.name for t in state.tools] == ["ferry__cross", "ferry__ask"]

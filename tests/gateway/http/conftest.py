@@ -17,6 +17,7 @@ from astra_mcp.serving.http.server import bind, listen, url_of
 from astra_mcp.testing import InMemoryCatalog, InMemoryServer, Question
 from astra_mcp.testing.server import Function
 from astra_mcp.types import PastCall, ServerKind
+from gateway.api.interactive import Interactive
 from gateway.api.seams import ServerDirectory, UpstreamSession
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret
@@ -112,6 +113,7 @@ def open_gateway(tmp_path: Path) -> OpenGateway:
         max_body_bytes: int = 65536,
         readiness: Callable[[], Sequence[str]] = tuple,
         directories: Sequence[ServerDirectory] = (),
+        interactive: Interactive = "all",
         **rules: Any,
     ) -> AsyncGenerator[Served]:
         named = {s.name: s for s in servers or (CounterServer("coins"), CounterServer("notes"))}
@@ -138,6 +140,7 @@ def open_gateway(tmp_path: Path) -> OpenGateway:
                     metrics=metrics,
                     directories=directories,
                     readiness=readiness,
+                    interactive=interactive,
                 ) as app,
                 listen(app, listener),
                 httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as control,

@@ -197,6 +197,12 @@ def test_an_unknown_server_over_stdio_is_refused(run_serve: Any) -> None:
     assert done.stdout == ""
 
 
+def test_a_server_that_is_not_shown_is_refused_over_stdio_too(run_serve: Any) -> None:
+    done = run_serve("--stdio", "--server", "tour-rebooking", "--interactive", "none")
+    assert done.returncode == 1
+    assert "open to episodes alone" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("server", "tool"),
     [(None, "purse__add"), pytest.param("purse", "add", marks=pytest.mark.system)],

@@ -4,23 +4,20 @@ It reuses strings that it has seen, as a diligent guesser would; a bundle over w
 solved without thought.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
-
-import orjson
 
 from astra_mcp.seeds import generator
 from astra_mcp.trajectory import AgentInfo, StopReason
-from astra_mcp.types import JsonValue, ToolSpec, canonical_json
+from astra_mcp.types import ToolSpec, canonical_json
 from astra_mcp.values.arguments import ArgumentSource
 from astra_mcp.values.scalars import NoValueError
-from training.rollout.agent import AgentError, Answered, CallRequest, EpisodeView
+from training.rollout.agent import AgentError, CallRequest, EpisodeView
+from training.rollout.agents.seen_texts import find_strings, remembered
 
-__all__ = ["NUM_CALLS", "RandomAgent", "find_strings"]
+__all__ = ["NUM_CALLS", "RandomAgent"]
 
 NUM_CALLS = 32
-MAX_KNOWN = 2000
-"""Strings that the agent remembers, the latest ones."""
 
 
 class RandomAgent:
@@ -47,7 +44,7 @@ class RandomAgent:
             with _as_failure_of_the_agent():
                 arguments = source.draw(rng, list(known))
             answers = await episode.take_turn([CallRequest.of(name, arguments)])
-            known = _remember(known, answers)
+            known = remembered(known, answers, find_strings)
         episode.answer("I have called tools at random.")
         return StopReason.ANSWER
 
@@ -65,32 +62,3 @@ def _as_failure_of_the_agent() -> Generator[None]:
         yield
     except NoValueError as error:
         raise AgentError(str(error)) from None
-
-
-def _remember(known: dict[str, None], answers: tuple[Answered, ...]) -> dict[str, None]:
-    """Add the strings of results; what tools say of errors is no knowledge."""
-    for answer in answers:
-        if answer.result is not None and not answer.result.is_error:
-            known |= dict.fromkeys(find_strings(answer.text))
-    return dict.fromkeys(list(known)[-MAX_KNOWN:])
-
-
-def find_strings(text: str) -> list[str]:
-    """Find the first 500 strings of a result: those of its JSON, names of fields included, else its words."""
-    try:
-        found = list(_strings_in(orjson.loads(text)))
-    except orjson.JSONDecodeError:
-        found = text.split()
-    return list(dict.fromkeys(found))[:500]
-
-
-def _strings_in(value: JsonValue) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings_in(item)
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield name
-            yield from _strings_in(item)
