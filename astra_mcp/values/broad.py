@@ -7,16 +7,17 @@ takes such a value is for who sends it.
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
 from astra_mcp.types import JsonValue, canonical_json
 from astra_mcp.values.merging import kinds_of
 from astra_mcp.values.neighbours import folded, known_values
+from astra_mcp.values.nouns import words_of
 from astra_mcp.values.vocabulary import words_in
 
-__all__ = ["broad_values", "few_values", "other_spellings"]
+__all__ = ["broad_values", "few_values", "other_spellings", "same_shape"]
 
 _SIGNS = ("", " ", "*", "%", ".", "?", "_", ".*", "-", "all", "any", "' OR '1'='1")
 _OTHER_TYPES: tuple[JsonValue, ...] = (None, True, False, 0, 1, -1, "", [], {})
@@ -41,17 +42,21 @@ _PAGE = re.compile("page|offset|start|skip|cursor|index|from|页|起", re.IGNORE
 _SPACES = re.compile(r"\s+")
 
 
-def broad_values(schema: Mapping[str, Any], value: JsonValue, random: Random) -> list[JsonValue]:
+def broad_values(
+    schema: Mapping[str, Any], value: JsonValue, fields: Sequence[str], random: Random
+) -> list[JsonValue]:
     """Values for a place that picks a record, other than the one that picks it.
 
     Args:
         schema: Of the place.
         value: The one that picks the record.
+        fields: Names that a tool might know: its own, those of its parameters, and in its results.
         random: Draws words that a person might type.
     """
     made: list[JsonValue] = [*_OTHER_TYPES]
     if isinstance(value, str) and not schema.get("enum"):
         made += [*_SIGNS, *_parts(value), *_ranges(value), *_phrases(random)]
+        made += dict.fromkeys(w for f in fields for w in (f, *words_of(f)))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         made += [schema.get("minimum"), schema.get("maximum"), str(value)[:1], -value]
     own = folded(value)
@@ -112,6 +117,26 @@ def few_values(name: str, schema: Mapping[str, Any], fields: Sequence[str]) -> l
         items = known_values(schema.get("items") or {})
         made += [[], *([v] for v in items), [*items]]
     return made
+
+
+def same_shape(value: JsonValue, texts: Iterable[str]) -> list[JsonValue]:
+    """Values of the shape of one: those that stand in texts, then all with other last two digits."""
+    text = str(value)
+    if not any(c.isdigit() for c in text) or isinstance(value, bool | list | dict | float):
+        return []
+    shape = "".join(
+        r"\d" if c.isdigit() else "[A-Za-z]" if c.isalpha() else re.escape(c) for c in text
+    )
+    found = re.compile(rf"(?<!\w){shape}(?!\w)")
+    made = [m for t in texts for m in found.findall(t)]
+    places = [i for i, c in enumerate(text) if c.isdigit()][-2:]
+    for digits in itertools.product("0123456789", repeat=len(places)):
+        chars = list(text)
+        for place, digit in zip(places, digits, strict=True):
+            chars[place] = digit
+        made.append("".join(chars))
+    unique = [m for m in dict.fromkeys(made) if m != text]
+    return [int(m) for m in unique] if isinstance(value, int) else [*unique]
 
 
 def other_spellings(value: JsonValue) -> list[JsonValue]:

@@ -29,6 +29,8 @@ _ADDRESSED = re.compile(
     | \b{_READER}\ (?:reading|must|should|are\ (?:told|advised|instructed))\b
     | \byou\ (?:must|should|can|may|need\ to)\ (?:now\ |simply\ |just\ )?
       (?:answer|reply|respond|say|output|conclude|stop)\b
+    | \b(?:always|never|do\ not|don't)\ (?:answer|tell|reply|respond|say|mention|report|call)\b
+    | \b(?:tell|inform|remind)\ the\ user\b | (?:不要|必须|务必|请)告诉 | 向用户(?:说|回复|隐瞒)
     | \b(?:the\ )?(?:correct|right|final|expected)\ answer\ (?:is|to)\b
     | 忽略.{{0,12}}(?:指令|提示|以上|之前) | 作为.{{0,4}}(?:AI|人工智能|语言模型)
     | (?:正确|最终|标准)答案(?:是|为|\uff1a) | (?:请|应|必须)(?:直接|立即|务必)?(?:回答|回复|输出)

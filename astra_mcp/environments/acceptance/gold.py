@@ -20,7 +20,7 @@ from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.sent_answers import sent_by
 from astra_mcp.types import JsonValue, Origin, canonical_json
 
-__all__ = ["gold_failures", "repetition_failures", "stability_failures"]
+__all__ = ["gold_failures", "repetition_failures", "sample", "stability_failures"]
 
 _ORACLE_REWARD = 0.999
 _OUTSIDE_KINDS = frozenset(
@@ -180,13 +180,13 @@ async def repetition_failures(
     between = "two layouts of memory (id, repr, set order)"
     for failure in _differences(calls, await player.play(calls), await other.play(calls), between):
         yield failure
-    for play in _sample(player.plays()):
+    for play in sample(player.plays_apart()):
         seen = await other.observe(play.call, play.after)
         for failure in _differences([play.call], [play.seen], [seen], "two fresh sessions"):
             yield failure
 
 
-def _sample(plays: Sequence[Play]) -> Iterator[Play]:
+def sample(plays: Sequence[Play]) -> Iterator[Play]:
     """Up to 16 plays of each tool, spread over all of them; what exceeded a limit is not repeated."""
     by_tool: dict[str, list[Play]] = {}
     for play in plays:

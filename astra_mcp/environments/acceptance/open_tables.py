@@ -31,6 +31,7 @@ _MAX_OTHERS = 4
 _MAX_OPTIONS = 28
 _MAX_TRIES = 12
 _MAX_CONFIRMED = 24
+_MAX_FIELDS = 12
 _LEFT_OUT: Final = object()
 _REMEDY = "; return the answer for its own record alone"
 _Row = dict[str, Any]
@@ -80,7 +81,11 @@ class _Search:
     async def failures(self) -> AsyncIterator[FailedCheck]:
         usual = await self._player.observe(self._step.call, self._step.before)
         tool = self._player.tools[self._step.call.tool]
-        self._fields = [*tool.input_schema["properties"], *dict.fromkeys(_names(usual.value))]
+        self._fields = [
+            tool.name,
+            *tool.input_schema["properties"],
+            *dict.fromkeys(_names(usual.value)),
+        ]
         space = await self._space()
         async for failure in self._variant_failures(space):
             yield failure
@@ -157,7 +162,7 @@ class _Search:
         """What may find many records, as far as the schema takes it."""
         call = self._step.call
         schema, value = self._player.property_of(call, name), self._step.slots[name].value
-        made = broad_values(schema, value, self._random)
+        made = broad_values(schema, value, self._fields[:_MAX_FIELDS], self._random)
         return [v for v in made if self._player.accepts(call.having(name, v))]
 
     def _options(self, name: str) -> list[object]:

@@ -13,11 +13,21 @@ from astra_mcp.environments.acceptance.planned import GoldStep, Observation, Pla
 from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.types import JsonValue, canonical_json
+from astra_mcp.values.broad import same_shape
 from astra_mcp.values.neighbours import known_values
 
-__all__ = ["masked", "perturbation_failures", "words_of"]
+__all__ = [
+    "likeness_failures",
+    "masked",
+    "part_failures",
+    "perturbation_failures",
+    "words_of",
+]
 
 _MAX_OPTION_CASES = 4
+_MAX_ALIKE = 120
+_MAX_PARTS = 8
+_MIN_ALIKE = 6
 _REMEDY = "; refuse other values, or mark it modifying if it is a bound"
 _MAX_REPLACEMENTS = 2
 """Other values of each earlier argument; one that loses the answer is enough."""
@@ -73,6 +83,73 @@ async def perturbation_failures(player: Player) -> AsyncIterator[FailedCheck]:
         usual = await player.observe(step.call, step.before)
         for failure in _own_results_failures(step.call, cases, usual, free):
             yield failure
+
+
+async def likeness_failures(player: Player) -> AsyncIterator[FailedCheck]:
+    """Values that results name, or that differ in two digits, exist or not: most lose the answer.
+
+    Expects that calls were observed: their results name values.
+    """
+    texts = list(dict.fromkeys(p.seen.result.text for p in player.plays() if p.seen.is_success))
+    for step in player.gold:
+        if await player.writes(step.call.tool):
+            continue
+        for name in step.identifying:
+            values = same_shape(step.slots[name].value, texts)[:_MAX_ALIKE]
+            calls = [step.call.having(name, v) for v in values]
+            calls = [c for c in calls if player.accepts(c)]
+            seen = await player.observe_in_one(calls, step.before)
+            real = [(c, s) for c, s in zip(calls, seen, strict=True) if s.is_success]
+            for number, answer in step.answers:
+                kept = [c for c, s in real if s.holds(answer)]
+                if len(real) >= _MIN_ALIKE and len(kept) * 4 > len(real) * 3:
+                    detail = (
+                        f"{kept[0]} and {len(kept)} of {len(real)} other values of {name} hold answer "
+                        f"{number}; ask for what differs between records"
+                    )
+                    subject = step.subject(number)
+                    yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, detail, subject)
+
+
+async def part_failures(player: Player) -> AsyncIterator[FailedCheck]:
+    """Each item of a list, and each member of an object, that identifies must lose the answer."""
+    for step in player.gold:
+        for name in step.identifying:
+            for part, value in _with_other_parts(step.slots[name].value):
+                call = step.call.having(name, value)
+                if not player.accepts(call):
+                    continue
+                seen = await player.observe(call, step.before)
+                for number, answer in step.answers:
+                    if seen.holds(answer):
+                        detail = (
+                            f"{call} keeps answer {number} whatever {part} of {name} is; refuse unknown "
+                            "ones, or give the roles of members"
+                        )
+                        subject = step.subject(number)
+                        yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, detail, subject)
+
+
+def _with_other_parts(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+    """The value with one part of it made senseless."""
+    if isinstance(value, list) and len(value) > 1:
+        for index, item in enumerate(value[:_MAX_PARTS]):
+            yield f"item {index + 1}", [*value[:index], _senseless(item), *value[index + 1 :]]
+    elif isinstance(value, dict):
+        for key, item in list(value.items())[:_MAX_PARTS]:
+            yield key, {**value, key: _senseless(item)}
+
+
+def _senseless(item: JsonValue) -> JsonValue:
+    match item:
+        case bool():
+            return not item
+        case int() | float():
+            return item + 999_983
+        case str():
+            return "zzqx gravel"
+        case _:
+            return None
 
 
 async def _state_fault(player: Player, step: GoldStep) -> str | None:

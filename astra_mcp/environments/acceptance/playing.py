@@ -225,6 +225,14 @@ class Player:
         """Every call that was observed, in order, with what it led to."""
         return (*self._remembered.values(), *self._shared)
 
+    def plays_in_one(self) -> tuple[Play, ...]:
+        """Those that had other calls of the same session before them, which change nothing."""
+        return tuple(self._shared)
+
+    def plays_apart(self) -> tuple[Play, ...]:
+        """Those that had a session of their own."""
+        return tuple(self._remembered.values())
+
     def _count_exceeded(self, seen: Observation) -> None:
         self._num_exceeded += seen.error_kind in LIMIT_KINDS
         if self._num_exceeded >= _MAX_EXCEEDED:

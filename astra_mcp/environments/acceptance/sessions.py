@@ -9,6 +9,7 @@ import itertools
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from astra_mcp.environments.acceptance.gold import sample
 from astra_mcp.environments.acceptance.live_parameters import Bases
 from astra_mcp.environments.acceptance.planned import (
     LIMIT_KINDS,
@@ -47,6 +48,7 @@ async def session_failures(player: Player) -> AsyncIterator[FailedCheck]:
         _repetitions(player),
         _hints(player),
         _orders(player),
+        _neighbours_in_one(player),
         _streaks(player),
         _long_session(player),
     ):
@@ -56,7 +58,8 @@ async def session_failures(player: Player) -> AsyncIterator[FailedCheck]:
 
 async def _after_errors(player: Player) -> AsyncIterator[FailedCheck]:
     """A call that fails changes nothing."""
-    failed = [call for tool in player.tools for call in _failed(player, tool)]
+    early = await _early(player)
+    failed = [call for tool in player.tools for call in _failed(early, tool)]
     usual = await player.play(player.calls)
     seen = (await player.play([*failed, *player.calls]))[len(failed) :]
     for call, one, other in zip(player.calls, usual, seen, strict=False):
@@ -70,13 +73,11 @@ async def _after_errors(player: Player) -> AsyncIterator[FailedCheck]:
             return
 
 
-def _failed(player: Player, tool: str) -> list[PlannedCall]:
+def _failed(early: Sequence[Play], tool: str) -> list[PlannedCall]:
     """Calls that failed in a fresh session, of different kinds, and would not end it."""
-    by_kind: dict[str | None, PlannedCall] = {}
-    for play in player.plays():
-        kind = play.seen.error_kind
-        is_plain = kind not in (None, REFUSED, *LIMIT_KINDS) and not play.after
-        if play.call.tool == tool and is_plain:
+    by_kind: dict[str, PlannedCall] = {}
+    for play in early:
+        if play.call.tool == tool and _is_plain_failure(play.seen):
             by_kind.setdefault(play.seen.result.text[:40], play.call)
     return [*by_kind.values()][:_MAX_FAILED]
 
@@ -140,12 +141,29 @@ async def _idempotence(
     seen = await player.play([player.calls[i] for i in doubled])
     last = dict(zip(doubled, seen, strict=False))
     changed = _first_changed(player.calls, usual, [last[i] for i in sorted(last)])
+    if changed is None:
+        changed = await _changed_elsewhere(player, tool)
     if changed is not None:
         detail = (
             f"{tool.name} says that repeating changes nothing, and {changed} after its calls were made "
             "twice; remove idempotentHint, or what repeating changes"
         )
         yield FailedCheck.of(Check.REPETITION, detail, f"{tool.name} hints")
+
+
+async def _changed_elsewhere(player: Player, tool: ToolSpec) -> str | None:
+    """What calls of any tool tell after a gold call, they tell after it was made twice."""
+    early = await _early(player)
+    others = [
+        p.call for name in player.tools for p in [q for q in early if q.call.tool == name][:3]
+    ]
+    for step in (s for s in player.gold if s.call.tool == tool.name):
+        for other in others:
+            once = await player.observe(other, (*step.before, step.call))
+            twice = await player.observe(other, (*step.before, step.call, step.call))
+            if not are_same([once], [twice]):
+                return f"{other} answers {twice} instead of {once}"
+    return None
 
 
 def _first_changed(
@@ -294,12 +312,24 @@ def _as_made(answer: str, step: GoldStep, call: PlannedCall) -> str:
     return answer
 
 
+async def _neighbours_in_one(player: Player) -> AsyncIterator[FailedCheck]:
+    """What was seen after many calls that change nothing must be seen in a fresh session too."""
+    for play in sample(player.plays_in_one()):
+        fresh = await player.observe(play.call, play.after)
+        if not are_same([play.seen], [fresh]):
+            detail = (
+                f"{play.call} answers {play.seen} after other calls of its tool, and {fresh} in a fresh "
+                "session; let results depend on what calls wrote, never on how many there were"
+            )
+            yield FailedCheck.of(Check.LONG_SESSION, detail, f"{play.call.tool} streak")
+
+
 async def _streaks(player: Player) -> AsyncIterator[FailedCheck]:
     """Make calls of one tool that change nothing one after another, under several seeds: nothing changes."""
     root = int(player.bundle.content_hash, 16)
     seeds = [derive_seed(root, "acceptance", "streak", i) for i in range(_NUM_FIRST_SEEDS)]
     for tool in player.tools:
-        alone = [p for p in player.plays() if p.call.tool == tool and not p.after]
+        alone = [p for p in await _early(player) if p.call.tool == tool]
         failed = [p for p in alone if _is_plain_failure(p.seen)]
         found = [] if await player.writes(tool) else [p for p in alone if p.seen.is_success]
         for plays in (failed[:1] * _STREAK, failed[:_STREAK], found[:_STREAK]):
@@ -309,6 +339,13 @@ async def _streaks(player: Player) -> AsyncIterator[FailedCheck]:
         for seed in seeds:
             for failure in await _streak_failures(player, failed[:2], seed):
                 yield failure
+
+
+async def _early(player: Player) -> list[Play]:
+    """What was observed before any call that writes, as good as in a fresh session; each call once."""
+    writers = {name for name in player.tools if await player.writes(name)}
+    early = [p for p in player.plays() if not any(c.tool in writers for c in p.after)]
+    return [*{str(p.call): p for p in reversed(early)}.values()][::-1]
 
 
 async def _streak_failures(player: Player, plays: Sequence[Play], seed: int) -> list[FailedCheck]:
@@ -355,9 +392,9 @@ async def _long_session(player: Player) -> AsyncIterator[FailedCheck]:
 async def _idle_calls(player: Player) -> list[PlannedCall]:
     """Calls of all tools, by turns, that fail or only read."""
     by_tool: dict[str, dict[str, PlannedCall]] = {}
-    for play in player.plays():
+    for play in await _early(player):
         is_idle = not play.seen.is_success or not await player.writes(play.call.tool)
-        if is_idle and not play.after and play.seen.error_kind not in (REFUSED, *LIMIT_KINDS):
+        if is_idle and play.seen.error_kind not in (REFUSED, *LIMIT_KINDS):
             by_tool.setdefault(play.call.tool, {})[str(play.call)] = play.call
     rows = itertools.zip_longest(*(calls.values() for calls in by_tool.values()))
     return [call for row in rows for call in row if call is not None][:_MAX_LONG]

@@ -13,7 +13,11 @@ from astra_mcp.environments.acceptance.isolation import isolation_failures
 from astra_mcp.environments.acceptance.live_parameters import parameter_failures
 from astra_mcp.environments.acceptance.omission import guessing_failures, omission_failures
 from astra_mcp.environments.acceptance.open_tables import open_table_failures
-from astra_mcp.environments.acceptance.perturbation import perturbation_failures
+from astra_mcp.environments.acceptance.perturbation import (
+    likeness_failures,
+    part_failures,
+    perturbation_failures,
+)
 from astra_mcp.environments.acceptance.playing import (
     MAX_CALLS,
     MAX_SECONDS,
@@ -113,10 +117,12 @@ async def _probing_failures(
         grounding_failures(player),
         omission_failures(player),
         perturbation_failures(player),
+        part_failures(player),
         open_table_failures(player),
         parameter_failures(player),
         senseless_argument_failures(player),
         guessing_failures(player),
+        likeness_failures(player),
         session_failures(player),
         repetition_failures(player, sandbox, conditions),
         slow_call_failures(player),
