@@ -4,10 +4,20 @@
 language differ by the variant. Nothing of the product knows this package.
 """
 
-from bundle_corpus import grounding, hygiene, lasting, leaks, lookups, opening
+from bundle_corpus import (
+    grounding,
+    honest_records,
+    honest_states,
+    honest_values,
+    hygiene,
+    lasting,
+    leaks,
+    lookups,
+    opening,
+)
 from bundle_corpus.kinds import KINDS, Kind
 
-FAMILIES = (opening, grounding, lasting, hygiene, leaks, lookups)
+FAMILIES = (opening, grounding, lasting, hygiene, leaks, lookups, honest_records, honest_values, honest_states)
 """The modules that fill the table."""
 
 __all__ = ["FAMILIES", "KINDS", "Kind"]

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pprint import pformat
+from random import Random
 from string import Template
 from textwrap import dedent, indent
 from typing import Any
@@ -132,6 +133,10 @@ class Draft:
     published: str = ""
     """The description in ``server.json``, where it is not the title."""
 
+    def says(self, english: str, chinese: str) -> str:
+        """The text in the language of the bundle."""
+        return chinese if self.language == "zh" else english
+
     def has(self, name: str, value: object) -> None:
         """Add data under a name."""
         self.data.append(f"{name} = {pformat(value, width=96, sort_dicts=False)}")
@@ -204,6 +209,13 @@ class Draft:
             "dependencies": [*step.needs],
             "tool": step.tool,
         }
+
+
+def begin(rng: Random, domain: str, english: str, chinese: str) -> Draft:
+    """An empty draft in a language that is drawn, with its title."""
+    language = rng.choice(["en", "zh"])
+    title = chinese if language == "zh" else english
+    return Draft("draft", language, domain, title, title)
 
 
 def _scenario(levels: Sequence[int]) -> str:

@@ -142,5 +142,5 @@ def dear_to_verify(rng: Random, mended: bool) -> Bundle:
         for option in ("north", "south", "east", "west"):
             schema: Fields = {"type": "string", "enum": ["a", "b", "c", "d"], "default": "a"}
             tool.parameters[option] = schema
-        draft.returns(tool, mixed="'f"{mixed} {(ord(north) - 96) * 11}"'", far="south + east + west.upper()")
+        draft.returns(tool, mixed="mixed + ord(north) * 11", far="south + east + west.upper()")
     return draft.bundle()

@@ -55,7 +55,7 @@ def _reserving(rng: Random, code: str, *, hints: Fields | None = None) -> Chain:
     reserve = draft.tool("reserve", "Reserve what has this code.", parameters, known)
     reserve.after = code
     reserve.hints = hints or {}
-    digits = sum(map(ord, draft.code)) * 37
+    digits = int(draft.code[3:]) * 37
     chinese = draft.language == "zh"
     asked = "预留之后，凭证号是多少？" if chinese else "Reserve it: which voucher is given for it?"
     draft.question += asked if chinese else f" {asked}"
@@ -66,7 +66,7 @@ def _reserving(rng: Random, code: str, *, hints: Fields | None = None) -> Chain:
     return draft
 
 
-_VOUCHER = 'voucher = f"VCH-{sum(map(ord, $code)) * 37'
+_VOUCHER = 'voucher = f"VCH-{int($code[3:]) * 37'
 _KEPT = 'TAKEN[$code] = voucher\nreturn {"voucher": voucher}'
 
 
