@@ -42,7 +42,7 @@ class EpisodeStatus(StrEnum):
     EXPIRED = "expired"
     """Idle or alive for too long; has its reward."""
     LIMIT = "limit"
-    """Reached its call limit; has its reward."""
+    """Reached its call limit, or its calls destroyed too much; has its reward."""
     FAILED = "failed"
     """A server, the sandbox or the gateway failed; has a failure and no reward."""
 
@@ -99,7 +99,10 @@ class CallRecord(CallFacts, frozen=True):
     solved: tuple[int, ...] = ()
     latency_ms: float | None = None
     unmatched: str | None = None
-    """Why no answer was looked for in the whole result; None where it was."""
+    """Why no answer was looked for in the whole result, or in all arguments; None where it was."""
+    told: tuple[int, ...] = Field(default=(), exclude_if=lambda told: not told)
+    """Ids of the sub-tasks whose answers the agent sent before any result showed them: nothing that follows
+    solves them."""
     is_over_limit: bool = Field(default=False, exclude=True)
     """True where the call limit was reached before; the call reaches no tool and does not count."""
     fault: str | None = Field(default=None, exclude=True)

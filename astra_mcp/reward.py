@@ -7,6 +7,8 @@ an episode runs, the trainers when they read records.
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from pydantic import Field
+
 from astra_mcp.answers import Matching, match_answers, match_in_slices
 from astra_mcp.types import FrozenModel, Origin, ToolResult
 
@@ -32,6 +34,11 @@ class JobItem(FrozenModel):
     answer: str
     tools: tuple[str, ...]
     """Names of the gold tools: a matching result of any of them solves the sub-task."""
+    modifying: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict[str, tuple[str, ...]], exclude_if=lambda names: not names
+    )
+    """By gold tool, the arguments that all its gold calls mark as shaping the result: to choose one of
+    their values tells no answer (``outer.inner`` names a member of an object)."""
 
 
 class Reward(FrozenModel):

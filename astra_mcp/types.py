@@ -142,7 +142,7 @@ class Origin(StrEnum):
     INJECTED = "injected"
     """A failure that the gateway injected on purpose."""
     LIMIT = "limit"
-    """A limit of the episode; ends it with its reward."""
+    """A limit of the episode, or of what a session's calls may destroy; ends it with its reward."""
     UPSTREAM = "upstream"
     """The server behind the gateway failed."""
     SANDBOX = "sandbox"

@@ -21,7 +21,7 @@ from servers.tools_only import ToolsOnly, error_reply, refuse_arguments, refuse_
 __all__ = ["MAX_KILLS", "EnvironmentServer", "EnvironmentSession"]
 
 MAX_KILLS = 3
-"""A session whose calls destroyed this many processes has failed."""
+"""A session whose calls destroyed this many processes takes no further one."""
 
 CLOSE_SECONDS = 10.0
 LOST_RETRIES = 2
@@ -81,6 +81,8 @@ class EnvironmentSession:
 
     The state is a function of the seed and the applied calls, so a process that a call destroyed is
     rebuilt by replaying the others. A call that is cancelled takes no effect: its process is given up.
+    What a call destroys is its own doing, up to the last kill, which ends the session with a limit; a sandbox
+    that fails for no fault of the tool code is a failure.
     """
 
     def __init__(
@@ -121,7 +123,7 @@ class EnvironmentSession:
             if self._is_closed:
                 raise SandboxError(_CLOSED)
             if self._kills >= MAX_KILLS:
-                return error_reply(_FAILED, Origin.SANDBOX)
+                return error_reply(_GIVEN_UP, Origin.LIMIT)
             try:
                 answer = await self._run_or_repeat(tool, arguments)
             except SandboxDiedError as error:
@@ -173,7 +175,9 @@ class EnvironmentSession:
         """Start a process and replay what was applied.
 
         Raises:
-            SandboxError: It could not be started, or died of calls that it once survived.
+            SandboxDiedError: It died of calls that it once survived, near their limits, and had to be
+                rebuilt only because another call had destroyed it.
+            SandboxError: It could not be started, or died with nobody to blame for the rebuilding.
         """
         process = self._process = await self._server.start_process(self._seed)
         is_rebuilt = False
@@ -182,6 +186,8 @@ class EnvironmentSession:
                 await _call_to_its_end(process, tool, arguments)
             is_rebuilt = True
         except SandboxDiedError as error:
+            if self._kills:
+                raise
             msg = f"the process died while {len(self._applied)} calls were replayed: {error}"
             raise SandboxError(msg) from error
         finally:
@@ -199,12 +205,13 @@ class EnvironmentSession:
         self._kills += 1
         _log.warning("a call of %s ended its process (%d of %d)", tool, self._kills, MAX_KILLS)
         if self._kills >= MAX_KILLS:
-            return error_reply(_FAILED, Origin.SANDBOX, CallOutcome.KILLED)
+            text = f"{tool} was stopped: {error}. {_GIVEN_UP}"
+            return error_reply(text, Origin.LIMIT, CallOutcome.KILLED)
         text = f"{tool} was stopped: {error}. The call had no effect; the state is as it was before it."
         return error_reply(text, Origin.TOOL, CallOutcome.KILLED)
 
 
-_FAILED = f"The environment has failed: {MAX_KILLS} calls destroyed its sandbox. It takes no further calls."
+_GIVEN_UP = f"{MAX_KILLS} calls were stopped, as many as may be: the state is given up."
 _CLOSED = "the session is closed"
 _UNAVAILABLE = "The environment could not run the tool: its sandbox failed."
 

@@ -126,7 +126,7 @@ class CallerStates:
         return len(self._states)
 
     async def call(self, caller: str, tool: str, arguments: Mapping[str, JsonValue]) -> ToolResult:
-        """Call a tool in the caller's state; a state whose sandbox failed is replaced by a fresh one.
+        """Call a tool in the caller's state; one that failed or is given up is replaced by a fresh one.
 
         Raises:
             UnknownNameError: The server has no such tool.
@@ -149,7 +149,7 @@ class CallerStates:
             state.last_used = self._now()
         if reply.origin is Origin.UPSTREAM:  # not the tool's words, and the state is as it was
             raise UpstreamError(reply.cause)
-        if reply.origin is not Origin.SANDBOX:
+        if reply.origin not in (Origin.SANDBOX, Origin.LIMIT):
             return reply.result
         await self._drop(caller, state)
         return ToolResult.from_text(f"{reply.result.text} {_FRESH}", is_error=True)

@@ -1,21 +1,18 @@
 """``astra-mcp environments``: verify bundles, look at them, start new ones."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from astra_mcp.compose.bundles import find_bundle, find_bundles, load_published, open_bundle_sandbox
+from astra_mcp.cli.verifying import print_failed_votes, print_verified, verify_bundles
+from astra_mcp.compose.bundles import find_bundle, load_published
 from astra_mcp.compose.settings import Settings, load_settings
-from astra_mcp.concurrency import map_concurrently
-from astra_mcp.environments.acceptance import Verdict, verdict_of_faults, verify_bundle
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import create_bundle
 from astra_mcp.environments.loading import load_bundle
-from astra_mcp.errors import BundleError
-from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
-from astra_mcp.report.shown import Table, json_text, number, styled, whole
+from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async
+from astra_mcp.report.shown import Table, json_text, number, whole
 from astra_mcp.types import JsonObject
 from servers.bundled import bundled_folder
 
@@ -23,8 +20,7 @@ __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Verify, list, show and start environments.")
 
-_CONCURRENT_BUNDLES = 4
-"""Bundles verified at once: their calls wait for one another more than for the processor."""
+_NUM_VOTES = 3
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -41,59 +37,34 @@ def verify(
     trusted: Annotated[
         bool, typer.Option(help="Run foreign tool code even where nothing isolates it.")
     ] = False,
+    judge: Annotated[
+        bool,
+        typer.Option("--judge", help="Also ask models.judge what code cannot decide."),
+    ] = False,
+    votes: Annotated[
+        int | None,
+        typer.Option(min=1, max=15, help="How often it is asked each question: odd, by default 3."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run the acceptance on bundles; by default on all that ship with the package."""
-    verdicts = run_async(_verify, paths or [bundled_folder()], trusted)
+    """Run the acceptance on bundles; by default on all that ship with the package.
+
+    What a judge says stands beside it: neither `verified` nor the exit code
+    depends on it.
+    """
+    if votes is not None and not judge:
+        raise typer.BadParameter("only --judge asks a model", param_hint="--votes")
+    if votes is not None and votes % 2 == 0:
+        raise typer.BadParameter("must be odd, so that one side has more", param_hint="--votes")
+    num_votes = (votes or _NUM_VOTES) if judge else None
+    done = run_async(verify_bundles, paths or [bundled_folder()], trusted, num_votes)
     if as_json:
-        print_json({"environments": [v.as_json() for v in verdicts]})
+        print_json(done.as_json())
     else:
-        _print_verdicts(verdicts)
-    if not all(v.verified for v in verdicts):
+        print_verified(done)
+    print_failed_votes(done)
+    if not all(row.verdict.verified for row in done.rows):
         raise typer.Exit(ExitCode.FAILED)
-
-
-async def _verify(paths: Sequence[Path], trusted: bool) -> list[Verdict]:
-    named = [_bundled(path) for path in paths]
-    folders = list(dict.fromkeys(f.resolve() for path in named for f in find_bundles(path)))
-    loaded = [_load(folder) for folder in folders]
-    bundles = [b for b in loaded if isinstance(b, Bundle)]
-    settings = load_settings()
-    with say.bars(transient=True) as progress:
-        task = progress.add_task("verifying", total=len(loaded))
-        async with open_bundle_sandbox(settings, bundles, trusted=trusted) as sandbox:
-
-            async def verify_one(item: Bundle | Verdict) -> Verdict:
-                is_bundle = isinstance(item, Bundle)
-                verdict = await verify_bundle(item, sandbox) if is_bundle else item
-                progress.advance(task)
-                return verdict
-
-            return await map_concurrently(verify_one, loaded, limit=_CONCURRENT_BUNDLES)
-
-
-def _bundled(path: Path) -> Path:
-    """Take a bare name that is no folder here for that of a bundled environment."""
-    named = bundled_folder() / path
-    is_name = path.name == str(path) and not path.exists()
-    return named if is_name and named.is_dir() else path
-
-
-def _load(folder: Path) -> Bundle | Verdict:
-    try:
-        return load_bundle(folder)
-    except BundleError as error:
-        return verdict_of_faults(folder.name, error.faults)
-
-
-def _print_verdicts(verdicts: Sequence[Verdict]) -> None:
-    for verdict in verdicts:
-        word = ("verified", "green") if verdict.verified else ("refused", "bold red")
-        out.print(styled(word, "  ", verdict.name))
-        for failed in verdict.failed_checks:
-            out.print(f"    {failed.check.value}: {failed.detail}")
-    num_verified = sum(v.verified for v in verdicts)
-    out.print(f"{num_verified} of {len(verdicts)} verified")
 
 
 @app.command("list")

@@ -196,19 +196,21 @@ def _call(call: CallRecord) -> dict[str, Any]:
         "text": result.text if result else None,
         "solved": list(call.solved),
         "latency_ms": call.latency_ms,
+        "told": list(call.told),
         "unmatched": call.unmatched,
     }
 
 
 def _print_call(call: CallRecord) -> None:
     solved = f"  solves {list(call.solved)}" if call.solved else ""
-    out.print(f"[{call.n}] {call.shown} ({_state(call)}){solved}")
+    told = f"  tells {list(call.told)} itself" if call.told else ""
+    out.print(f"[{call.n}] {call.shown} ({_state(call)}){solved}{told}")
     out.print(f"    {json_text(call.arguments)}", style="dim")
     if call.result is not None:
         style = "red" if call.result.is_error else None
         out.print(f"    {cut(call.result.text, _SHOWN_TEXT)}", style=style)
     if call.unmatched is not None:
-        out.print(f"    no answer was looked for in it: {call.unmatched}", style="red")
+        out.print(f"    not all answers were looked for: {call.unmatched}", style="red")
 
 
 def _say_where_whole(results: Iterable[ToolResult | None]) -> None:

@@ -1,4 +1,4 @@
-"""Models as the registry and the distractors ask them: vectors, whether a description is clear, domains.
+"""Models as commands ask them: whether a description is clear, domains, whether an environment is sound.
 
 The client of models takes a second to load, and is where one is asked alone.
 """
@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING
 from astra_mcp.compose.embedders import open_embedder
 from astra_mcp.compose.registry import Spending
 from astra_mcp.compose.settings import Settings
+from astra_mcp.environments.bundle import Bundle
+from astra_mcp.environments.judging.asking import judge_bundle
+from astra_mcp.environments.judging.judgement import Judgement
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.usage import Budget, Usage, metered
+from astra_mcp.sandbox import Sandbox
 from registry.documents.prepared import PreparedServer
 from registry.intake.domain_labellers import ModelLabeller, open_similarity_labeller
 from registry.intake.domain_labels import DomainLabeller, LabelReport, label_servers
@@ -25,7 +29,10 @@ from registry.store.database import Database, open_database
 if TYPE_CHECKING:
     from astra_mcp.llm.model import Model
 
-__all__ = ["Labelled", "label_registry", "open_judge"]
+__all__ = ["BundleJudge", "Labelled", "label_registry", "open_bundle_judge", "open_judge"]
+
+BundleJudge = Callable[[Bundle, Sandbox], Awaitable[tuple[Judgement, ...]]]
+"""Answers the questions about a bundle that code cannot decide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +55,21 @@ async def open_judge(
     """
     async with _open_model(settings, database, spending) as model:
         yield partial(judge_server, judge=partial(ask_model, model))
+
+
+@asynccontextmanager
+async def open_bundle_judge(settings: Settings, num_votes: int) -> AsyncGenerator[BundleJudge]:
+    """Open the model of the role ``judge`` for environments; what it says is kept as well.
+
+    Raises:
+        ConfigError: No such model is configured.
+    """
+    unlimited = Spending(max_calls=None, max_cost=None)
+    async with (
+        open_database(settings.registry_url) as database,
+        _open_model(settings, database, unlimited) as model,
+    ):
+        yield partial(judge_bundle, model, num_votes)
 
 
 async def label_registry(

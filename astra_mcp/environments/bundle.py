@@ -5,6 +5,7 @@
 needs several fields or the tool code is checked in :mod:`astra_mcp.environments.loading`.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -108,6 +109,13 @@ class GoldArgument(GoldMember):
     )
     """Members of an object, by their names, ``outer.inner`` for deeper ones."""
 
+    def parts(self, name: str) -> Iterator[tuple[str, GoldMember]]:
+        """Each part of it that has a role of its own, by its path: members where it has some, else itself."""
+        if not self.members:
+            yield name, self
+        for path, member in self.members.items():
+            yield f"{name}.{path}", member
+
 
 class GoldCall(FrozenModel):
     """A call that solves sub-tasks, in the order in which an oracle plays it."""
@@ -123,6 +131,16 @@ class GoldCall(FrozenModel):
     def values(self) -> JsonObject:
         """The plain arguments of the call."""
         return {name: a.value for name, a in self.arguments.items()}
+
+    @property
+    def modifying(self) -> frozenset[str]:
+        """The arguments, and members of them as ``outer.inner``, in which nothing identifies a record."""
+        return frozenset(
+            path
+            for name, argument in self.arguments.items()
+            for path, part in argument.parts(name)
+            if part.role is ArgumentRole.MODIFYING
+        )
 
 
 class ExampleCall(FrozenModel):
@@ -212,7 +230,12 @@ class Bundle(FrozenModel):
     def job(self) -> tuple[JobItem, ...]:
         """The sub-tasks that an episode is scored on: those that have a tool."""
         return tuple(
-            JobItem(id=s.id, answer=s.answer, tools=(s.tool,))
+            JobItem(id=s.id, answer=s.answer, tools=(s.tool,), modifying=self._modifying(s.tool))
             for s in self.document.sub_tasks
             if s.tool is not None
         )
+
+    def _modifying(self, tool: str) -> dict[str, tuple[str, ...]]:
+        calls = [call.modifying for call in self.document.gold if call.tool == tool]
+        names = frozenset[str]().union(*calls).intersection(*calls)
+        return {tool: tuple(sorted(names))} if names else {}

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from difflib import SequenceMatcher
 from typing import Any, cast
 
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json
@@ -25,6 +26,10 @@ __all__ = [
 
 MAX_NEIGHBOURS = 8
 _NUM_MADE_UP = 6
+_ALIKE = 0.6
+"""Share of equal characters above which a text may pass for another one, misspelt."""
+_MAX_RANGE = 32
+"""So many integers between two bounds are as good as an enumeration of them."""
 _INTEGER_STEPS = (1, -1, 2, 3, -2, 7, 10, 100, -10)
 _NUMBER_STEPS = (1.0, -1.0, 0.5, 10.0, -10.0, 0.01, 100.0)
 _DAY_STEPS = (1, -1, 7, -7, 30, -30, 365)
@@ -42,8 +47,22 @@ class Neighbours:
     made_up: tuple[JsonValue, ...] = ()
     """More of them, counted apart: however many are known, what does not exist is tried too."""
 
+    def unlike(self, value: JsonValue) -> "Neighbours":
+        """Leave out what was made up and may pass for a misspelling of a value."""
+        generated, made_up = (
+            tuple(v for v in values if not _is_alike(v, value))
+            for values in (self.generated, self.made_up)
+        )
+        return Neighbours(self.known, generated, made_up)
+
     def __iter__(self) -> Iterator[JsonValue]:
         return iter((*self.known, *self.generated))
+
+
+def _is_alike(one: JsonValue, other: JsonValue) -> bool:
+    if not isinstance(one, str) or not isinstance(other, str):
+        return False
+    return SequenceMatcher(None, one.casefold(), other.casefold()).ratio() > _ALIKE
 
 
 def property_of(tool: ToolSpec, name: str) -> Mapping[str, Any]:
@@ -57,6 +76,7 @@ def known_values(schema: Mapping[str, Any]) -> tuple[JsonValue, ...]:
     kinds = kinds_of(schema)
     if "boolean" in kinds:
         values.extend((True, False))
+    values.extend(_range_of(schema))
     if values and "null" in kinds:
         values.append(None)
     items: Any = schema.get("items")
@@ -65,6 +85,14 @@ def known_values(schema: Mapping[str, Any]) -> tuple[JsonValue, ...]:
     for branch in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
         values.extend(known_values(branch))
     return tuple(_unique(values, ()))
+
+
+def _range_of(schema: Mapping[str, Any]) -> Sequence[int]:
+    """All integers between two bounds that lie close together."""
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if schema.get("type") != "integer" or not isinstance(low, int) or not isinstance(high, int):
+        return ()
+    return range(low, high + 1) if 0 <= high - low < _MAX_RANGE else ()
 
 
 def find_neighbours(

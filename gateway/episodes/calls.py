@@ -5,8 +5,8 @@ result within its limit, or a failure in words. Knows turns, limits and the plan
 the record's file nor the order of calls.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import anyio
@@ -16,7 +16,8 @@ from astra_mcp.call_record import CallRecord, Encoded, EpisodeStatus, encode_res
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import EpisodeEndedError, RecordError, UnknownNameError
 from astra_mcp.mcp.request_context import Exchange
-from astra_mcp.reward import NOTHING_SOLVED, JobItem, Solved, solved_in_slices
+from astra_mcp.reward import NOTHING_SOLVED, Solved, solved_in_slices
+from astra_mcp.sent_answers import NOTHING_SENT, Sent, free_texts, modifying_names
 from astra_mcp.types import (
     CallOutcome,
     Failure,
@@ -30,6 +31,7 @@ from astra_mcp.types import (
 from gateway.api.seams import abilities
 from gateway.api.wire import EpisodeLimits
 from gateway.episodes.failures import FailurePlan, InjectedFailure
+from gateway.episodes.known_answers import KnownAnswers
 from gateway.episodes.record import CallLines, EpisodeEnded
 from gateway.episodes.shown_tools import Shown
 from gateway.episodes.turns import Turn, ask_server
@@ -37,6 +39,8 @@ from gateway.episodes.turns import Turn, ask_server
 NO_ARGUMENTS: Mapping[str, JsonValue] = {}
 _UNREACHED = "The tool could not be reached."
 _THE_END = "This run has ended; further calls are not possible."
+_ANSWER_NOW = "This run has ended; give the final answer."
+_BEGIN_ANEW = "This state has ended; the next call begins a new one."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -137,6 +141,14 @@ class Settled(NamedTuple):
     failure: Failure | None
     """Where it is set, the episode ends with it."""
     solved: Solved = NOTHING_SOLVED
+    told: Sent = NOTHING_SENT
+    """What the agent sent of answers that no result had shown when it began the call."""
+
+    @property
+    def unmatched(self) -> str | None:
+        """Why answers were not looked for in all of the arguments or of the result."""
+        refusal = self.told.refusal
+        return self.solved.unmatched if refusal is None else f"the arguments: {refusal}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,8 +164,8 @@ class Execution:
     limits: EpisodeLimits
     goes_on: bool
     """True where another state follows a failed one."""
-    job: Sequence[JobItem]
-    """What the episode is scored on."""
+    answers: KnownAnswers
+    """Of what the episode is scored on."""
 
     async def answer(
         self, call: Call, exchange: Exchange, failure: Callable[[], Failure | None]
@@ -167,9 +179,9 @@ class Execution:
         if call.server is None or call.tool is None:
             names = ", ".join(self.shown.routes) or "none"
             text = f"Unknown tool: {call.shown[:128]}. The tools are: {names}"
-            return self.settle(rejected(text))
+            return await self._matched(call, self.settle(rejected(text)))
         if call.fault is not None:
-            return self.settle(rejected(call.fault))
+            return await self._matched(call, self.settle(rejected(call.fault)))
         turn = self.turns[call.server]
         if turn.lock.locked():
             with shielded():
@@ -184,24 +196,43 @@ class Execution:
                 # In the place of the server, it may take as long as a call may, and no longer.
                 seconds = min(call.injected.delay_seconds, self.limits.call_seconds)
                 await self.plan.wait(seconds, exchange.cancellation)
-                return self.settle(rejected(call.injected.text, Origin.INJECTED))
+                settled = self.settle(rejected(call.injected.text, Origin.INJECTED))
+                return await self._matched(call, settled)
             reply = await ask_server(
                 turn, call.tool, call.arguments, exchange, self.limits.call_seconds
             )
-            return await self._matched(call, call.tool, self.settle(reply))
+            return await self._matched(call, self.settle(reply))
         finally:
             turn.lock.release()
 
-    async def _matched(self, call: Call, tool: str, settled: Settled) -> Settled:
+    async def _matched(self, call: Call, settled: Settled) -> Settled:
         """Look for answers while it is still the call's turn: what is recorded next is its result.
 
         A tool that has nothing to do with the job solves nothing, whatever it is named and says.
         """
-        if not self.job or call.is_distractor:
+        job = self.answers.job
+        if not job or settled.failure is not None:
             return settled
         with shielded():
-            solved = await solved_in_slices(self.job, tool, settled.answer.result, settled.origin)
-        return settled._replace(solved=solved)
+            told = await self.answers.told_by(self._free_texts(call), began_at=call.started_at)
+            if call.is_distractor or call.tool is None:
+                return settled._replace(told=told)
+            result = settled.answer.result
+            solved = await solved_in_slices(job, call.tool, result, settled.origin)
+        return settled._replace(told=told, solved=solved)
+
+    def _free_texts(self, call: Call) -> Iterator[str]:
+        """Read out what the agent wrote in a call, and words of it that a refusal may repeat."""
+        route = self.shown.routes.get(call.shown)
+        modifying = frozenset[str]()
+        if call.tool is None:
+            yield call.shown
+        elif not call.is_distractor:
+            modifying = modifying_names(self.answers.job, call.tool)
+        if call.fault is not None:
+            yield call.fault
+        schema = route.shown.input_schema if route else {}
+        yield from free_texts(call.arguments, schema, modifying)
 
     def settle(self, reply: UpstreamReply | Failure) -> Settled:
         """Bound a server's reply, and tell a failure from a result; a server may report one in its words."""
@@ -211,6 +242,9 @@ class Execution:
             shown = reply.result.text
             failure = Failure(boundary=reply.origin, message=reply.cause or shown or _UNREACHED)
             return self._fail(failure, shown=shown, outcome=reply.outcome)
+        if reply.origin is Origin.LIMIT:
+            text = f"{reply.result.text} {_BEGIN_ANEW if self.goes_on else _ANSWER_NOW}"
+            reply = replace(reply, result=ToolResult.from_text(text, is_error=True))
         try:
             answer = encode_result(reply.result)
         except RecordError as error:
@@ -242,6 +276,8 @@ def words_of_the_end(failure: Failure, *, goes_on: bool, shown: str = "") -> str
 def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Encoded:
     """Answer a call in the place of its server, where the episode has ended.
 
+    The limit is that of calls, where it was reached; a server may have one of its own.
+
     Raises:
         EpisodeEndedError: It was closed or has expired.
     """
@@ -250,8 +286,10 @@ def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Enco
             text = words_of_the_end(ended.failure, goes_on=True)
         case EpisodeStatus.FAILED:
             return unrecorded()
+        case EpisodeStatus.LIMIT if goes_on:
+            text = _BEGIN_ANEW
         case EpisodeStatus.LIMIT:
-            text = limit_text(limit)
+            text = _ANSWER_NOW if limit is None else f"{limit_text(limit)} {_ANSWER_NOW}"
         case status:
             raise EpisodeEndedError(
                 f"this episode is {status.value}: create a new one; its record and reward can "
@@ -262,7 +300,7 @@ def refusal_of(ended: EpisodeEnded, *, goes_on: bool, limit: int | None) -> Enco
 
 def limit_text(limit: int | None) -> str:
     """Say that no call is left."""
-    return f"The limit of {limit} tool calls is reached. This run has ended; give the final answer."
+    return f"The limit of {limit} tool calls is reached."
 
 
 def unrecorded() -> Encoded:

@@ -49,6 +49,7 @@ from gateway.episodes.calls import (
     was_sent_for_good,
 )
 from gateway.episodes.failures import FailurePlan
+from gateway.episodes.known_answers import KnownAnswers
 from gateway.episodes.record import (
     EpisodeEnded,
     EpisodeOpened,
@@ -83,13 +84,14 @@ class Episode:
         self._shown = Shown(routes, opened.servers)
         self._turns = turns
         self._plan = FailurePlan(opened.failures, opened.seed) if opened.failures.rate else None
+        self._answers = KnownAnswers(job=opened.job, record=file.path)
         self._execution = Execution(
             turns=turns,
             shown=self._shown,
             plan=self._plan,
             limits=opened.limits,
             goes_on=opened.endpoint is not None,
-            job=opened.job,
+            answers=self._answers,
         )
         further = opened.distractor_servers
         own = [name for name in opened.servers if name not in further and name in turns]
@@ -110,7 +112,6 @@ class Episode:
         self._relaying = Relaying(turns, opened.limits.call_seconds)
         self._own_ids = token_hex(4)
         """Begins the ids of calls whose callers gave none."""
-        self._solved: set[int] = set()
         self._order = CallOrder()
         self._is_closing = self._is_released = False
         self._last_activity = self._opened_at
@@ -203,7 +204,7 @@ class Episode:
             source=self._opened.source,
             seed=self._opened.seed,
             calls=self._num_agent_calls,
-            solved=tuple(sorted(self._solved)),
+            solved=tuple(sorted(self._answers.solved)),
             reward=ended.reward if ended else self._score(),
             failure=ended.failure if ended else None,
             labels=self._opened.labels,
@@ -214,7 +215,7 @@ class Episode:
         )
 
     def _score(self) -> Reward | None:
-        return score_episode(self._opened.job, self._solved, self._num_agent_calls)
+        return score_episode(self._opened.job, self._answers.solved, self._num_agent_calls)
 
     async def call(
         self,
@@ -305,7 +306,12 @@ class Episode:
         if self._ended is None:
             return None
         limit = self._opened.limits.calls
-        return refusal_of(self._ended, goes_on=self.endpoint is not None, limit=limit)
+        is_reached = limit is not None and self._num_agent_calls >= limit
+        return refusal_of(
+            self._ended,
+            goes_on=self.endpoint is not None,
+            limit=limit if is_reached else None,
+        )
 
     async def _repeat(
         self,
@@ -395,12 +401,13 @@ class Episode:
         return answered(call, settled.answer)
 
     def _record(self, call: Call, settled: Settled, seconds: float) -> None:
-        answer, origin = settled.answer, settled.origin
+        answer, origin, told = settled.answer, settled.origin, settled.told.ids
+        solved = settled.solved.ids - told - self._answers.told
         members: dict[str, object] = {
             "n": call.n,
             "origin": origin.value,
             "outcome": settled.outcome.value,
-            "solved": sorted(settled.solved.ids),
+            "solved": sorted(solved),
             "latency_ms": round(seconds * 1000, 3),
         }
         turn = self._turns.get(call.server) if call.server else None
@@ -408,11 +415,14 @@ class Episode:
             members["emulator"] = turn.emulator.value
         if call.injected is not None and origin is Origin.INJECTED:
             members["injected"] = call.injected.kind.value
-        if settled.solved.unmatched is not None:
-            members["unmatched"] = settled.solved.unmatched
+        if told:
+            members["told"] = sorted(told)
+        if settled.unmatched is not None:
+            members["unmatched"] = settled.unmatched
         call.finished_at = self._file.append_finished(self._now(), answer, members)
         note_result(call.server, origin, answer.result)
-        self._solved |= settled.solved.ids
+        self._answers.solved |= solved
+        self._answers.told |= told
         if answer.result.asks and not call.is_over_limit:
             self._num_agent_calls -= 1  # the call goes on with the answers, and counts then
         if settled.failure is not None:
@@ -519,13 +529,18 @@ class Episode:
                 (self._order.reopen if call.is_unfinished else self._order.take)(call.seq)
         self._num_started = len(record.calls)
         self._num_agent_calls = record.agent_calls
-        self._solved = set(record.solved)
+        self._answers.solved |= record.solved
+        self._answers.told |= record.told
         self._last_activity = record.last_at.timestamp()
         self._ended = record.ended
-        for failed in record.finished_calls:
-            if is_failure(failed.origin):  # the gateway died before it could write the end
-                failure = Failure(boundary=failed.origin, message=failed.result.text)
+        for (
+            last
+        ) in record.finished_calls:  # the gateway may have died before it could write the end
+            if is_failure(last.origin):
+                failure = Failure(boundary=last.origin, message=last.result.text)
                 self.end(EpisodeStatus.FAILED, failure)
+            elif last.origin is Origin.LIMIT:
+                self.end(EpisodeStatus.LIMIT)
         if self.is_open:
             self._give_up_deliveries()
 

@@ -9,7 +9,7 @@ call: a killed process loses at most the line that it had not yet begun.
 
 import errno
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -148,6 +148,11 @@ class Record:
     def solved(self) -> frozenset[int]:
         """Ids of the sub-tasks solved so far."""
         return frozenset(i for c in self.calls for i in c.solved)
+
+    @property
+    def told(self) -> frozenset[int]:
+        """Ids of the sub-tasks that the agent told its tools the answers of."""
+        return frozenset(i for c in self.calls for i in c.told)
 
     def past_calls(self, server: str) -> tuple[PastCall, ...]:
         """The finished calls of a server's tools, in the order of their effects."""
@@ -407,6 +412,27 @@ def read_result(path: Path, begin: int) -> ToolResult:
     """Read back what a call answered; the arguments and errors are those of :func:`read_call`."""
     try:
         return ToolResult.model_validate(_event_at(path, begin)["result"])
+    except (ValueError, KeyError):
+        raise _nothing_at(path, begin) from None
+
+
+def read_results(path: Path, end: int) -> Iterator[tuple[int, ToolResult]]:
+    """Read the results back whose lines end before a byte, each with the byte at which its line begins.
+
+    Raises:
+        RecordError: The file cannot be read, or a line before it is no event.
+    """
+    begin = 0
+    try:
+        with path.open("rb") as file:
+            while begin < end:
+                line = file.readline()
+                event = _event(line)
+                if event.get("event") == "call_finished":
+                    yield begin, ToolResult.model_validate(event["result"])
+                begin += len(line)
+    except OSError as error:
+        raise _unreadable(path, error) from error
     except (ValueError, KeyError):
         raise _nothing_at(path, begin) from None
 

@@ -144,7 +144,7 @@ def test_an_episode_is_shown_by_the_first_characters_of_its_id(
 def test_what_the_agent_was_not_told_of_a_call_is_shown(
     episode: dict[str, Any], copied: CopyRecord
 ) -> None:
-    hidden = {"origin": "injected", "injected": "timeout", "emulator": "offline"}
+    hidden = {"origin": "injected", "injected": "timeout", "emulator": "offline", "told": [7]}
     other = copied(
         call_started=lambda event: event.update(distractor=True),
         call_finished=lambda event: event.update(hidden),
@@ -154,9 +154,10 @@ def test_what_the_agent_was_not_told_of_a_call_is_shown(
     told = other.run("episodes", "show", episode["id"]).stdout
 
     first, second = shown["record"][:2]
-    told_of = ("distractor", "injected", "emulator")
-    assert [first[key] for key in told_of] == [True, "timeout", "offline"]
-    assert [second[key] for key in told_of] == [False, None, None]
+    told_of = ("distractor", "injected", "emulator", "told")
+    assert [first[key] for key in told_of] == [True, "timeout", "offline", [7]]
+    assert [second[key] for key in told_of] == [False, None, None, []]
+    assert "tells [7] itself" in told
     assert f"[0] {first['tool']} (injected: timeout, distractor, emulated: offline)" in told
     assert f"[1] {second['tool']} (tool)" in told
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from astra_mcp.environments.bundle import ScenarioType
+from astra_mcp.environments.bundle import GoldCall, ScenarioType
 from astra_mcp.environments.loading import MAX_CODE_BYTES, load_bundle
 from astra_mcp.errors import BundleError
 
@@ -28,6 +28,24 @@ def test_the_starting_bundle_loads(workshop: Workshop) -> None:
         (2, "2026-02-17", ("get_due_date",)),
     ]
     assert bundle.document.gold[0].values == {"author": "Ida Moreau", "format": "large print"}
+
+
+def test_the_job_names_what_all_gold_calls_of_a_tool_mark_as_modifying(workshop: Workshop) -> None:
+    modifying, identifying = ({"value": 1, "role": r} for r in ("modifying", "identifying"))
+    members = {"sort": {"role": "modifying"}, "by": {"role": "identifying"}}
+    of_object = {"value": {}, "role": "identifying", "members": members}
+    calls = [
+        {"page": modifying, "format": modifying, "filter": of_object},
+        {"page": modifying, "format": identifying, "filter": of_object, "unit": modifying},
+    ]
+    gold = [
+        GoldCall.model_validate({"tool": "find_book", "arguments": a, "solves": [1]}) for a in calls
+    ]
+    bundle = load_bundle(workshop.path)
+    document = bundle.document.model_copy(update={"gold": (*gold, bundle.document.gold[1])})
+    first, second = bundle.model_copy(update={"document": document}).job
+    assert first.modifying == {"find_book": ("filter.sort", "page")}
+    assert second.modifying == {}
 
 
 def test_the_hash_sees_the_document_and_the_code(workshop: Workshop) -> None:

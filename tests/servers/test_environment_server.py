@@ -60,7 +60,8 @@ APPLIED = (Origin.TOOL, CallOutcome.APPLIED)
 REJECTED = (Origin.TOOL, CallOutcome.REJECTED)
 KILLED = (Origin.TOOL, CallOutcome.KILLED)
 FAILED = (Origin.SANDBOX, CallOutcome.REJECTED)
-FAILED_AT_LAST = (Origin.SANDBOX, CallOutcome.KILLED)
+GIVEN_UP = (Origin.LIMIT, CallOutcome.KILLED)
+REFUSED = (Origin.LIMIT, CallOutcome.REJECTED)
 
 
 async def test_server_shows_what_the_bundle_declares(
@@ -160,7 +161,7 @@ async def test_an_interrupted_call_is_a_kill_without_effect(interrupted: Environ
         kill = await session.call("refuse", {"word": "half"})
         after = await session.call("remember", {"word": "next"})
         more = await play(session, [("refuse", {"word": "half"})] * (MAX_KILLS - 1))
-    assert facts(kill, more[-1]) == [KILLED, FAILED_AT_LAST]
+    assert facts(kill, more[-1]) == [KILLED, GIVEN_UP]
     assert "0.25 s of processor time. The call had no effect" in kill.result.text
     assert after.result.structured == {"words": ["kept", "next"], "count": 2}
 
@@ -197,11 +198,21 @@ async def test_a_result_that_is_too_large_is_an_error_and_the_state_stays(
     assert after.result.structured == {"words": ["kept", "next"], "count": 2}
 
 
-async def test_the_last_kill_is_the_sandbox_failing(session: EnvironmentSession) -> None:
+async def test_the_last_kill_is_a_limit_and_no_failure(session: EnvironmentSession) -> None:
     kills = await play(session, [HANG] * MAX_KILLS)
     after = await session.call("remember", {"word": "late"})
-    assert facts(*kills, after) == [KILLED, KILLED, FAILED_AT_LAST, FAILED]
+    assert facts(*kills, after) == [KILLED, KILLED, GIVEN_UP, REFUSED]
+    assert "hang was stopped" in kills[-1].result.text
     assert after.result.is_error
+
+
+async def test_a_state_that_dies_of_its_replay_is_the_doing_of_the_call_that_was_stopped(
+    server: EnvironmentServer,
+) -> None:
+    past = [*past_of([HANG]), *past_of([HANG], CallOutcome.KILLED)]
+    async with opened(server, past=past) as session:
+        replies = await play(session, [TALK[1]] * (MAX_KILLS - 1))
+    assert facts(*replies) == [KILLED, GIVEN_UP]
 
 
 async def kill_fork_server(sandbox: LockedSandbox) -> None:
@@ -267,7 +278,7 @@ async def test_an_earlier_life_is_replayed_before_the_first_call(server: Environ
 async def test_kills_of_an_earlier_life_count(server: EnvironmentServer) -> None:
     killed = past_of([HANG] * (MAX_KILLS - 1), CallOutcome.KILLED)
     async with opened(server, past=killed) as session:
-        assert facts(await session.call("hang", {})) == [FAILED_AT_LAST]
+        assert facts(await session.call("hang", {})) == [GIVEN_UP]
 
 
 async def test_broken_code_is_the_sandbox_failing(notebook: Bundle, sandbox: Sandbox) -> None:

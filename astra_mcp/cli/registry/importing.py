@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from astra_mcp.cli.registry.views import print_usage
+from astra_mcp.cli.usage import print_usage
 from astra_mcp.compose.registry import Spending
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError

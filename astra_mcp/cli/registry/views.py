@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from astra_mcp.llm.usage import Usage
+from astra_mcp.cli.usage import print_usage
 from astra_mcp.report.console import out, say
 from astra_mcp.report.shown import Column, Table, cut, number, shown_time, styled, utc_text, whole
 from astra_mcp.types import JsonObject
@@ -24,7 +24,6 @@ __all__ = [
     "print_server",
     "print_servers",
     "print_stats",
-    "print_usage",
     "progress",
     "search_answer",
     "server_details",
@@ -238,12 +237,6 @@ def print_labels(labelled: "Labelled") -> None:
     print_usage(labelled.usage)
     for fault, num in report.failed.items():
         say.print(f"the model failed about {num} servers: {fault}", style="red")
-
-
-def print_usage(usage: Usage) -> None:
-    """Show how often a model was asked, where it was."""
-    if usage.calls or usage.cached:
-        out.print(f"{usage.calls} calls of the model, {usage.cached} answered by the cache")
 
 
 def print_export(done: Export) -> None:

@@ -1,4 +1,4 @@
-"""Checks of the document alone: faults, completeness, specific answers, leaks."""
+"""Checks of the document alone: faults, completeness, specific answers, leaks, words to the reader."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,22 +10,45 @@ from astra_mcp.environments.bundle import Bundle, EnvironmentDocument
 from astra_mcp.environments.loading import document_faults, missing_fields
 from astra_mcp.types import ToolSpec
 
-__all__ = ["document_failures", "fault_check"]
+__all__ = ["addressed_words", "document_failures", "fault_check"]
 
 _MIN_ENUM = 8
 """An enumeration with fewer members gives away an answer that is among them."""
 _MIN_CODE = 5
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_READER = r"(?:ai|agents?|assistants?|models?|llms?)"
+_ADDRESSED = re.compile(
+    rf"""
+      \b(?:ignore|disregard|forget)\b.{{0,40}}\b(?:instruction|prompt|previous|above|earlier)
+    | \b(?:as\ an\ ai|language\ model|system\ prompt|tool\ calls?\ are\ graded)\b
+    | <\|?(?:im_start|im_end|system|assistant|endoftext)\|?> | \[/?INST\]
+    | ^\s*(?:system|assistant)\s*:
+    | \b(?:note|message|attention|hint|instructions?)\ (?:to|for)\ (?:the\ |any\ )?{_READER}\b
+    | \b(?:dear|hello|hey)\ {_READER}\b
+    | \b{_READER}\ (?:reading|must|should|are\ (?:told|advised|instructed))\b
+    | \byou\ (?:must|should|can|may|need\ to)\ (?:now\ |simply\ |just\ )?
+      (?:answer|reply|respond|say|output|conclude|stop)\b
+    | \b(?:the\ )?(?:correct|right|final|expected)\ answer\ (?:is|to)\b
+    | 忽略.{{0,12}}(?:指令|提示|以上|之前) | 作为.{{0,4}}(?:AI|人工智能|语言模型)
+    | (?:正确|最终|标准)答案(?:是|为|\uff1a) | (?:请|应|必须)(?:直接|立即|务必)?(?:回答|回复|输出)
+    | (?:AI|智能体|助手|模型)(?:请|应|必须|注意)
+    """,
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
+"""How a text speaks to the model that reads it."""
 _JOINT = re.compile(r"_|(?<=[a-z0-9])(?=[A-Z])")
 
 
-def _leak_failures(document: EnvironmentDocument) -> Iterator[FailedCheck]:
+def _leak_failures(bundle: Bundle) -> Iterator[FailedCheck]:
     """Look for the answers that an episode is scored on in every text that the agent is shown."""
+    document = bundle.document
     scored = [s for s in document.sub_tasks if s.tool is not None]
     shown = [("the main question", document.question)]
+    shown += [("the title", document.title), ("the description", document.description)]
     for tool in document.tools:
         shown.extend(_shown_texts(tool))
+    shown.extend(_leaves("server.json", bundle.server))
     for place, text in shown:
         for sub in scored:
             if _gives_away(text, sub.answer):
@@ -36,8 +59,8 @@ def _leak_failures(document: EnvironmentDocument) -> Iterator[FailedCheck]:
 
 
 def _failure(number: int, answer: str, place: str, text: str) -> FailedCheck:
-    detail = f"answer {number}, {answer!r}, stands in {place}: {text[:160]!r}"
-    return FailedCheck.of(Check.LEAKED_ANSWER, detail)
+    detail = f"answer {number}, {answer!r}, stands in {place}: {text[:160]!r}; take it out there"
+    return FailedCheck.of(Check.LEAKED_ANSWER, detail, f"answer {number} leaked")
 
 
 def _gives_away(text: str, answer: str) -> bool:
@@ -104,6 +127,23 @@ def _is_long(value: object) -> bool:
     return isinstance(value, list) and len(cast("list[Any]", value)) >= _MIN_ENUM
 
 
+def _addressed_failures(document: EnvironmentDocument) -> Iterator[FailedCheck]:
+    for tool in document.tools:
+        for place, text in _shown_texts(tool):
+            words = addressed_words(text)
+            if words is not None:
+                detail = (
+                    f"{place} speaks to the model that reads it ({words!r}); say what the tool does"
+                )
+                yield FailedCheck.of(Check.HYGIENE, detail, f"{tool.name} addresses")
+
+
+def addressed_words(text: str) -> str | None:
+    """The words by which a text speaks to the model that reads it, where there are any."""
+    found = _ADDRESSED.search(text)
+    return found.group()[:60] if found else None
+
+
 def document_failures(bundle: Bundle) -> Iterator[FailedCheck]:
     """Check the document: faults, completeness, specific answers, leaks."""
     document = bundle.document
@@ -116,8 +156,10 @@ def document_failures(bundle: Bundle) -> Iterator[FailedCheck]:
     for sub in document.sub_tasks:
         fault = answer_fault(sub.answer) if sub.tool is not None else None
         if fault:
-            yield FailedCheck.of(Check.SPECIFIC_ANSWER, f"sub-task {sub.id}: {fault}")
-    yield from _leak_failures(document)
+            remedy = 'add its unit, or the field that it stands in, such as "open_tickets 17"'
+            yield FailedCheck.of(Check.SPECIFIC_ANSWER, f"sub-task {sub.id}: {fault}; {remedy}")
+    yield from _leak_failures(bundle)
+    yield from _addressed_failures(document)
 
 
 def fault_check(fault: str) -> Check:

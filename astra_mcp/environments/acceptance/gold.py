@@ -2,23 +2,23 @@
 
 import ast
 import itertools
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-from astra_mcp.answers import contains_answer
-from astra_mcp.environments.acceptance.playing import (
+from astra_mcp.answers import contains_answer, tokenize
+from astra_mcp.environments.acceptance.planned import (
     LIMIT_KINDS,
     REFUSED,
-    Conditions,
     GoldStep,
     Observation,
     PlannedCall,
     Play,
-    Player,
 )
+from astra_mcp.environments.acceptance.playing import Conditions, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.reward import score_episode, solved_by
 from astra_mcp.sandbox.protocol import Sandbox
-from astra_mcp.types import Origin, canonical_json
+from astra_mcp.types import JsonValue, Origin, canonical_json
+from astra_mcp.values.neighbours import known_values
 
 __all__ = ["gold_failures", "repetition_failures", "stability_failures"]
 
@@ -35,6 +35,7 @@ _OUTSIDE_KINDS = frozenset(
     }
 )
 _MAX_REPEATED = 16
+_MAX_RECORDS = 60
 _PADDING = (
     "_padding = [bytes(n % 480) if n % 2 else object() for n in range(18000)]; del _padding[::5]"
 )
@@ -69,15 +70,65 @@ def _gift_failures(player: Player, step: GoldStep, seen: Observation) -> Iterato
             f"solves: {seen}"
         )
         yield FailedCheck.of(Check.REWARD, detail)
-    values = call.arguments.values()
-    texts = [v if isinstance(v, str) else canonical_json(v).decode() for v in values]
+    sent = _sent(player, step)
     for i, answer in step.answers:
-        if any(contains_answer(text, answer) for text in texts):
+        if {*tokenize(answer)} <= sent:
             detail = (
-                f"answer {i}, {answer!r}, stands in the arguments of the call that should find it: "
-                f"{call}"
+                f"answer {i}, {answer!r}, stands in the arguments of the call that should find it, "
+                f"{call}; return the field that decides, and let that be the answer"
             )
-            yield FailedCheck.of(Check.LEAKED_ANSWER, detail)
+            yield FailedCheck.of(Check.ECHOED_ANSWER, detail, step.subject(i))
+    yield from _broad_failures(player, step, seen)
+
+
+def _sent(player: Player, step: GoldStep) -> set[str]:
+    """Tokens that a gold call sends in free text: not by a choice that the schema offers, or a format."""
+    free = {
+        name: slot.value
+        for name, slot in step.slots.items()
+        if step.is_identifying(name) and not known_values(player.property_of(step.call, name))
+    }
+    return {*tokenize(canonical_json(free).decode())} - {
+        *tokenize(canonical_json([*free]).decode())
+    }
+
+
+def _broad_failures(player: Player, step: GoldStep, seen: Observation) -> Iterator[FailedCheck]:
+    """A result is about its record: few rows, and not what other tools should find later."""
+    width = _widest(seen.value)
+    if width > _MAX_RECORDS:
+        detail = (
+            f"{step.call} returns its answer among {width} records; return at most {_MAX_RECORDS}"
+        )
+        yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(step.answers[0][0]))
+    needs = {s.id: {*s.dependencies} for s in player.bundle.document.sub_tasks}
+    own = {i for i, _ in step.answers}
+    for item in player.bundle.job:
+        if step.call.tool in item.tools or not own & _ancestors(item.id, needs):
+            continue
+        if contains_answer(seen.result.text, item.answer):
+            detail = (
+                f"{step.call} also tells answer {item.id}, which {item.tools[0]} is to find; leave it out "
+                "of the result"
+            )
+            yield FailedCheck.of(Check.OPEN_TABLE, detail, f"answer {item.id} told before")
+
+
+def _ancestors(number: int, needs: Mapping[int, set[int]]) -> set[int]:
+    found, waiting = set[int](), {*needs.get(number, ())}
+    while waiting:
+        found |= waiting
+        waiting = {d for i in waiting for d in needs.get(i, ())} - found
+    return found
+
+
+def _widest(node: JsonValue) -> int:
+    """How many records the longest list of a result has."""
+    if isinstance(node, dict | list):
+        items = [*(node.values() if isinstance(node, dict) else node)]
+        own = len(items) if isinstance(node, list) or all(isinstance(i, dict) for i in items) else 0
+        return max([own, *map(_widest, items)])
+    return node.count("\n") + 1 if isinstance(node, str) else 0
 
 
 def _call_failures(step: GoldStep, seen: Observation) -> list[FailedCheck]:

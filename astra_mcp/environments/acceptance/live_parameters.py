@@ -1,26 +1,104 @@
 """Does every declared parameter of every tool change some result?
 
-The search, for one parameter: each base (see ``bases.py``) is tried as it is and with one other argument
-left out or replaced (a sort order only shows where several rows are found). In every base the parameter is
-left out, if it is optional, and takes up to 8 neighbours and the texts of the base's result. The first base
-and value with another result end the search; 240 calls without one fail it. A result that only repeats the
-parameter's value is no other one, unless a later gold call changes with it.
+Calls to vary are the gold calls of a tool and the document's examples, or calls made for a tool that has
+neither: of values that gold calls give to parameters of the same name, that results name, known ones and
+guesses; each is made before any other call, and after all gold calls. The search, for one parameter: each
+such base is tried as it is and with one or two other arguments left out, or one replaced (a sort order only
+shows where several rows are found). In every base the parameter is left out, if it is optional, and takes up
+to 8 neighbours and the texts of the base's result. The first base and value with another result end the
+search; 240 calls without one fail it. A result that only repeats the parameter's value is no other one,
+unless a later gold call changes with it.
 """
 
 import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
-from astra_mcp.environments.acceptance.bases import Base, Bases
 from astra_mcp.environments.acceptance.perturbation import masked, words_of
-from astra_mcp.environments.acceptance.playing import REFUSED, Observation, PlannedCall, Player
+from astra_mcp.environments.acceptance.planned import REFUSED, Observation, PlannedCall
+from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 from astra_mcp.values.guesses import guess_value
 from astra_mcp.values.neighbours import MAX_NEIGHBOURS, known_values, property_of
 
-__all__ = ["parameter_failures"]
+__all__ = ["Bases", "parameter_failures"]
 
 _MAX_TRIES = 240
+_MAX_POOL = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A call to vary, and the calls before it."""
+
+    call: PlannedCall
+    before: tuple[PlannedCall, ...]
+
+
+class Bases:
+    """Finds the bases of each tool of a bundle."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+        self._calls = player.calls
+
+    async def of(self, tool: ToolSpec) -> list[Base]:
+        """The bases of a tool; none only where no call could be made that its schema accepts."""
+        gold = [Base(s.call, s.before) for s in self._player.gold if s.call.tool == tool.name]
+        examples = [
+            Base(PlannedCall(tool.name, e.arguments), before)
+            for e in self._player.bundle.document.examples
+            if e.tool == tool.name
+            for before in ((), self._calls)
+        ]
+        if gold or examples:
+            return [*gold, *examples]
+        made = [c async for c in self._made_calls(tool)]
+        return [Base(call, before) for call in made for before in ((), self._calls)]
+
+    def after(self, base: Base) -> tuple[PlannedCall, ...]:
+        """The gold calls that are still to come after a base."""
+        index = len(base.before)
+        is_gold = index < len(self._calls) and base.call == self._calls[index]
+        return self._calls[index + is_gold :]
+
+    def named_values(self, name: str) -> list[JsonValue]:
+        """Values that the gold calls give to a parameter of this name, in any tool."""
+        found = [s.slots[name] for s in self._player.gold if name in s.slots]
+        return [v for a in found for v in (a.value, *a.neighbours)]
+
+    async def _made_calls(self, tool: ToolSpec) -> AsyncIterator[PlannedCall]:
+        seen = [(await self._player.observe(s.call, s.before)).value for s in self._player.gold]
+        required = [
+            n for n in tool.input_schema["properties"] if n in tool.input_schema.get("required", ())
+        ]
+        pools = [self._pool(tool, name, seen) for name in required]
+        width = max((len(p) for p in pools), default=1)
+        for index in range(width):
+            values = {n: p[index % len(p)] for n, p in zip(required, pools, strict=True)}
+            call = PlannedCall(tool.name, values)
+            if self._player.accepts(call):
+                yield call
+
+    def _pool(self, tool: ToolSpec, name: str, results: Sequence[JsonValue]) -> list[JsonValue]:
+        schema = property_of(tool, name)
+        found = (v for result in results for v in _values_named(result, name))
+        values = (*self.named_values(name), *found, *known_values(schema), guess_value(schema))
+        unique = {canonical_json(v): v for v in values}
+        return list(unique.values())[:_MAX_POOL]
+
+
+def _values_named(node: JsonValue, name: str) -> Iterator[JsonValue]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key == name:
+                yield value
+            yield from _values_named(value, name)
+    elif isinstance(node, list):
+        for item in cast("list[Any]", node):
+            yield from _values_named(item, name)
 
 
 class _Search:
@@ -93,12 +171,17 @@ class _Search:
                 alternatives = self._alternatives(tool, other, base.call)
                 for call in itertools.islice(alternatives, MAX_NEIGHBOURS):
                     yield Base(call, base.before)
+        for base in bases:
+            others = [n for n in tool.input_schema["properties"] if n != name]
+            for one, other in itertools.combinations(others, 2):
+                call = base.call.without(one).without(other)
+                if self._player.accepts(call):
+                    yield Base(call, base.before)
 
     def _alternatives(self, tool: ToolSpec, name: str, call: PlannedCall) -> Iterator[PlannedCall]:
         schema = property_of(tool, name)
         if name in call.arguments and name not in tool.input_schema.get("required", ()):
-            rest = {k: v for k, v in call.arguments.items() if k != name}
-            yield PlannedCall(tool.name, rest)
+            yield call.without(name)
         value = call.arguments.get(name, guess_value(schema))
         declared = [value] if name not in call.arguments else []
         declared += self._bases.named_values(name)

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from astra_mcp.answers import contains_answer, tokenize
-from astra_mcp.environments.acceptance.playing import GoldStep, Observation, PlannedCall, Player
+from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
+from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.types import JsonValue, canonical_json
 from astra_mcp.values.neighbours import known_values
@@ -49,7 +50,7 @@ class _Cases:
 async def perturbation_failures(player: Player) -> AsyncIterator[FailedCheck]:
     """Replace each identifying argument of each gold call, after the preceding gold calls."""
     for step in player.gold:
-        named = [name for name in step.arguments if step.is_identifying(name)]
+        named = step.identifying
         fault = None if named else await _state_fault(player, step)
         if fault is not None:
             yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, fault)
@@ -61,7 +62,13 @@ async def perturbation_failures(player: Player) -> AsyncIterator[FailedCheck]:
             faults.extend(await _option_faults(player, step, name, cases[name]))
         for fault in faults:
             yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, fault)
+        for name in named:
+            if step.slots[name].any_value:
+                faults = _any_value_faults(step.call, name, cases[name])
+                for fault in faults:
+                    yield FailedCheck.of(Check.ONLY_GOLD, fault)
         free = {n for n in named if await _comes_from_before(player, step, n)}
+        free |= {n for n in named if step.slots[n].any_value}
         usual = await player.observe(step.call, step.before)
         for failure in _own_results_failures(step.call, cases, usual, free):
             yield failure
@@ -90,7 +97,7 @@ async def _state_fault(player: Player, step: GoldStep) -> str | None:
 async def _other_pasts(player: Player, step: GoldStep) -> AsyncIterator[list[PlannedCall]]:
     """The calls before, each time with another existing record in one of them."""
     for index, past in enumerate(player.gold[: len(step.before)]):
-        for name in filter(past.is_identifying, past.arguments):
+        for name in past.identifying:
             for value in player.gold_neighbours(past, name).known[:_MAX_REPLACEMENTS]:
                 replaced = past.call.having(name, value)
                 if (await player.observe(replaced, past.before)).is_success:
@@ -130,9 +137,25 @@ def _opened(player: Player, step: GoldStep) -> Iterator[tuple[str, PlannedCall]]
             continue
         for value in known_values(player.property_of(step.call, name)):
             call = step.call.having(name, value)
-            is_other = isinstance(value, bool) and step.call.arguments.get(name) is not value
+            is_other = isinstance(value, bool) and step.call.value(name) is not value
             if is_other and player.accepts(call):
                 yield name, call
+
+
+def _any_value_faults(call: PlannedCall, name: str, cases: _Cases) -> Iterator[str]:
+    """What takes any value has a result for each, and another one."""
+    rows = [*cases.rows, *cases.made_up]
+    refused = [c.value for c in rows if not c.seen.is_success]
+    if refused:
+        yield (
+            f"{call}: {name} says that it takes any value, but {_shown(refused)} fails; remove any_value"
+        )
+    texts = {masked(c.seen, {*words_of(c.value)}) for c in rows if c.seen.is_success}
+    if 2 * len(texts) < len(rows):
+        yield (
+            f"{call}: {name} says that any value has a result of its own, but {len(rows)} values have "
+            f"{len(texts)}; remove any_value, and refuse unknown values"
+        )
 
 
 async def _comes_from_before(player: Player, step: GoldStep, name: str) -> bool:
@@ -140,7 +163,7 @@ async def _comes_from_before(player: Player, step: GoldStep, name: str) -> bool:
 
     Its value stands in one of their results, and the call fails without them.
     """
-    value = step.call.arguments[name]
+    value = step.call.value(name)
     if not isinstance(value, str | int) or (await player.observe(step.call)).is_success:
         return False
     results = [await player.observe(c, step.before[:i]) for i, c in enumerate(step.before)]
@@ -211,7 +234,7 @@ def _own_results_failures(
     """
     every = [c for found in cases.values() for c in found.rows]
     words = {t for c in every for t in words_of(c.value)}
-    words |= {t for name in cases for t in words_of(call.arguments[name])}
+    words |= {t for name in cases for t in words_of(call.value(name))}
     gold_text = masked(usual, words)
     texts = {
         name: {masked(c.seen, words) for c in found.real} - {gold_text}

@@ -3,42 +3,52 @@
 Those follow from a hash over the tool code itself: code that knew them could behave while it is examined.
 """
 
+import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any, cast
 
-from astra_mcp.answers import contains_answer
-from astra_mcp.environments.bundle import ArgumentRole, Bundle, GoldArgument
+from astra_mcp.environments.acceptance.planned import (
+    DIED,
+    LIMIT_KINDS,
+    REFUSED,
+    GoldStep,
+    Observation,
+    PlannedCall,
+    Play,
+)
+from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.rendering import render_answer, render_refusal
 from astra_mcp.errors import AstraError, SandboxDiedError
 from astra_mcp.sandbox.protocol import ModuleId, Raised, Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema
 from astra_mcp.seeds import derive_seed, generator
 from astra_mcp.types import JsonValue, ToolResult, canonical_json
+from astra_mcp.values.guesses import resolve
 from astra_mcp.values.neighbours import Neighbours, find_neighbours, property_of
 
 __all__ = [
-    "LIMIT_KINDS",
-    "REFUSED",
+    "MAX_CALLS",
+    "MAX_SECONDS",
+    "BudgetError",
     "Conditions",
-    "GoldStep",
     "LimitsExceededError",
-    "Observation",
-    "PlannedCall",
-    "Play",
     "Player",
+    "are_same",
     "conditions_of",
 ]
 
-_DIED = "Died"
-"""``error_kind`` of a call that destroyed its process."""
-LIMIT_KINDS = frozenset({_DIED, "Timeout", "MemoryError", "ResultTooLarge"})
-"""``error_kind`` of calls that exceeded a limit."""
-REFUSED = "Refused"
-"""``error_kind`` of a call whose arguments the schema refuses."""
 _MAX_EXCEEDED = 2
-_MAX_SHOWN = 240
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?|\b\d\d:\d\d:\d\d\b")
+MAX_CALLS = 20_000
+"""Of the acceptance of one bundle, with those that only lead to others."""
+MAX_SECONDS = 20.0
+"""That its slow calls may take together."""
+_QUICK_SECONDS = 0.1
+_MAX_WRITES = 12
+_MAX_OTHERS = 3
 _NUM_OTHER_SEEDS = 8
 """Enough that an answer which one seed in two gives is seen through."""
 _SHORTEST, _LONGEST = 90, 4 * 3600
@@ -62,77 +72,21 @@ def conditions_of(bundle: Bundle) -> Conditions:
     return Conditions(seeds[0], tuple(seeds[1:]), timedelta(seconds=seconds))
 
 
+def are_same(one: Sequence[Observation], other: Sequence[Observation]) -> bool:
+    """Tell whether calls had the same results, but for moments of the clock, which goes on."""
+    return [_timeless(o) for o in one] == [_timeless(o) for o in other]
+
+
+def _timeless(seen: Observation) -> tuple[str, bool]:
+    return _MOMENT.sub("", seen.result.text), seen.is_success
+
+
+class BudgetError(AstraError):
+    """The calls of one acceptance have used up what they may."""
+
+
 class LimitsExceededError(AstraError):
     """Several calls exceeded the limits, each at the cost of its time: no further one is worth it."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedCall:
-    """A call to make."""
-
-    tool: str
-    arguments: Mapping[str, JsonValue]
-
-    def having(self, name: str, value: JsonValue) -> Self:
-        """Copy with another value of one argument."""
-        return type(self)(self.tool, {**self.arguments, name: value})
-
-    def __str__(self) -> str:
-        arguments = canonical_json(dict(self.arguments)).decode()
-        text = f"{self.tool}({arguments[1:-1]})"
-        return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
-
-
-@dataclass(frozen=True, slots=True)
-class GoldStep:
-    """A gold call in its place among the others."""
-
-    call: PlannedCall
-    arguments: Mapping[str, GoldArgument]
-    answers: tuple[tuple[int, str], ...]
-    """The sub-tasks that it solves, each with what its result is to contain."""
-    before: tuple[PlannedCall, ...]
-    """The gold calls before it."""
-
-    def is_identifying(self, name: str) -> bool:
-        """Tell whether an argument picks the record."""
-        argument = self.arguments.get(name)
-        return argument is not None and argument.role is ArgumentRole.IDENTIFYING
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What a call led to."""
-
-    result: ToolResult
-    value: JsonValue = None
-    """What the tool returned, where it did."""
-    output: str = ""
-    """What it printed."""
-    error_kind: str | None = None
-    """Class of the exception, ``DIED`` or ``REFUSED``; None where the tool returned."""
-
-    @property
-    def is_success(self) -> bool:
-        """True where the tool returned."""
-        return self.error_kind is None
-
-    def holds(self, answer: str) -> bool:
-        """Tell whether the tool returned, and an answer with it."""
-        return self.is_success and contains_answer(self.result.text, answer)
-
-    def __str__(self) -> str:
-        text = self.result.text
-        return repr(text if len(text) <= 160 else text[:157] + "...")
-
-
-@dataclass(frozen=True, slots=True)
-class Play:
-    """A call that was observed, in a fresh session after other calls."""
-
-    call: PlannedCall
-    after: tuple[PlannedCall, ...]
-    seen: Observation
 
 
 class Player:
@@ -145,26 +99,42 @@ class Player:
         gold = bundle.document.gold
         self.calls = tuple(PlannedCall(g.tool, g.values) for g in gold)
         """The gold calls, in order."""
+        dependencies = {s.id: s.dependencies for s in bundle.document.sub_tasks}
         self.gold = tuple(
-            GoldStep(
-                call, g.arguments, tuple((i, self.answers[i]) for i in g.solves), self.calls[:index]
-            )
-            for index, (call, g) in enumerate(zip(self.calls, gold, strict=True))
+            GoldStep.of(i, g, self.answers, dependencies, self.calls[:i])
+            for i, g in enumerate(gold)
         )
         self._sandbox = sandbox
         self._seed = seed
         self._module = module
         self._checks = {t.name: compile_schema(t.input_schema) for t in bundle.document.tools}
         self._remembered: dict[bytes, Play] = {}
+        self._shared: list[Play] = []
+        self._writers: dict[str, bool] = {}
         self._num_exceeded = 0
+        self.left_out: list[str] = []
+        """What a cap on the calls of a check left out."""
+        self.num_calls = 0
+        self.seconds = 0.0
+        """Time that the tools took, where a call took longer than most do."""
 
     def accepts(self, call: PlannedCall) -> bool:
         """Tell whether the arguments pass the tool's schema."""
         return not self._checks[call.tool].faults(call.arguments)
 
     def property_of(self, call: PlannedCall, name: str) -> Mapping[str, Any]:
-        """The schema of one parameter of a call."""
-        return property_of(self.tools[call.tool], name)
+        """The schema of one parameter of a call, or of a member of one."""
+        outer, *inner = name.split(".")
+        tool = self.tools[call.tool]
+        schema = property_of(tool, outer)
+        for member in inner:
+            properties = cast("Mapping[str, Any]", schema.get("properties") or {})
+            schema = resolve(properties.get(member, {}), tool.input_schema)
+        return schema
+
+    def is_optional(self, call: PlannedCall, name: str) -> bool:
+        """Tell whether a call is accepted without one of its arguments."""
+        return call.has(name) and self.accepts(call.without(name))
 
     def neighbours(
         self, call: PlannedCall, name: str, value: JsonValue, declared: Sequence[JsonValue]
@@ -177,8 +147,9 @@ class Player:
 
     def gold_neighbours(self, step: GoldStep, name: str) -> Neighbours:
         """Other values of an argument of a gold call."""
-        argument = step.arguments[name]
-        return self.neighbours(step.call, name, argument.value, argument.neighbours)
+        slot = step.slots[name]
+        found = self.neighbours(step.call, name, slot.value, slot.neighbours)
+        return found.unlike(slot.value) if slot.forgiving else found
 
     async def observe(self, call: PlannedCall, after: Sequence[PlannedCall] = ()) -> Observation:
         """Make a call in a fresh session, after other calls; equal plays are run once.
@@ -190,14 +161,74 @@ class Player:
         if key not in self._remembered:
             seen = await self.play([*after, call])
             self._remembered[key] = Play(call, tuple(after), seen[-1])
-            self._num_exceeded += seen[-1].error_kind in LIMIT_KINDS
-            if self._num_exceeded >= _MAX_EXCEEDED:
-                raise LimitsExceededError
+            self._count_exceeded(seen[-1])
         return self._remembered[key].seen
+
+    async def observe_in_one(
+        self, calls: Sequence[PlannedCall], after: Sequence[PlannedCall] = ()
+    ) -> list[Observation]:
+        """Make calls that change nothing one after another in one session, after other calls.
+
+        Raises:
+            LimitsExceededError: Two calls have exceeded the limits.
+        """
+        seen: list[Observation] = []
+        while len(seen) < len(calls):
+            played = await self.play([*after, *calls[len(seen) :]])
+            seen.extend(played[len(after) :])
+            self._count_exceeded(played[-1])
+        self._shared.extend(
+            Play(call, tuple(after), one) for call, one in zip(calls, seen, strict=True)
+        )
+        return seen
+
+    async def writes(self, tool: str) -> bool:
+        """Tell whether calls of a tool change what any call returns, as far as calls were observed.
+
+        Raises:
+            LimitsExceededError: Two calls have exceeded the limits.
+        """
+        if tool not in self._writers:
+            own = [c for c in self.calls if c.tool == tool]
+            own += [p.call for p in self._alone(tool) if p.seen.is_success]
+            own = [*{str(call): call for call in own}.values()][:_MAX_WRITES]
+            self._writers[tool] = await self._change_any(own)
+        return self._writers[tool]
+
+    async def _change_any(self, calls: Sequence[PlannedCall]) -> bool:
+        """Tell whether calls change one another, gold calls, or calls that were observed alone."""
+        twice = await self.play([*calls, *calls])
+        gold = await self.play(self.calls)
+        later = await self.play([*calls, *self.calls])
+        if not are_same(twice[: len(calls)], twice[len(calls) :]) or not are_same(
+            gold, later[len(calls) :]
+        ):
+            return True
+        others = [p for tool in self.tools for p in self._alone(tool)[:_MAX_OTHERS]]
+        for other in others:
+            if not are_same([other.seen], [await self.observe(other.call, calls)]):
+                return True
+        return False
+
+    def _alone(self, tool: str) -> list[Play]:
+        """Calls of a tool that were observed before any other; the gold calls' own first."""
+        rows = [
+            p
+            for p in self._remembered.values()
+            if p.call.tool == tool
+            and not p.after
+            and p.seen.error_kind not in (REFUSED, *LIMIT_KINDS)
+        ]
+        return sorted(rows, key=lambda p: p.call not in self.calls)
 
     def plays(self) -> tuple[Play, ...]:
         """Every call that was observed, in order, with what it led to."""
-        return tuple(self._remembered.values())
+        return (*self._remembered.values(), *self._shared)
+
+    def _count_exceeded(self, seen: Observation) -> None:
+        self._num_exceeded += seen.error_kind in LIMIT_KINDS
+        if self._num_exceeded >= _MAX_EXCEEDED:
+            raise LimitsExceededError
 
     async def play(
         self, calls: Sequence[PlannedCall], *, seed: int | None = None
@@ -218,7 +249,7 @@ class Player:
         try:
             for call in calls:
                 seen.append(await self._call(session, call))
-                if seen[-1].error_kind == _DIED:
+                if seen[-1].error_kind == DIED:
                     break
         finally:
             await session.aclose()
@@ -228,11 +259,24 @@ class Player:
         faults = self._checks[call.tool].faults(call.arguments)
         if faults:
             return Observation(render_refusal(call.tool, faults), error_kind=REFUSED)
+        self._spend()
+        began = time.perf_counter()
         try:
             answer = await session.call(call.tool, call.arguments)
         except SandboxDiedError as error:
-            return Observation(ToolResult.from_text(str(error), is_error=True), error_kind=_DIED)
+            self.seconds += time.perf_counter() - began
+            return Observation(ToolResult.from_text(str(error), is_error=True), error_kind=DIED)
+        took = time.perf_counter() - began
+        self.seconds += took if took > _QUICK_SECONDS else 0
         result = render_answer(self.tools[call.tool], answer)
         if isinstance(answer, Raised):
-            return Observation(result, output=answer.output, error_kind=answer.kind)
-        return Observation(result, value=answer.value, output=answer.output)
+            return Observation(result, output=answer.output, error_kind=answer.kind, seconds=took)
+        return Observation(result, value=answer.value, output=answer.output, seconds=took)
+
+    def _spend(self) -> None:
+        self.num_calls += 1
+        if self.num_calls > MAX_CALLS or self.seconds > MAX_SECONDS:
+            raise BudgetError(
+                f"{self.num_calls - 1:,} calls of at most {MAX_CALLS:,} were made, and slow ones took "
+                f"{self.seconds:.0f} s of at most {MAX_SECONDS:.0f}"
+            )

@@ -1,24 +1,27 @@
 """Do the schemas refuse bad arguments, and does everything that was seen keep the rules?"""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 
 import jsonschema_rs
 
-from astra_mcp.environments.acceptance.playing import (
+from astra_mcp.answers import contains_answer
+from astra_mcp.environments.acceptance.documents import addressed_words
+from astra_mcp.environments.acceptance.planned import (
     LIMIT_KINDS,
     REFUSED,
     Observation,
     PlannedCall,
-    Player,
+    Play,
 )
+from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.schemas import compile_schema, compile_validator
-from astra_mcp.types import JsonValue, ToolSpec
+from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 from astra_mcp.values.neighbours import property_of
 
-__all__ = ["schema_refusal_failures", "seen_failures", "takes_alone"]
+__all__ = ["schema_refusal_failures", "seen_failures", "slow_call_failures", "takes_alone"]
 
 _WRONG_TYPES: tuple[JsonValue, ...] = ([["nested"]], {"unexpected": {}}, "\u2042", -1.5, True, None)
 _CRASHES = frozenset(
@@ -43,10 +46,20 @@ _INTERPRETER_TEXT = re.compile(
     r"is not in list|x not in (list|tuple)|substring not found|empty sequence|index out of range|"
     r"math domain error|Invalid isoformat string|unconverted data remains|is out of range for month|"
     r"month must be in 1\.\.12|year -?\d+ is out of range|unhashable type|unsupported operand|"
-    r"object is not subscriptable|object has no attribute|Unknown format code|nothing to repeat"
+    r"object is not subscriptable|object has no attribute|Unknown format code|nothing to repeat|"
+    r"Replacement index|not enough arguments for format|not all arguments converted|"
+    r"unsupported format character|format requires a mapping|encountered in format string"
 )
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
 _MIN_MESSAGE_WORDS = 3
+_MAX_TEXT = 64 << 10
+_SLOW_SECONDS, _SLOW_TIMES = 0.25, 50
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]|"
+    r"\\u00[01][0-9a-f]|\\u009[0-9a-f]|\\[bf]"
+)
+"""As such, or as JSON escapes them; lines and tabs are none."""
+_FORMATTED = re.compile(r"<class '|<built-in |<function |<bound method |<module '")
 
 
 def schema_refusal_failures(bundle: Bundle) -> Iterator[FailedCheck]:
@@ -77,7 +90,9 @@ def seen_failures(player: Player) -> Iterator[FailedCheck]:
         if t.output_schema is not None
     }
     told: set[tuple[str, str]] = set()
-    for call, seen in ((p.call, p.seen) for p in player.plays()):
+    for play in player.plays():
+        yield from _listing_failures(player, play)
+        call, seen = play.call, play.seen
         fault = _fault(call, seen, validators)
         if fault is None:
             continue
@@ -87,11 +102,52 @@ def seen_failures(player: Player) -> Iterator[FailedCheck]:
             yield FailedCheck.of(check, f"{call} {problem}: {seen}")
 
 
+async def slow_call_failures(player: Player) -> AsyncIterator[FailedCheck]:
+    """Find calls that take far longer than most, each made twice more: the machine may have been busy."""
+    plays = sorted(player.plays(), key=lambda p: -p.seen.seconds)
+    usual = plays[len(plays) // 2].seen.seconds if plays else 0.0
+    slow = max(_SLOW_SECONDS, _SLOW_TIMES * usual)
+    told: set[str] = set()
+    for play in plays:
+        if play.seen.seconds < slow:
+            return
+        if play.call.tool in told or play.seen.error_kind in LIMIT_KINDS:
+            continue
+        again = [(await player.play([*play.after, play.call]))[-1].seconds for _ in range(2)]
+        if min(again) >= slow:
+            told.add(play.call.tool)
+            detail = (
+                f"{play.call} takes {min(again):.2f} s, and most calls {usual:.4f} s; give what drives its "
+                "cost a maximum"
+            )
+            yield FailedCheck.of(Check.HYGIENE, detail)
+
+
+def _listing_failures(player: Player, play: Play) -> Iterator[FailedCheck]:
+    """No error tells an answer of its tool, but one that a call before it has found."""
+    call, seen = play.call, play.seen
+    if seen.is_success or seen.error_kind == REFUSED:
+        return
+    sent = canonical_json(dict(call.arguments)).decode()
+    for item in player.bundle.job:
+        is_told = call.tool in item.tools and contains_answer(seen.result.text, item.answer)
+        is_found = any(s.call in play.after and item.id in dict(s.answers) for s in player.gold)
+        if is_told and not is_found and not contains_answer(sent, item.answer):
+            detail = (
+                f"{call} fails, and its error holds answer {item.id}; say what is allowed, not what is "
+                f"there: {seen}"
+            )
+            yield FailedCheck.of(Check.OPEN_TABLE, detail, f"{call.tool} answer {item.id}")
+
+
 def _fault(
     call: PlannedCall, seen: Observation, validators: Mapping[str, jsonschema_rs.Validator]
 ) -> tuple[Check, str] | None:
     if _ADDRESS.search(seen.result.text):
         return Check.DETERMINISM, "shows the address of an object"
+    unclean = _unclean(seen.result.text)
+    if unclean is not None:
+        return Check.HYGIENE, unclean
     if seen.error_kind is not None:
         return _error_fault(seen, seen.error_kind)
     if _is_nothing(seen.value):
@@ -101,6 +157,20 @@ def _fault(
     if validator is not None and not validator.is_valid(seen.value):
         error = next(iter(validator.iter_errors(seen.value)))
         return Check.RESULT, f"returns what its output schema refuses ({error.message[:120]})"
+    return None
+
+
+def _unclean(text: str) -> str | None:
+    """Why a result is of no use to an agent, or should not reach one."""
+    if len(text) > _MAX_TEXT:
+        return f"returns {len(text):,} characters, more than {_MAX_TEXT:,}; return fewer records"
+    if found := _CONTROL.search(text):
+        return f"returns a control character ({found.group()!r}); take it out"
+    if found := _FORMATTED.search(text):
+        return f"shows the interpreter's insides ({found.group()!r}); never format by an argument"
+    words = addressed_words(text)
+    if words is not None:
+        return f"speaks to the model that reads it ({words!r}); return data"
     return None
 
 
@@ -114,7 +184,7 @@ def _error_fault(seen: Observation, kind: str) -> tuple[Check, str] | None:
     if kind == REFUSED:
         return None
     if kind in LIMIT_KINDS:
-        return Check.LIMITS, "exceeds the limits"
+        return Check.LIMITS, "exceeds the limits; give what drives its cost a maximum"
     if kind == "NotJson":
         return Check.RESULT, "returns what JSON cannot carry"
     if _MACHINE_TEXT.search(message):

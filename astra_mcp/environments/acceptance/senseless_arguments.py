@@ -11,14 +11,10 @@ from datetime import date
 from typing import Any, cast
 
 from astra_mcp.answers import contains_answer
-from astra_mcp.environments.acceptance.bases import Bases
+from astra_mcp.environments.acceptance.live_parameters import Bases
 from astra_mcp.environments.acceptance.perturbation import masked
-from astra_mcp.environments.acceptance.playing import (
-    GoldStep,
-    Observation,
-    PlannedCall,
-    Player,
-)
+from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
+from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.types import JsonValue
 from astra_mcp.values.guesses import guess_value
@@ -26,7 +22,7 @@ from astra_mcp.values.neighbours import known_values
 
 __all__ = ["senseless_argument_failures"]
 
-_TEXTS = ("", "zzqx-unknown", "ZZ-99999", "0", "zzqx " * 400)
+_TEXTS = ("", "zzqx-unknown", "ZZ-99999", "0", "zzqx " * 400, "{0} {x!r} %(x)s %s %d")
 _WILDCARDS = ("*", "%", ".*", "all")
 _INTEGERS = (0, -1, 999_999_937, 10**15)
 _NUMBERS = (0.5, -1.5, 10**15 + 0.5)
@@ -56,18 +52,38 @@ async def _gold_failures(player: Player, step: GoldStep) -> AsyncIterator[Failed
         if not step.is_identifying(name) or not seen.is_success:
             continue
         words = {str(other.arguments[name]).casefold(), str(call.arguments[name]).casefold()}
-        kept = [a for _, a in step.answers if seen.holds(a)]
+        kept = [i for i, a in step.answers if seen.holds(a)]
         if kept or masked(seen, words) == masked(usual, words):
-            found = f"answer {kept[0]!r}" if kept else "the gold result"
+            number = kept[0] if kept else step.answers[0][0]
+            found = f"answer {number}" if kept else "the gold result"
             detail = f"{other} still has {found}; refuse unknown values"
-            yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail)
+            yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail, step.subject(number))
+    async for failure in _echo_failures(player, step):
+        yield failure
     example = await _swallowing_example(player, step, usual)
     if example is not None:
         detail = (
             f"{call}: whatever texts identify the record, there is one, such as for "
             f"{example}; refuse unknown values"
         )
-        yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail)
+        subject = step.subject(step.answers[0][0])
+        yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail, subject)
+
+
+async def _echo_failures(player: Player, step: GoldStep) -> AsyncIterator[FailedCheck]:
+    """What identifies a record is not repeated in a result before it was found."""
+    for name in step.identifying:
+        value = step.slots[name].value
+        for number, answer in step.answers:
+            call = step.call.having(name, f"zzqx {answer} zzqx")
+            if not isinstance(value, str) or not player.accepts(call):
+                continue
+            if (await player.observe(call, step.before)).holds(answer):
+                detail = (
+                    f"{call} repeats answer {number}, which the caller sent; refuse an unknown {name}, "
+                    "or leave it out of the result"
+                )
+                yield FailedCheck.of(Check.ECHOED_ANSWER, detail, step.subject(number))
 
 
 def _senseless_calls(player: Player, call: PlannedCall) -> Iterator[tuple[str, PlannedCall]]:
@@ -111,9 +127,10 @@ async def _swallowing_example(
     leaves = [*_leaves(usual.value, ())]
     places = {p for p, v in leaves if any(contains_answer(v, a) for _, a in step.answers)}
     example = None
-    for name, argument in step.arguments.items():
+    for name, slot in step.slots.items():
         schema = player.property_of(step.call, name)
-        if not step.is_identifying(name) or not _is_free_text(schema, argument.value):
+        is_free = step.is_identifying(name) and _is_free_text(schema, slot.value)
+        if not is_free or slot.any_value:
             continue
         for value in player.gold_neighbours(step, name).made_up:
             example = step.call.having(name, value)

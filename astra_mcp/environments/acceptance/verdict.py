@@ -1,12 +1,12 @@
 """What the acceptance says of a bundle: each failed check by name, with its evidence."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from astra_mcp.types import JsonObject
 
-__all__ = ["Check", "FailedCheck", "Verdict"]
+__all__ = ["Check", "FailedCheck", "Spent", "Verdict"]
 
 _MAX_DETAIL = 600
 
@@ -36,6 +36,20 @@ class Check(StrEnum):
     """The gold calls contain their answers."""
     DETERMINISM = "determinism"
     """Equal calls have equal results; answers depend on neither seed, clock nor memory."""
+    ECHOED_ANSWER = "echoed_answer"
+    """No gold call carries its own answer."""
+    UNGROUNDED_ARGUMENT = "ungrounded_argument"
+    """What gold calls are given stands in what an agent is told, or is worked out from it."""
+    REPETITION = "repetition"
+    """A call that is repeated has the same result, or errs clearly; hints about tools hold."""
+    ORDER = "order"
+    """Gold calls hold their answers in every order that dependencies allow, and after failed calls."""
+    LONG_SESSION = "long_session"
+    """However many calls came before, a call that changes nothing has one result."""
+    OMITTED_ARGUMENT = "omitted_argument"
+    """Without an identifying argument the answer is lost."""
+    OPEN_TABLE = "open_table"
+    """No call without the values that identify a record holds its answer."""
     IDENTIFYING_ARGUMENT = "identifying_argument"
     """Other identifying arguments lose the answer."""
     ONLY_GOLD = "only_gold"
@@ -48,6 +62,10 @@ class Check(StrEnum):
     """Senseless arguments are not answered as if they were good."""
     REWARD = "reward"
     """The oracle scores at least 0.999, and no gold call earns what it does not declare."""
+    HYGIENE = "hygiene"
+    """Results are of use to an agent: small, plain, addressed to nobody, at a cost that has a bound."""
+    BUDGET = "budget"
+    """The calls of the acceptance end within its calls and seconds."""
     GUESSABLE = "guessable"
     """Calling each tool once, with what its schema suggests or with as little as it takes, solves nothing."""
 
@@ -58,13 +76,27 @@ class FailedCheck:
 
     check: Check
     detail: str
+    subject: str = ""
+    """What it is about, such as one answer of a tool; of those alike the first one is told."""
 
     @classmethod
-    def of(cls, check: Check, detail: str) -> "FailedCheck":
+    def of(cls, check: Check, detail: str, subject: str = "") -> "FailedCheck":
         """Name a failure; evidence is cut at 600 characters."""
-        return cls(
-            check, detail if len(detail) <= _MAX_DETAIL else detail[: _MAX_DETAIL - 3] + "..."
-        )
+        is_short = len(detail) <= _MAX_DETAIL
+        return cls(check, detail if is_short else f"{detail[: _MAX_DETAIL - 3]}...", subject)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What an acceptance used of its budget."""
+
+    calls: int
+    max_calls: int
+    seconds: float
+    """That slow calls took."""
+    max_seconds: float
+    left_out: tuple[str, ...] = ()
+    """What a cap on the calls of a check left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +105,8 @@ class Verdict:
 
     name: str
     failed_checks: tuple[FailedCheck, ...] = ()
+    spent: Spent | None = None
+    """None where nothing was executed."""
 
     @property
     def verified(self) -> bool:
@@ -80,9 +114,14 @@ class Verdict:
         return not self.failed_checks
 
     @classmethod
-    def of(cls, name: str, failures: Iterable[FailedCheck]) -> "Verdict":
+    def of(
+        cls, name: str, failures: Iterable[FailedCheck], spent: Spent | None = None
+    ) -> "Verdict":
         """Collect failures, each once."""
-        return cls(name, tuple(dict.fromkeys(failures)))
+        told = dict[object, FailedCheck]()
+        for failure in failures:
+            told.setdefault(failure.subject or failure, failure)
+        return cls(name, tuple(told.values()), spent)
 
     def as_json(self) -> JsonObject:
         """Render for ``environments verify --json``."""
@@ -92,4 +131,5 @@ class Verdict:
             "failed_checks": [
                 {"check": f.check.value, "detail": f.detail} for f in self.failed_checks
             ],
+            "spent": None if self.spent is None else asdict(self.spent),
         }

@@ -1,6 +1,5 @@
 """Runs every check of the acceptance, cheap ones first; later ones only where they can tell."""
 
-import contextlib
 from collections.abc import AsyncIterator, Sequence
 
 from astra_mcp.environments.acceptance.documents import document_failures, fault_check
@@ -9,24 +8,34 @@ from astra_mcp.environments.acceptance.gold import (
     repetition_failures,
     stability_failures,
 )
-from astra_mcp.environments.acceptance.guessing import guessing_failures
+from astra_mcp.environments.acceptance.grounding import grounding_failures
 from astra_mcp.environments.acceptance.isolation import isolation_failures
 from astra_mcp.environments.acceptance.live_parameters import parameter_failures
+from astra_mcp.environments.acceptance.omission import guessing_failures, omission_failures
+from astra_mcp.environments.acceptance.open_tables import open_table_failures
 from astra_mcp.environments.acceptance.perturbation import perturbation_failures
 from astra_mcp.environments.acceptance.playing import (
+    MAX_CALLS,
+    MAX_SECONDS,
+    BudgetError,
     Conditions,
     LimitsExceededError,
     Player,
     conditions_of,
 )
-from astra_mcp.environments.acceptance.refusals import schema_refusal_failures, seen_failures
+from astra_mcp.environments.acceptance.refusals import (
+    schema_refusal_failures,
+    seen_failures,
+    slow_call_failures,
+)
 from astra_mcp.environments.acceptance.senseless_arguments import senseless_argument_failures
-from astra_mcp.environments.acceptance.verdict import Check, FailedCheck, Verdict
+from astra_mcp.environments.acceptance.sessions import session_failures
+from astra_mcp.environments.acceptance.verdict import Check, FailedCheck, Spent, Verdict
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import BundleFault, ToolCodeError
 from astra_mcp.sandbox.protocol import Sandbox
 
-__all__ = ["verdict_of_faults", "verify_bundle"]
+__all__ = ["play_gold", "verdict_of_faults", "verify_bundle"]
 
 _BLOCKING = frozenset({Check.DOCUMENT, Check.SIGNATURE, Check.COMPLETE})
 
@@ -40,12 +49,13 @@ async def verify_bundle(bundle: Bundle, sandbox: Sandbox) -> Verdict:
     Raises:
         SandboxError: The sandbox itself failed, so that nothing can be said.
     """
-    failures = [*document_failures(bundle)]
+    failures, spent = [*document_failures(bundle)], None
     if not _BLOCKING & {f.check for f in failures}:
         failures.extend(isolation_failures(bundle.code))
         failures.extend(schema_refusal_failures(bundle))
-        failures.extend(await _executed_failures(bundle, sandbox))
-    return Verdict.of(bundle.name, failures)
+        executed, spent = await _executed(bundle, sandbox)
+        failures.extend(executed)
+    return Verdict.of(bundle.name, failures, spent)
 
 
 def verdict_of_faults(name: str, faults: Sequence[BundleFault]) -> Verdict:
@@ -53,22 +63,45 @@ def verdict_of_faults(name: str, faults: Sequence[BundleFault]) -> Verdict:
     return Verdict.of(name, (FailedCheck.of(fault_check(f), f) for f in faults))
 
 
-async def _executed_failures(bundle: Bundle, sandbox: Sandbox) -> list[FailedCheck]:
+async def play_gold(bundle: Bundle, sandbox: Sandbox) -> tuple[str, ...]:
+    """Play the gold calls of a bundle that passes the acceptance.
+
+    Returns:
+        The texts of their results, in order.
+
+    Raises:
+        SandboxError: The sandbox failed.
+        ToolCodeError: The module does not load, which it did in the acceptance.
+    """
+    document = bundle.document
+    module = await sandbox.load(bundle.code, load_seed=document.load_seed, clock=document.clock)
+    player = Player(bundle, sandbox, module, seed=conditions_of(bundle).seed)
+    return tuple(seen.result.text for seen in await player.play(player.calls))
+
+
+async def _executed(bundle: Bundle, sandbox: Sandbox) -> tuple[list[FailedCheck], Spent | None]:
     document = bundle.document
     try:
         module = await sandbox.load(bundle.code, load_seed=document.load_seed, clock=document.clock)
     except ToolCodeError as error:
-        return [FailedCheck.of(Check.LOAD, f"tools.py does not load: {error}")]
+        return [FailedCheck.of(Check.LOAD, f"tools.py does not load: {error}")], None
     conditions = conditions_of(bundle)
     player = Player(bundle, sandbox, module, seed=conditions.seed)
     failures = await gold_failures(player)
-    if failures:
-        return failures
-    with contextlib.suppress(LimitsExceededError):  # what exceeded them is among what was seen
-        async for failure in _probing_failures(player, sandbox, conditions):
-            failures.append(failure)
-    failures.extend(seen_failures(player))
-    return failures
+    if not failures:
+        try:
+            async for failure in _probing_failures(player, sandbox, conditions):
+                failures.append(failure)
+        except LimitsExceededError:
+            pass  # what exceeded them is among what was seen
+        except BudgetError as error:
+            detail = f"{error}; make tools faster, or fewer of their parameters optional"
+            failures.append(FailedCheck.of(Check.BUDGET, detail))
+        failures.extend(seen_failures(player))
+    spent = Spent(
+        player.num_calls, MAX_CALLS, round(player.seconds, 2), MAX_SECONDS, tuple(player.left_out)
+    )
+    return failures, spent
 
 
 async def _probing_failures(
@@ -77,11 +110,16 @@ async def _probing_failures(
     """Play other calls than the gold ones."""
     for failures in (
         stability_failures(player, sandbox, conditions),
+        grounding_failures(player),
+        omission_failures(player),
         perturbation_failures(player),
+        open_table_failures(player),
         parameter_failures(player),
         senseless_argument_failures(player),
         guessing_failures(player),
+        session_failures(player),
         repetition_failures(player, sandbox, conditions),
+        slow_call_failures(player),
     ):
         async for failure in failures:
             yield failure

@@ -61,8 +61,9 @@ class MemorySession:
                 raise ZeroDivisionError
             case "fail":
                 return _reply("it is down", Origin.UPSTREAM, CallOutcome.REJECTED, is_error=True)
-            case "kill":
-                return _reply("it was stopped", Origin.TOOL, CallOutcome.KILLED, is_error=True)
+            case "kill" | "exhaust" as how:
+                origin = Origin.TOOL if how == "kill" else Origin.LIMIT
+                return _reply("it was stopped", origin, CallOutcome.KILLED, is_error=True)
             case "much":
                 return _reply("x" * 5000, Origin.TOOL, CallOutcome.APPLIED)
             case "large":

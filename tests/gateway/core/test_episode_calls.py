@@ -255,17 +255,37 @@ async def test_a_failure_beyond_the_tool_fails_the_episode_without_a_reward(
     assert (await episode.call("read", {})).is_error
 
 
-async def test_a_tool_that_kills_its_sandbox_is_an_error_of_the_tool(episode: Episode) -> None:
+async def test_a_tool_that_kills_its_sandbox_is_an_error_of_the_tool_that_counts(
+    episode: Episode,
+) -> None:
     assert (await episode.call("add", {"do": "kill"})).is_error
     assert episode.is_open
+    assert episode.state().calls == 1
 
 
-async def test_a_result_over_the_limit_becomes_an_error_that_says_so(episodes: Episodes) -> None:
+async def test_the_last_kill_that_a_server_allows_ends_the_episode_with_its_reward(
+    episode: Episode,
+) -> None:
+    await episode.call("add", {"amount": 3})
+    last = await episode.call("add", {"do": "exhaust"})
+    assert last.text == "it was stopped This run has ended; give the final answer."
+    state = episode.state()
+    assert (state.status, state.calls, state.failure) == (EpisodeStatus.LIMIT, 2, None)
+    assert state.reward is not None
+    assert state.reward.reward == pytest.approx(0.5, abs=1e-5)
+    assert (await episode.call("read", {})).text == "This run has ended; give the final answer."
+    assert episode.state().calls == 2
+
+
+async def test_a_result_over_the_limit_becomes_an_error_that_says_so_and_counts(
+    episodes: Episodes,
+) -> None:
     episode = await episodes.create(a_request(result_bytes=1000))
     answer = await episode.call("add", {"do": "much"})
     assert answer.is_error
     assert "at most 1000 are allowed" in answer.text
     assert episode.is_open
+    assert episode.state().calls == 1
 
 
 async def test_an_idle_episode_expires_with_its_reward(life: Any) -> None:

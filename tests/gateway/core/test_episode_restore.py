@@ -121,14 +121,21 @@ async def test_a_call_that_the_limit_refused_is_refused_in_the_next_life_too(
     assert len(server.executed) == 1
 
 
-async def test_an_episode_whose_failure_was_recorded_stays_failed(life: Any, home: Path) -> None:
+@pytest.mark.parametrize(
+    ("do", "status", "recall"),
+    [("fail", EpisodeStatus.FAILED, None), ("exhaust", EpisodeStatus.LIMIT, 0.5)],
+)
+async def test_an_episode_whose_last_result_was_recorded_has_ended_as_that_says(
+    life: Any, home: Path, do: str, status: EpisodeStatus, recall: float | None
+) -> None:
     async with life() as first:
         episode = await first.create(REQUEST)
-        await episode.call("add", {"do": "fail"})
+        await episode.call("add", {"amount": 3})
+        await episode.call("add", {"do": do})
     drop(b"episode_ended", of=record_path(home / "records", episode.id), last=1)
     async with life() as second:
         state = await second.state(episode.id)
-        assert (state.status, state.reward) == (EpisodeStatus.FAILED, None)
+        assert (state.status, state.reward and state.reward.recall) == (status, recall)
 
 
 @pytest.mark.parametrize("spoiled", [b"", b"{}\n"], ids=["empty", "foreign"])
@@ -241,6 +248,18 @@ async def test_an_expired_interactive_state_begins_anew(life: Any) -> None:
         time[0] += 2 * 86400
         new = await episodes.interactive("coins", "ann", ["coins"])
         assert new.id != old.id
+        assert (await new.call("read", {})).text == "total 0 coins"
+
+
+async def test_an_interactive_state_that_its_server_gives_up_begins_anew(life: Any) -> None:
+    async with life() as episodes:
+        old = await episodes.interactive("coins", "ann", ["coins"])
+        await old.call("add", {"amount": 3})
+        for said in ("it was stopped", "This state has ended"):
+            text = (await old.call("add", {"do": "exhaust"})).text
+            assert text.startswith(said)
+            assert text.endswith("the next call begins a new one.")
+        new = await episodes.interactive("coins", "ann", ["coins"])
         assert (await new.call("read", {})).text == "total 0 coins"
 
 

@@ -1,0 +1,285 @@
+"""Does a table stand open: is there an answer to be had without what identifies its record?
+
+A table is open where a call that the schema accepts holds an answer, though no identifying value of a gold
+call stands in it: each is left out, or replaced by another value, with whatever options. All values of each
+parameter are tried, and all pairs of two parameters' values, in at most 300 calls a tool.
+"""
+
+import itertools
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from astra_mcp.answers import contains_answer
+from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
+from astra_mcp.environments.acceptance.playing import Player
+from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
+from astra_mcp.seeds import generator
+from astra_mcp.types import JsonValue, canonical_json
+from astra_mcp.values.guesses import guess_value
+from astra_mcp.values.merging import kinds_of
+from astra_mcp.values.neighbours import known_values
+
+__all__ = ["open_table_failures"]
+
+_MAX_CALLS = 300
+"""Of a tool."""
+_MAX_WRITING_CALLS = 60
+"""Of a tool that writes: each has a session of its own."""
+_MAX_OTHERS = 4
+_MAX_OPTIONS = 14
+_MAX_LETTERS = 5
+_MAX_TRIES = 12
+_MAX_CONFIRMED = 24
+_LEFT_OUT: Final = object()
+_REMEDY = "; return the answer for its own record alone"
+_Row = dict[str, Any]
+"""A value for each place of a call, or that it is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """The values to try at each place of one gold call, the identifying ones among them."""
+
+    step: GoldStep
+    others: Mapping[str, Sequence[object]]
+    """For each identifying place: it left out, values that other records have, texts that find many."""
+    real: Mapping[str, Sequence[JsonValue]]
+    """Those that other records have."""
+    options: Mapping[str, Sequence[object]]
+
+    def call(self, row: Mapping[str, Any]) -> PlannedCall:
+        call = self.step.call
+        for name, value in row.items():
+            call = call.without(name) if value is _LEFT_OUT else call.having(name, value)
+        return call
+
+
+async def open_table_failures(player: Player) -> AsyncIterator[FailedCheck]:
+    """Try to have each tool's answers without the values that identify them."""
+    for name in player.tools:
+        steps = [s for s in player.gold if s.call.tool == name and s.identifying]
+        for step in steps:
+            search = _Search(player, step, len(steps))
+            async for failure in search.failures():
+                yield failure
+
+
+class _Search:
+    """Looks for calls that open the table behind one gold call."""
+
+    def __init__(self, player: Player, step: GoldStep, num_steps: int) -> None:
+        self._player = player
+        self._step = step
+        self._num_steps = num_steps
+        self._random = generator(
+            int(player.bundle.content_hash, 16), "open tables", str(step.index)
+        )
+
+    async def failures(self) -> AsyncIterator[FailedCheck]:
+        space = await self._space()
+        is_writer = await self._player.writes(self._step.call.tool)
+        most = (_MAX_WRITING_CALLS if is_writer else _MAX_CALLS) // self._num_steps
+        rows = [*self._rows(space, most)]
+        calls = [space.call(row) for row in rows]
+        if is_writer:
+            seen = [await self._player.observe(call, self._step.before) for call in calls]
+        else:
+            seen = await self._player.observe_in_one(calls, self._step.before)
+        for number, answer in self._step.answers:
+            suspects = [
+                row
+                for row, s in zip(rows, seen, strict=True)
+                if contains_answer(s.result.text, answer)
+            ]
+            for row in suspects[:_MAX_CONFIRMED]:
+                fault = await self._fault(space, row, number, answer)
+                if fault is not None:
+                    yield FailedCheck.of(Check.OPEN_TABLE, fault, self._step.subject(number))
+                    break
+
+    async def _space(self) -> _Space:
+        step, player = self._step, self._player
+        real = {name: await self._losing(name) for name in step.identifying}
+        others = {
+            name: [
+                *([_LEFT_OUT] if player.is_optional(step.call, name) else []),
+                *real[name],
+                *self._broad(name),
+            ]
+            for name in step.identifying
+        }
+        tool = player.tools[step.call.tool]
+        nested = {n.partition(".")[0] for n in step.slots if "." in n}
+        free = [n for n in (*tool.input_schema["properties"], *step.slots) if n not in nested]
+        options = {n: self._options(n) for n in dict.fromkeys(free) if n not in others}
+        return _Space(step, others, real, options)
+
+    async def _losing(self, name: str) -> list[JsonValue]:
+        """Values of other records that have no answer of this one, by whatever chance."""
+        found: list[JsonValue] = []
+        known = self._player.gold_neighbours(self._step, name)
+        for value in (*known.known, *known.generated):
+            seen = await self._player.observe(
+                self._step.call.having(name, value), self._step.before
+            )
+            if not any(contains_answer(seen.result.text, a) for _, a in self._step.answers):
+                found.append(value)
+            if len(found) >= _MAX_OTHERS:
+                break
+        return found
+
+    def _broad(self, name: str) -> list[JsonValue]:
+        """Texts that may find many records: none, a letter, a sign; numbers at the bounds; nothing."""
+        schema, value = (
+            self._player.property_of(self._step.call, name),
+            self._step.slots[name].value,
+        )
+        made: list[JsonValue] = [None]
+        if isinstance(value, str) and not schema.get("enum"):
+            letters = dict.fromkeys(c for c in value.casefold() if c.isalnum())
+            made += ["", " ", "*", "%", ".", *itertools.islice(letters, _MAX_LETTERS)]
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            made += [0, 1, -1, schema.get("minimum"), schema.get("maximum")]
+        elif isinstance(value, list):
+            made += [[]]
+        own = (canonical_json(value), canonical_json(str(value).casefold()))
+        fresh = {canonical_json(v): v for v in made if canonical_json(v) not in own}
+        call = self._step.call
+        return [v for v in fresh.values() if self._player.accepts(call.having(name, v))]
+
+    def _options(self, name: str) -> list[object]:
+        """Values of a parameter that identifies nothing, that of the gold call first."""
+        call, player = self._step.call, self._player
+        schema = player.property_of(call, name)
+        usual: object = call.value(name) if call.has(name) else _LEFT_OUT
+        made = (
+            *known_values(schema),
+            schema.get("default"),
+            None,
+            guess_value(schema),
+            *_few(schema),
+        )
+        fresh = {canonical_json(v): v for v in made}
+        fresh.pop(canonical_json(call.value(name)) if call.has(name) else b"", None)
+        values = [v for v in fresh.values() if player.accepts(call.having(name, v))]
+        left_out = [_LEFT_OUT] if player.is_optional(call, name) else []
+        return [usual, *left_out, *values][:_MAX_OPTIONS]
+
+    def _rows(self, space: _Space, most: int) -> Iterator[_Row]:
+        """Rows that hold every pair of values of two places, as many as are allowed."""
+        places = {**space.others, **space.options}
+        if not all(space.others.values()):
+            return
+        shown = set[bytes]()
+        covering = _covering(places, self._random)
+        for row in covering:
+            call = space.call(row)
+            key = canonical_json(dict(call.arguments))
+            if key in shown or not self._player.accepts(call):
+                continue
+            if len(shown) == most:
+                rest = 1 + sum(1 for _ in covering)
+                told = f"{self._step.call.tool}: {rest} calls with other pairs of values"
+                self._player.left_out.append(told)
+                return
+            shown.add(key)
+            yield row
+
+    async def _fault(self, space: _Space, row: _Row, number: int, answer: str) -> str | None:
+        """Say what opens the table, unless other records hold the answer by chance."""
+        given = {n: v for n, v in row.items() if n in space.real and v in space.real[n]}
+        plain = {n: v for n, v in row.items() if n in space.others}
+        usual = {n: space.options[n][0] for n in space.options}
+        if await self._is_chance(space, row, given, answer):
+            return None
+        if await self._holds(space, {**plain, **usual}, answer):
+            how = ", ".join(_told(n, v) for n, v in plain.items())
+            return f"{space.call({**plain, **usual})} holds answer {number} with {how}{_REMEDY}"
+        row = await self._reduced(space, row, usual, answer)
+        opened = [_told(n, v) for n, v in row.items() if n in usual and v is not usual[n]]
+        return f"{space.call(row)} holds answer {number} with {' and '.join(opened)}{_REMEDY}"
+
+    async def _is_chance(
+        self, space: _Space, row: _Row, given: Mapping[str, JsonValue], answer: str
+    ) -> bool:
+        """Tell whether the answer goes with one of the values that other records have."""
+        for name in given:
+            others = [v for v in space.real[name] if v != given[name]]
+            held = [await self._holds(space, {**row, name: v}, answer) for v in others]
+            if held and 2 * sum(held) < len(held):
+                return True
+        return False
+
+    async def _reduced(
+        self, space: _Space, row: _Row, usual: Mapping[str, object], answer: str
+    ) -> _Row:
+        """Take back every option that the answer does not need."""
+        for name in usual:
+            other = {**row, name: usual[name]}
+            if row[name] is not usual[name] and await self._holds(space, other, answer):
+                row = other
+        return row
+
+    async def _holds(self, space: _Space, row: _Row, answer: str) -> bool:
+        call = space.call(row)
+        if not self._player.accepts(call):
+            return False
+        seen: Observation = await self._player.observe(call, self._step.before)
+        return contains_answer(seen.result.text, answer)
+
+
+def _few(schema: Mapping[str, Any]) -> list[JsonValue]:
+    """Numbers, texts and lists beside those that a schema names."""
+    kinds = {*kinds_of(schema)}
+    made: list[JsonValue] = []
+    if kinds & {"integer", "number"}:
+        bounds = (schema.get("minimum"), schema.get("maximum"))
+        made += [0, 1, 2, 10, *(b for b in bounds if b is not None), 1_000_000, -1]
+    if "string" in kinds and not schema.get("enum"):
+        made += ["", "a", "*", "all"]
+    if "array" in kinds:
+        items = known_values(schema.get("items") or {})
+        made += [[], *([v] for v in items), [*items]]
+    return made
+
+
+def _told(name: str, value: object) -> str:
+    return (
+        f"{name} left out" if value is _LEFT_OUT else f"{name} = {canonical_json(value).decode()}"
+    )
+
+
+def _covering(places: Mapping[str, Sequence[object]], random: Random) -> Iterator[_Row]:
+    """Rows in which every value stands, and every pair of values of two places, greedily few of them."""
+    names = list(places)
+    for name in names:  # each value beside the first of all others comes before any pair
+        for value in places[name]:
+            yield {**{n: places[n][0] for n in names}, name: value}
+    pairs = [
+        (a, i, b, j)
+        for a, b in itertools.combinations(names, 2)
+        for i in range(1, len(places[a]))
+        for j in range(1, len(places[b]))
+    ]
+    random.shuffle(pairs)
+    missing = dict.fromkeys(pairs)
+    while missing:
+        drawn = [_drawn(places, next(iter(missing)), random) for _ in range(_MAX_TRIES)]
+        chosen = max(drawn, key=lambda row: sum(p in missing for p in _pairs(row, names)))
+        for pair in _pairs(chosen, names):
+            missing.pop(pair, None)
+        yield {n: places[n][chosen[n]] for n in names}
+
+
+def _drawn(
+    places: Mapping[str, Sequence[object]], pair: tuple[str, int, str, int], random: Random
+) -> dict[str, int]:
+    """A row that holds a pair, by the indices of its values."""
+    a, i, b, j = pair
+    return {n: random.randrange(len(values)) for n, values in places.items()} | {a: i, b: j}
+
+
+def _pairs(chosen: Mapping[str, int], names: Sequence[str]) -> Iterator[tuple[str, int, str, int]]:
+    return ((a, chosen[a], b, chosen[b]) for a, b in itertools.combinations(names, 2))

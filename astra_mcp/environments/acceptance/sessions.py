@@ -1,0 +1,323 @@
+"""Does a session stay what it was: after failures, on repetition, in another order, after many calls?
+
+A read repeats its result, a write repeats it or errs clearly; what tools say of themselves by MCP's hints is
+put to the test. Gold calls hold their answers in every order that dependencies allow. Calls that change
+nothing may come before, however many, and change nothing.
+"""
+
+import itertools
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from astra_mcp.environments.acceptance.live_parameters import Bases
+from astra_mcp.environments.acceptance.planned import (
+    LIMIT_KINDS,
+    REFUSED,
+    GoldStep,
+    Observation,
+    PlannedCall,
+)
+from astra_mcp.environments.acceptance.playing import Player, are_same
+from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
+from astra_mcp.seeds import generator
+from astra_mcp.types import JsonValue, ToolSpec
+
+__all__ = ["session_failures"]
+
+_MAX_ORDERS = 24
+_MAX_PERMUTED = 6
+"""Of so many calls all orders are looked through."""
+_DRAWN_ORDERS = 2000
+_MAX_FAILED = 3
+_MAX_HINTED = 16
+_MAX_LONG = 260
+"""Calls of a long session: more than an episode allows by default."""
+_MAX_REPEATED = 3
+
+
+async def session_failures(player: Player) -> AsyncIterator[FailedCheck]:
+    """Play sessions other than the gold calls in their order alone; expects that calls were observed."""
+    for failures in (
+        _after_errors(player),
+        _repetitions(player),
+        _hints(player),
+        _orders(player),
+        _long_session(player),
+    ):
+        async for failure in failures:
+            yield failure
+
+
+async def _after_errors(player: Player) -> AsyncIterator[FailedCheck]:
+    """A call that fails changes nothing."""
+    failed = [call for tool in player.tools for call in _failed(player, tool)]
+    usual = await player.play(player.calls)
+    seen = (await player.play([*failed, *player.calls]))[len(failed) :]
+    for call, one, other in zip(player.calls, usual, seen, strict=False):
+        if not are_same([one], [other]):
+            told = ", ".join(str(c) for c in failed[:2])
+            detail = (
+                f"{call} answers {other} after calls that failed, such as {told}, and {one} without; "
+                "change state only where a call succeeds"
+            )
+            yield FailedCheck.of(Check.ORDER, detail)
+            return
+
+
+def _failed(player: Player, tool: str) -> list[PlannedCall]:
+    """Calls that failed in a fresh session, of different kinds, and would not end it."""
+    by_kind: dict[str | None, PlannedCall] = {}
+    for play in player.plays():
+        kind = play.seen.error_kind
+        is_plain = kind not in (None, REFUSED, *LIMIT_KINDS) and not play.after
+        if play.call.tool == tool and is_plain:
+            by_kind.setdefault(play.seen.result.text[:40], play.call)
+    return [*by_kind.values()][:_MAX_FAILED]
+
+
+async def _repetitions(player: Player) -> AsyncIterator[FailedCheck]:
+    """A call that is made twice has one result, or errs the second time."""
+    for tool in player.tools.values():
+        for call, before in await _bases(player, tool):
+            once = await player.observe(call, before)
+            if not once.is_success:
+                continue
+            twice = await player.observe(call, (*before, call))
+            must_repeat = _hint(tool, "readOnlyHint") or _hint(tool, "idempotentHint")
+            if are_same([once], [twice]) or (not twice.is_success and not must_repeat):
+                continue
+            remedy = (
+                "repeat the result"
+                if must_repeat
+                else "repeat it, or raise an error that says why not"
+            )
+            detail = f"{call} answers {once}, and {twice} the second time; {remedy}"
+            yield FailedCheck.of(Check.REPETITION, detail, f"{tool.name} repeats")
+
+
+async def _bases(
+    player: Player, tool: ToolSpec
+) -> list[tuple[PlannedCall, tuple[PlannedCall, ...]]]:
+    return [(b.call, b.before) for b in await Bases(player).of(tool)]
+
+
+def _hint(tool: ToolSpec, name: str) -> bool:
+    annotations = cast("Mapping[str, Any]", tool.extra.get("annotations") or {})
+    return annotations.get(name) is True
+
+
+async def _hints(player: Player) -> AsyncIterator[FailedCheck]:
+    """What says that it only reads changes no gold call; what may be repeated changes none by that."""
+    usual = await player.play(player.calls)
+    for tool in player.tools.values():
+        if _hint(tool, "readOnlyHint"):
+            calls = _successes(player, tool.name)
+            seen = (await player.play([*calls, *player.calls]))[len(calls) :]
+            changed = _first_changed(player.calls, usual, seen)
+            if changed is not None:
+                detail = (
+                    f"{tool.name} says that it only reads, and {changed} after {len(calls)} of its calls; "
+                    "remove readOnlyHint, or what it changes"
+                )
+                yield FailedCheck.of(Check.REPETITION, detail, f"{tool.name} hints")
+        elif _hint(tool, "idempotentHint"):
+            async for failure in _idempotence(player, tool, usual):
+                yield failure
+
+
+async def _idempotence(
+    player: Player, tool: ToolSpec, usual: Sequence[Observation]
+) -> AsyncIterator[FailedCheck]:
+    doubled = [
+        i for i, call in enumerate(player.calls) for _ in range(1 + (call.tool == tool.name))
+    ]
+    seen = await player.play([player.calls[i] for i in doubled])
+    last = dict(zip(doubled, seen, strict=False))
+    changed = _first_changed(player.calls, usual, [last[i] for i in sorted(last)])
+    if changed is not None:
+        detail = (
+            f"{tool.name} says that repeating changes nothing, and {changed} after its calls were made "
+            "twice; remove idempotentHint, or what repeating changes"
+        )
+        yield FailedCheck.of(Check.REPETITION, detail, f"{tool.name} hints")
+
+
+def _first_changed(
+    calls: Sequence[PlannedCall], usual: Sequence[Observation], seen: Sequence[Observation]
+) -> str | None:
+    for call, one, other in zip(calls, usual, seen, strict=False):
+        if not are_same([one], [other]):
+            return f"{call} answers {other} instead of {one}"
+    return None
+
+
+def _successes(player: Player, tool: str) -> list[PlannedCall]:
+    """Calls of a tool that succeed in a fresh session, each once."""
+    found = {
+        str(p.call): p.call
+        for p in player.plays()
+        if p.call.tool == tool and p.seen.is_success and not p.after
+    }
+    rows = list(found.values())
+    return rows[:: -(-len(rows) // _MAX_HINTED)] if rows else []
+
+
+async def _orders(player: Player) -> AsyncIterator[FailedCheck]:
+    """Play the gold calls in the other orders that dependencies allow."""
+    usual = await player.play(player.calls)
+    bound = [_bindings(player, step, usual) for step in player.gold]
+    for order in _sampled(player):
+        lost = await _lost(player, order, bound)
+        if lost is None:
+            continue
+        step, number, seen = lost
+        early = set(order[: order.index(step.index)])
+        missing = [
+            i for s in player.gold[: step.index] if s.index not in early for i, _ in s.answers
+        ]
+        wrong = [i for s in player.gold[step.index + 1 :] if s.index in early for i, _ in s.answers]
+        remedy = f"say so by after: {missing}" if missing else f"let {wrong} come after it"
+        what = f"before sub-tasks {missing}" if missing else f"after sub-tasks {wrong}"
+        detail = (
+            f"{step.call} loses answer {number} when it is called {what}: {seen}; {remedy}, or let it "
+            "answer in any order"
+        )
+        yield FailedCheck.of(Check.ORDER, detail, f"order of {step.index}")
+        return
+
+
+def _sampled(player: Player) -> Iterator[tuple[int, ...]]:
+    """Up to 24 orders of the gold calls other than their own; each after what it needs."""
+    steps = player.gold
+    solved_by = {i: step.index for step in reversed(steps) for i, _ in step.answers}
+    needs = {s.index: {solved_by[i] for i in s.after if i in solved_by} - {s.index} for s in steps}
+    own = tuple(s.index for s in steps)
+    if len(own) <= _MAX_PERMUTED:
+        orders = [o for o in itertools.permutations(own) if _is_allowed(o, needs) and o != own]
+        random = generator(int(player.bundle.content_hash, 16), "orders")
+        random.shuffle(orders)
+        yield from orders[:_MAX_ORDERS]
+    else:
+        yield from _drawn(player, needs, own)
+
+
+def _drawn(
+    player: Player, needs: Mapping[int, set[int]], own: tuple[int, ...]
+) -> Iterator[tuple[int, ...]]:
+    random = generator(int(player.bundle.content_hash, 16), "orders")
+    seen = {own}
+    for _ in range(_MAX_ORDERS):
+        order: list[int] = []
+        while len(order) < len(own):
+            order.append(random.choice([i for i in own if i not in order and needs[i] <= {*order}]))
+        if tuple(order) not in seen:
+            seen.add(tuple(order))
+            yield tuple(order)
+
+
+def _is_allowed(order: Sequence[int], needs: Mapping[int, set[int]]) -> bool:
+    return all(needs[i] <= set(order[:place]) for place, i in enumerate(order))
+
+
+_Path = tuple[str | int, ...]
+_Bindings = dict[str, tuple[int, _Path]]
+"""By an argument's name: the gold call, and the place in its result, that it was taken from."""
+
+
+def _bindings(player: Player, step: GoldStep, usual: Sequence[Observation]) -> _Bindings:
+    """Which values of a gold call are first named by the results of those it depends on."""
+    bindings: _Bindings = {}
+    for name, slot in step.slots.items():
+        if not isinstance(slot.value, str | int) or isinstance(slot.value, bool):
+            continue
+        for earlier in player.gold[: step.index]:
+            path = _path_to(usual[earlier.index].value, slot.value)
+            is_needed = step.after & {i for i, _ in earlier.answers}
+            if path is not None and is_needed:
+                bindings.setdefault(name, (earlier.index, path))
+    return bindings
+
+
+def _path_to(node: JsonValue, wanted: JsonValue) -> _Path | None:
+    if isinstance(node, dict | list):
+        items = node.items() if isinstance(node, dict) else enumerate(node)
+        for key, value in items:
+            inner = _path_to(value, wanted)
+            if inner is not None:
+                return (key, *inner)
+        return None
+    return () if type(node) is type(wanted) and node == wanted else None
+
+
+def _at(node: JsonValue, path: _Path) -> JsonValue:
+    found: Any = node
+    for step in path:
+        try:
+            found = found[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return cast("JsonValue", found)
+
+
+async def _lost(
+    player: Player, order: Sequence[int], bound: Sequence[_Bindings]
+) -> tuple[GoldStep, int, Observation] | None:
+    """The first answer that is lost in an order; values that calls brought into being are taken anew."""
+    made: dict[int, Observation] = {}
+    calls: list[PlannedCall] = []
+    for index in order:
+        step = player.gold[index]
+        call = step.call
+        for name, (source, path) in bound[index].items():
+            value = _at(made[source].value, path)
+            call = call if value is None else call.having(name, value)
+        calls.append(call)
+        made[index] = await player.observe(call, calls[:-1])
+        for number, answer in step.answers:
+            if not made[index].holds(_as_made(answer, step, call)):
+                return step, number, made[index]
+    return None
+
+
+def _as_made(answer: str, step: GoldStep, call: PlannedCall) -> str:
+    """The answer with the values that were taken anew in the place of those of the gold call."""
+    for name, slot in step.slots.items():
+        value = call.value(name)
+        if value != slot.value and isinstance(slot.value, str) and slot.value in answer:
+            answer = answer.replace(slot.value, str(value))
+    return answer
+
+
+async def _long_session(player: Player) -> AsyncIterator[FailedCheck]:
+    """Make many calls that change nothing; then those that were made first must answer as then."""
+    calls = await _idle_calls(player)
+    if not calls:
+        return
+    first = list({c.tool: c for c in reversed(calls)}.values())
+    again = [*itertools.chain(*itertools.repeat(first, _MAX_REPEATED)), *player.calls]
+    alone = [*(await player.play(first)), *(await player.play(player.calls))]
+    long = [calls[i % len(calls)] for i in range(_MAX_LONG)]
+    seen = (await player.play([*long, *again]))[len(long) :]
+    usual = [
+        *itertools.chain(*itertools.repeat(alone[: len(first)], _MAX_REPEATED)),
+        *alone[len(first) :],
+    ]
+    changed = _first_changed(again, usual, seen)
+    if changed is not None or len(seen) < len(again):
+        what = changed or "the session ends"
+        detail = (
+            f"after {len(long)} calls that change nothing, {what}; let results depend on what calls "
+            "wrote, never on how many there were"
+        )
+        yield FailedCheck.of(Check.LONG_SESSION, detail)
+
+
+async def _idle_calls(player: Player) -> list[PlannedCall]:
+    """Calls of all tools, by turns, that fail or only read."""
+    by_tool: dict[str, dict[str, PlannedCall]] = {}
+    for play in player.plays():
+        is_idle = not play.seen.is_success or not await player.writes(play.call.tool)
+        if is_idle and not play.after and play.seen.error_kind not in (REFUSED, *LIMIT_KINDS):
+            by_tool.setdefault(play.call.tool, {})[str(play.call)] = play.call
+    rows = itertools.zip_longest(*(calls.values() for calls in by_tool.values()))
+    return [call for row in rows for call in row if call is not None][:_MAX_LONG]
