@@ -4,20 +4,24 @@
 language differ by the variant. Nothing of the product knows this package.
 """
 
-from bundle_corpus import (
-    grounding,
-    honest_records,
-    honest_states,
-    honest_values,
-    hygiene,
-    lasting,
-    leaks,
-    lookups,
-    opening,
-)
+from bundle_corpus.cheats import grounding, hygiene, lasting, leaks, lookups, opening
+from bundle_corpus.honest import lists, states, sums, values
+from bundle_corpus.honest import lookups as records
 from bundle_corpus.kinds import KINDS, Kind
 
-FAMILIES = (opening, grounding, lasting, hygiene, leaks, lookups, honest_records, honest_values, honest_states)
+FAMILIES = (
+    opening,
+    grounding,
+    lasting,
+    hygiene,
+    leaks,
+    lookups,
+    records,
+    lists,
+    values,
+    sums,
+    states,
+)
 """The modules that fill the table."""
 
 __all__ = ["FAMILIES", "KINDS", "Kind"]

@@ -124,7 +124,9 @@ def chain(rng: Random, *, pattern: bool | None = None, language: str | None = No
         language=theme.language,
         domain=theme.domain,
         title=theme.title,
-        description=_says(theme, f"Find a {theme.thing}, then its terms.", f"先查{theme.thing}，再查详情。"),
+        description=_says(
+            theme, f"Find a {theme.thing}, then its terms.", f"先查{theme.thing}，再查详情。"
+        ),
         theme=theme,
         rows=rows,
         gold=rng.choice([r for r in rows if r[theme.option] != theme.options[0]]),
@@ -133,7 +135,10 @@ def chain(rng: Random, *, pattern: bool | None = None, language: str | None = No
         name: getattr(theme, name) for name in ("holder", "option", "code", "day", "fee", "thing")
     }
     draft.data.append(_table(rng, theme, rows))
-    draft.tools += [_find(rng, draft), _look(rng, draft, has_pattern if pattern is None else pattern)]
+    draft.tools += [
+        _find(rng, draft),
+        _look(rng, draft, has_pattern if pattern is None else pattern),
+    ]
     _ask(draft)
     return draft
 
@@ -259,7 +264,7 @@ def _shaped(rng: Random, members: str) -> str:
     """An expression that returns the members as an object, within one, as lines or in a list."""
     shapes = (
         members,
-        f'dict($thing_key={members})',
+        f"dict($thing_key={members})",
         f'"; ".join(f"{{k}}: {{v}}" for k, v in {members}.items())',
         f'[{{"name": k, "value": v}} for k, v in {members}.items()]',
     )

@@ -91,7 +91,9 @@ class ToolDraft:
     def _declared(self, name: str) -> str:
         schema = self.parameters[name]
         kind = schema.get("type")
-        declared = f"{name}: {_ANNOTATIONS.get(kind, 'object') if isinstance(kind, str) else 'object'}"
+        declared = (
+            f"{name}: {_ANNOTATIONS.get(kind, 'object') if isinstance(kind, str) else 'object'}"
+        )
         if not self._may_be_left_out(name):
             return declared
         default = schema.get("default")
@@ -141,7 +143,9 @@ class Draft:
         """Add data under a name."""
         self.data.append(f"{name} = {pformat(value, width=96, sort_dicts=False)}")
 
-    def tool(self, name: str, description: str, parameters: dict[str, Fields], code: str) -> ToolDraft:
+    def tool(
+        self, name: str, description: str, parameters: dict[str, Fields], code: str
+    ) -> ToolDraft:
         """Add a tool whose code returns by itself."""
         made = ToolDraft(name, description, parameters, code)
         self.tools.append(made)
@@ -167,7 +171,9 @@ class Draft:
     def _code(self) -> str:
         head = f'"""{self.title}"""\n\nimport datetime as dt\nimport itertools\nimport random\nimport re\n'
         data = [Template(dedent(d).strip("\n")).safe_substitute(self.names) for d in self.data]
-        return "\n\n\n".join([head, "\n".join(data), *(t.code(self.names) for t in self.tools)]) + "\n"
+        return (
+            "\n\n\n".join([head, "\n".join(data), *(t.code(self.names) for t in self.tools)]) + "\n"
+        )
 
     def _document(self) -> Fields:
         levels = self._levels()

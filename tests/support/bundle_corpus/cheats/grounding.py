@@ -103,9 +103,7 @@ def day_without_source(rng: Random, mended: bool) -> Bundle:
     wednesday = ("2026-03-11", "2026-03-18", "2026-03-25")[index - 1]
     draft.question = f"Which booth is ours on the Friday after {wednesday}?"
     draft.tools, draft.steps = [], []
-    draft.tool(
-        "booth_of", "Say which booth is ours on a day.", {"day": {"type": "string"}}, _SLOTS
-    )
+    draft.tool("booth_of", "Say which booth is ours on a day.", {"day": {"type": "string"}}, _SLOTS)
     source = {"source": f"the Friday after {wednesday}"} if mended else {}
     day = identifying(days[index], *(d for d in days if d != days[index]), **source)
     draft.step(draft.question, slots[days[index]], "booth_of", day=day)

@@ -28,7 +28,11 @@ def control_characters(rng: Random, mended: bool) -> Bundle:
 def control_characters_in_errors(rng: Random, mended: bool) -> Bundle:
     """Errors carry the escapes of a terminal."""
     draft = chain(rng, pattern=False)
-    draft.look.lookup = draft.look.lookup.replace('ValueError(f"', 'ValueError(f"\\x1b[1m') if not mended else draft.look.lookup
+    draft.look.lookup = (
+        draft.look.lookup.replace('ValueError(f"', 'ValueError(f"\\x1b[1m')
+        if not mended
+        else draft.look.lookup
+    )
     return draft.bundle()
 
 
@@ -57,7 +61,12 @@ def huge_result(rng: Random, mended: bool) -> Bundle:
     """Results of hundreds of kilobytes around a short answer."""
     draft = chain(rng)
     lines = rng.randint(2500, 6000)
-    draft.returns(draft.look, log=f'[f"{{row["$fee"]}} line {{n}} of the log" for n in range({2 if mended else lines})]'.replace('row["$fee"]', "row['$fee']"))
+    draft.returns(
+        draft.look,
+        log=f'[f"{{row["$fee"]}} line {{n}} of the log" for n in range({2 if mended else lines})]'.replace(
+            'row["$fee"]', "row['$fee']"
+        ),
+    )
     return draft.bundle()
 
 
@@ -78,7 +87,7 @@ def huge_error(rng: Random, mended: bool) -> Bundle:
 def slow_tool(rng: Random, mended: bool) -> Bundle:
     """One tool takes a hundred times as long as the other."""
     draft = chain(rng)
-    steps = 10 if mended else 1_500_000
+    steps = 10 if mended else 5_000_000
     draft.look.before = f"mixed = sum(n * n % 7 for n in range({steps}))"
     draft.returns(draft.look, mixed="mixed")
     return draft.bundle()

@@ -6,7 +6,7 @@ from astra_mcp.environments.bundle import Bundle
 
 from bundle_corpus.chains import chain
 from bundle_corpus.drafts import Draft, begin, identifying
-from bundle_corpus.honest_records import TEXT, other
+from bundle_corpus.honest.lookups import TEXT, other
 from bundle_corpus.kinds import honest
 from bundle_corpus.words import codes, people, word
 
@@ -14,12 +14,16 @@ from bundle_corpus.words import codes, people, word
 def _seats(rng: Random) -> tuple[Draft, list[str], dict[str, str]]:
     draft = begin(rng, "travel", "Seats of a railway", "铁路座位")
     trains = codes(rng, "TR", 5)
-    seats = {t: f"{rng.randint(11, 89)}{rng.choice('ABCDEF')}-{n}" for n, t in enumerate(trains, 31)}
+    seats = {
+        t: f"{rng.randint(11, 89)}{rng.choice('ABCDEF')}-{n}" for n, t in enumerate(trains, 31)
+    }
     draft.has("SEATS", seats)
     draft.data.append("HELD = {}")
     draft.tool(
         "hold_seat",
-        draft.says("Hold a seat in a train; one that is held stays so.", "预留列车座位；已预留的保持不变。"),
+        draft.says(
+            "Hold a seat in a train; one that is held stays so.", "预留列车座位；已预留的保持不变。"
+        ),
         {"train": TEXT},
         """
         if train not in SEATS:
@@ -47,9 +51,17 @@ _STATUS = """
 def reservation(rng: Random) -> Bundle:
     """A reservation, and the seat that it is for."""
     draft, trains, seats = _seats(rng)
-    draft.tool("seat_of", draft.says("Say which seat is held.", "查询预留的座位号。"), {"reservation": TEXT}, _STATUS)
+    draft.tool(
+        "seat_of",
+        draft.says("Say which seat is held.", "查询预留的座位号。"),
+        {"reservation": TEXT},
+        _STATUS,
+    )
     train = trains[0]
-    first = draft.says(f"Hold a seat in train {train}: which reservation is it?", f"请在{train}次列车预留座位，预留号是多少？")
+    first = draft.says(
+        f"Hold a seat in train {train}: which reservation is it?",
+        f"请在{train}次列车预留座位，预留号是多少？",
+    )
     second = draft.says("And which seat is it?", "是哪个座位？")
     draft.step(first, _held(train), "hold_seat", train=identifying(train, *trains[1:]))
     draft.step(second, seats[train], "seat_of", reservation=identifying(_held(train))).needs = (1,)
@@ -63,7 +75,9 @@ def cancellation(rng: Random) -> Bundle:
     draft, trains, _ = _seats(rng)
     draft.tool(
         "cancel",
-        draft.says("Cancel a reservation; again, it stays cancelled.", "取消预留；重复取消结果不变。"),
+        draft.says(
+            "Cancel a reservation; again, it stays cancelled.", "取消预留；重复取消结果不变。"
+        ),
         {"reservation": TEXT},
         """
         if reservation not in HELD:
@@ -73,7 +87,10 @@ def cancellation(rng: Random) -> Bundle:
     ).hints = {"idempotentHint": True}
     train = trains[0]
     refund = f"{int(_held(train)[4:]) % 4999 / 100 + 3:.2f} EUR"
-    first = draft.says(f"Hold a seat in train {train}: which reservation is it?", f"请在{train}次列车预留座位，预留号是多少？")
+    first = draft.says(
+        f"Hold a seat in train {train}: which reservation is it?",
+        f"请在{train}次列车预留座位，预留号是多少？",
+    )
     second = draft.says("Then cancel it: what is paid back?", "然后取消：退款多少？")
     draft.step(first, _held(train), "hold_seat", train=identifying(train, *trains[1:]))
     draft.step(second, refund, "cancel", reservation=identifying(_held(train))).needs = (1,)
@@ -102,7 +119,9 @@ def second_cancellation_refused(rng: Random) -> Bundle:
     )
     asked = draft.says("Sign it: which stamp is given?", "请签收：签收章编号是多少？")
     code = identifying(draft.code, *draft.others(theme.code))
-    draft.step(asked, f"ST{int(draft.code[3:]) * 7 + 10007}", "sign", **{theme.code: code}).needs = (1,)
+    draft.step(
+        asked, f"ST{int(draft.code[3:]) * 7 + 10007}", "sign", **{theme.code: code}
+    ).needs = (1,)
     draft.question += draft.says(f" {asked}", asked)
     draft.answer = ""
     return draft.bundle()
@@ -169,8 +188,16 @@ def transfer(rng: Random) -> Bundle:
     draft.data.append("DONE = {}")
     draft.tool(
         "transfer",
-        draft.says("Move money once under a reference; again, nothing more moves.", "按单据号转账一次；重复不再转。"),
-        {"source": TEXT, "target": TEXT, "cents": {"type": "integer", "minimum": 1, "maximum": 50000}, "reference": TEXT},
+        draft.says(
+            "Move money once under a reference; again, nothing more moves.",
+            "按单据号转账一次；重复不再转。",
+        ),
+        {
+            "source": TEXT,
+            "target": TEXT,
+            "cents": {"type": "integer", "minimum": 1, "maximum": 50000},
+            "reference": TEXT,
+        },
         """
         if source not in CENTS or target not in CENTS or source == target:
             raise ValueError(f"There is no way from {source!r} to {target!r}; name two accounts.")
@@ -179,7 +206,8 @@ def transfer(rng: Random) -> Bundle:
         if reference not in DONE:
             CENTS[source] -= cents
             CENTS[target] += cents
-            DONE[reference] = f"{(int(source[3:]) * 7919 + int(target[3:]) * 613 + int(reference[2:]) * 17 + cents * 31) % 899999 + 100000}Q"
+            mixed = int(source[3:]) * 7919 + int(target[3:]) * 613 + int(reference[2:]) * 17
+            DONE[reference] = f"{(mixed + cents * 31) % 899999 + 100000}Q"
         return {"receipt": DONE[reference]}
         """,
     )
@@ -195,7 +223,8 @@ def transfer(rng: Random) -> Bundle:
     )
     one, two, cents = accounts[0], accounts[1], rng.randint(1011, 4999)
     reference = f"{rng.choice('ABCDEFGH')}{rng.choice('KLMNOPQ')}{rng.randint(1000, 9999)}"
-    receipt = f"{(int(one[3:]) * 7919 + int(two[3:]) * 613 + int(reference[2:]) * 17 + cents * 31) % 899999 + 100000}Q"
+    mixed = int(one[3:]) * 7919 + int(two[3:]) * 613 + int(reference[2:]) * 17
+    receipt = f"{(mixed + cents * 31) % 899999 + 100000}Q"
     first = draft.says(
         f"Move {cents} cents from {one} to {two}, reference {reference}: what is the receipt?",
         f"从{one}转{cents}分到{two}，单据号{reference}，回执号是多少？",
@@ -205,7 +234,7 @@ def transfer(rng: Random) -> Bundle:
         "source": identifying(one, *accounts[2:]),
         "target": identifying(two, *accounts[2:]),
         "cents": identifying(cents, 500, 777, 9000, any_value=True),
-        "reference": identifying(reference, "ZZ1234", "XY9876", "WV5555", any_value=True),
+        "reference": identifying(reference, "ZZ1234", "XY9876", "WV5555"),
     }
     draft.step(first, receipt, "transfer", **arguments)
     answer = f"{(balances[two] + cents) / 100:.2f} EUR"
@@ -248,9 +277,17 @@ def signed_in(rng: Random) -> Bundle:
     )
     name = names[2]
     token = f"S{pins[name] * 7919 % 899981 + 100000}"
-    first = draft.says(f"I have card {pins[name]}. Which token does it get?", f"我的卡号是{pins[name]}，会话令牌是多少？")
+    first = draft.says(
+        f"I have card {pins[name]}. Which token does it get?",
+        f"我的卡号是{pins[name]}，会话令牌是多少？",
+    )
     second = draft.says("And what is the subject of my first letter?", "我的第一封信主题是什么？")
-    draft.step(first, token, "sign_in", card=identifying(pins[name], *(p for p in pins.values() if p != pins[name])))
+    draft.step(
+        first,
+        token,
+        "sign_in",
+        card=identifying(pins[name], *(p for p in pins.values() if p != pins[name])),
+    )
     draft.step(second, mails[name][0], "first_subject", token=identifying(token)).needs = (1,)
     draft.question = f"{first} {second}"
     return draft.bundle()

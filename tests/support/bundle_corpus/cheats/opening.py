@@ -108,7 +108,9 @@ def _search(rng: Random, found: str, **more: object) -> Chain:
 def one_letter_finds_everyone(rng: Random, mended: bool) -> Bundle:
     """A search for any part of a name: one letter finds all."""
     matches = 'set(words) <= {*r["$holder"].casefold().split()}'
-    return _search(rng, matches if mended else 'query.casefold() in r["$holder"].casefold()').bundle()
+    return _search(
+        rng, matches if mended else 'query.casefold() in r["$holder"].casefold()'
+    ).bundle()
 
 
 @cheat("open_table", "swallowed_argument")
@@ -191,7 +193,9 @@ def summary_holds_every_group(rng: Random, mended: bool) -> Bundle:
         """,
     )
     asked = (
-        f"{holder}一共要付多少钱？" if draft.language == "zh" else f"How much does {holder} owe in all?"
+        f"{holder}一共要付多少钱？"
+        if draft.language == "zh"
+        else f"How much does {holder} owe in all?"
     )
     draft.steps = []
     name = identifying(holder, *draft.others(theme.holder))

@@ -295,5 +295,7 @@ def order_follows_memory(rng: Random, mended: bool) -> Bundle:
     draft = chain(rng)
     draft.data.append("class Mark:\n    def __init__(self, n):\n        self.n = n")
     marks = "{Mark(n) for n in range(48)}"
-    draft.returns(draft.look, marks=f"sorted(m.n for m in {marks})" if mended else f"[m.n for m in {marks}]")
+    draft.returns(
+        draft.look, marks=f"sorted(m.n for m in {marks})" if mended else f"[m.n for m in {marks}]"
+    )
     return draft.bundle()
