@@ -28,7 +28,7 @@ class Kind:
         """One bundle; the mended one of the same variant differs by the named change alone."""
         made = self.make(generator(_ROOT, self.name, variant), mended)
         short = self.name.replace("_", "-")[:36].rstrip("-")
-        name = f"{short}-{'ok-' if mended else ''}{variant}"
+        name = f"{short}-{'ok-' if mended and self.checks else ''}{variant}"
         server = {**made.server, "name": f"example.org/{name}"}
         document = made.document.model_copy(update={"name": name})
         return Bundle(document=document, code=made.code, server=server)

@@ -115,7 +115,16 @@ def _booths(rng: Random) -> list[str]:
     return [word(rng).title() for _ in range(5)]
 
 
-@cheat("echoed_answer", "leaked_answer")
+@cheat("echoed_answer")
+def code_is_its_own_answer(rng: Random, mended: bool) -> Bundle:
+    """A look-up by a code is asked for the code itself."""
+    draft = chain(rng)
+    draft.returns(draft.look, code="len($code)" if mended else "$code")
+    draft.second.answer = draft.day if mended else draft.code
+    return draft.bundle()
+
+
+@cheat("echoed_answer", "leaked_answer", "ungrounded_argument")
 def free_text_is_echoed(rng: Random, mended: bool) -> Bundle:
     """The gold call carries the answer in a note, which the result repeats."""
     draft = chain(rng)
