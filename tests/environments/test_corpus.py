@@ -53,11 +53,11 @@ def _content(kind: Kind, variant: int, *, mended: bool = False) -> bytes:
     return canonical_json([document, bundle.code, bundle.server.get("description")])
 
 
-@pytest.mark.parametrize("kind", [*KINDS.values()], ids=lambda k: k.name)
-def test_a_variant_is_made_the_same_again_and_no_two_are_alike(kind: Kind) -> None:
-    contents = {_content(kind, v, mended=m) for v in range(3) for m in (False, True)}
-    assert _content(kind, 1) in contents
-    assert len(contents) == (6 if kind.checks else 3)
+def test_a_variant_is_made_the_same_again_and_no_two_are_alike() -> None:
+    for kind in KINDS.values():
+        contents = {_content(kind, v, mended=m) for v in range(3) for m in (False, True)}
+        assert _content(kind, 1) in contents, kind.name
+        assert len(contents) == (6 if kind.checks else 3), kind.name
 
 
 def test_honest_bundles_of_the_corpus_are_in_two_languages_and_of_many_shapes() -> None:
