@@ -123,7 +123,9 @@ def earns_more_than_declared(rng: Random, mended: bool) -> Bundle:
     draft = chain(rng)
     theme = draft.theme
     rows = draft.rows
-    other = rows[(rows.index(draft.gold) + 1) % len(rows)]
+    start = rows.index(draft.gold) + 1
+    later = [*rows[start:], *rows[:start]]
+    other = next(r for r in later if r[theme.option] != theme.options[0])
     arguments = {
         theme.holder: {**draft.first.arguments[theme.holder], "value": other[theme.holder]},
         theme.option: {**draft.first.arguments[theme.option], "value": other[theme.option]},
@@ -135,7 +137,8 @@ def earns_more_than_declared(rng: Random, mended: bool) -> Bundle:
     draft.question += f" {asked}"
     draft.steps.append(StepDraft(asked, other[theme.code], theme.find, arguments))
     after = "ROWS[sorted(ROWS)[sorted(ROWS).index(row['$code']) - 1]]"
-    following = f"list(ROWS)[(list(ROWS).index(row['$code']) + 1) % {len(rows)}]"
+    step = later.index(other) + 1
+    following = f"list(ROWS)[(list(ROWS).index(row['$code']) + {step}) % {len(rows)}]"
     draft.returns(draft.find, near=f"{after}['$fee']" if mended else following)
     return draft.bundle()
 
