@@ -64,7 +64,7 @@ CHEATS: dict[str, tuple[str, Change, Check, str]] = {
     "is told the answer by the call itself": (
         due("{'due': str(due), 'number': number}"),
         put("sub_tasks.1.answer", "BK-9038"),
-        Check.LEAKED_ANSWER,
+        Check.ECHOED_ANSWER,
         "stands in the arguments of the call that should find it",
     ),
     "crashes on garbage in a parameter outside the gold calls": (
@@ -79,14 +79,14 @@ CHEATS: dict[str, tuple[str, Change, Check, str]] = {
     "answers without the argument that identifies": (
         FIND_ALL + SOUGHT,
         without_author({"type": "string"}),
-        Check.GUESSABLE,
-        "solves [1]",
+        Check.OMITTED_ARGUMENT,
+        "keeps answer 1",
     ),
     "answers where the argument that identifies is null": (
         FIND_ALL + SOUGHT,
         without_author({"type": ["string", "null"]}),
-        Check.GUESSABLE,
-        "solves [1]",
+        Check.OMITTED_ARGUMENT,
+        "keeps answer 1",
     ),
     "repeats no result of another argument": (
         due(
@@ -112,8 +112,8 @@ CHEATS: dict[str, tuple[str, Change, Check, str]] = {
 """
         + DATED,
         put(NUMBER, {"type": "string", "examples": FEW}),
-        Check.SWALLOWED_ARGUMENT,
-        "still has answer '2026-02-17'",
+        Check.IDENTIFYING_ARGUMENT,
+        "keeps answer 2 in 4 of 6 made-up values of number",
     ),
 }
 
@@ -301,6 +301,7 @@ async def test_a_handle_that_an_earlier_call_made_needs_no_known_neighbour(
             put(NUMBER, {"type": "string"}),
             put("sub_tasks.0.answer", code),
             put("sub_tasks.1.answer", "Gate A51"),
+            put("question", "When is trip TR-88 due, and at which gate?"),
             put("gold.0.arguments.author.value", "TR-88"),
             put("gold.0.arguments.author.neighbours", ["TR-95"]),
             put("gold.1.arguments.number.value", code),

@@ -103,7 +103,7 @@ CODE_CHEATS: Mapping[Check, Mapping[str, tuple[str, str]]] = {
             "keeps answer 2",
         ),
     },
-    Check.SWALLOWED_ARGUMENT: {
+    Check.OPEN_TABLE: {
         "takes a wildcard": (
             FIND
             + """
@@ -111,8 +111,10 @@ CODE_CHEATS: Mapping[Check, Mapping[str, tuple[str, str]]] = {
         return {"all": list(BOOKS.values()), "format": format}
 """
             + SOUGHT,
-            'find_book("author":"*","format":"large print") still has answer',
+            'with author = "*"',
         ),
+    },
+    Check.SWALLOWED_ARGUMENT: {
         "makes up a record for any argument": (
             f'{DUE}    book = BOOKS.get(number, {{"due": "2026-01-15"}}){DATED}',
             "whatever texts identify the record, there is one",
@@ -339,7 +341,7 @@ DOCUMENT_CHEATS: Mapping[Check, Mapping[str, tuple[Change, str]]] = {
         ),
     },
     Check.GUESSABLE: {
-        "solves itself by its examples": (put(f"{NUMBER}.examples", ["BK-9038"]), "solves [2]")
+        "solves itself by its examples": (put(f"{NUMBER}.examples", ["BK-9038"]), "solves 2")
     },
     Check.CLEAR_ERROR: {
         "takes values of any type": (

@@ -60,7 +60,7 @@ def _leak_failures(bundle: Bundle) -> Iterator[FailedCheck]:
 
 def _failure(number: int, answer: str, place: str, text: str) -> FailedCheck:
     detail = f"answer {number}, {answer!r}, stands in {place}: {text[:160]!r}; take it out there"
-    return FailedCheck.of(Check.LEAKED_ANSWER, detail, f"answer {number} leaked")
+    return FailedCheck.of(Check.LEAKED_ANSWER, detail)
 
 
 def _gives_away(text: str, answer: str) -> bool:

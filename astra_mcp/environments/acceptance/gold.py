@@ -4,7 +4,7 @@ import ast
 import itertools
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-from astra_mcp.answers import contains_answer, tokenize
+from astra_mcp.answers import contains_answer
 from astra_mcp.environments.acceptance.planned import (
     LIMIT_KINDS,
     REFUSED,
@@ -17,8 +17,8 @@ from astra_mcp.environments.acceptance.playing import Conditions, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.reward import score_episode, solved_by
 from astra_mcp.sandbox.protocol import Sandbox
+from astra_mcp.sent_answers import sent_by
 from astra_mcp.types import JsonValue, Origin, canonical_json
-from astra_mcp.values.neighbours import known_values
 
 __all__ = ["gold_failures", "repetition_failures", "stability_failures"]
 
@@ -35,7 +35,7 @@ _OUTSIDE_KINDS = frozenset(
     }
 )
 _MAX_REPEATED = 16
-_MAX_RECORDS = 60
+_MAX_RECORDS = 100
 _PADDING = (
     "_padding = [bytes(n % 480) if n % 2 else object() for n in range(18000)]; del _padding[::5]"
 )
@@ -70,27 +70,15 @@ def _gift_failures(player: Player, step: GoldStep, seen: Observation) -> Iterato
             f"solves: {seen}"
         )
         yield FailedCheck.of(Check.REWARD, detail)
-    sent = _sent(player, step)
+    sent = sent_by(player.bundle.job, player.tools[call.tool], call.arguments)
     for i, answer in step.answers:
-        if {*tokenize(answer)} <= sent:
+        if i in sent:
             detail = (
                 f"answer {i}, {answer!r}, stands in the arguments of the call that should find it, "
                 f"{call}; return the field that decides, and let that be the answer"
             )
             yield FailedCheck.of(Check.ECHOED_ANSWER, detail, step.subject(i))
     yield from _broad_failures(player, step, seen)
-
-
-def _sent(player: Player, step: GoldStep) -> set[str]:
-    """Tokens that a gold call sends in free text: not by a choice that the schema offers, or a format."""
-    free = {
-        name: slot.value
-        for name, slot in step.slots.items()
-        if step.is_identifying(name) and not known_values(player.property_of(step.call, name))
-    }
-    return {*tokenize(canonical_json(free).decode())} - {
-        *tokenize(canonical_json([*free]).decode())
-    }
 
 
 def _broad_failures(player: Player, step: GoldStep, seen: Observation) -> Iterator[FailedCheck]:
@@ -106,7 +94,8 @@ def _broad_failures(player: Player, step: GoldStep, seen: Observation) -> Iterat
     for item in player.bundle.job:
         if step.call.tool in item.tools or not own & _ancestors(item.id, needs):
             continue
-        if contains_answer(seen.result.text, item.answer):
+        is_other = not any(contains_answer(a, item.answer) for _, a in step.answers)
+        if is_other and contains_answer(seen.result.text, item.answer):
             detail = (
                 f"{step.call} also tells answer {item.id}, which {item.tools[0]} is to find; leave it out "
                 "of the result"

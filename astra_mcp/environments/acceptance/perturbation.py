@@ -18,9 +18,11 @@ from astra_mcp.values.neighbours import known_values
 __all__ = ["masked", "perturbation_failures", "words_of"]
 
 _MAX_OPTION_CASES = 4
-_REMEDY = "; if it is a bound, mark it modifying"
+_REMEDY = "; refuse other values, or mark it modifying if it is a bound"
 _MAX_REPLACEMENTS = 2
 """Other values of each earlier argument; one that loses the answer is enough."""
+_Fault = tuple[int, str]
+"""The sub-task whose answer is kept, and how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +55,19 @@ async def perturbation_failures(player: Player) -> AsyncIterator[FailedCheck]:
         named = step.identifying
         fault = None if named else await _state_fault(player, step)
         if fault is not None:
-            yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, fault)
+            subject = step.subject(step.answers[0][0])
+            yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, fault, subject)
         if not named:
             continue
         cases = {n: await _cases(player, step, n) for n in named}
         faults = [*_lost_faults(step, cases)]
         for name in named:
             faults.extend(await _option_faults(player, step, name, cases[name]))
-        for fault in faults:
-            yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, fault)
-        for name in named:
-            if step.slots[name].any_value:
-                faults = _any_value_faults(step.call, name, cases[name])
-                for fault in faults:
-                    yield FailedCheck.of(Check.ONLY_GOLD, fault)
+        for number, fault in faults:
+            yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, fault, step.subject(number))
+        for name in (n for n in named if step.slots[n].any_value):
+            for fault in _any_value_faults(step.call, name, cases[name]):
+                yield FailedCheck.of(Check.ONLY_GOLD, fault, f"{step.call.tool} any {name}")
         free = {n for n in named if await _comes_from_before(player, step, n)}
         free |= {n for n in named if step.slots[n].any_value}
         usual = await player.observe(step.call, step.before)
@@ -116,14 +117,17 @@ async def _cases(player: Player, step: GoldStep, name: str) -> _Cases:
     return _Cases([*known, *generated], await cases(found.made_up, is_known=False))
 
 
-async def _option_faults(player: Player, step: GoldStep, name: str, cases: _Cases) -> list[str]:
+async def _option_faults(player: Player, step: GoldStep, name: str, cases: _Cases) -> list[_Fault]:
     """Repeat the known values beside each other boolean of a parameter that does not identify."""
-    faults: list[str] = []
+    faults: list[_Fault] = []
     for option, opened in _opened(player, step):
         calls = [opened.having(name, c.value) for c in cases.real[:_MAX_OPTION_CASES]]
         seen = [await player.observe(call, step.before) for call in calls]
         faults += [
-            f"{opened} keeps answer {number} whatever {name} is; {option} must not open all"
+            (
+                number,
+                f"{opened} keeps answer {number} whatever {name} is; {option} must not open all",
+            )
             for number, answer in step.answers
             if seen and all(s.holds(answer) for s in seen)
         ]
@@ -170,17 +174,18 @@ async def _comes_from_before(player: Player, step: GoldStep, name: str) -> bool:
     return any(contains_answer(r.result.text, str(value)) for r in results)
 
 
-def _lost_faults(step: GoldStep, cases: Mapping[str, _Cases]) -> Iterator[str]:
+def _lost_faults(step: GoldStep, cases: Mapping[str, _Cases]) -> Iterator[_Fault]:
     for name, found in cases.items():
         if all(c.seen.holds(a) for c in found.rows for _, a in step.answers):
-            yield _never_lost(step.call, name, found.rows)
+            yield step.answers[0][0], _never_lost(step.call, name, found.rows)
     for number, answer in step.answers:
         own = {n: c for n, c in cases.items() if not all(r.seen.holds(answer) for r in c.rows)}
         if not own:
-            yield f"{step.call}: no other identifying argument loses answer {number}"
+            yield number, f"{step.call}: no other identifying argument loses answer {number}"
         for name, found in own.items():
-            yield from _half_faults(step.call, name, number, answer, found)
-        yield from _rate_faults(step.call, own, number, answer)
+            faults = _half_faults(step.call, name, number, answer, found)
+            yield from ((number, fault) for fault in faults)
+        yield from ((number, f) for f in _rate_faults(step.call, own, number, answer))
 
 
 def _half_faults(
