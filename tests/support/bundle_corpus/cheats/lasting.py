@@ -187,8 +187,9 @@ def iterator_runs_out(rng: Random, mended: bool) -> Bundle:
 
 @cheat("long_session", "repetition")
 def record_is_popped(rng: Random, mended: bool) -> Bundle:
-    """A record is taken out of the table when it is read."""
+    """A tool that says it only reads takes a record out of the table."""
     draft = chain(rng)
+    draft.look.hints = {"readOnlyHint": True}
     taken = "ROWS.get($code)" if mended else "ROWS.pop($code, None)"
     draft.look.lookup = draft.look.lookup.replace("ROWS.get($code)", taken)
     return draft.bundle()

@@ -40,7 +40,7 @@ def made_up_record(rng: Random, mended: bool) -> Bundle:
     return _looking(draft, made, mended=mended)
 
 
-@cheat("swallowed_argument", "identifying_argument")
+@cheat("swallowed_argument", "identifying_argument", "open_table")
 def wildcard(rng: Random, mended: bool) -> Bundle:
     """An asterisk stands for any code."""
     draft = chain(rng, pattern=False)
