@@ -78,7 +78,7 @@ def whole_table(rng: Random, mended: bool) -> Bundle:
     return draft.bundle()
 
 
-@cheat("identifying_argument")
+@cheat("identifying_argument", "omitted_argument")
 def kind_is_ignored(rng: Random, mended: bool) -> Bundle:
     """One of two arguments that identify is not used."""
     draft = chain(rng)

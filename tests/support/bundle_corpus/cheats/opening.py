@@ -113,7 +113,7 @@ def one_letter_finds_everyone(rng: Random, mended: bool) -> Bundle:
     ).bundle()
 
 
-@cheat("open_table", "swallowed_argument")
+@cheat("open_table", "swallowed_argument", "identifying_argument")
 def first_letter_finds_all(rng: Random, mended: bool) -> Bundle:
     """A search by the first letter alone: 26 calls find everybody."""
     matches = 'set(words) <= {*r["$holder"].casefold().split()}'
