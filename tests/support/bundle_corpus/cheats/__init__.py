@@ -1,0 +1,1 @@
+"""Cheating and broken bundles, each with its honest twin."""
