@@ -1,20 +1,21 @@
-"""Playing calls in fresh sessions, as an agent's calls would run, and under which seeds and clock.
+"""Playing calls in fresh sessions, as an agent's calls would run, and under which seeds.
 
 Those follow from a hash over the tool code itself: code that knew them could behave while it is examined.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from astra_mcp.answers import contains_answer
 from astra_mcp.environments.bundle import ArgumentRole, Bundle, GoldArgument
 from astra_mcp.environments.rendering import render_answer, render_refusal
+from astra_mcp.environments.worlds import NUM_LAYOUTS, World, start_session
 from astra_mcp.errors import AstraError, SandboxDiedError
-from astra_mcp.sandbox.protocol import ModuleId, Raised, Sandbox, SandboxSession
+from astra_mcp.sandbox.protocol import Raised, Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema
-from astra_mcp.seeds import derive_seed, generator
+from astra_mcp.seeds import derive_seed
 from astra_mcp.types import JsonValue, ToolResult, canonical_json
 from astra_mcp.values.neighbours import Neighbours, find_neighbours, property_of
 
@@ -41,25 +42,21 @@ _MAX_EXCEEDED = 2
 _MAX_SHOWN = 240
 _NUM_OTHER_SEEDS = 8
 """Enough that an answer which one seed in two gives is seen through."""
-_SHORTEST, _LONGEST = 90, 4 * 3600
-"""Seconds: the virtual clock stands that much later after some fifty wrong calls, or after pauses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Seeds of the episodes, and how much later the later clock stands."""
+    """Seeds of the episodes; each has a clock of its own."""
 
     seed: int
     other_seeds: tuple[int, ...]
-    later: timedelta
 
 
 def conditions_of(bundle: Bundle) -> Conditions:
     """Derive the conditions of one bundle; equal contents have equal ones."""
     root = int(bundle.content_hash, 16)
-    seconds = generator(root, "acceptance", "clock").randint(_SHORTEST, _LONGEST)
     seeds = [derive_seed(root, "acceptance", "seed", i) for i in range(_NUM_OTHER_SEEDS + 1)]
-    return Conditions(seeds[0], tuple(seeds[1:]), timedelta(seconds=seconds))
+    return Conditions(seeds[0], tuple(seeds[1:]))
 
 
 class LimitsExceededError(AstraError):
@@ -136,9 +133,9 @@ class Play:
 
 
 class Player:
-    """Plays calls against one loaded module of a bundle."""
+    """Plays calls of a bundle under one seed, in sessions that start like those which are served."""
 
-    def __init__(self, bundle: Bundle, sandbox: Sandbox, module: ModuleId, *, seed: int) -> None:
+    def __init__(self, bundle: Bundle, sandbox: Sandbox, *, seed: int) -> None:
         self.bundle = bundle
         self.tools = {t.name: t for t in bundle.document.tools}
         self.answers = {s.id: s.answer for s in bundle.document.sub_tasks}
@@ -152,11 +149,23 @@ class Player:
             for index, (call, g) in enumerate(zip(self.calls, gold, strict=True))
         )
         self._sandbox = sandbox
-        self._seed = seed
-        self._module = module
+        self._content_hash = bundle.content_hash
+        self.world = self.world_of(seed)
+        """That of the sessions."""
         self._checks = {t.name: compile_schema(t.input_schema) for t in bundle.document.tools}
         self._remembered: dict[bytes, Play] = {}
         self._num_exceeded = 0
+
+    def world_of(self, seed: int) -> World:
+        """The world of an episode's session."""
+        return World.of(self._content_hash, self.bundle.document.clock, seed)
+
+    def in_other_layout(self) -> "Player":
+        """One that has seen nothing yet, with another layout of memory and all else alike."""
+        other = copy(self)
+        other.world = replace(self.world, layout=(self.world.layout + 1) % NUM_LAYOUTS)
+        other._remembered, other._num_exceeded = {}, 0
+        return other
 
     def accepts(self, call: PlannedCall) -> bool:
         """Tell whether the arguments pass the tool's schema."""
@@ -200,20 +209,18 @@ class Player:
         return tuple(self._remembered.values())
 
     async def play(
-        self, calls: Sequence[PlannedCall], *, seed: int | None = None
+        self, calls: Sequence[PlannedCall], *, world: World | None = None
     ) -> tuple[Observation, ...]:
         """Make the calls in one fresh session; stops after one that destroys its process.
 
         Args:
             calls: What to call, in order.
-            seed: Seed of the episode, where it is not the player's own.
+            world: That of the session, where it is not the player's own.
 
         Raises:
             SandboxError: The sandbox failed.
         """
-        session = await self._sandbox.open_session(
-            self._module, seed=self._seed if seed is None else seed
-        )
+        session = await start_session(self._sandbox, self.bundle, world or self.world)
         seen: list[Observation] = []
         try:
             for call in calls:

@@ -54,34 +54,32 @@ def verdict_of_faults(name: str, faults: Sequence[BundleFault]) -> Verdict:
 
 
 async def _executed_failures(bundle: Bundle, sandbox: Sandbox) -> list[FailedCheck]:
-    document = bundle.document
+    conditions = conditions_of(bundle)
+    player = Player(bundle, sandbox, seed=conditions.seed)
     try:
-        module = await sandbox.load(bundle.code, load_seed=document.load_seed, clock=document.clock)
+        for one in (player, player.in_other_layout()):
+            await one.play(())
     except ToolCodeError as error:
         return [FailedCheck.of(Check.LOAD, f"tools.py does not load: {error}")]
-    conditions = conditions_of(bundle)
-    player = Player(bundle, sandbox, module, seed=conditions.seed)
     failures = await gold_failures(player)
     if failures:
         return failures
     with contextlib.suppress(LimitsExceededError):  # what exceeded them is among what was seen
-        async for failure in _probing_failures(player, sandbox, conditions):
+        async for failure in _probing_failures(player, conditions):
             failures.append(failure)
     failures.extend(seen_failures(player))
     return failures
 
 
-async def _probing_failures(
-    player: Player, sandbox: Sandbox, conditions: Conditions
-) -> AsyncIterator[FailedCheck]:
+async def _probing_failures(player: Player, conditions: Conditions) -> AsyncIterator[FailedCheck]:
     """Play other calls than the gold ones."""
     for failures in (
-        stability_failures(player, sandbox, conditions),
+        stability_failures(player, conditions),
         perturbation_failures(player),
         parameter_failures(player),
         senseless_argument_failures(player),
         guessing_failures(player),
-        repetition_failures(player, sandbox, conditions),
+        repetition_failures(player),
     ):
         async for failure in failures:
             yield failure
