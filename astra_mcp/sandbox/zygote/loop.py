@@ -34,7 +34,7 @@ _NOISE = 6000
 """Objects that another layout begins with: some hundred of every size that the interpreter pools."""
 
 
-_SIZES = range(16, 513, 16)
+_SIZES = tuple(range(16, 513, 16))
 """Of the blocks that the interpreter pools."""
 _BYTES_HEAD = b"".__sizeof__()
 _TOUCHED = 100
@@ -64,6 +64,8 @@ class ToolProcess:
         self._is_settled = False
         self._noise: list[object] = []
         """What lies in memory between the objects of the tools; nothing that they reach refers to it."""
+        self._held: list[list[list[object]]] = [[[None] * _TOUCHED for _ in _SIZES] for _ in "ts"]
+        """What a template and then a session holds: of each size, the blocks that were freed last."""
         self._module = types.ModuleType(TOOL_MODULE)
         self._output = Output(settings.output_bytes)
         self._armed = False
@@ -150,7 +152,15 @@ class ToolProcess:
         """Forget in which order memory was freed until now, which tells what this process did before."""
         self._is_settled = True
         self._collect()
-        self._noise += [_block(size) for size in _SIZES for _ in range(_TOUCHED)]
+        held, size = self._held[self._ahead is not None], 0
+        while size < len(
+            _SIZES
+        ):  # makes nothing but the blocks: what it freed would lie before the rest
+            block = 0
+            while block < _TOUCHED:
+                held[size][block] = _block(_SIZES[size])
+                block += 1
+            size += 1
 
     def _branch(self, descriptor: int) -> None:
         """Fork a session that talks over ``descriptor``; the host lets one clone through."""
@@ -217,7 +227,7 @@ class ToolProcess:
 def _block(size: int) -> object:
     if size == _SIZES[0]:
         return object()
-    return size << 40 if size == _SIZES[1] else bytes(size - _BYTES_HEAD)
+    return float(size) if size == _SIZES[1] else bytes(size - _BYTES_HEAD)
 
 
 def _line(error: BaseException) -> int | None:
