@@ -37,8 +37,9 @@ _NOISE = 6000
 _SIZES = tuple(range(16, 513, 16))
 """Of the blocks that the interpreter pools."""
 _BYTES_HEAD = b"".__sizeof__()
-_TOUCHED = 100
-"""Blocks of a size, more than the loop uses before a call."""
+_SMALL = 128
+_TOUCHED, _FEW = 48, 8
+"""Small and larger blocks of a size, more than the loop uses before a call."""
 
 
 class _SoftTimeoutError(BaseException):
@@ -64,7 +65,9 @@ class ToolProcess:
         self._is_settled = False
         self._noise: list[object] = []
         """What lies in memory between the objects of the tools; nothing that they reach refers to it."""
-        self._held: list[list[list[object]]] = [[[None] * _TOUCHED for _ in _SIZES] for _ in "ts"]
+        self._held: list[list[list[object]]] = [
+            [[None] * (_TOUCHED if size <= _SMALL else _FEW) for size in _SIZES] for _ in range(2)
+        ]
         """What a template and then a session holds: of each size, the blocks that were freed last."""
         self._module = types.ModuleType(TOOL_MODULE)
         self._output = Output(settings.output_bytes)
@@ -157,7 +160,7 @@ class ToolProcess:
             _SIZES
         ):  # makes nothing but the blocks: what it freed would lie before the rest
             block = 0
-            while block < _TOUCHED:
+            while block < len(held[size]):
                 held[size][block] = _block(_SIZES[size])
                 block += 1
             size += 1
