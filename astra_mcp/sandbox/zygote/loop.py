@@ -34,12 +34,12 @@ _NOISE = 6000
 """Objects that another layout begins with: some hundred of every size that the interpreter pools."""
 
 
-_SIZES = tuple(range(16, 513, 16))
-"""Of the blocks that the interpreter pools."""
+_SIZES = (*range(16, 513, 16), 1024, 2048, 4096, 8192)
+"""Of the blocks that the interpreter pools, and of some larger ones."""
 _BYTES_HEAD = b"".__sizeof__()
-_SMALL = 128
-_TOUCHED, _FEW = 48, 8
-"""Small and larger blocks of a size, more than the loop uses before a call."""
+_SMALL, _LARGE = 128, 512
+"""Up to which size there is much, and above which there is little to hold."""
+_NUM_LARGE = 4
 
 
 class _SoftTimeoutError(BaseException):
@@ -65,9 +65,7 @@ class ToolProcess:
         self._is_settled = False
         self._noise: list[object] = []
         """What lies in memory between the objects of the tools; nothing that they reach refers to it."""
-        self._held: list[list[list[object]]] = [
-            [[None] * (_TOUCHED if size <= _SMALL else _FEW) for size in _SIZES] for _ in range(2)
-        ]
+        self._held = [_places(100, 100), _places(48, 8)]
         """What a template and then a session holds: of each size, the blocks that were freed last."""
         self._module = types.ModuleType(TOOL_MODULE)
         self._output = Output(settings.output_bytes)
@@ -225,6 +223,12 @@ class ToolProcess:
     def _on_alarm(self, _number: int, _frame: types.FrameType | None) -> None:
         if self._armed:
             raise _SoftTimeoutError
+
+
+def _places(many: int, some: int) -> list[list[object]]:
+    """Room for blocks of each size, more than were in use by what went before."""
+    counts = (many if n <= _SMALL else some if n <= _LARGE else _NUM_LARGE for n in _SIZES)
+    return [[None] * count for count in counts]
 
 
 def _block(size: int) -> object:
