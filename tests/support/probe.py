@@ -62,7 +62,7 @@ def _clocks():
         if callable(getattr(time, name)):
             yield _say(f"time.{name}", getattr(time, name))
             yield _say(f"time.{name} inside", lambda: [c.cell_contents() for c in getattr(time, name).__closure__])
-    yield _say("loaded anew", lambda: type(time.__spec__.loader).create_module(time.__spec__).time())
+    yield _say("loaded anew", lambda: time.__spec__.loader.create_module(time.__spec__).time())
     yield _say("in the type", lambda: datetime.datetime.__dict__["now"].__func__.__closure__)
 
 
