@@ -11,6 +11,7 @@ import anyio
 
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.rendering import render_answer
+from astra_mcp.environments.worlds import World, start_session
 from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
 from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.sandbox.protocol import Raised, Returned, Sandbox, SandboxSession
@@ -58,7 +59,7 @@ class EnvironmentServer(ToolsOnly):
 
         Args:
             key: Names the session in the log.
-            seed: Decides every random choice of the tool code.
+            seed: Decides every random choice of the tool code, and where its clock starts.
             past: Calls of an earlier life, rebuilt by replay before the first new call.
         """
         return EnvironmentSession(self, key=key, seed=seed, past=past)
@@ -69,11 +70,8 @@ class EnvironmentServer(ToolsOnly):
         Raises:
             SandboxError: It could not be started.
         """
-        document = self._bundle.document
-        module = await self._sandbox.load(
-            self._bundle.code, load_seed=document.load_seed, clock=document.clock
-        )
-        return await self._sandbox.open_session(module, seed=seed)
+        world = World.of(self.version, self._bundle.document.clock, seed)
+        return await start_session(self._sandbox, self._bundle, world)
 
 
 class EnvironmentSession:

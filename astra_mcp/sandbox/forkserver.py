@@ -53,7 +53,20 @@ class ForkServer:
         if "missing" in ready:
             await server.aclose()
             raise SandboxUnavailableError(f"the sandbox cannot be locked: {ready['reason']}")
+        try:
+            await server._rehearse()
+        except BaseException:
+            await server.aclose()
+            raise
         return server
+
+    async def _rehearse(self) -> None:
+        """Fork a process for nothing: what the first time leaves in memory, all templates shall find."""
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            process = await self.fork_template(theirs)
+            process.kill()
+            await process.wait_gone()
 
     @property
     def pid(self) -> int:

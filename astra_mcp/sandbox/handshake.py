@@ -24,6 +24,7 @@ __all__ = [
     "ModuleSource",
     "begin_session",
     "load_module",
+    "nanoseconds",
     "wait_until_up",
 ]
 
@@ -39,20 +40,31 @@ class ModuleSource:
     code: str
     load_seed: int
     clock: int
-    """Start of the virtual clock, in nanoseconds since 1970-01-01 UTC."""
+    """Time of its virtual clock, in nanoseconds since 1970-01-01 UTC."""
+    layout: int
+    """How the memory is laid out in which it is executed."""
 
     @classmethod
-    def of(cls, code: str, *, load_seed: int, clock: datetime) -> Self:
+    def of(cls, code: str, *, load_seed: int, clock: datetime, layout: int) -> Self:
         """Name a module by everything that its execution depends on.
 
         Raises:
             ValueError: The clock carries no time zone.
         """
-        if clock.tzinfo is None:
-            raise ValueError("the clock of a module needs a time zone")
-        nanoseconds = (clock - _EPOCH) // timedelta(microseconds=1) * 1000
-        digest = sha256(canonical_json([code, str(load_seed), nanoseconds])).hexdigest()
-        return cls(id=ModuleId(digest), code=code, load_seed=load_seed, clock=nanoseconds)
+        time = nanoseconds(clock)
+        digest = sha256(canonical_json([code, str(load_seed), time, layout])).hexdigest()
+        return cls(id=ModuleId(digest), code=code, load_seed=load_seed, clock=time, layout=layout)
+
+
+def nanoseconds(clock: datetime) -> int:
+    """Tell a time as processes are told it: since 1970-01-01 UTC.
+
+    Raises:
+        ValueError: The clock carries no time zone.
+    """
+    if clock.tzinfo is None:
+        raise ValueError("the clock of a module needs a time zone")
+    return (clock - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
 class BranchRefusedError(SandboxError):
@@ -87,7 +99,12 @@ async def load_module(
         await channel.send(request, source.code.encode("utf-8", "replace"))
         return await channel.receive(head_limit=_HEAD_LIMIT, body_limit=0)
 
-    request: dict[str, object] = {"op": "load", "seed": source.load_seed, "clock": source.clock}
+    request: dict[str, object] = {
+        "op": "load",
+        "seed": source.load_seed,
+        "clock": source.clock,
+        "layout": source.layout,
+    }
     try:
         head = parse_head(await exchange_within(limits.load_seconds, channel, pid, load))
     except TimeoutError as error:
@@ -103,7 +120,7 @@ async def load_module(
         raise ToolCodeError(f"{place}: {head.get('kind')}: {head.get('message')}")
 
 
-async def begin_session(channel: Channel, source: ModuleSource, *, seed: int) -> int | None:
+async def begin_session(channel: Channel, *, seed: int, clock: int) -> int | None:
     """Set clock and seed of a process that holds the module; returns who answered, if asked for.
 
     Raises:
@@ -112,7 +129,7 @@ async def begin_session(channel: Channel, source: ModuleSource, *, seed: int) ->
     """
     try:
         with anyio.fail_after(START_SECONDS):
-            await channel.send({"op": "begin", "seed": seed, "clock": source.clock})
+            await channel.send({"op": "begin", "seed": seed, "clock": clock})
             message, ancillary = await channel.receive_with_ancillary(head_limit=_HEAD_LIMIT)
     except TimeoutError as error:
         raise SandboxError("a session did not start in time") from error

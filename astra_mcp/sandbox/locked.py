@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.forkserver import ForkServer
-from astra_mcp.sandbox.handshake import ModuleSource
+from astra_mcp.sandbox.handshake import ModuleSource, nanoseconds
 from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits, SandboxReport
 from astra_mcp.sandbox.runtime import Runtime, settings_for
 from astra_mcp.sandbox.session import ProcessSession
@@ -89,17 +89,23 @@ class LockedSandbox:
         """Process id of the fork server; None while none runs."""
         return self._server.pid if self._server else None
 
-    async def load(self, code: str, *, load_seed: int = 0, clock: datetime) -> ModuleId:
+    async def load(
+        self, code: str, *, load_seed: int = 0, clock: datetime, layout: int = 0
+    ) -> ModuleId:
         """Compile and execute a module as a template."""
-        source = ModuleSource.of(code, load_seed=load_seed, clock=clock)
+        source = ModuleSource.of(code, load_seed=load_seed, clock=clock, layout=layout)
         if source.id not in self._sources:
             async with self._using(source):
                 self._sources[source.id] = source
         return source.id
 
-    async def open_session(self, module: ModuleId, *, seed: int) -> ProcessSession:
+    async def open_session(
+        self, module: ModuleId, *, seed: int, clock: datetime | None = None
+    ) -> ProcessSession:
         """Branch a session from the module's template, which is built anew where it is gone."""
-        session = await self._branch_or_rebuild(self._sources[module], seed)
+        source = self._sources[module]
+        time = source.clock if clock is None else nanoseconds(clock)
+        session = await self._branch_or_rebuild(source, seed, time)
         try:
             await anyio.lowlevel.checkpoint_if_cancelled()
         except BaseException:
@@ -126,19 +132,21 @@ class LockedSandbox:
         self._retired.clear()
         return templates
 
-    async def _branch_or_rebuild(self, source: ModuleSource, seed: int) -> ProcessSession:
+    async def _branch_or_rebuild(
+        self, source: ModuleSource, seed: int, clock: int
+    ) -> ProcessSession:
         # A branch that were cancelled half-way would leave a process that nobody owns.
         with shielded():
             try:
-                return await self._branch(source, seed)
+                return await self._branch(source, seed, clock)
             except SandboxError:
                 if self._is_current(source.id):
                     raise  # the template is well: a fresh one would do no better
-            return await self._branch(source, seed)
+            return await self._branch(source, seed, clock)
 
-    async def _branch(self, source: ModuleSource, seed: int) -> ProcessSession:
+    async def _branch(self, source: ModuleSource, seed: int, clock: int) -> ProcessSession:
         async with self._using(source) as template:
-            return await template.branch(seed=seed, on_closed=self._evict)
+            return await template.branch(seed=seed, clock=clock, on_closed=self._evict)
 
     @asynccontextmanager
     async def _using(self, source: ModuleSource) -> AsyncGenerator[Template]:

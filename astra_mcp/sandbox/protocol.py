@@ -134,22 +134,32 @@ class Sandbox(Protocol):
         """What isolates the sessions."""
         ...
 
-    async def load(self, code: str, *, load_seed: int = 0, clock: datetime) -> ModuleId:
+    async def load(
+        self, code: str, *, load_seed: int = 0, clock: datetime, layout: int = 0
+    ) -> ModuleId:
         """Compile a module and execute it once as a template, in a locked process.
 
         Loading the same code twice is free. Templates are few and evicted when unused; a session of an
         evicted one builds it anew.
+
+        Args:
+            code: Source text of the module.
+            load_seed: Seed under which it is executed.
+            clock: Time at which it is executed.
+            layout: How the memory is laid out in which it is executed; results must not depend on it.
 
         Raises:
             ToolCodeError: Does not compile, or raised while it was executed; names the line.
         """
         ...
 
-    async def open_session(self, module: ModuleId, *, seed: int) -> SandboxSession:
+    async def open_session(
+        self, module: ModuleId, *, seed: int, clock: datetime | None = None
+    ) -> SandboxSession:
         """Start one episode's process from a module's template.
 
-        Random numbers, uuids and the clock depend on ``seed``, the module and the calls alone. The caller
-        closes the session.
+        Random numbers, uuids and the clock depend on ``seed``, ``clock``, the module and the calls alone.
+        The clock starts where the module's did, unless another time is given. The caller closes the session.
 
         Raises:
             SandboxError: The process could not be started.

@@ -40,12 +40,10 @@ class Template:
         self,
         channel: Channel,
         process: LockedProcess,
-        source: ModuleSource,
         limits: SandboxLimits,
         *,
         server_has_ended: Callable[[], bool],
     ) -> None:
-        self._source = source
         self._server_has_ended = server_has_ended
         self.users = 0
         """How many are about to branch from it."""
@@ -76,7 +74,7 @@ class Template:
         except BaseException:
             channel.close()
             raise
-        template = cls(channel, process, source, limits, server_has_ended=server.has_ended)
+        template = cls(channel, process, limits, server_has_ended=server.has_ended)
         try:
             await template._open_gate(tasks)
             await load_module(channel, source, limits, pid=template.pid)
@@ -109,8 +107,10 @@ class Template:
         """True where closing it would end no session."""
         return not self._sessions and not self.users
 
-    async def branch(self, *, seed: int, on_closed: Callable[[], None]) -> ProcessSession:
-        """Fork a session from the template and set its seed.
+    async def branch(
+        self, *, seed: int, clock: int, on_closed: Callable[[], None]
+    ) -> ProcessSession:
+        """Fork a session from the template and set its seed and clock.
 
         Raises:
             SandboxError: It could not; where the process did not do as it was told, the template is dead.
@@ -120,7 +120,7 @@ class Template:
         try:
             with theirs:
                 async with self._turn:
-                    process = await self._fork(channel, theirs, seed)
+                    process = await self._fork(channel, theirs, seed=seed, clock=clock)
         except BaseException as error:
             channel.close()
             if not isinstance(error, BranchRefusedError):
@@ -138,7 +138,9 @@ class Template:
         self._sessions.add(session)
         return session
 
-    async def _fork(self, channel: Channel, theirs: socket, seed: int) -> LockedProcess:
+    async def _fork(
+        self, channel: Channel, theirs: socket, *, seed: int, clock: int
+    ) -> LockedProcess:
         if self._gate is None or self._killed:
             raise SandboxError("the template is gone")
         self._branches_left -= 1
@@ -148,7 +150,7 @@ class Template:
             theirs.close()  # else the end of the other process would not show
             # One fork passed, so whoever speaks here and is neither the template nor one of its sessions,
             # which may have kept a hold of the template's channel, is the new process.
-            speaker = await begin_session(channel, self._source, seed=seed)
+            speaker = await begin_session(channel, seed=seed, clock=clock)
             is_new = self._gate.is_used and speaker not in {s.pid for s in self._sessions}
         finally:
             self._gate.revoke()

@@ -14,7 +14,13 @@ import anyio
 from anyio.abc import Process
 
 from astra_mcp.sandbox.channel import channel_pair
-from astra_mcp.sandbox.handshake import ModuleSource, begin_session, load_module, wait_until_up
+from astra_mcp.sandbox.handshake import (
+    ModuleSource,
+    begin_session,
+    load_module,
+    nanoseconds,
+    wait_until_up,
+)
 from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits, SandboxReport
 from astra_mcp.sandbox.runtime import Runtime, settings_for
 from astra_mcp.sandbox.session import ProcessSession
@@ -58,24 +64,30 @@ class PlainProcesses:
             uid=os.getuid(),
         )
 
-    async def load(self, code: str, *, load_seed: int = 0, clock: datetime) -> ModuleId:
+    async def load(
+        self, code: str, *, load_seed: int = 0, clock: datetime, layout: int = 0
+    ) -> ModuleId:
         """Execute a module once, in a process that is thrown away."""
-        source = ModuleSource.of(code, load_seed=load_seed, clock=clock)
+        source = ModuleSource.of(code, load_seed=load_seed, clock=clock, layout=layout)
         if source.id not in self._modules:
-            await (await self._start(source, seed=0)).aclose()
+            await (await self._start(source, seed=0, clock=source.clock)).aclose()
             self._modules[source.id] = source
         return source.id
 
-    async def open_session(self, module: ModuleId, *, seed: int) -> ProcessSession:
-        """Start a process, execute the module there, and set the seed."""
-        return await self._start(self._modules[module], seed=seed)
+    async def open_session(
+        self, module: ModuleId, *, seed: int, clock: datetime | None = None
+    ) -> ProcessSession:
+        """Start a process, execute the module there, and set seed and clock."""
+        source = self._modules[module]
+        time = source.clock if clock is None else nanoseconds(clock)
+        return await self._start(source, seed=seed, clock=time)
 
     async def aclose(self) -> None:
         """Kill every process."""
         for session in tuple(self._sessions):
             await session.aclose()
 
-    async def _start(self, source: ModuleSource, *, seed: int) -> ProcessSession:
+    async def _start(self, source: ModuleSource, *, seed: int, clock: int) -> ProcessSession:
         channel, theirs = channel_pair()
         with theirs:
             settings = settings_for(self._limits, self._runtime)
@@ -87,7 +99,7 @@ class PlainProcesses:
         try:
             await wait_until_up(channel)
             await load_module(channel, source, self._limits, pid=child.pid)
-            await begin_session(channel, source, seed=seed)
+            await begin_session(channel, seed=seed, clock=clock)
         except BaseException:
             await session.aclose()
             raise

@@ -251,14 +251,23 @@ async def test_exactly_four_fifths_of_the_neighbours_are_enough(
     assert any("1 of 4" in d and "more than 20%" in d for d in details)
 
 
+DRAWN = "[random.randrange(2) for _ in range({})][-1]"
+
+
 @pytest.mark.parametrize(
-    "num_draws", [1, *(pytest.param(n, marks=pytest.mark.volume) for n in (2, 3)), 4]
+    "drawn",
+    [
+        "random.randrange(2)",
+        *(pytest.param(n, marks=pytest.mark.volume) for n in (DRAWN.format(2), DRAWN.format(3))),
+        DRAWN.format(4),
+        "dt.datetime.now().minute % 2",
+    ],
 )
 async def test_an_answer_that_depends_on_the_episode_seed_is_refused(
-    workshop: Workshop, sandbox: Sandbox, num_draws: int
+    workshop: Workshop, sandbox: Sandbox, drawn: str
 ) -> None:
     workshop.replace_code("import datetime as dt", "import datetime as dt\nimport random")
-    draws = f"    odd = [random.randrange(2) for _ in range({num_draws})][-1]\n"
+    draws = f"    odd = {drawn}\n"
     workshop.replace_function(due("{'due': str(due + dt.timedelta(days=odd))}", before=draws))
     verdict = await verdict_of(workshop, sandbox)
     if any(f.check is Check.GOLD_ANSWER for f in verdict.failed_checks):

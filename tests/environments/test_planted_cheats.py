@@ -228,16 +228,6 @@ ORDER = [row.name for row in {Row(i) for i in range(64)}]
             "two layouts of memory",
         ),
         "calls id": (due("{'due': due.isoformat(), 'row': id(book) % 97}"), "id(book)"),
-        "answers only while the clock is young": (
-            due(
-                '{"due": due.isoformat()}',
-                before="""
-    if dt.datetime.now(dt.timezone.utc) > dt.datetime(2026, 1, 5, 9, 1, tzinfo=dt.timezone.utc):
-        due += dt.timedelta(days=1)
-""",
-            ),
-            "seconds later, get_due_date",
-        ),
     },
     Check.ISOLATION: {
         "opens a file": (

@@ -1,6 +1,7 @@
 """What honest tool code sees is the same in both backends: calls, errors, bounds."""
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 import anyio
 import anyio.lowlevel
@@ -17,6 +18,7 @@ from astra_mcp.sandbox import (
     SandboxSession,
     open_sandbox,
 )
+from astra_mcp.sandbox.runtime import Runtime
 from astra_mcp.types import JsonValue
 
 CODE = """
@@ -251,7 +253,8 @@ async def test_a_module_that_misbehaves_while_it_loads_is_refused(
     machine: SandboxReport, code: str, message: str
 ) -> None:
     limits = SandboxLimits(load_seconds=0.5)
-    async with open_sandbox(limits, machine=machine) as sandbox:
+    runtime = replace(Runtime.default(), import_guard=False)  # as hostile code may get around it
+    async with open_sandbox(limits, machine=machine, runtime=runtime) as sandbox:
         with pytest.raises(ToolCodeError, match=message):
             await sandbox.load(code, clock=CLOCK)
 

@@ -1,7 +1,5 @@
 """Do the gold calls return their answers, always the same, and do they score?"""
 
-import ast
-import itertools
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from astra_mcp.answers import contains_answer
@@ -16,7 +14,6 @@ from astra_mcp.environments.acceptance.planned import (
 from astra_mcp.environments.acceptance.playing import Conditions, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.reward import score_episode, solved_by
-from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.sent_answers import sent_by
 from astra_mcp.types import JsonValue, Origin, canonical_json
 
@@ -36,10 +33,6 @@ _OUTSIDE_KINDS = frozenset(
 )
 _MAX_REPEATED = 16
 _MAX_RECORDS = 100
-_PADDING = (
-    "_padding = [bytes(n % 480) if n % 2 else object() for n in range(18000)]; del _padding[::5]"
-)
-"""Some hundred objects of every size that the interpreter pools, with holes between them."""
 
 
 async def gold_failures(player: Player) -> list[FailedCheck]:
@@ -145,38 +138,22 @@ def _error_check(kind: str) -> Check:
     return Check.RESULT if kind == "NotJson" else Check.GOLD_ANSWER
 
 
-async def stability_failures(
-    player: Player, sandbox: Sandbox, conditions: Conditions
-) -> AsyncIterator[FailedCheck]:
-    """Play the gold calls under other seeds and a later clock: the answers must hold under all."""
-    bundle = player.bundle
+async def stability_failures(player: Player, conditions: Conditions) -> AsyncIterator[FailedCheck]:
+    """Play the gold calls under other seeds and clocks: the answers must hold under all."""
     for seed in conditions.other_seeds:
-        seen = await player.play(player.calls, seed=seed)
-        lost = _lost_answers(player, seen, "under another episode seed")
+        world = player.world_of(seed)
+        seen = await player.play(player.calls, world=world)
+        when = f"under another episode seed, at {world.clock.isoformat()}"
+        lost = _lost_answers(player, seen, when)
         for failure in lost:
             yield failure
         if lost:
-            break
-    later = await sandbox.load(
-        bundle.code,
-        load_seed=bundle.document.load_seed,
-        clock=bundle.document.clock + conditions.later,
-    )
-    seen = await Player(bundle, sandbox, later, seed=conditions.seed).play(player.calls)
-    when = f"{conditions.later.total_seconds():.0f} seconds later"
-    for failure in _lost_answers(player, seen, when):
-        yield failure
+            return
 
 
-async def repetition_failures(
-    player: Player, sandbox: Sandbox, conditions: Conditions
-) -> AsyncIterator[FailedCheck]:
+async def repetition_failures(player: Player) -> AsyncIterator[FailedCheck]:
     """Repeat gold calls and a sample of all others under another layout of memory: equal bytes."""
-    bundle, calls = player.bundle, player.calls
-    padded = await sandbox.load(
-        _padded(bundle.code), load_seed=bundle.document.load_seed, clock=bundle.document.clock
-    )
-    other = Player(bundle, sandbox, padded, seed=conditions.seed)
+    calls, other = player.calls, player.in_other_layout()
     between = "two layouts of memory (id, repr, set order)"
     for failure in _differences(calls, await player.play(calls), await other.play(calls), between):
         yield failure
@@ -194,20 +171,6 @@ def sample(plays: Sequence[Play]) -> Iterator[Play]:
             by_tool.setdefault(play.call.tool, []).append(play)
     for rows in by_tool.values():
         yield from rows[:: -(-len(rows) // _MAX_REPEATED)]
-
-
-def _padded(code: str) -> str:
-    """Allocate memory before the module's own code, behind what must stand first."""
-    body = ast.parse(code).body
-    lines = code.splitlines(keepends=True)
-    leading = itertools.takewhile(_must_lead, body)
-    end = max((node.end_lineno or 0 for node in leading), default=0)
-    return "".join([*lines[:end], f"{_PADDING}\n", *lines[end:]])
-
-
-def _must_lead(node: ast.stmt) -> bool:
-    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return is_text or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
 
 
 def _lost_answers(player: Player, seen: Sequence[Observation], when: str) -> list[FailedCheck]:

@@ -1,4 +1,4 @@
-"""Playing calls in fresh sessions, as an agent's calls would run, and under which seeds and clock.
+"""Playing calls in fresh sessions, as an agent's calls would run, and under which seeds.
 
 Those follow from a hash over the tool code itself: code that knew them could behave while it is examined.
 """
@@ -6,8 +6,8 @@ Those follow from a hash over the tool code itself: code that knew them could be
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from astra_mcp.environments.acceptance.planned import (
@@ -21,10 +21,11 @@ from astra_mcp.environments.acceptance.planned import (
 )
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.rendering import render_answer, render_refusal
+from astra_mcp.environments.worlds import NUM_LAYOUTS, World, start_session
 from astra_mcp.errors import AstraError, SandboxDiedError
-from astra_mcp.sandbox.protocol import ModuleId, Raised, Sandbox, SandboxSession
+from astra_mcp.sandbox.protocol import Raised, Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema
-from astra_mcp.seeds import derive_seed, generator
+from astra_mcp.seeds import derive_seed
 from astra_mcp.types import JsonValue, ToolResult, canonical_json
 from astra_mcp.values.guesses import resolve
 from astra_mcp.values.neighbours import Neighbours, find_neighbours, property_of
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 _MAX_EXCEEDED = 2
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?|\b\d\d:\d\d:\d\d\b")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?|\b\d\d:\d\d(?::\d\d)?\b")
 MAX_CALLS = 20_000
 """Of the acceptance of one bundle, with those that only lead to others."""
 MAX_SECONDS = 20.0
@@ -51,25 +52,21 @@ _MAX_WRITES = 12
 _MAX_OTHERS = 3
 _NUM_OTHER_SEEDS = 8
 """Enough that an answer which one seed in two gives is seen through."""
-_SHORTEST, _LONGEST = 90, 4 * 3600
-"""Seconds: the virtual clock stands that much later after some fifty wrong calls, or after pauses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Seeds of the episodes, and how much later the later clock stands."""
+    """Seeds of the episodes; each has a clock of its own."""
 
     seed: int
     other_seeds: tuple[int, ...]
-    later: timedelta
 
 
 def conditions_of(bundle: Bundle) -> Conditions:
     """Derive the conditions of one bundle; equal contents have equal ones."""
     root = int(bundle.content_hash, 16)
-    seconds = generator(root, "acceptance", "clock").randint(_SHORTEST, _LONGEST)
     seeds = [derive_seed(root, "acceptance", "seed", i) for i in range(_NUM_OTHER_SEEDS + 1)]
-    return Conditions(seeds[0], tuple(seeds[1:]), timedelta(seconds=seconds))
+    return Conditions(seeds[0], tuple(seeds[1:]))
 
 
 def are_same(one: Sequence[Observation], other: Sequence[Observation]) -> bool:
@@ -90,9 +87,9 @@ class LimitsExceededError(AstraError):
 
 
 class Player:
-    """Plays calls against one loaded module of a bundle."""
+    """Plays calls of a bundle under one seed, in sessions that start like those which are served."""
 
-    def __init__(self, bundle: Bundle, sandbox: Sandbox, module: ModuleId, *, seed: int) -> None:
+    def __init__(self, bundle: Bundle, sandbox: Sandbox, *, seed: int) -> None:
         self.bundle = bundle
         self.tools = {t.name: t for t in bundle.document.tools}
         self.answers = {s.id: s.answer for s in bundle.document.sub_tasks}
@@ -105,8 +102,9 @@ class Player:
             for i, g in enumerate(gold)
         )
         self._sandbox = sandbox
-        self._seed = seed
-        self._module = module
+        self._content_hash = bundle.content_hash
+        self.world = self.world_of(seed)
+        """That of the sessions."""
         self._checks = {t.name: compile_schema(t.input_schema) for t in bundle.document.tools}
         self._remembered: dict[bytes, Play] = {}
         self._shared: list[Play] = []
@@ -117,6 +115,17 @@ class Player:
         self.num_calls = 0
         self.seconds = 0.0
         """Time that the tools took, where a call took longer than most do."""
+
+    def world_of(self, seed: int) -> World:
+        """The world of an episode's session."""
+        return World.of(self._content_hash, self.bundle.document.clock, seed)
+
+    def in_other_layout(self) -> "Player":
+        """One that has seen nothing yet, with another layout of memory and all else alike."""
+        other = copy(self)
+        other.world = replace(self.world, layout=(self.world.layout + 1) % NUM_LAYOUTS)
+        other._remembered, other._num_exceeded = {}, 0
+        return other
 
     def accepts(self, call: PlannedCall) -> bool:
         """Tell whether the arguments pass the tool's schema."""
@@ -239,20 +248,18 @@ class Player:
             raise LimitsExceededError
 
     async def play(
-        self, calls: Sequence[PlannedCall], *, seed: int | None = None
+        self, calls: Sequence[PlannedCall], *, world: World | None = None
     ) -> tuple[Observation, ...]:
         """Make the calls in one fresh session; stops after one that destroys its process.
 
         Args:
             calls: What to call, in order.
-            seed: Seed of the episode, where it is not the player's own.
+            world: That of the session, where it is not the player's own.
 
         Raises:
             SandboxError: The sandbox failed.
         """
-        session = await self._sandbox.open_session(
-            self._module, seed=self._seed if seed is None else seed
-        )
+        session = await start_session(self._sandbox, self.bundle, world or self.world)
         seen: list[Observation] = []
         try:
             for call in calls:

@@ -77,24 +77,22 @@ async def play_gold(bundle: Bundle, sandbox: Sandbox) -> tuple[str, ...]:
         SandboxError: The sandbox failed.
         ToolCodeError: The module does not load, which it did in the acceptance.
     """
-    document = bundle.document
-    module = await sandbox.load(bundle.code, load_seed=document.load_seed, clock=document.clock)
-    player = Player(bundle, sandbox, module, seed=conditions_of(bundle).seed)
+    player = Player(bundle, sandbox, seed=conditions_of(bundle).seed)
     return tuple(seen.result.text for seen in await player.play(player.calls))
 
 
 async def _executed(bundle: Bundle, sandbox: Sandbox) -> tuple[list[FailedCheck], Spent | None]:
-    document = bundle.document
+    conditions = conditions_of(bundle)
+    player = Player(bundle, sandbox, seed=conditions.seed)
     try:
-        module = await sandbox.load(bundle.code, load_seed=document.load_seed, clock=document.clock)
+        for one in (player, player.in_other_layout()):
+            await one.play(())
     except ToolCodeError as error:
         return [FailedCheck.of(Check.LOAD, f"tools.py does not load: {error}")], None
-    conditions = conditions_of(bundle)
-    player = Player(bundle, sandbox, module, seed=conditions.seed)
     failures = await gold_failures(player)
     if not failures:
         try:
-            async for failure in _probing_failures(player, sandbox, conditions):
+            async for failure in _probing_failures(player, conditions):
                 failures.append(failure)
         except LimitsExceededError:
             pass  # what exceeded them is among what was seen
@@ -108,12 +106,10 @@ async def _executed(bundle: Bundle, sandbox: Sandbox) -> tuple[list[FailedCheck]
     return failures, spent
 
 
-async def _probing_failures(
-    player: Player, sandbox: Sandbox, conditions: Conditions
-) -> AsyncIterator[FailedCheck]:
+async def _probing_failures(player: Player, conditions: Conditions) -> AsyncIterator[FailedCheck]:
     """Play other calls than the gold ones."""
     for failures in (
-        stability_failures(player, sandbox, conditions),
+        stability_failures(player, conditions),
         grounding_failures(player),
         omission_failures(player),
         perturbation_failures(player),
@@ -124,7 +120,7 @@ async def _probing_failures(
         guessing_failures(player),
         likeness_failures(player),
         session_failures(player),
-        repetition_failures(player, sandbox, conditions),
+        repetition_failures(player),
         slow_call_failures(player),
     ):
         async for failure in failures:

@@ -1,10 +1,13 @@
 """A virtual clock and seeded randomness in place of the real ones.
 
 ``install`` patches the modules once, before anything else imports names out of them; ``begin`` sets
-clock and seeds, at the start of a template and again of each session. Cooperative, not a boundary: code
-that reads the processor's clock directly still sees it.
+clock and seeds, at the start of a template and again of each session. Nothing that Python code reaches tells
+the real time: what has to keep a real function closes over it, and :mod:`.insides` hides that. It is no
+boundary: native code that reads the processor's clock still sees it.
 """
 
+import _random
+import _thread
 import datetime
 import hashlib
 import os
@@ -14,11 +17,15 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from astra_mcp.sandbox.zygote.insides import amend
+
 __all__ = ["advance", "begin", "install"]
 
 _SECOND = 1_000_000_000
 _NODE = 0x020000000001
 """Hardware address for uuid1: locally administered, nobody's."""
+_THREAD = 1
+"""Number of the only thread."""
 
 
 class _World:
@@ -49,18 +56,20 @@ def advance(nanoseconds: int = _SECOND) -> None:
 
 
 def install() -> None:
-    """Patch ``time``, ``datetime``, ``random``, ``uuid`` and ``os.urandom`` for this process."""
+    """Patch ``time``, ``datetime``, ``random``, ``uuid``, ``os.urandom`` and thread numbers."""
     time.tzset()
     _patch_time()
-    datetime.datetime = _DateTime  # type: ignore[misc]
+    _patch_random()
+    amend(datetime.datetime, now=classmethod(_now), utcnow=classmethod(_utcnow))
+    amend(datetime.date, today=classmethod(_today))
     os.urandom = _urandom
     random.__dict__["_urandom"] = _urandom
-    random.Random = _Random  # type: ignore[misc]
-    shared = _Random(0)
-    random.__dict__["_inst"] = shared
-    for name in random.__all__:
-        if name[0].islower() and hasattr(shared, name):
-            setattr(random, name, getattr(shared, name))
+    for name in ("get_ident", "get_native_id"):  # else the address and the number of the thread
+        setattr(_thread, name, lambda: _THREAD)
+    import threading  # noqa: PLC0415 - asks for them
+
+    # What it renews in a fork would lie where memory happens to be free; there is one thread.
+    threading.__dict__["_after_fork"].__code__ = (lambda: None).__code__
     # Without the C helpers, uuid1 uses time.time_ns and random, which are ours.
     uuid.__dict__.update(_node=_NODE, _generate_time_safe=None, _UuidCreate=None)
 
@@ -79,59 +88,46 @@ def _urandom(size: int, /) -> bytes:
     return bytes(entropy[:size])
 
 
-class _Random(random.Random):
-    """Draws the seed of an unseeded generator from the session's seed, not from the kernel."""
+def _patch_random() -> None:
+    """Draw the seed of an unseeded generator from the session's seed, not from the kernel."""
+    kind: Any = _random.Random
+    seed, make = kind.seed, kind.__new__
+
+    def seed_from_world(self: Any, value: Any = None, /) -> None:
+        if value is None:
+            _World.generators += 1
+            value = int.from_bytes(_digest("generator", _World.generators)[:8], "big")
+        seed(self, value)
 
     # The C constructor reads the kernel's randomness where it gets no seed.
-    def __new__(cls, x: Any = None) -> "_Random":
-        return super().__new__(cls, 0)  # pyright: ignore[reportCallIssue,reportUnknownVariableType]
+    def make_seeded(cls: Any, *_seed: Any, **_more: Any) -> Any:
+        return make(cls, 0)
 
-    def __init__(self, x: Any = None) -> None:
-        super().__init__(x)
+    def make_seeded_too(cls: Any) -> None:
+        cls.__new__ = staticmethod(make_seeded)
 
-    def seed(self, a: Any = None, version: int = 2) -> None:
-        if a is None:
-            _World.generators += 1
-            a = int.from_bytes(_digest("generator", _World.generators)[:8], "big")
-        super().seed(a, version)
-
-
-_RealDateTime = datetime.datetime
-
-
-class _DateTimeType(type):
-    """Lets ``isinstance(x, datetime)`` hold for values that C code made of the real class."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, _RealDateTime)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, _RealDateTime)
+    kind.__init__ = kind.seed = seed_from_world
+    # Not by assignment, after which the real one would refuse to make anything.
+    amend(
+        kind,
+        __new__=staticmethod(make_seeded),
+        __init_subclass__=classmethod(make_seeded_too),
+    )
+    make_seeded_too(random.Random)
 
 
-class _DateTime(_RealDateTime, metaclass=_DateTimeType):
-    """``datetime.datetime`` on the virtual clock."""
-
-    @classmethod
-    def now(cls, tz: datetime.tzinfo | None = None) -> "_DateTime":
-        utc = cls(1970, 1, 1, tzinfo=datetime.UTC)
-        utc += datetime.timedelta(microseconds=_World.now // 1000)
-        return utc.replace(tzinfo=None) if tz is None else utc.astimezone(tz)
-
-    @classmethod
-    def utcnow(cls) -> "_DateTime":
-        return cls.now()
-
-    @classmethod
-    def today(cls) -> "_DateTime":
-        return cls.now()
-
-    def __repr__(self) -> str:
-        return super().__repr__().replace("datetime(", "datetime.datetime(", 1)
+def _now(cls: type[datetime.datetime], tz: datetime.tzinfo | None = None) -> datetime.datetime:
+    utc = cls(1970, 1, 1, tzinfo=datetime.UTC)
+    utc += datetime.timedelta(microseconds=_World.now // 1000)
+    return utc.replace(tzinfo=None) if tz is None else utc.astimezone(tz)
 
 
-_DateTime.__name__ = _DateTime.__qualname__ = "datetime"
-_DateTime.__module__ = "datetime"
+def _today(cls: type[datetime.date]) -> datetime.date:
+    return cls.fromtimestamp(_World.now // _SECOND)
+
+
+def _utcnow(cls: type[datetime.datetime]) -> datetime.datetime:
+    return _now(cls)
 
 
 def _sleep(seconds: float, /) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Self
 
 from astra_mcp.sandbox.zygote import determinism
 from astra_mcp.sandbox.zygote import frames as wire
-from astra_mcp.sandbox.zygote.imports import TOOL_MODULE, install_guard
+from astra_mcp.sandbox.zygote.imports import TOOL_MODULE, install_guard, withdraw_system
 from astra_mcp.sandbox.zygote.settings import Settings
 from astra_mcp.sandbox.zygote.values import (
     NotJsonError,
@@ -30,9 +30,16 @@ from astra_mcp.sandbox.zygote.values import (
 __all__ = ["ToolProcess"]
 
 _FILE_NAME = "tools.py"
-_exit = os._exit
-_fork = os.fork
-_setitimer = signal.setitimer
+_NOISE = 6000
+"""Objects that another layout begins with: some hundred of every size that the interpreter pools."""
+
+
+_SIZES = (*range(16, 513, 16), 1024, 2048, 4096, 8192)
+"""Of the blocks that the interpreter pools, and of some larger ones."""
+_BYTES_HEAD = b"".__sizeof__()
+_SMALL, _LARGE = 128, 512
+"""Up to which size there is much, and above which there is little to hold."""
+_NUM_LARGE = 4
 
 
 class _SoftTimeoutError(BaseException):
@@ -52,6 +59,14 @@ class ToolProcess:
         self._channel = channel
         self._settings = settings
         self._after_branch = after_branch
+        # Held here, where tool code does not reach: what modules offer is withdrawn from it.
+        self._exit, self._fork, self._set_timer = os._exit, os.fork, signal.setitimer
+        self._collect, self._freeze = gc.collect, gc.freeze
+        self._is_settled = False
+        self._noise: list[object] = []
+        """What lies in memory between the objects of the tools; nothing that they reach refers to it."""
+        self._held = [_places(100, 100), _places(48, 8)]
+        """What a template and then a session holds: of each size, the blocks that were freed last."""
         self._module = types.ModuleType(TOOL_MODULE)
         self._output = Output(settings.output_bytes)
         self._armed = False
@@ -67,21 +82,25 @@ class ToolProcess:
         """Answer the host until it closes its end; never returns, no exit handler runs."""
         code = 1
         try:
+            self._settle()
             self._prepare()
             while True:
+                if not self._is_settled:
+                    self._settle()
                 self._answer()
         except EOFError:
             code = 0
         finally:
-            _exit(code)
+            self._exit(code)
 
     def _prepare(self) -> None:
         sys.stdin = io.StringIO()
         sys.stdout = sys.stderr = self._output
         sys.modules[TOOL_MODULE] = self._module
+        signal.signal(signal.SIGPROF, self._on_alarm)
         if self._settings.import_guard:
             install_guard()
-        signal.signal(signal.SIGPROF, self._on_alarm)
+            withdraw_system(self._module)
 
     def _answer(self) -> None:
         descriptor: int | None = None
@@ -101,11 +120,13 @@ class ToolProcess:
                 return
             case _:
                 determinism.begin(head["seed"], head["clock"])
+                self._is_settled = self._ahead is None
                 reply = wire.encode({"status": "ready"})
         self._channel.sendall(reply)
 
     def _load(self, head: Mapping[str, Any], source: bytes) -> bytes:
         determinism.begin(head["seed"], head["clock"])
+        self._lay_out(head["layout"])
         try:
             code = compile(source, _FILE_NAME, "exec", dont_inherit=True)
             exec(code, self._module.__dict__)  # noqa: S102 - the purpose of this process
@@ -118,15 +139,35 @@ class ToolProcess:
             )
         self._output.take()
         # Sessions share these objects with the template until one of them writes to the page.
-        gc.collect()
-        gc.freeze()
+        self._collect()
+        self._freeze()
         return wire.encode({"status": "loaded"})
+
+    def _lay_out(self, layout: int) -> None:
+        """Begin with other memory in use, with holes, so that what follows lies elsewhere."""
+        noise = [bytes(n % 480) if n % 2 else object() for n in range(layout * _NOISE)]
+        del noise[::5]
+        self._noise += noise
+
+    def _settle(self) -> None:
+        """Forget in which order memory was freed until now, which tells what this process did before."""
+        self._is_settled = True
+        self._collect()
+        held, size = self._held[self._ahead is not None], 0
+        while size < len(
+            _SIZES
+        ):  # makes nothing but the blocks: what it freed would lie before the rest
+            block = 0
+            while block < len(held[size]):
+                held[size][block] = _block(_SIZES[size])
+                block += 1
+            size += 1
 
     def _branch(self, descriptor: int) -> None:
         """Fork a session that talks over ``descriptor``; the host lets one clone through."""
         session = socket.socket(fileno=descriptor)
         try:
-            pid = _fork()
+            pid = self._fork()
         except OSError as error:
             with contextlib.suppress(OSError):  # the host may have given up on it
                 session.sendall(wire.encode({"status": "failed", "message": error.strerror}))
@@ -171,7 +212,7 @@ class ToolProcess:
             raise NameError(f"the module has no function {function!r}")
         self._armed = True
         # Not wall time: what a call answers must not depend on how busy the machine is.
-        _setitimer(signal.ITIMER_PROF, self._settings.soft_seconds)
+        self._set_timer(signal.ITIMER_PROF, self._settings.soft_seconds)
         try:
             return encode_value(tool(**arguments), self._settings.result_bytes)
         finally:
@@ -182,6 +223,18 @@ class ToolProcess:
     def _on_alarm(self, _number: int, _frame: types.FrameType | None) -> None:
         if self._armed:
             raise _SoftTimeoutError
+
+
+def _places(many: int, some: int) -> list[list[object]]:
+    """Room for blocks of each size, more than were in use by what went before."""
+    counts = (many if n <= _SMALL else some if n <= _LARGE else _NUM_LARGE for n in _SIZES)
+    return [[None] * count for count in counts]
+
+
+def _block(size: int) -> object:
+    if size == _SIZES[0]:
+        return object()
+    return float(size) if size == _SIZES[1] else bytes(size - _BYTES_HEAD)
 
 
 def _line(error: BaseException) -> int | None:

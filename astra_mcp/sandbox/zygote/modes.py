@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 from astra_mcp.sandbox.zygote.imports import preload
+from astra_mcp.sandbox.zygote.insides import hide_classes, hide_runtime
 from astra_mcp.sandbox.zygote.loop import ToolProcess
 from astra_mcp.sandbox.zygote.settings import Settings
 
@@ -22,9 +23,16 @@ def _give_way() -> None:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
+def _prepare_library(settings: Settings) -> None:
+    preload(unguarded=not settings.import_guard)
+    if settings.import_guard:
+        hide_runtime()
+        hide_classes()
+
+
 def _run_plain(descriptor: int, settings: Settings) -> None:
     _give_way()
-    preload()
+    _prepare_library(settings)
     ToolProcess(socket.socket(fileno=descriptor), settings).greet().run()
 
 
@@ -33,7 +41,7 @@ def _run_zygote(descriptor: int, settings: Settings) -> None:
     from astra_mcp.sandbox.zygote.server import ForkServer  # noqa: PLC0415
 
     _give_way()
-    preload(unguarded=not settings.import_guard)
+    _prepare_library(settings)
     control = socket.socket(fileno=os.dup(descriptor))  # the host's number may be any
     os.close(descriptor)
     try:

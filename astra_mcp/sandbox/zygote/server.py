@@ -24,6 +24,7 @@ __all__ = ["ForkServer"]
 _PACKET = 4096
 _CHANNEL = 3
 """Descriptor of a template's channel; 0 to 2 are the null device, the rest is closed."""
+_MOST_TEMPLATES = 4096
 _exit = os._exit
 
 
@@ -35,7 +36,8 @@ class ForkServer:
         self._settings = settings
         self._lockdown = lockdown
         self._pid = os.getpid()
-        self._templates: set[int] = set()
+        # Filled in place: what a template finds in memory does not tell how many there were before.
+        self._templates = array.array("i", bytes(4 * _MOST_TEMPLATES))
         self._awake, self._waker = socket.socketpair()
         self._watch_children()  # needs calls that the lockdown takes away
 
@@ -67,15 +69,16 @@ class ForkServer:
             return False
         channel = socket.socket(fileno=descriptors[0])
         try:
+            place = self._templates.index(0)
             pid = os.fork()
-        except OSError as error:
+        except (OSError, ValueError) as error:
             channel.close()
-            self._control.send(json.dumps({"error": error.strerror}).encode())
+            self._control.send(json.dumps({"error": str(error)}).encode())
             return True
         if pid == 0:
             self._become_template(channel)
         channel.close()
-        self._templates.add(pid)
+        self._templates[place] = pid
         # Opened here, where the process cannot be reaped in between, it names no other process.
         handle = os.pidfd_open(pid)
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [handle]))]
@@ -115,11 +118,11 @@ class ForkServer:
                 if dead.si_pid in self._templates:
                     # Not yet buried, the leader keeps its number from being given to another group.
                     _kill_group(dead.si_pid)
-                    self._templates.discard(dead.si_pid)
+                    self._templates[self._templates.index(dead.si_pid)] = 0
                 os.waitpid(dead.si_pid, 0)
 
     def _kill_all(self) -> None:
-        for leader in self._templates:
+        for leader in filter(None, self._templates):
             _kill_group(leader)
         with contextlib.suppress(ChildProcessError):
             while True:
