@@ -4,6 +4,8 @@ It asks each clock, generator and process number that it finds; it walks frames,
 they refer to, with their addresses.
 """
 
+from typing import Any
+
 from astra_mcp.environments.bundle import Bundle, EnvironmentDocument
 
 __all__ = ["probing_bundle"]
@@ -11,12 +13,12 @@ __all__ = ["probing_bundle"]
 
 def probing_bundle(clock: str = "2026-01-05T09:00:00+08:00") -> Bundle:
     """A bundle whose one tool, ``look``, returns a digest and sorted lines."""
-    tool = {
+    tool: dict[str, Any] = {
         "name": "look",
         "description": "Looks.",
         "input_schema": {"type": "object", "properties": {}},
     }
-    document = {
+    document: dict[str, Any] = {
         "schema_version": 1,
         "name": "probe",
         "title": "Probe",
@@ -79,7 +81,7 @@ def _addresses():
     fresh += [{n: n} for n in range(50)] + [(n, n) for n in range(50)] + [float(n) for n in range(50)]
     fresh += [type("C", (), {})() for _ in range(5)] + [bytes(1 << n) for n in range(22)]
     yield f"addresses {[id(x) for x in fresh]} {[id(x) for x in _LOADED]}"
-    yield f"order {list({*map(str, range(99))})} {[hash(x) % 97 for x in fresh[:50]]}"
+    yield f"order {list({*map(str, range(99))})} {[hash(x) for x in fresh[:50]]}"
 
 
 def _frames():
@@ -135,6 +137,10 @@ def _walk():
     yield _say("socket", lambda: __import__("socket", {}))
 
 
+def _in_order(things):
+    return sorted(things, key=_text) if isinstance(things, (set, frozenset)) else list(things)
+
+
 def _text(thing):
     try:
         return repr(thing)[:300] if not isinstance(thing, (types.ModuleType,)) else ""
@@ -150,7 +156,7 @@ def _members(name, thing):
     if isinstance(thing, dict):
         yield from ((f"{name}[{_text(k)[:40]}]", v) for k, v in list(thing.items())[:500])
     elif isinstance(thing, (list, tuple, set, frozenset)):
-        yield from ((f"{name}[{n}]", v) for n, v in enumerate(list(thing)[:200]))
+        yield from ((f"{name}[{n}]", v) for n, v in enumerate(_in_order(thing)[:200]))
     for key in ("__globals__", "__closure__", "__code__", "__defaults__", "__wrapped__", "__self__", "__func__", "__dict__",
                 "_co_code_adaptive", "co_consts", "fget", "cache_info"):
         try:
