@@ -17,8 +17,8 @@ _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _TIME = re.compile(r"(\d{2,}):(\d{2})(?::(\d{2}))?")
 _NUMBER = re.compile(r"-?(\d+)(?:\.(\d+))?")
 _CODE = re.compile(r"(?=[a-z_-]*\d)[a-z\d]+(?:[-_][a-z\d]+)*")
-_LETTER = rf"(?:(?![{CJK}])[^\W\d_])"
-_WORD_BUT_ZERO = rf"(?:(?![{CJK}0])[^\W_])"
+_LETTER = rf"[^\W\d_{CJK}]"
+_WORD_BUT_ZERO = rf"[^\W_0{CJK}]"
 _GAP = rf"[^\w{SYMBOLS}]*(?:_[^\w{SYMBOLS}]*)*"
 _ORDINAL = "(?:st|nd|rd|th)?"
 # How a code, or one that ends with a digit, and a number go on: then it is no token.

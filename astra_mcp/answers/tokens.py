@@ -41,7 +41,7 @@ CJK = (
     "\uac00-\ud7af\U00020000-\U0003ffff"
 )
 SYMBOLS = "%‰°$€£¥₹₩"
-WORD = rf"(?:(?![{CJK}])[^\W_])"
+WORD = rf"[^\W_{CJK}]"
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+)(?:\.\d+)?|\.\d+"
 _LEFT = rf"(?<!{WORD})(?<!{WORD}[-_.:/])"
 _RIGHT = rf"(?!{WORD})(?![-_.:/]{WORD})"

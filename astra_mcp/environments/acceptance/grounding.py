@@ -9,7 +9,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from astra_mcp.answers import match_answers
+from astra_mcp.answers import tokenize
 from astra_mcp.answers.tokens import MONTHS
 from astra_mcp.environments.acceptance.planned import GoldStep, Slot
 from astra_mcp.environments.acceptance.playing import Player
@@ -33,16 +33,31 @@ _NUMBER_WORDS = [
 _REMEDY = 'say it in the question, let an earlier call return it, or name what it is worked out from ("from")'
 
 
+_Told = dict[str, list[tuple[str, ...]]]
+"""What an agent was told: each token, with those that begin with it wherever it stands."""
+_LONGEST = 24
+"""Tokens of a value that are compared."""
+
+
+def _indexed(text: str) -> _Told:
+    tokens = tokenize(text)
+    told: _Told = {}
+    for index, token in enumerate(tokens):
+        told.setdefault(token, []).append(tokens[index : index + _LONGEST])
+    return told
+
+
 async def grounding_failures(player: Player) -> AsyncIterator[FailedCheck]:
     """Look for each gold value in what an agent has been told by then."""
     document = player.bundle.document
     shown = " \n ".join(_texts([t.model_dump(mode="json") for t in document.tools]))
-    told = f"{document.question}\n{shown}"
+    told = _indexed(f"{document.question}\n{shown}")
     for step in player.gold:
         for index, call in enumerate(step.before):
             if index == len(step.before) - 1:
                 seen = await player.observe(call, step.before[:index])
-                told = f"{told}\n{seen.result.text}"
+                for token, places in _indexed(seen.result.text).items():
+                    told.setdefault(token, []).extend(places)
         for name, slot in step.slots.items():
             fault = _source_fault(player, step, slot)
             if fault is None and not await _is_known(player, step, name, told):
@@ -69,7 +84,7 @@ def _source_fault(player: Player, step: GoldStep, slot: Slot) -> str | None:
     return None
 
 
-async def _is_known(player: Player, step: GoldStep, name: str, told: str) -> bool:
+async def _is_known(player: Player, step: GoldStep, name: str, told: _Told) -> bool:
     slot = step.slots[name]
     schema = player.property_of(step.call, name)
     leaves = [*_leaves(slot.value)]
@@ -95,14 +110,20 @@ async def _is_needless(player: Player, step: GoldStep, name: str) -> bool:
     return False
 
 
-def _stands(value: JsonValue, told: str, schema: Mapping[str, Any]) -> bool:
+def _stands(value: JsonValue, told: _Told, schema: Mapping[str, Any]) -> bool:
     if value is None or isinstance(value, bool) or value in known_values(schema):
         return True
     if [value] in known_values(schema):  # of a list
         return True
     if not any(c.isalnum() for c in str(value)):
         return True
-    return bool(match_answers(told, [*_spellings(value)]).found)
+    return any(_contains(told, tokenize(text)) for text in _spellings(value))
+
+
+def _contains(told: _Told, wanted: tuple[str, ...]) -> bool:
+    wanted = wanted[:_LONGEST]
+    places = told.get(wanted[0], ()) if wanted else ()
+    return any(rest[: len(wanted)] == wanted for rest in places)
 
 
 def _spellings(value: JsonValue) -> Iterator[str]:

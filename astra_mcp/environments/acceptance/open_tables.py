@@ -29,7 +29,7 @@ _MAX_WRITING_CALLS = 60
 """Of a tool that writes: each has a session of its own."""
 _MAX_OTHERS = 4
 _MAX_OPTIONS = 28
-_MAX_TRIES = 12
+_MAX_TRIES = 4
 _MAX_CONFIRMED = 24
 _MAX_FIELDS = 12
 _LEFT_OUT: Final = object()
@@ -91,12 +91,9 @@ class _Search:
             yield failure
         is_writer = await self._player.writes(self._step.call.tool)
         most = (_MAX_WRITING_CALLS if is_writer else _MAX_CALLS) // self._num_steps
-        rows = [*self._rows(space, most)]
+        rows = self._rows(space, most)
         calls = [space.call(row) for row in rows]
-        if is_writer:
-            seen = [await self._player.observe(call, self._step.before) for call in calls]
-        else:
-            seen = await self._player.observe_in_one(calls, self._step.before)
+        seen = await self._player.observe_each(calls, self._step.before)
         for number, answer in self._step.answers:
             suspects = [
                 row
@@ -183,25 +180,21 @@ class _Search:
         left_out = [_LEFT_OUT] if player.is_optional(call, name) else []
         return [usual, *left_out, *values][:_MAX_OPTIONS]
 
-    def _rows(self, space: _Space, most: int) -> Iterator[_Row]:
+    def _rows(self, space: _Space, most: int) -> list[_Row]:
         """Rows that hold every pair of values of two places, as many as are allowed."""
         places = {**space.others, **space.options}
         if not all(space.others.values()):
-            return
-        shown = set[bytes]()
-        covering = _covering(places, self._random)
-        for row in covering:
+            return []
+        rows: dict[bytes, _Row] = {}
+        for row, num_missing in _covering(places, self._random):
             call = space.call(row)
-            key = canonical_json(dict(call.arguments))
-            if key in shown or not self._player.accepts(call):
-                continue
-            if len(shown) == most:
-                rest = 1 + sum(1 for _ in covering)
-                told = f"{self._step.call.tool}: {rest} calls with other pairs of values"
+            if len(rows) == most:
+                told = f"{self._step.call.tool}: {num_missing} pairs of values of two parameters"
                 self._player.left_out.append(told)
-                return
-            shown.add(key)
-            yield row
+                break
+            if self._player.accepts(call):
+                rows.setdefault(canonical_json(dict(call.arguments)), row)
+        return [*rows.values()]
 
     async def _fault(self, space: _Space, row: _Row, number: int, answer: str) -> str | None:
         """Say what opens the table, unless other records hold the answer by chance."""
@@ -269,12 +262,12 @@ def _told(name: str, value: object) -> str:
     )
 
 
-def _covering(places: Mapping[str, Sequence[object]], random: Random) -> Iterator[_Row]:
-    """Rows in which every value stands, and every pair of values of two places, greedily few of them."""
+def _covering(places: Mapping[str, Sequence[object]], random: Random) -> Iterator[tuple[_Row, int]]:
+    """Rows in which every value stands, and every pair of values of two places, greedily few of them.
+
+    Each comes with the number of pairs that stand in no row before it.
+    """
     names = list(places)
-    for name in names:  # each value beside the first of all others comes before any pair
-        for value in places[name]:
-            yield {**{n: places[n][0] for n in names}, name: value}
     pairs = [
         (a, i, b, j)
         for a, b in itertools.combinations(names, 2)
@@ -283,12 +276,15 @@ def _covering(places: Mapping[str, Sequence[object]], random: Random) -> Iterato
     ]
     random.shuffle(pairs)
     missing = dict.fromkeys(pairs)
+    for name in names:  # each value beside the first of all others comes before any pair
+        for value in places[name]:
+            yield {**{n: places[n][0] for n in names}, name: value}, len(missing)
     while missing:
         drawn = [_drawn(places, next(iter(missing)), random) for _ in range(_MAX_TRIES)]
         chosen = max(drawn, key=lambda row: sum(p in missing for p in _pairs(row, names)))
         for pair in _pairs(chosen, names):
             missing.pop(pair, None)
-        yield {n: places[n][chosen[n]] for n in names}
+        yield {n: places[n][chosen[n]] for n in names}, len(missing)
 
 
 def _drawn(

@@ -185,11 +185,24 @@ class Player:
         while len(seen) < len(calls):
             played = await self.play([*after, *calls[len(seen) :]])
             seen.extend(played[len(after) :])
-            self._count_exceeded(played[-1])
+            for one in played[len(after) :]:
+                self._count_exceeded(one)
         self._shared.extend(
             Play(call, tuple(after), one) for call, one in zip(calls, seen, strict=True)
         )
         return seen
+
+    async def observe_each(
+        self, calls: Sequence[PlannedCall], after: Sequence[PlannedCall] = ()
+    ) -> list[Observation]:
+        """Make calls of one tool, after other calls; in one session where the tool changes nothing.
+
+        Raises:
+            LimitsExceededError: Two calls have exceeded the limits.
+        """
+        if not calls or await self.writes(calls[0].tool):
+            return [await self.observe(call, after) for call in calls]
+        return await self.observe_in_one(calls, after)
 
     async def writes(self, tool: str) -> bool:
         """Tell whether calls of a tool change what any call returns, as far as calls were observed.

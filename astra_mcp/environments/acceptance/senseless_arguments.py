@@ -43,15 +43,16 @@ async def senseless_argument_failures(player: Player) -> AsyncIterator[FailedChe
     for tool in player.tools.values():
         if tool.name not in {call.tool for call in player.calls}:
             for base in (await bases.of(tool))[:_MAX_BASES]:
-                for _, call in _senseless_calls(player, base.call):
-                    await player.observe(call, base.before)
+                calls = [call for _, call in _senseless_calls(player, base.call)]
+                await player.observe_each(calls, base.before)
 
 
 async def _gold_failures(player: Player, step: GoldStep) -> AsyncIterator[FailedCheck]:
     call = step.call
     usual = await player.observe(call, step.before)
-    for name, other in _senseless_calls(player, call):
-        seen = await player.observe(other, step.before)
+    calls = [*_senseless_calls(player, call)]
+    results = await player.observe_each([other for _, other in calls], step.before)
+    for (name, other), seen in zip(calls, results, strict=True):
         if not step.is_identifying(name) or not seen.is_success:
             continue
         words = {str(other.arguments[name]).casefold(), str(call.arguments[name]).casefold()}

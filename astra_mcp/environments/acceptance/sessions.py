@@ -330,17 +330,19 @@ async def _streaks(player: Player) -> AsyncIterator[FailedCheck]:
     root = int(player.bundle.content_hash, 16)
     seeds = [derive_seed(root, "acceptance", "streak", i) for i in range(_NUM_FIRST_SEEDS)]
     worlds = [player.world_of(seed) for seed in seeds]
+    first: list[Play] = []
     for tool in player.tools:
         alone = [p for p in await _early(player) if p.call.tool == tool]
         failed = [p for p in alone if _is_plain_failure(p.seen)]
         found = [] if await player.writes(tool) else [p for p in alone if p.seen.is_success]
+        first.extend(failed[:2])
         for plays in (failed[:1] * _STREAK, failed[:_STREAK], found[:_STREAK]):
-            for world in (player.world, *worlds[:_NUM_STREAK_SEEDS]):
-                for failure in await _streak_failures(player, plays, world):
-                    yield failure
-        for world in worlds:
-            for failure in await _streak_failures(player, failed[:2], world):
+            for failure in await _streak_failures(player, plays, player.world):
                 yield failure
+    for number, world in enumerate(worlds):
+        plays = first * (_STREAK if number < _NUM_STREAK_SEEDS else 1)
+        for failure in await _streak_failures(player, plays, world):
+            yield failure
 
 
 async def _early(player: Player) -> list[Play]:
