@@ -22,6 +22,22 @@ __all__ = ["broad_values", "few_values", "other_spellings", "same_shape"]
 _SIGNS = ("", " ", "*", "%", ".", "?", "_", ".*", "-", "all", "any", "' OR '1'='1")
 _OTHER_TYPES: tuple[JsonValue, ...] = (None, True, False, 0, 1, -1, "", [], {})
 _NOT_A_DAY = ("2025-02-30", "0000-00-00", "2025-13-45")
+_ALIASES = (
+    *(
+        "default",
+        "latest",
+        "last",
+        "first",
+        "current",
+        "recent",
+        "me",
+        "my",
+        "this",
+        "main",
+        "none",
+    ),
+    *("0", "1", "2", "3", "-1", "最近", "默认", "当前", "最新", "全部", "任意", "我的", "本人"),
+)
 _WORDS = (
     "all",
     "none",
@@ -38,6 +54,7 @@ _WORDS = (
 _MAX_LETTERS = 4
 _MAX_FIELDS = 12
 _MAX_PAGES = 20
+_MAX_SMALL = 40
 _PAGE = re.compile("page|offset|start|skip|cursor|index|from|页|起", re.IGNORECASE)
 _SPACES = re.compile(r"\s+")
 
@@ -55,7 +72,7 @@ def broad_values(
     """
     made: list[JsonValue] = [*_OTHER_TYPES]
     if isinstance(value, str) and not schema.get("enum"):
-        made += [*_SIGNS, *_parts(value), *_ranges(value), *_phrases(random)]
+        made += [*_SIGNS, *_ALIASES, *_parts(value), *_ranges(value), *_phrases(random)]
         made += dict.fromkeys(w for f in fields for w in (f, *words_of(f)))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         made += [schema.get("minimum"), schema.get("maximum"), str(value)[:1], -value]
@@ -120,7 +137,7 @@ def few_values(name: str, schema: Mapping[str, Any], fields: Sequence[str]) -> l
 
 
 def same_shape(value: JsonValue, texts: Iterable[str]) -> list[JsonValue]:
-    """Values of the shape of one: those that stand in texts, then all with other last two digits."""
+    """Values of the shape of one: those that stand in texts, small numbers, all with other last two digits."""
     text = str(value)
     if not any(c.isdigit() for c in text) or isinstance(value, bool | list | dict | float):
         return []
@@ -135,6 +152,7 @@ def same_shape(value: JsonValue, texts: Iterable[str]) -> list[JsonValue]:
         for place, digit in zip(places, digits, strict=True):
             chars[place] = digit
         made.append("".join(chars))
+    made += map(str, range(_MAX_SMALL))
     unique = [m for m in dict.fromkeys(made) if m != text]
     return [int(m) for m in unique] if isinstance(value, int) else [*unique]
 

@@ -27,6 +27,7 @@ __all__ = ["Bases", "parameter_failures"]
 
 _MAX_TRIES = 240
 _MAX_POOL = 6
+_MAX_LATER = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +131,21 @@ class _Search:
                 self._alternatives(tool, name, base.call), self._found(tool, name, base.call, usual)
             ):
                 if next(tries) >= _MAX_TRIES:
-                    return False
+                    return await self._shows_later(tool, name, bases)
                 seen = await self._player.observe(call, base.before)
                 if not _differs(usual, seen, needs_success=has_known):
                     continue
                 if not _is_echo(tool, name, (base.call, call), (usual, seen)):
                     return True
+                if await self._changes_later(base, call):
+                    return True
+        return await self._shows_later(tool, name, bases)
+
+    async def _shows_later(self, tool: ToolSpec, name: str, bases: Sequence[Base]) -> bool:
+        """Tell whether a value shows in the result of a later gold call alone."""
+        for base in bases:
+            calls = self._alternatives(tool, name, base.call)
+            for call in itertools.islice(calls, _MAX_LATER):
                 if await self._changes_later(base, call):
                     return True
         return False

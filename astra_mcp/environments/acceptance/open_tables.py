@@ -87,8 +87,9 @@ class _Search:
             *dict.fromkeys(_names(usual.value)),
         ]
         space = await self._space()
-        async for failure in self._variant_failures(space):
-            yield failure
+        for failures in (self._single_failures(space), self._variant_failures(space)):
+            async for failure in failures:
+                yield failure
         is_writer = await self._player.writes(self._step.call.tool)
         most = (_MAX_WRITING_CALLS if is_writer else _MAX_CALLS) // self._num_steps
         rows = self._rows(space, most)
@@ -105,6 +106,22 @@ class _Search:
                 if fault is not None:
                     yield FailedCheck.of(Check.OPEN_TABLE, fault, self._step.subject(number))
                     break
+
+    async def _single_failures(self, space: _Space) -> AsyncIterator[FailedCheck]:
+        """No value that may find many stands for the right one, beside the other right values."""
+        for name in self._step.identifying:
+            if self._step.slots[name].any_value:
+                continue
+            values = self._broad(name)
+            calls = [self._step.call.having(name, v) for v in values]
+            seen = await self._player.observe_each(calls, self._step.before)
+            for number, answer in self._step.answers:
+                held = [c for c, s in zip(calls, seen, strict=True) if s.holds(answer)]
+                if held:
+                    detail = (
+                        f"{held[0]} holds answer {number}; find a record by its whole {name} alone"
+                    )
+                    yield FailedCheck.of(Check.OPEN_TABLE, detail, self._step.subject(number))
 
     async def _variant_failures(self, space: _Space) -> AsyncIterator[FailedCheck]:
         """No other spelling of one value makes another one needless."""

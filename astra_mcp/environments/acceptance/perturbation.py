@@ -17,6 +17,7 @@ from astra_mcp.values.broad import same_shape
 from astra_mcp.values.neighbours import known_values
 
 __all__ = [
+    "leaves",
     "likeness_failures",
     "masked",
     "part_failures",
@@ -25,9 +26,9 @@ __all__ = [
 ]
 
 _MAX_OPTION_CASES = 4
-_MAX_ALIKE = 120
+_MAX_ALIKE = 180
 _MAX_PARTS = 8
-_MIN_ALIKE = 6
+_MIN_ALIKE = 4
 _REMEDY = "; refuse other values, or mark it modifying if it is a bound"
 _MAX_REPLACEMENTS = 2
 """Other values of each earlier argument; one that loses the answer is enough."""
@@ -102,13 +103,53 @@ async def likeness_failures(player: Player) -> AsyncIterator[FailedCheck]:
             real = [(c, s) for c, s in zip(calls, seen, strict=True) if s.is_success]
             for number, answer in step.answers:
                 kept = [c for c, s in real if s.holds(answer)]
-                if len(real) >= _MIN_ALIKE and len(kept) * 4 > len(real) * 3:
+                small = [c for c in kept if str(c.value(name)).isdigit()]
+                if small and not str(step.slots[name].value).isdigit():
+                    detail = (
+                        f"{small[0]} holds answer {number}; find a record by its own {name} alone"
+                    )
+                    yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(number))
+                if len(real) >= _MIN_ALIKE and len(kept) * 10 >= len(real) * 7:
                     detail = (
                         f"{kept[0]} and {len(kept)} of {len(real)} other values of {name} hold answer "
                         f"{number}; ask for what differs between records"
                     )
                     subject = step.subject(number)
                     yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, detail, subject)
+            usual = await player.observe(step.call, step.before)
+            for failure in _uniform_failures(step, name, usual, [s for _, s in real]):
+                yield failure
+
+
+def _uniform_failures(
+    step: GoldStep, name: str, usual: Observation, others: Sequence[Observation]
+) -> Iterator[FailedCheck]:
+    """Where the answer stands in the gold result, other records do not all have one other value."""
+    if len(others) < _MIN_ALIKE:
+        return
+    for number, answer in step.answers:
+        for path, value in leaves(usual.value):
+            if not contains_answer(value, answer) or not any(c.isdigit() for c in answer):
+                continue
+            found = [dict(leaves(o.value)).get(path) for o in others]
+            if len(set(found)) == 1 and found[0] not in (None, value):
+                detail = (
+                    f"{step.call}: all {len(found)} other records have {found[0]!r} where answer {number} "
+                    f"stands; let records of other {name} differ from one another"
+                )
+                yield FailedCheck.of(Check.ONLY_GOLD, detail, step.subject(number))
+
+
+def leaves(node: JsonValue, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every scalar that says something, with the path of names that leads to it."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from leaves(value, (*path, key))
+    elif isinstance(node, list):
+        for value in node:
+            yield from leaves(value, (*path, "[]"))
+    elif node not in (None, "", False, 0):
+        yield path, str(node)
 
 
 async def part_failures(player: Player) -> AsyncIterator[FailedCheck]:

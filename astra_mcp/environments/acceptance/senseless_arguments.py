@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from astra_mcp.answers import contains_answer
 from astra_mcp.environments.acceptance.live_parameters import Bases
-from astra_mcp.environments.acceptance.perturbation import masked
+from astra_mcp.environments.acceptance.perturbation import leaves, masked
 from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
 from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
@@ -136,8 +136,8 @@ async def _swallowing_example(
     player: Player, step: GoldStep, usual: Observation
 ) -> PlannedCall | None:
     """A call with a made-up text, where all of them fill the place in which the answer stands."""
-    leaves = [*_leaves(usual.value, ())]
-    places = {p for p, v in leaves if any(contains_answer(v, a) for _, a in step.answers)}
+    told = leaves(usual.value)
+    places = {p for p, v in told if any(contains_answer(v, a) for _, a in step.answers)}
     example = None
     for name, slot in step.slots.items():
         schema = player.property_of(step.call, name)
@@ -163,16 +163,4 @@ def _is_free_text(schema: Mapping[str, Any], value: JsonValue) -> bool:
 
 
 def _fills(seen: Observation, places: set[_Path]) -> bool:
-    return seen.is_success and any(p in places and v.strip() for p, v in _leaves(seen.value, ()))
-
-
-def _leaves(node: JsonValue, path: _Path) -> Iterator[tuple[_Path, str]]:
-    """Every scalar that says something, with the path of names that leads to it."""
-    if isinstance(node, dict):
-        for key, value in node.items():
-            yield from _leaves(value, (*path, key))
-    elif isinstance(node, list):
-        for value in node:
-            yield from _leaves(value, (*path, "[]"))
-    elif node not in (None, "", False, 0):
-        yield path, str(node)
+    return seen.is_success and any(p in places and v.strip() for p, v in leaves(seen.value))
