@@ -137,7 +137,7 @@ def few_values(name: str, schema: Mapping[str, Any], fields: Sequence[str]) -> l
 
 
 def same_shape(value: JsonValue, texts: Iterable[str]) -> list[JsonValue]:
-    """Values of the shape of one: those that stand in texts, small numbers, all with other last two digits."""
+    """Values of the shape of one: from texts, small numbers, and with other last digits."""
     text = str(value)
     if not any(c.isdigit() for c in text) or isinstance(value, bool | list | dict | float):
         return []

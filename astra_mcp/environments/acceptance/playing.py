@@ -211,34 +211,36 @@ class Player:
             LimitsExceededError: Two calls have exceeded the limits.
         """
         if tool not in self._writers:
+            before = next((s.before for s in self.gold if s.call.tool == tool), ())
             own = [c for c in self.calls if c.tool == tool]
-            own += [p.call for p in self._alone(tool) if p.seen.is_success]
+            own += [p.call for p in self._after(before, tool) if p.seen.is_success]
             own = [*{str(call): call for call in own}.values()][:_MAX_WRITES]
-            self._writers[tool] = await self._change_any(own)
+            self._writers[tool] = await self._change_any(own, before)
         return self._writers[tool]
 
-    async def _change_any(self, calls: Sequence[PlannedCall]) -> bool:
+    async def _change_any(
+        self, calls: Sequence[PlannedCall], before: tuple[PlannedCall, ...]
+    ) -> bool:
         """Tell whether calls change one another, gold calls, or calls that were observed alone."""
-        twice = await self.play([*calls, *calls])
+        alone = [await self.observe(call, before) for call in calls]
+        twice = (await self.play([*before, *calls, *calls]))[len(before) :]
         gold = await self.play(self.calls)
         later = await self.play([*calls, *self.calls])
-        if not are_same(twice[: len(calls)], twice[len(calls) :]) or not are_same(
-            gold, later[len(calls) :]
-        ):
+        if not are_same([*alone, *alone], twice) or not are_same(gold, later[len(calls) :]):
             return True
-        others = [p for tool in self.tools for p in self._alone(tool)[:_MAX_OTHERS]]
+        others = [p for tool in self.tools for p in self._after((), tool)[:_MAX_OTHERS]]
         for other in others:
             if not are_same([other.seen], [await self.observe(other.call, calls)]):
                 return True
         return False
 
-    def _alone(self, tool: str) -> list[Play]:
-        """Calls of a tool that were observed before any other; the gold calls' own first."""
+    def _after(self, before: tuple[PlannedCall, ...], tool: str) -> list[Play]:
+        """Calls of a tool that were observed after some others alone; the gold calls' own first."""
         rows = [
             p
             for p in self._remembered.values()
             if p.call.tool == tool
-            and not p.after
+            and p.after == before
             and p.seen.error_kind not in (REFUSED, *LIMIT_KINDS)
         ]
         return sorted(rows, key=lambda p: p.call not in self.calls)
