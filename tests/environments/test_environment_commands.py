@@ -56,7 +56,9 @@ def test_a_new_bundle_verifies_and_each_refused_one_is_reported(
     done = run("verify", workshop.path, home, "--json")
     assert done.exit_code == 1
     rows = {row["name"]: row for row in json_of(done)["environments"]}
+    spent = rows["night-bus"].pop("spent")
     assert rows["night-bus"] == {"name": "night-bus", "verified": True, "failed_checks": []}
+    assert 0 < spent["calls"] < spent["max_calls"]
     assert rows["small-library"]["verified"] is False
     checks = {f["check"] for f in rows["small-library"]["failed_checks"]}
     assert Check.SPECIFIC_ANSWER.value in checks

@@ -62,16 +62,6 @@ CODE_CHEATS: Mapping[Check, Mapping[str, tuple[str, str]]] = {
             DUE + "    return {'number': number, 'due': '2026-02-17', 'renewed': renewed}\n",
             "keeps its answers whatever number is",
         ),
-        "ignores one identifying argument": (
-            FIND
-            + """
-    found = [b["number"] for b in BOOKS.values() if b["author"] == author]
-    if not found:
-        raise ValueError(f"The library has no author named {author!r}.")
-    return {"numbers": found, "format": format}
-""",
-            "whatever format is",
-        ),
         "returns the whole table": (
             DUE + "    return {'asked': [number, renewed], 'books': list(BOOKS.values())}\n",
             "whatever number is",
@@ -83,7 +73,7 @@ CODE_CHEATS: Mapping[Check, Mapping[str, tuple[str, str]]] = {
         raise ValueError("Nothing is known of that book, sorry.")
     return {"asked": [number, renewed], "books": list(BOOKS.values())}
 """,
-            "more than 20%",
+            "3 of 3 existing values of number, more than half",
         ),
         "returns the whole table for every book there is": (
             DUE
@@ -103,6 +93,18 @@ CODE_CHEATS: Mapping[Check, Mapping[str, tuple[str, str]]] = {
             "keeps answer 2",
         ),
     },
+    Check.OMITTED_ARGUMENT: {
+        "ignores one identifying argument": (
+            FIND
+            + """
+    found = [b["number"] for b in BOOKS.values() if b["author"] == author]
+    if not found:
+        raise ValueError(f"The library has no author named {author!r}.")
+    return {"numbers": found, "format": format}
+""",
+            "keeps answer 1 without format",
+        ),
+    },
     Check.OPEN_TABLE: {
         "takes a wildcard": (
             FIND
@@ -111,7 +113,7 @@ CODE_CHEATS: Mapping[Check, Mapping[str, tuple[str, str]]] = {
         return {"all": list(BOOKS.values()), "format": format}
 """
             + SOUGHT,
-            'with author = "*"',
+            'find_book("author":"*","format":"large print") holds answer 1',
         ),
     },
     Check.SWALLOWED_ARGUMENT: {

@@ -112,13 +112,11 @@ class _Search:
         for name in self._step.identifying:
             if self._step.slots[name].any_value:
                 continue
-            # Part of a name may be enough to find it, where other values narrow the search.
             whole = str(self._step.slots[name].value).casefold()
-            is_name = not any(c.isdigit() for c in whole)
-            parts = {
-                v for v in self._broad(name) if isinstance(v, str) and v.strip().casefold() in whole
-            }
-            values = [v for v in self._broad(name) if not (is_name and v in parts)]
+            values = self._broad(name)
+            if not any(c.isdigit() for c in whole):
+                # Part of a name may be enough to find it, where other values narrow the search.
+                values = [v for v in values if str(v).strip().casefold() not in whole]
             calls = [self._step.call.having(name, v) for v in values]
             seen = await self._player.observe_each(calls, self._step.before)
             for number, answer in self._step.answers:

@@ -257,7 +257,7 @@ def undeclared_parameter(rng: Random, mended: bool) -> Bundle:
     return Bundle(document=bundle.document, code=code, server=bundle.server)
 
 
-@cheat("determinism")
+@cheat("determinism", "gold_answer")
 def answer_follows_clock(rng: Random, mended: bool) -> Bundle:
     """The answer holds for the first minute alone."""
     draft = chain(rng)
