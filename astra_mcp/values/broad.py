@@ -55,6 +55,7 @@ _MAX_LETTERS = 4
 _MAX_FIELDS = 12
 _MAX_PAGES = 20
 _MAX_SMALL = 40
+_MIN_NAME = 6
 _PAGE = re.compile("page|offset|start|skip|cursor|index|from|页|起", re.IGNORECASE)
 _SPACES = re.compile(r"\s+")
 
@@ -85,7 +86,12 @@ def _parts(text: str) -> Iterator[str]:
     """Single letters, and beginnings of at most half."""
     letters = dict.fromkeys(c for c in text.casefold() if c.isalnum())
     yield from itertools.islice(letters, _MAX_LETTERS)
-    yield from dict.fromkeys(text[:n] for n in (1, 2, 3, len(text) // 2) if n <= len(text) // 2)
+    is_code = any(c.isdigit() for c in text)
+    lengths = (1, 2, 3, len(text) // 2) if is_code else (1, 2)  # a name may have a short form
+    yield from dict.fromkeys(text[:n] for n in lengths if n <= len(text) // 2)
+    if text.isascii() and len(text) >= _MIN_NAME and not is_code:
+        yield "".join(c for c in text if c in "aeiouAEIOU")
+        yield "".join(c for c in text if c not in "aeiouAEIOU")
 
 
 def _ranges(text: str) -> Iterator[str]:
@@ -152,7 +158,7 @@ def same_shape(value: JsonValue, texts: Iterable[str]) -> list[JsonValue]:
         for place, digit in zip(places, digits, strict=True):
             chars[place] = digit
         made.append("".join(chars))
-    made += map(str, range(_MAX_SMALL))
+    made += map(str, range(-_MAX_SMALL, _MAX_SMALL))
     unique = [m for m in dict.fromkeys(made) if m != text]
     return [int(m) for m in unique] if isinstance(value, int) else [*unique]
 

@@ -117,6 +117,10 @@ class _Search:
             if not any(c.isdigit() for c in whole):
                 # Part of a name may be enough to find it, where other values narrow the search.
                 values = [v for v in values if str(v).strip().casefold() not in whole]
+            else:
+                own = self._step.slots[name].value
+                values += [f"{own},{v}" for v in space.real[name][:1] if isinstance(own, str)]
+            values = [v for v in values if self._player.accepts(self._step.call.having(name, v))]
             calls = [self._step.call.having(name, v) for v in values]
             seen = await self._player.observe_each(calls, self._step.before)
             for number, answer in self._step.answers:
