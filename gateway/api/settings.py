@@ -4,13 +4,15 @@ The section ``serve`` of the settings, and the rules of its public URL; knows ne
 """
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, cast
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     SecretStr,
     ValidationInfo,
@@ -20,13 +22,13 @@ from pydantic import (
 
 from astra_mcp.home import user_path
 from astra_mcp.types import FrozenModel
-from gateway.api.interactive import Interactive
 
 __all__ = [
     "DEFAULT_PORT",
     "DEFAULT_RATE",
     "FIRST",
     "FailureScope",
+    "Interactive",
     "LogFormat",
     "ServeSettings",
     "public_base",
@@ -41,6 +43,28 @@ DEFAULT_PORT = 8420
 _MAX_WORKERS = 256
 _MAX_PORT = 65535
 LogFormat = Literal["text", "json"]
+
+_ALL, _NONE = "all", "none"
+_FORM = "write all, none, or the names of servers with commas between them"
+
+
+def _read(given: object) -> Literal["all"] | tuple[str, ...]:
+    """Take a list, or the text that options and variables hold."""
+    parts = given.split(",") if isinstance(given, str) else given
+    if not isinstance(parts, list | tuple):
+        raise ValueError(_FORM)  # noqa: TRY004 - only such a one is a fault of the settings
+    named = [str(part).strip() for part in cast("Sequence[object]", parts)]
+    if named == [_ALL]:
+        return _ALL
+    if named in ([], [_NONE]):
+        return ()
+    if not all(named) or not {_ALL, _NONE}.isdisjoint(named):
+        raise ValueError(_FORM)
+    return tuple(dict.fromkeys(named))
+
+
+Interactive = Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_read)]
+"""The servers that interactive endpoints show, now or once they are published; an empty list is none."""
 
 
 class FailureScope(StrEnum):

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from secrets import token_hex
 
 import anyio
@@ -57,6 +58,7 @@ from gateway.episodes.record import (
     RecordFile,
     read_call,
     read_result,
+    read_results,
 )
 from gateway.episodes.shown_tools import Route, Shown
 from gateway.episodes.turns import CallOrder, Relaying, Turn, close_sessions, failure_of
@@ -84,7 +86,7 @@ class Episode:
         self._shown = Shown(routes, opened.servers)
         self._turns = turns
         self._plan = FailurePlan(opened.failures, opened.seed) if opened.failures.rate else None
-        self._answers = KnownAnswers(job=opened.job, record=file.path)
+        self._answers = KnownAnswers(job=opened.job, shown_before=partial(read_results, file.path))
         self._execution = Execution(
             turns=turns,
             shown=self._shown,

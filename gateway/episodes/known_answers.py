@@ -5,15 +5,17 @@ follows from the record: a result counts as shown where its line stands before t
 sub-tasks and the record's lines; knows neither servers nor the order of calls.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import anyio
 
 from astra_mcp.reward import JobItem
 from astra_mcp.sent_answers import NOTHING_SENT, Sent, sent_in_slices, shown_by
-from gateway.episodes.record import read_results
+from astra_mcp.types import ToolResult
+
+ShownBefore = Callable[[int], Iterable[tuple[int, ToolResult]]]
+"""The results before a byte of the record, each with the byte at which it begins."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -21,8 +23,8 @@ class KnownAnswers:
     """The answers of one episode, by the ids of its sub-tasks."""
 
     job: Sequence[JobItem]
-    record: Path
-    """Where the results are that the agent was shown."""
+    shown_before: ShownBefore
+    """Reads what the agent was shown back from the record."""
     solved: set[int] = field(default_factory=set[int])
     told: set[int] = field(default_factory=set[int])
     """Sent before any result showed them."""
@@ -46,7 +48,7 @@ class KnownAnswers:
         suspected = [i for i in unknown if i.id in sent.ids]
         if not suspected:
             return sent
-        shown = await anyio.to_thread.run_sync(_first_shown, self.record, began_at, suspected)
+        shown = await anyio.to_thread.run_sync(_first_shown, self.shown_before(began_at), suspected)
         self._shown |= shown
         return sent._replace(ids=sent.ids - shown.keys())
 
@@ -54,10 +56,12 @@ class KnownAnswers:
         return id in self.solved or id in self.told or self._shown.get(id, began_at) < began_at
 
 
-def _first_shown(record: Path, end: int, items: Sequence[JobItem]) -> dict[int, int]:
-    """Find the first result before a byte of the record that shows each of the answers."""
+def _first_shown(
+    results: Iterable[tuple[int, ToolResult]], items: Sequence[JobItem]
+) -> dict[int, int]:
+    """Find the first of some results that shows each of the answers."""
     missing, places = {i.id: i for i in items}, dict[int, int]()
-    for begin, result in read_results(record, end):
+    for begin, result in results:
         for id in shown_by(tuple(missing.values()), result):
             places[id] = begin
             del missing[id]

@@ -6,9 +6,8 @@ sandbox, the matcher and the reward; knows neither servers nor the gateway.
 
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck, Verdict
 from astra_mcp.environments.acceptance.verification import (
-    play_gold,
     verdict_of_faults,
     verify_bundle,
 )
 
-__all__ = ["Check", "FailedCheck", "Verdict", "play_gold", "verdict_of_faults", "verify_bundle"]
+__all__ = ["Check", "FailedCheck", "Verdict", "verdict_of_faults", "verify_bundle"]

@@ -39,7 +39,7 @@ from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import BundleFault, ToolCodeError
 from astra_mcp.sandbox.protocol import Sandbox
 
-__all__ = ["play_gold", "verdict_of_faults", "verify_bundle"]
+__all__ = ["verdict_of_faults", "verify_bundle"]
 
 _BLOCKING = frozenset({Check.DOCUMENT, Check.SIGNATURE, Check.COMPLETE})
 
@@ -65,20 +65,6 @@ async def verify_bundle(bundle: Bundle, sandbox: Sandbox) -> Verdict:
 def verdict_of_faults(name: str, faults: Sequence[BundleFault]) -> Verdict:
     """Refuse a bundle that does not load."""
     return Verdict.of(name, (FailedCheck.of(fault_check(f), f) for f in faults))
-
-
-async def play_gold(bundle: Bundle, sandbox: Sandbox) -> tuple[str, ...]:
-    """Play the gold calls of a bundle that passes the acceptance.
-
-    Returns:
-        The texts of their results, in order.
-
-    Raises:
-        SandboxError: The sandbox failed.
-        ToolCodeError: The module does not load, which it did in the acceptance.
-    """
-    player = Player(bundle, sandbox, seed=conditions_of(bundle).seed)
-    return tuple(seen.result.text for seen in await player.play(player.calls))
 
 
 async def _executed(bundle: Bundle, sandbox: Sandbox) -> tuple[list[FailedCheck], Spent | None]:

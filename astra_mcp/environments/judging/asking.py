@@ -6,10 +6,11 @@ from itertools import product
 from pydantic import BaseModel, ConfigDict
 
 from astra_mcp.concurrency import map_concurrently
-from astra_mcp.environments.acceptance import play_gold
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.judging.documents import documents_of
 from astra_mcp.environments.judging.judgement import Answer, Judgement, Question, Vote
+from astra_mcp.environments.rendering import render_answer
+from astra_mcp.environments.worlds import World, start_session
 from astra_mcp.errors import ModelError
 from astra_mcp.llm.model import Model
 from astra_mcp.llm.prompt import Prompt, load_prompt
@@ -46,7 +47,7 @@ async def judge_bundle(
         PipelineError: The cache does not answer.
         SandboxError: The sandbox failed.
     """
-    results = await play_gold(bundle, sandbox)
+    results = await _play_gold(bundle, sandbox)
     prompts = {
         question: load_prompt("astra_mcp.environments.judging.prompts", question.value).render(
             document=document
@@ -59,6 +60,22 @@ async def judge_bundle(
         Judgement(question, tuple(votes[place * num_votes : (place + 1) * num_votes]))
         for place, question in enumerate(prompts)
     )
+
+
+async def _play_gold(bundle: Bundle, sandbox: Sandbox) -> tuple[str, ...]:
+    """The texts of the gold calls' results, in an episode of seed 0."""
+    tools = {tool.name: tool for tool in bundle.document.tools}
+    world = World.of(bundle.content_hash, bundle.document.clock, 0)
+    session = await start_session(sandbox, bundle, world)
+    try:
+        return tuple(
+            [
+                render_answer(tools[call.tool], await session.call(call.tool, call.values)).text
+                for call in bundle.document.gold
+            ]
+        )
+    finally:
+        await session.aclose()
 
 
 async def _vote(model: Model, prompts: dict[Question, Prompt], asked: tuple[Question, int]) -> Vote:
