@@ -2,7 +2,7 @@
 
 import pytest
 
-from astra_mcp.environments.acceptance import Check
+from astra_mcp.environments.acceptance import Check, playing
 from astra_mcp.environments.acceptance.isolation import isolation_failures
 from astra_mcp.sandbox import Sandbox
 
@@ -297,6 +297,15 @@ def get_due_date(number: str, renewed: bool = False) -> dict[str, str]:
         raise ValueError(f"There is no reservation {number!r}; find_book makes one.")
     return {"gate": "Gate " + _BOOKED[number], "paper": "A4" if renewed else "A6"}
 """
+
+
+@pytest.mark.parametrize("calls", [3, 60])
+async def test_a_bundle_that_uses_its_budget_up_is_refused_also_amid_its_gold_calls(
+    workshop: Workshop, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, calls: int
+) -> None:
+    monkeypatch.setattr(playing, "MAX_CALLS", calls)
+    verdict = await verdict_of(workshop, sandbox)
+    assert f"{calls} calls of at most {calls}" in evidence(verdict, Check.BUDGET)
 
 
 async def test_a_handle_that_an_earlier_call_made_needs_no_known_neighbour(

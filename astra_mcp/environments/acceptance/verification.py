@@ -75,17 +75,18 @@ async def _executed(bundle: Bundle, sandbox: Sandbox) -> tuple[list[FailedCheck]
             await one.play(())
     except ToolCodeError as error:
         return [FailedCheck.of(Check.LOAD, f"tools.py does not load: {error}")], None
-    failures = await gold_failures(player)
-    if not failures:
-        try:
+    failures: list[FailedCheck] = []
+    try:
+        failures.extend(await gold_failures(player))
+        if not failures:
             async for failure in _probing_failures(player, conditions):
-                failures.append(failure)
-        except LimitsExceededError:
-            pass  # what exceeded them is among what was seen
-        except BudgetError as error:
-            detail = f"{error}; make tools faster, or fewer of their parameters optional"
-            failures.append(FailedCheck.of(Check.BUDGET, detail))
-        failures.extend(seen_failures(player))
+                failures.append(failure)  # noqa: PERF401 - kept where the budget ends amid them
+            failures.extend(seen_failures(player))
+    except LimitsExceededError:
+        failures.extend(seen_failures(player))  # what exceeded them is among what was seen
+    except BudgetError as error:
+        detail = f"{error}; make tools faster, or fewer of their parameters optional"
+        failures.extend((FailedCheck.of(Check.BUDGET, detail), *seen_failures(player)))
     spent = Spent(
         player.num_calls, MAX_CALLS, round(player.seconds, 2), MAX_SECONDS, tuple(player.left_out)
     )
