@@ -13,6 +13,7 @@ anything was not as expected.
 import argparse
 import json
 import multiprocessing
+import statistics
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -109,6 +110,7 @@ def _figures(found: Sequence[Found]) -> dict[str, Any]:
         rows.setdefault(one.subject.row, []).append(one)
     bad = [one for one in found if not one.subject.is_verified]
     good = [one for one in found if one.subject.is_verified]
+    seconds = [one.cpu_seconds for one in found]
     totals: dict[str, Any] = {
         "kinds": len(rows),
         "to_refuse": len(bad),
@@ -116,7 +118,9 @@ def _figures(found: Sequence[Found]) -> dict[str, Any]:
         "refused_as_stated": sum(one.is_for_stated for one in bad),
         "to_verify": len(good),
         "verified": sum(one.is_verified for one in good),
-        "cpu_seconds": round(sum(one.cpu_seconds for one in found), 1),
+        "cpu_seconds": round(sum(seconds), 1),
+        "median_cpu_seconds": round(statistics.median(seconds or [0.0]), 2),
+        "most_cpu_seconds": max(seconds, default=0.0),
     }
     return {
         "totals": totals,

@@ -57,7 +57,6 @@ class _Wanted:
 
     tokens: tuple[str, ...]
     keys: tuple[str, ...]
-    patterns: tuple[re.Pattern[str], ...]
 
     def may_stand(self, text: str) -> bool:
         """Tell whether a text has the keys; where it has not, nothing else is looked for."""
@@ -165,7 +164,7 @@ class _Search:
 
     def _stands(self, piece: _Piece, wanted: _Wanted) -> bool:
         """Read the tokens around each place where the answer may stand."""
-        for pattern in wanted.patterns:
+        for pattern in spell_answer(wanted.tokens):
             # What stands before was read with the last piece.
             start = 0 if piece.is_first else _SURE
             while place := pattern.search(piece.text, start):
@@ -190,7 +189,7 @@ def _wanted(answer: str) -> _Wanted | None:
     if not tokens:
         return None
     keys = sorted(set(map(find_key, tokens)), key=len, reverse=True)
-    return _Wanted(tokens, tuple(keys), spell_answer(tokens))
+    return _Wanted(tokens, tuple(keys))
 
 
 def _holds(around: tuple[str, int, int], wanted: tuple[str, ...]) -> bool:

@@ -7,6 +7,7 @@ spelling of it.
 """
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 
 from astra_mcp.answers.tokens import CJK, MONTHS, SYMBOLS, WORD
@@ -40,6 +41,7 @@ def find_key(token: str) -> str:
     return token
 
 
+@lru_cache(maxsize=4096)
 def spell_answer(tokens: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     """Compile patterns, any of which may find the tokens of an answer next to one another."""
     rest = "".join(

@@ -113,7 +113,7 @@ def folder_subjects(folder: Path, pattern: str, *, is_verified: bool) -> list[Su
 def _listed(folder: Path, entry: dict[str, Any], *, is_verified: bool) -> Subject:
     expected = entry.get("expected")
     return Subject(
-        kind=entry.get("kind", folder.name),
+        kind=entry.get("kind", entry["name"]),
         is_verified=is_verified if expected is None else expected == "verified",
         checks=tuple(entry.get("checks", ())),
         path=str(folder / entry["name"]),

@@ -1,10 +1,10 @@
 """Checks of the document alone: faults, completeness, specific answers, leaks, words to the reader."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from astra_mcp.answers import answer_fault, contains_answer, tokenize
+from astra_mcp.answers import answer_fault, contains_answer, match_answers, tokenize
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle, EnvironmentDocument
 from astra_mcp.environments.loading import document_faults, missing_fields
@@ -52,9 +52,9 @@ def _leak_failures(bundle: Bundle) -> Iterator[FailedCheck]:
         shown.extend(_shown_texts(tool))
     shown.extend(_leaves("server.json", bundle.server))
     for place, text in shown:
-        for sub in scored:
-            if _gives_away(text, sub.answer):
-                yield _failure(sub.id, sub.answer, place, text)
+        given = _given_away(text, [s.answer for s in scored])
+        for sub in (s for s in scored if s.answer in given):
+            yield _failure(sub.id, sub.answer, place, text)
     for sub in scored:
         if contains_answer(sub.question or "", sub.answer):
             yield _failure(sub.id, sub.answer, f"question {sub.id}", sub.question or "")
@@ -65,13 +65,15 @@ def _failure(number: int, answer: str, place: str, text: str) -> FailedCheck:
     return FailedCheck.of(Check.LEAKED_ANSWER, detail)
 
 
-def _gives_away(text: str, answer: str) -> bool:
-    return (
-        contains_answer(text, answer)
-        or contains_answer(_JOINT.sub(" ", text), answer)
-        or _contains_code(text, answer)
-        or any(contains_answer(text, other) for other in _other_spellings(answer))
-    )
+def _given_away(text: str, answers: Sequence[str]) -> frozenset[str]:
+    """The answers that a reader finds in a text."""
+    others = {other: a for a in answers for other in _other_spellings(a)}
+    found = match_answers(text, {*answers, *others}).found
+    joined = match_answers(_JOINT.sub(" ", text), answers).found
+    squashed = _squashed(text)
+    codes = {a for a in answers if _contains_code(squashed, a)}
+    spelled = {others[one] for one in found & others.keys()}
+    return (found & {*answers}) | spelled | joined | codes
 
 
 def _other_spellings(answer: str) -> Iterator[str]:
@@ -87,14 +89,14 @@ def _other_spellings(answer: str) -> Iterator[str]:
         yield numbers[0]  # so long a number means its amount without the unit, too
 
 
-def _contains_code(text: str, answer: str) -> bool:
-    """Tell whether a code of letters and digits stands in the text, however it is hyphenated."""
+def _contains_code(squashed: str, answer: str) -> bool:
+    """Tell whether a code of letters and digits stands in a squashed text, however it is hyphenated."""
     code = _squashed(answer)
     if len(code) < _MIN_CODE or code.isalpha() or not any(c.isalpha() for c in code):
         return False
     left = r"(?<!\d)" if code[0].isdigit() else ""
     right = r"(?!\d)" if code[-1].isdigit() else r"(?![a-z])"
-    return re.search(f"{left}{re.escape(code)}{right}", _squashed(text)) is not None
+    return re.search(f"{left}{re.escape(code)}{right}", squashed) is not None
 
 
 def _squashed(text: str) -> str:

@@ -37,7 +37,7 @@ _MAX_RECORDS = 100
 
 async def gold_failures(player: Player) -> list[FailedCheck]:
     """Play the gold calls in two fresh sessions: same bytes, right answers, full reward."""
-    calls, job = player.calls, player.bundle.job
+    calls, job = player.calls, player.job
     first, second = await player.play(calls), await player.play(calls)
     failures = _differences(calls, first, second, "two fresh sessions")
     solved: set[int] = set()
@@ -56,14 +56,14 @@ async def gold_failures(player: Player) -> list[FailedCheck]:
 def _gift_failures(player: Player, step: GoldStep, seen: Observation) -> Iterator[FailedCheck]:
     """A gold call must earn what it declares and no more, and not by repeating what it was told."""
     call = step.call
-    solved = solved_by(player.bundle.job, call.tool, seen.result, Origin.TOOL)
+    solved = solved_by(player.job, call.tool, seen.result, Origin.TOOL)
     for i in sorted(solved - dict(step.answers).keys()):
         detail = (
             f"{call} also contains answer {i}, {player.answers[i]!r}, which it does not declare in "
             f"solves: {seen}"
         )
         yield FailedCheck.of(Check.REWARD, detail)
-    sent = sent_by(player.bundle.job, player.tools[call.tool], call.arguments)
+    sent = sent_by(player.job, player.tools[call.tool], call.arguments)
     for i, answer in step.answers:
         if i in sent:
             detail = (
@@ -84,7 +84,7 @@ def _broad_failures(player: Player, step: GoldStep, seen: Observation) -> Iterat
         yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(step.answers[0][0]))
     needs = {s.id: {*s.dependencies} for s in player.bundle.document.sub_tasks}
     own = {i for i, _ in step.answers}
-    for item in player.bundle.job:
+    for item in player.job:
         if step.call.tool in item.tools or not own & _ancestors(item.id, needs):
             continue
         is_other = not any(contains_answer(a, item.answer) for _, a in step.answers)
@@ -157,20 +157,30 @@ async def repetition_failures(player: Player) -> AsyncIterator[FailedCheck]:
     between = "two layouts of memory (id, repr, set order)"
     for failure in _differences(calls, await player.play(calls), await other.play(calls), between):
         yield failure
-    for play in sample(player.plays_apart()):
-        seen = await other.observe(play.call, play.after)
-        for failure in _differences([play.call], [play.seen], [seen], "two fresh sessions"):
-            yield failure
+    for plays in sample(player.plays_apart()):
+        again = await other.observe_each([p.call for p in plays], plays[0].after)
+        for play, seen in zip(plays, again, strict=True):
+            if play.seen == seen:
+                continue
+            fresh = await other.observe(play.call, play.after)  # the clock went on in the other one
+            for failure in _differences([play.call], [play.seen], [fresh], "two fresh sessions"):
+                yield failure
 
 
-def sample(plays: Sequence[Play]) -> Iterator[Play]:
-    """Up to 16 plays of each tool, spread over all of them; what exceeded a limit is not repeated."""
+def sample(plays: Sequence[Play]) -> Iterator[list[Play]]:
+    """Up to 16 plays of each tool, spread over all of them, by the calls before them.
+
+    What exceeded a limit is not repeated.
+    """
     by_tool: dict[str, list[Play]] = {}
     for play in plays:
         if play.seen.error_kind not in (*LIMIT_KINDS, REFUSED):
             by_tool.setdefault(play.call.tool, []).append(play)
     for rows in by_tool.values():
-        yield from rows[:: -(-len(rows) // _MAX_REPEATED)]
+        drawn = rows[:: -(-len(rows) // _MAX_REPEATED)]
+        while drawn:
+            yield [play for play in drawn if play.after == drawn[0].after]
+            drawn = [play for play in drawn if play.after != drawn[0].after]
 
 
 def _lost_answers(player: Player, seen: Sequence[Observation], when: str) -> list[FailedCheck]:

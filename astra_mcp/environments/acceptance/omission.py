@@ -54,7 +54,7 @@ async def guessing_failures(player: Player) -> AsyncIterator[FailedCheck]:
         calls = [call for call in guesses if player.accepts(call)]
         for call, seen in zip(calls, await player.play(calls), strict=False):
             told = remedy if call.arguments else "it needs neither an argument nor a call before it"
-            for number in sorted(solved_by(player.bundle.job, call.tool, seen.result, Origin.TOOL)):
+            for number in sorted(solved_by(player.job, call.tool, seen.result, Origin.TOOL)):
                 subject = f"{call.tool} answer {number}"
                 yield FailedCheck.of(Check.GUESSABLE, f"{call} solves {number}; {told}", subject)
 

@@ -136,18 +136,24 @@ class _Search:
         step = self._step
         if len(step.identifying) < 2:
             return
-        for name in step.identifying:
-            for value in other_spellings(step.slots[name].value):
-                for other in (n for n in step.identifying if n != name):
-                    wrong = [v for v in space.others[other] if v is not _LEFT_OUT][:2]
-                    for row in ({name: value, other: v} for v in wrong):
-                        for number, answer in step.answers:
-                            if await self._holds(space, row, answer):
-                                detail = (
-                                    f"{space.call(row)} holds answer {number}, though {other} is wrong; look "
-                                    f"{name} up in one spelling everywhere"
-                                )
-                                yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(number))
+        cases = [
+            (name, other, space.call({name: value, other: wrong}))
+            for name in step.identifying
+            for value in other_spellings(step.slots[name].value)
+            for other in step.identifying
+            for wrong in [v for v in space.others[other] if v is not _LEFT_OUT][:2]
+            if other != name
+        ]
+        cases = [(n, o, call) for n, o, call in cases if self._player.accepts(call)]
+        seen = await self._player.observe_each([call for _, _, call in cases], step.before)
+        for (name, other, call), one in zip(cases, seen, strict=True):
+            for number, answer in step.answers:
+                if contains_answer(one.result.text, answer):
+                    detail = (
+                        f"{call} holds answer {number}, though {other} is wrong; look {name} up in one "
+                        "spelling everywhere"
+                    )
+                    yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(number))
 
     async def _space(self) -> _Space:
         step, player = self._step, self._player

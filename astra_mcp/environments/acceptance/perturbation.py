@@ -232,13 +232,16 @@ async def _other_pasts(player: Player, step: GoldStep) -> AsyncIterator[list[Pla
 async def _cases(player: Player, step: GoldStep, name: str) -> _Cases:
     found = player.gold_neighbours(step, name)
 
-    async def cases(values: Sequence[JsonValue], *, is_known: bool) -> list[_Case]:
-        calls = [(v, step.call.having(name, v)) for v in values]
-        return [_Case(v, is_known, await player.observe(c, step.before)) for v, c in calls]
+    async def cases(values: Sequence[JsonValue]) -> list[_Case]:
+        calls = [step.call.having(name, v) for v in values]
+        seen = await player.observe_apart(calls, step.before)
+        return [_Case(v, False, s) for v, s in zip(values, seen, strict=True)]
 
-    known = await cases(found.known, is_known=True)
-    generated = await cases(found.generated, is_known=False)
-    return _Cases([*known, *generated], await cases(found.made_up, is_known=False))
+    known = [
+        _Case(v, True, await player.observe(step.call.having(name, v), step.before))
+        for v in found.known
+    ]
+    return _Cases([*known, *await cases(found.generated)], await cases(found.made_up))
 
 
 async def _option_faults(player: Player, step: GoldStep, name: str, cases: _Cases) -> list[_Fault]:
@@ -246,7 +249,7 @@ async def _option_faults(player: Player, step: GoldStep, name: str, cases: _Case
     faults: list[_Fault] = []
     for option, opened in _opened(player, step):
         calls = [opened.having(name, c.value) for c in cases.real[:_MAX_OPTION_CASES]]
-        seen = [await player.observe(call, step.before) for call in calls]
+        seen = await player.observe_each(calls, step.before)
         faults += [
             (
                 number,

@@ -5,9 +5,11 @@ Those follow from a hash over the tool code itself: code that knew them could be
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from astra_mcp.environments.acceptance.planned import (
@@ -50,6 +52,8 @@ MAX_SECONDS = 20.0
 _QUICK_SECONDS = 0.1
 _MAX_WRITES = 12
 _MAX_OTHERS = 3
+_Make = Callable[[PlannedCall], Awaitable[Observation]]
+"""Makes a call in a session."""
 _NUM_OTHER_SEEDS = 8
 """Enough that an answer which one seed in two gives is seen through."""
 
@@ -74,6 +78,10 @@ def are_same(one: Sequence[Observation], other: Sequence[Observation]) -> bool:
     return [_timeless(o) for o in one] == [_timeless(o) for o in other]
 
 
+def _key(call: PlannedCall, after: Sequence[PlannedCall]) -> bytes:
+    return canonical_json([[c.tool, dict(c.arguments)] for c in (*after, call)])
+
+
 def _timeless(seen: Observation) -> tuple[str, bool]:
     return _MOMENT.sub("", seen.result.text), seen.is_success
 
@@ -92,6 +100,7 @@ class Player:
     def __init__(self, bundle: Bundle, sandbox: Sandbox, *, seed: int) -> None:
         self.bundle = bundle
         self.tools = {t.name: t for t in bundle.document.tools}
+        self.job = bundle.job
         self.answers = {s.id: s.answer for s in bundle.document.sub_tasks}
         gold = bundle.document.gold
         self.calls = tuple(PlannedCall(g.tool, g.values) for g in gold)
@@ -124,7 +133,7 @@ class Player:
         """One that has seen nothing yet, with another layout of memory and all else alike."""
         other = copy(self)
         other.world = replace(self.world, layout=(self.world.layout + 1) % NUM_LAYOUTS)
-        other._remembered, other._num_exceeded = {}, 0
+        other._remembered, other._shared, other._num_exceeded = {}, [], 0
         return other
 
     def accepts(self, call: PlannedCall) -> bool:
@@ -166,7 +175,7 @@ class Player:
         Raises:
             LimitsExceededError: Two calls have exceeded the limits.
         """
-        key = canonical_json([[c.tool, dict(c.arguments)] for c in (*after, call)])
+        key = _key(call, after)
         if key not in self._remembered:
             seen = await self.play([*after, call])
             self._remembered[key] = Play(call, tuple(after), seen[-1])
@@ -183,14 +192,22 @@ class Player:
         """
         seen: list[Observation] = []
         while len(seen) < len(calls):
-            played = await self.play([*after, *calls[len(seen) :]])
-            seen.extend(played[len(after) :])
-            for one in played[len(after) :]:
-                self._count_exceeded(one)
-        self._shared.extend(
-            Play(call, tuple(after), one) for call, one in zip(calls, seen, strict=True)
-        )
+            rest = calls[len(seen) :]
+            played = (await self.play([*after, *rest]))[len(after) :]
+            self._keep_shared(rest, after, played)
+            seen.extend(played)
         return seen
+
+    def _keep_shared(
+        self,
+        calls: Sequence[PlannedCall],
+        after: Sequence[PlannedCall],
+        seen: Sequence[Observation],
+    ) -> None:
+        plays = [Play(c, tuple(after), one) for c, one in zip(calls, seen, strict=False)]
+        self._shared.extend(plays)
+        for play in plays:
+            self._count_exceeded(play.seen)
 
     async def observe_each(
         self, calls: Sequence[PlannedCall], after: Sequence[PlannedCall] = ()
@@ -200,9 +217,33 @@ class Player:
         Raises:
             LimitsExceededError: Two calls have exceeded the limits.
         """
-        if not calls or await self.writes(calls[0].tool):
-            return [await self.observe(call, after) for call in calls]
-        return await self.observe_in_one(calls, after)
+        if not calls or not await self.writes(calls[0].tool):
+            return await self.observe_in_one(calls, after)
+        return await self.observe_apart(calls, after)
+
+    async def observe_apart(
+        self, calls: Sequence[PlannedCall], after: Sequence[PlannedCall] = ()
+    ) -> list[Observation]:
+        """Make calls, after other calls, such that none comes after one of them that succeeded.
+
+        A call that fails changes nothing, which is looked at elsewhere.
+
+        Raises:
+            LimitsExceededError: Two calls have exceeded the limits.
+        """
+        seen: list[Observation] = []
+        while len(seen) < len(calls):
+            rest = calls[len(seen) :]
+            known = self._remembered.get(_key(rest[0], after))
+            if known is not None:
+                seen.append(known.seen)
+                continue
+            played = await self._play_to_success(rest, after)
+            self._remembered[_key(rest[0], after)] = Play(rest[0], tuple(after), played[0])
+            self._count_exceeded(played[0])
+            self._keep_shared(rest[1:], after, played[1:])
+            seen.extend(played)
+        return seen
 
     async def writes(self, tool: str) -> bool:
         """Tell whether calls of a tool change what any call returns, as far as calls were observed.
@@ -274,16 +315,43 @@ class Player:
         Raises:
             SandboxError: The sandbox failed.
         """
-        session = await start_session(self._sandbox, self.bundle, world or self.world)
         seen: list[Observation] = []
-        try:
+        async with self.session(world) as make:
             for call in calls:
-                seen.append(await self._call(session, call))
+                seen.append(await make(call))
                 if seen[-1].error_kind == DIED:
                     break
+        return tuple(seen)
+
+    async def _play_to_success(
+        self, calls: Sequence[PlannedCall], after: Sequence[PlannedCall]
+    ) -> list[Observation]:
+        """Make calls in one fresh session after others, up to the first that succeeds, or ends it."""
+        seen: list[Observation] = []
+        async with self.session() as make:
+            for call in after:
+                await make(call)
+            for call in calls:
+                seen.append(await make(call))
+                if seen[-1].is_success or seen[-1].error_kind == DIED:
+                    break
+        return seen
+
+    @asynccontextmanager
+    async def session(self, world: World | None = None) -> AsyncGenerator[_Make]:
+        """A fresh session, by what makes a call in it.
+
+        Args:
+            world: That of the session, where it is not the player's own.
+
+        Raises:
+            SandboxError: The sandbox failed.
+        """
+        session = await start_session(self._sandbox, self.bundle, world or self.world)
+        try:
+            yield partial(self._call, session)
         finally:
             await session.aclose()
-        return tuple(seen)
 
     async def _call(self, session: SandboxSession, call: PlannedCall) -> Observation:
         faults = self._checks[call.tool].faults(call.arguments)

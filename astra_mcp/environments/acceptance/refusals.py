@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 
 import jsonschema_rs
 
-from astra_mcp.answers import contains_answer
+from astra_mcp.answers import contains_answer, match_answers
 from astra_mcp.environments.acceptance.documents import addressed_words
 from astra_mcp.environments.acceptance.planned import (
     LIMIT_KINDS,
@@ -128,11 +128,12 @@ def _listing_failures(player: Player, play: Play) -> Iterator[FailedCheck]:
     call, seen = play.call, play.seen
     if seen.is_success or seen.error_kind == REFUSED:
         return
+    own = [item for item in player.job if call.tool in item.tools]
+    told = match_answers(seen.result.text, [item.answer for item in own]).found
     sent = canonical_json(dict(call.arguments)).decode()
-    for item in player.bundle.job:
-        is_told = call.tool in item.tools and contains_answer(seen.result.text, item.answer)
+    for item in (item for item in own if item.answer in told):
         is_found = any(s.call in play.after and item.id in dict(s.answers) for s in player.gold)
-        if is_told and not is_found and not contains_answer(sent, item.answer):
+        if not is_found and not contains_answer(sent, item.answer):
             detail = (
                 f"{call} fails, and its error holds answer {item.id}; say what is allowed, not what is "
                 f"there: {seen}"

@@ -289,18 +289,17 @@ async def _lost(
 ) -> tuple[GoldStep, int, Observation] | None:
     """The first answer that is lost in an order; values that calls brought into being are taken anew."""
     made: dict[int, Observation] = {}
-    calls: list[PlannedCall] = []
-    for index in order:
-        step = player.gold[index]
-        call = step.call
-        for name, (source, path) in bound[index].items():
-            value = _at(made[source].value, path)
-            call = call if value is None else call.having(name, value)
-        calls.append(call)
-        made[index] = await player.observe(call, calls[:-1])
-        for number, answer in step.answers:
-            if not made[index].holds(_as_made(answer, step, call)):
-                return step, number, made[index]
+    async with player.session() as make:
+        for index in order:
+            step = player.gold[index]
+            call = step.call
+            for name, (source, path) in bound[index].items():
+                value = _at(made[source].value, path)
+                call = call if value is None else call.having(name, value)
+            made[index] = await make(call)
+            for number, answer in step.answers:
+                if not made[index].holds(_as_made(answer, step, call)):
+                    return step, number, made[index]
     return None
 
 
@@ -314,15 +313,16 @@ def _as_made(answer: str, step: GoldStep, call: PlannedCall) -> str:
 
 
 async def _neighbours_in_one(player: Player) -> AsyncIterator[FailedCheck]:
-    """What was seen after many calls that change nothing must be seen in a fresh session too."""
-    for play in sample(player.plays_in_one()):
-        fresh = await player.observe(play.call, play.after)
-        if not are_same([play.seen], [fresh]):
-            detail = (
-                f"{play.call} answers {play.seen} after other calls of its tool, and {fresh} in a fresh "
-                "session; let results depend on what calls wrote, never on how many there were"
-            )
-            yield FailedCheck.of(Check.LONG_SESSION, detail, f"{play.call.tool} streak")
+    """What was seen after many calls that change nothing is seen after few of them too."""
+    for plays in sample(player.plays_in_one()):
+        again = await player.observe_each([p.call for p in reversed(plays)], plays[0].after)
+        for play, early in zip(reversed(plays), again, strict=True):
+            if not are_same([play.seen], [early]):
+                detail = (
+                    f"{play.call} answers {play.seen} after many calls of its tool, and {early} after few; "
+                    "let results depend on what calls wrote, never on how many there were"
+                )
+                yield FailedCheck.of(Check.LONG_SESSION, detail, f"{play.call.tool} streak")
 
 
 async def _streaks(player: Player) -> AsyncIterator[FailedCheck]:
