@@ -22,6 +22,7 @@ __all__ = [
     "folded",
     "known_values",
     "property_of",
+    "values_alike",
 ]
 
 MAX_NEIGHBOURS = 8
@@ -32,7 +33,7 @@ _MAX_RANGE = 32
 """So many integers between two bounds are as good as an enumeration of them."""
 _INTEGER_STEPS = (1, -1, 2, 3, -2, 7, 10, 100, -10)
 _NUMBER_STEPS = (1.0, -1.0, 0.5, 10.0, -10.0, 0.01, 100.0)
-_DAY_STEPS = (1, -1, 7, -7, 30, -30, 365)
+_DAY_STEPS = (1, -1, 30, -30, 365, -365, 7, -7)
 _GARBAGE = ("zzqx-unknown", "ZZ-99999", "Qwertzu 9981", "unbekannt-0")
 
 
@@ -130,6 +131,28 @@ def _made_up(
     texts = _GARBAGE if isinstance(value, str) else ()
     made = _unique((*texts, *_generate(schema, value)), (value, *named))
     yield from itertools.islice((v for v in made if is_valid(v)), _NUM_MADE_UP)
+
+
+def values_alike(value: JsonValue) -> tuple[JsonValue, ...]:
+    """Values that take the same form as one, whatever form that is: names stay names, multiples multiples."""
+    match value:
+        case bool() | list() | dict() | None:
+            return ()
+        case int() | float():
+            return tuple(value * times for times in (2, 3, 5, 10)) if value else (1, 2, 5, 10)
+        case str():
+            return tuple(_turned(value, by) for by in (1, 5, 9, 13))
+
+
+def _turned(text: str, by: int) -> str:
+    """Each letter and digit replaced by a later one of its alphabet."""
+    turned = text
+    for first, count in (("a", 26), ("A", 26), ("0", 10)):
+        letters = "".join(chr(ord(first) + i) for i in range(count))
+        turned = turned.translate(
+            str.maketrans(letters, letters[by % count :] + letters[: by % count])
+        )
+    return turned if turned != text else text * (by + 1)
 
 
 def _unique(values: Iterable[JsonValue], taken: Iterable[JsonValue]) -> Iterator[JsonValue]:

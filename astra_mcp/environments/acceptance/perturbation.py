@@ -15,7 +15,7 @@ from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.types import JsonValue, canonical_json
 from astra_mcp.values.broad import same_shape
-from astra_mcp.values.neighbours import known_values
+from astra_mcp.values.neighbours import known_values, values_alike
 
 __all__ = [
     "leaves",
@@ -30,6 +30,8 @@ _MAX_OPTION_CASES = 4
 _MAX_ALIKE = 240
 _MAX_PARTS = 8
 _MIN_ALIKE = 4
+_MIN_ANY = 2
+_MIN_KNOWN = 3
 _DAY = re.compile(r"(\d{4})-\d\d-\d\d")
 _REMEDY = "; refuse other values, or mark it modifying if it is a bound"
 _MAX_REPLACEMENTS = 2
@@ -61,6 +63,12 @@ class _Cases:
         """Known values that have a result."""
         return [c for c in self.rows if c.is_known and c.seen.is_success]
 
+    @property
+    def counted(self) -> Sequence[_Case]:
+        """Those of which nearly all must lose an answer: known ones, where there are some."""
+        known = [c for c in self.rows if c.is_known]
+        return known if len(known) >= _MIN_KNOWN else self.rows
+
 
 async def perturbation_failures(player: Player) -> AsyncIterator[FailedCheck]:
     """Replace each identifying argument of each gold call, after the preceding gold calls."""
@@ -79,12 +87,13 @@ async def perturbation_failures(player: Player) -> AsyncIterator[FailedCheck]:
         for number, fault in faults:
             yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, fault, step.subject(number))
         for name in (n for n in named if step.slots[n].any_value):
-            for fault in _any_value_faults(step.call, name, cases[name]):
+            for fault in await _any_value_faults(player, step, name, cases[name]):
                 yield FailedCheck.of(Check.ONLY_GOLD, fault, f"{step.call.tool} any {name}")
         free = {n for n in named if await _comes_from_before(player, step, n)}
         free |= {n for n in named if step.slots[n].any_value}
         usual = await player.observe(step.call, step.before)
-        for failure in _own_results_failures(step.call, cases, usual, free):
+        beside = await _beside_options(player, step, cases)
+        for failure in _own_results_failures(step.call, cases, usual, beside, free):
             yield failure
 
 
@@ -273,20 +282,28 @@ def _opened(player: Player, step: GoldStep) -> Iterator[tuple[str, PlannedCall]]
                 yield name, call
 
 
-def _any_value_faults(call: PlannedCall, name: str, cases: _Cases) -> Iterator[str]:
-    """What takes any value has a result for each, and another one."""
-    rows = [*cases.rows, *cases.made_up]
-    refused = [c.value for c in rows if not c.seen.is_success]
-    if 2 * len(refused) > len(rows):
-        yield (
+async def _any_value_faults(player: Player, step: GoldStep, name: str, cases: _Cases) -> list[str]:
+    """What takes any value of its form has a result for each, and another one."""
+    call = step.call
+    alike = [
+        v for v in values_alike(step.slots[name].value) if player.accepts(call.having(name, v))
+    ]
+    seen = await player.observe_apart([call.having(name, v) for v in alike], step.before)
+    rows = [(c.value, c.seen) for c in (*cases.rows, *cases.made_up)]
+    rows += zip(alike, seen, strict=True)
+    texts = [masked(s, {*words_of(v)}) for v, s in rows if s.is_success]
+    if len(texts) < _MIN_ANY:
+        refused = [v for v, s in rows if not s.is_success]
+        return [
             f"{call}: {name} says that it takes any value, but {_shown(refused)} fail; remove any_value"
+        ]
+    if 2 * len({*texts}) < len(texts):
+        detail = (
+            f"{call}: {name} says that any value has a result of its own, but {len(texts)} values have "
+            f"{len({*texts})}; remove any_value, and refuse unknown values"
         )
-    texts = {masked(c.seen, {*words_of(c.value)}) for c in rows if c.seen.is_success}
-    if 2 * len(texts) < len(rows) - len(refused):
-        yield (
-            f"{call}: {name} says that any value has a result of its own, but {len(rows)} values have "
-            f"{len(texts)}; remove any_value, and refuse unknown values"
-        )
+        return [detail]
+    return []
 
 
 async def _comes_from_before(player: Player, step: GoldStep, name: str) -> bool:
@@ -332,8 +349,9 @@ def _rate_faults(
     call: PlannedCall, cases: Mapping[str, _Cases], number: int, answer: str
 ) -> Iterator[str]:
     """At least 80 % of the neighbours must lose an answer, counted exactly."""
-    kept = {n: [r.value for r in c.rows if r.seen.holds(answer)] for n, c in cases.items()}
-    num_kept, total = sum(map(len, kept.values())), sum(len(c.rows) for c in cases.values())
+    rows = {n: c.counted for n, c in cases.items()}
+    kept = {n: [r.value for r in found if r.seen.holds(answer)] for n, found in rows.items()}
+    num_kept, total = sum(map(len, kept.values())), sum(map(len, rows.values()))
     if num_kept * 5 > total:
         examples = "; ".join(f"{n} = {_shown(values)}" for n, values in kept.items() if values)
         yield (
@@ -355,8 +373,34 @@ def _shown(values: Sequence[JsonValue]) -> str:
     return ", ".join(canonical_json(v).decode() for v in values[:4])
 
 
+async def _beside_options(
+    player: Player, step: GoldStep, cases: Mapping[str, _Cases]
+) -> list[Observation]:
+    """Other records beside what is declared for options: some may narrow a result down to the gold one."""
+    opened = [
+        base
+        for option, slot in step.slots.items()
+        if option not in cases
+        for base in (
+            step.call.without(option),
+            *(step.call.having(option, v) for v in slot.neighbours[:_MAX_REPLACEMENTS]),
+        )
+    ]
+    calls = [
+        call.having(name, case.value)
+        for call in opened
+        for name, found in cases.items()
+        for case in found.real[:_MAX_OPTION_CASES]
+    ]
+    return await player.observe_each([c for c in calls if player.accepts(c)], step.before)
+
+
 def _own_results_failures(
-    call: PlannedCall, cases: Mapping[str, _Cases], usual: Observation, free: Set[str]
+    call: PlannedCall,
+    cases: Mapping[str, _Cases],
+    usual: Observation,
+    beside: Sequence[Observation],
+    free: Set[str],
 ) -> list[FailedCheck]:
     """Other existing values must have results, and not one and the same for all.
 
@@ -382,9 +426,13 @@ def _own_results_failures(
     known = [c for found in cases.values() for c in found.real]
     made = {masked(c.seen, words) for c in every if not c.is_known and c.seen.is_success}
     distinct = set[tuple[str, ...]]().union(*texts.values())
+    distinct |= {masked(s, words) for s in beside if s.is_success} - {gold_text}
     if len(distinct) == 1 and (len(known) > 1 or distinct <= made):
         example = next(c for c in known if masked(c.seen, words) in distinct)
-        failures.append(f"{call}: all other arguments have one result, such as {example.seen}")
+        failures.append(
+            f"{call}: all other arguments have one result, such as {example.seen}; name others as "
+            "neighbours, of options too, or add records"
+        )
     return [FailedCheck.of(Check.ONLY_GOLD, f) for f in failures]
 
 
