@@ -17,9 +17,11 @@ from astra_mcp.values.neighbours import folded, known_values
 from astra_mcp.values.nouns import words_of
 from astra_mcp.values.vocabulary import words_in
 
-__all__ = ["broad_values", "few_values", "other_spellings", "same_shape"]
+__all__ = ["broad_values", "few_values", "is_page", "other_spellings", "same_shape"]
 
 _SIGNS = ("", " ", "*", "%", ".", "?", "_", ".*", "-", "all", "any", "' OR '1'='1")
+_REPEATED = ("*", "%", ".", "?", ".*", " ")
+"""Signs that stand for all as often as a schema asks for."""
 _OTHER_TYPES: tuple[JsonValue, ...] = (None, True, False, 0, 1, -1, "", [], {})
 _NOT_A_DAY = ("2025-02-30", "0000-00-00", "2025-13-45")
 _ALIASES = (
@@ -77,6 +79,8 @@ def broad_values(
         made += dict.fromkeys(w for f in fields for w in (f, *words_of(f)))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         made += [schema.get("minimum"), schema.get("maximum"), str(value)[:1], -value]
+    low = schema.get("minLength", 0)
+    made += [sign * -(-low // len(sign)) for sign in _REPEATED if low > len(sign)]
     own = folded(value)
     fresh = {canonical_json(v): v for v in made}
     return [v for v in fresh.values() if folded(v) != own]
@@ -120,6 +124,11 @@ def _phrases(random: Random) -> Iterator[str]:
     yield str(random.randrange(10, 10**6))
 
 
+def is_page(name: str) -> bool:
+    """Tell whether a place says where in a list to begin."""
+    return _PAGE.search(name) is not None
+
+
 def few_values(name: str, schema: Mapping[str, Any], fields: Sequence[str]) -> list[JsonValue]:
     """Values for a place that picks no record, beside those that its schema names.
 
@@ -133,7 +142,7 @@ def few_values(name: str, schema: Mapping[str, Any], fields: Sequence[str]) -> l
     if kinds & {"integer", "number"}:
         bounds = (schema.get("minimum"), schema.get("maximum"))
         made += [b for b in bounds if b is not None]
-        made += [*range(_MAX_PAGES if _PAGE.search(name) else 6), 10, 1_000_000, -1]
+        made += [*range(_MAX_PAGES if is_page(name) else 6), 10, 1_000_000, -1]
     if "string" in kinds and not schema.get("enum"):
         made += ["", "a", "*", *_WORDS, *fields[:_MAX_FIELDS]]
     if "array" in kinds:

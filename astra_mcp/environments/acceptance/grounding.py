@@ -17,19 +17,24 @@ from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.types import JsonValue, canonical_json
 from astra_mcp.values.neighbours import known_values
 
-__all__ = ["grounding_failures"]
+__all__ = ["grounding_failures", "is_code"]
 
 _MIN_CODE = 5
+_HUNDRED, _MOST_IN_WORDS = 100, 10_000
 _DAY_OR_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?|\d{1,2}:\d\d(?::\d\d)?")
 _DAY = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?")
-_NUMBER_WORDS = [
+_ONES, _TEENS, _TENS, _ORDINALS = (
     words.split()
     for words in (
         "zero one two three four five six seven eight nine ten eleven twelve",
-        "零 一 二 三 四 五 六 七 八 九 十 十一 十二",
-        "零 一 两 三 四 五 六 七 八 九 十 十一 十二",
+        "thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+        "twenty thirty forty fifty sixty seventy eighty ninety",
+        "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
     )
-]
+)
+_TO_NINETEEN = (*_ONES, *_TEENS)
+_CHINESE = "零一二三四五六七八九"
+_CHINESE_UNITS = ("", "十", "百", "千")
 _REMEDY = 'say it in the question, let an earlier call return it, or name what it is worked out from ("from")'
 
 
@@ -64,7 +69,7 @@ async def grounding_failures(player: Player) -> AsyncIterator[FailedCheck]:
                 fault = "which nothing tells the agent"
                 if slot.derived_from:
                     fault = "a code, which cannot be worked out"
-            if slot.forgiving and _is_code(slot.value):
+            if slot.forgiving and is_code(slot.value):
                 detail = f"{step.call}: {name} is a code, which nobody misspells; remove forgiving"
                 yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, detail)
             if fault is not None:
@@ -89,7 +94,7 @@ async def _is_known(player: Player, step: GoldStep, name: str, told: _Told) -> b
     schema = player.property_of(step.call, name)
     leaves = [*_leaves(slot.value)]
     unknown = [v for v in leaves if not _stands(v, told, schema)]
-    if not unknown or (slot.derived_from and not any(map(_is_code, unknown))):
+    if not unknown or (slot.derived_from and not any(map(is_code, unknown))):
         return True
     return not step.is_identifying(name) and await _is_needless(player, step, name)
 
@@ -130,12 +135,8 @@ def _spellings(value: JsonValue) -> Iterator[str]:
     """How a question may say a value: a number in words, a day without its year, a month, a plural."""
     text = str(value)
     yield text
-    if (
-        isinstance(value, int | float)
-        and 0 <= value < len(_NUMBER_WORDS[0])
-        and value == int(value)
-    ):
-        yield from (words[int(value)] for words in _NUMBER_WORDS)
+    if isinstance(value, int | float) and 0 <= value < _MOST_IN_WORDS and value == int(value):
+        yield from _in_words(int(value))
     if day := _DAY.fullmatch(text):
         year, month, number = day[1], int(day[2]), day[3]
         for name in (n for n, m in MONTHS.items() if m == month):
@@ -149,9 +150,32 @@ def _spellings(value: JsonValue) -> Iterator[str]:
         yield f"{month}月{int(number)}号" if number else f"{year}年{month}月"
     elif text[-1:].isalpha() and text.isascii():
         yield from (f"{text}s", f"{text}es", text.removesuffix("s"))
+        ends = (("y", "ies"), ("f", "ves"), ("fe", "ves"))
+        yield from (text.removesuffix(one) + many for one, many in ends if text.endswith(one))
 
 
-def _is_code(value: JsonValue) -> bool:
+def _in_words(number: int) -> Iterator[str]:
+    """A number as a question may write it."""
+    yield from (f"{number}{ending}" for ending in ("st", "nd", "rd", "th"))
+    if number < len(_TO_NINETEEN):
+        yield _TO_NINETEEN[number]
+    elif number < _HUNDRED:
+        tens, ones = _TENS[number // 10 - 2], number % 10
+        yield from (tens,) if not ones else (f"{tens}-{_ONES[ones]}", f"{tens} {_ONES[ones]}")
+    if number < len(_ORDINALS):
+        yield _ORDINALS[number]
+    digits = [int(d) for d in str(number)]
+    units = reversed(_CHINESE_UNITS[: len(digits)])
+    words = "".join(
+        _CHINESE[d] + unit if d else "零" for d, unit in zip(digits, units, strict=True)
+    )
+    words = re.sub("零+", "零", words)
+    words = words.rstrip("零") or "零"
+    yield from (words, words.removeprefix("一") if words.startswith("一十") else words)
+    yield words.replace("二", "两", 1)
+
+
+def is_code(value: JsonValue) -> bool:
     """Tell whether a text is of letters and digits, which nobody works out; days and times are none."""
     if not isinstance(value, str) or _DAY_OR_TIME.fullmatch(value) or " " in value.strip():
         return False

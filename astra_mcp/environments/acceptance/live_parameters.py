@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from astra_mcp.environments.acceptance.perturbation import masked, words_of
+from astra_mcp.environments.acceptance.identifying.results import masked, words_of
 from astra_mcp.environments.acceptance.planned import REFUSED, Observation, PlannedCall
 from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck

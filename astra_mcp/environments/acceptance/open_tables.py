@@ -12,12 +12,13 @@ from random import Random
 from typing import Any, Final
 
 from astra_mcp.answers import contains_answer
+from astra_mcp.environments.acceptance.grounding import is_code
 from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
 from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.seeds import generator
 from astra_mcp.types import JsonValue, canonical_json
-from astra_mcp.values.broad import broad_values, few_values, other_spellings
+from astra_mcp.values.broad import broad_values, few_values, is_page, other_spellings
 from astra_mcp.values.guesses import guess_value
 from astra_mcp.values.neighbours import known_values
 
@@ -237,7 +238,8 @@ class _Search:
                 f"{space.call(row)} holds answer {number} after other calls that change nothing, and not "
                 "before; let results depend on what calls wrote, never on how many there were, nor on chance"
             )
-        if await self._is_chance(space, row, given, answer):
+        turned = [n for n in usual if row[n] is not usual[n] and is_page(n)]
+        if not (turned and is_code(answer)) and await self._is_chance(space, row, given, answer):
             return None
         if await self._holds(space, {**plain, **usual}, answer):
             how = ", ".join(_told(n, v) for n, v in plain.items())

@@ -269,6 +269,8 @@ class Player:
         later = await self.play([*calls, *self.calls])
         if not are_same([*alone, *alone], twice) or not are_same(gold, later[len(calls) :]):
             return True
+        for call in self.calls:
+            await self.observe(call)
         others = [p for tool in self.tools for p in self._after((), tool)[:_MAX_OTHERS]]
         for other in others:
             if not are_same([other.seen], [await self.observe(other.call, calls)]):

@@ -39,7 +39,8 @@ _CRASHES = frozenset(
     }
 )
 _MACHINE_TEXT = re.compile(
-    r"Traceback|tools\.py|(?<![\w/:.])/(?:[\w.-]+/)+[\w.-]+|\b[A-Za-z]:\\{1,2}\w"
+    r"Traceback|tools\.py|(?<![\w/:.])/(?:[\w.-]+/)*[\w-]+\.pyc?\b|"
+    r"(?<![\w/:.])/(?:dev|etc|lib\w*|nix|opt|private|proc|root|sys|tmp|usr|Users|var|work)/[\w./-]*\w"
 )
 _INTERPRETER_TEXT = re.compile(
     r"invalid literal for|could not convert string|values to unpack|does not match format|"
@@ -59,6 +60,11 @@ _CONTROL = re.compile(
     r"\\u00[01][0-9a-f]|\\u00[89][0-9a-f]|\\[bf]"
 )
 """As such, or as JSON escapes them; lines and tabs are none."""
+_ALIKE = re.compile(
+    "[\u0410\u0412\u0415\u041a\u041c-\u041e\u0420-\u0423\u0425"
+    "\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7]"
+)
+"""Cyrillic and Greek capitals that look like A to Z."""
 _FORMATTED = re.compile(r"<class '|<built-in |<function |<bound method |<module '")
 
 
@@ -169,10 +175,20 @@ def _unclean(text: str) -> str | None:
         return f"returns a control character ({found.group()!r}); take it out"
     if found := _FORMATTED.search(text):
         return f"shows the interpreter's insides ({found.group()!r}); never format by an argument"
+    if not text.isascii() and (code := _foreign_code(text)):
+        return f"returns a code whose letters only look like A to Z ({code!r}); write it in these"
     words = addressed_words(text)
     if words is not None:
         return f"speaks to the model that reads it ({words!r}); return data"
     return None
+
+
+def _foreign_code(text: str) -> str | None:
+    """A code with letters of another alphabet that nobody can tell from those of ours."""
+    if not _ALIKE.search(text):
+        return None
+    words = (w for w in re.findall(r"[\w-]+", text) if _ALIKE.search(w))
+    return next((w for w in words if any(c.isdigit() for c in w)), None)
 
 
 def _is_nothing(value: JsonValue) -> bool:

@@ -12,8 +12,8 @@ from datetime import date
 from typing import Any, cast
 
 from astra_mcp.answers import contains_answer
+from astra_mcp.environments.acceptance.identifying.results import leaves, masked
 from astra_mcp.environments.acceptance.live_parameters import Bases
-from astra_mcp.environments.acceptance.perturbation import leaves, masked
 from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
 from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck

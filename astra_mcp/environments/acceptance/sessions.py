@@ -36,6 +36,8 @@ _MAX_HINTED = 16
 _MAX_LONG = 520
 """Calls of a long session: twice as many as an episode allows by default."""
 _STREAK = 30
+_TIMES = 6
+"""So often a call is made in a row."""
 _NUM_STREAK_SEEDS = 3
 _NUM_FIRST_SEEDS = 24
 """For what goes wrong at a first call by chance."""
@@ -90,17 +92,23 @@ async def _repetitions(player: Player) -> AsyncIterator[FailedCheck]:
             once = await player.observe(call, before)
             if not once.is_success:
                 continue
-            twice = await player.observe(call, (*before, call))
             must_repeat = _hint(tool, "readOnlyHint") or _hint(tool, "idempotentHint")
-            if are_same([once], [twice]) or (not twice.is_success and not must_repeat):
+            later = (await player.play([*before, *[call] * _TIMES]))[len(before) + 1 :]
+            other = next((o for o in later if not _repeats(once, o, must_repeat=must_repeat)), None)
+            if other is None:
                 continue
             remedy = (
                 "repeat the result"
                 if must_repeat
                 else "repeat it, or raise an error that says why not"
             )
-            detail = f"{call} answers {once}, and {twice} the second time; {remedy}"
+            which = later.index(other) + 2
+            detail = f"{call} answers {once}, and {other} as call {which} in a row; {remedy}"
             yield FailedCheck.of(Check.REPETITION, detail, f"{tool.name} repeats")
+
+
+def _repeats(once: Observation, other: Observation, *, must_repeat: bool) -> bool:
+    return are_same([once], [other]) or not (other.is_success or must_repeat)
 
 
 async def _bases(

@@ -9,15 +9,13 @@ from astra_mcp.environments.acceptance.gold import (
     stability_failures,
 )
 from astra_mcp.environments.acceptance.grounding import grounding_failures
+from astra_mcp.environments.acceptance.identifying.likeness import likeness_failures
+from astra_mcp.environments.acceptance.identifying.parts import part_failures
+from astra_mcp.environments.acceptance.identifying.perturbation import perturbation_failures
 from astra_mcp.environments.acceptance.isolation import isolation_failures
 from astra_mcp.environments.acceptance.live_parameters import parameter_failures
 from astra_mcp.environments.acceptance.omission import guessing_failures, omission_failures
 from astra_mcp.environments.acceptance.open_tables import open_table_failures
-from astra_mcp.environments.acceptance.perturbation import (
-    likeness_failures,
-    part_failures,
-    perturbation_failures,
-)
 from astra_mcp.environments.acceptance.playing import (
     MAX_CALLS,
     MAX_SECONDS,

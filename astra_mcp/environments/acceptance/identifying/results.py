@@ -1,0 +1,36 @@
+"""What a result says, beside what it repeats of the arguments."""
+
+from collections.abc import Collection, Iterator
+
+from astra_mcp.answers import tokenize
+from astra_mcp.environments.acceptance.planned import Observation
+from astra_mcp.types import JsonValue, canonical_json
+
+__all__ = ["leaves", "masked", "shown", "words_of"]
+
+
+def leaves(node: JsonValue, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every scalar that says something, with the path of names that leads to it."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from leaves(value, (*path, key))
+    elif isinstance(node, list):
+        for value in node:
+            yield from leaves(value, (*path, "[]"))
+    elif node not in (None, "", False, 0):
+        yield path, str(node)
+
+
+def words_of(value: JsonValue) -> tuple[str, ...]:
+    """Tokens by which a result would repeat an argument."""
+    return tokenize(value if isinstance(value, str) else canonical_json(value).decode())
+
+
+def masked(seen: Observation, words: Collection[str]) -> tuple[str, ...]:
+    """Tokens of a result without those that only repeat arguments."""
+    return tuple(t for t in tokenize(seen.result.text) if t not in words)
+
+
+def shown(values: Collection[JsonValue]) -> str:
+    """Some values as JSON, for a message."""
+    return ", ".join(canonical_json(v).decode() for v in [*values][:4])
