@@ -13,7 +13,7 @@ from astra_mcp.environments.bundle import Bundle
 from astra_mcp.sandbox.protocol import Sandbox, SandboxSession
 from astra_mcp.seeds import derive_seed
 
-__all__ = ["NUM_LAYOUTS", "World", "start_session"]
+__all__ = ["NUM_LAYOUTS", "World", "seconds_left", "start_session"]
 
 NUM_LAYOUTS = 2
 """How many layouts of memory there are; each has a template of its own."""
@@ -44,7 +44,7 @@ class World:
             episode_seed: Seed that the session was opened with.
         """
         root = derive_seed(int(content_hash, 16), "session", episode_seed)
-        seconds = derive_seed(root, "clock") % _seconds_left(clock)
+        seconds = derive_seed(root, "clock") % seconds_left(clock)
         return cls(
             seed=derive_seed(root, "seed"),
             clock=clock + timedelta(seconds=seconds),
@@ -66,7 +66,7 @@ async def start_session(sandbox: Sandbox, bundle: Bundle, world: World) -> Sandb
     return await sandbox.open_session(module, seed=world.seed, clock=world.clock)
 
 
-def _seconds_left(clock: datetime) -> int:
+def seconds_left(clock: datetime) -> int:
     """How many whole seconds later a session may start, such that "today" stays the same day.
 
     It is that of the document's zone, and the one that tools see without naming a zone: UTC.

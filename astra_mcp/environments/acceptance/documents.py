@@ -20,11 +20,13 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _READER = r"(?:ai|agents?|assistants?|models?|llms?)"
 _ADDRESSED = re.compile(
     rf"""
-      \b(?:ignore|disregard|forget)\b.{{0,40}}\b(?:instruction|prompt|previous|above|earlier)
+      \b(?:ignore|disregard|forget)\b.{{0,40}}\b(?:instruction|prompt|previous|above|earlier|user|request)
+    | \b(?:call|use|make)\ no\ (?:further|more|other)\ (?:tool|call) | \bstop\ calling\b
     | \b(?:as\ an\ ai|language\ model|system\ prompt|tool\ calls?\ are\ graded)\b
     | <\|?(?:im_start|im_end|system|assistant|endoftext)\|?> | \[/?INST\]
     | ^\s*(?:system|assistant)\s*:
-    | \b(?:note|message|attention|hint|instructions?)\ (?:to|for)\ (?:the\ |any\ )?{_READER}\b
+    | \b(?:note|notice|message|attention|hint|order|reminder|instructions?)
+      \ (?:to|for)\ (?:the\ |any\ )?{_READER}\b
     | \b(?:dear|hello|hey)\ {_READER}\b
     | \b{_READER}\ (?:reading|must|should|are\ (?:told|advised|instructed))\b
     | \byou\ (?:must|should|can|may|need\ to)\ (?:now\ |simply\ |just\ )?

@@ -1,6 +1,8 @@
 """Do the gold calls return their answers, always the same, and do they score?"""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
 
 from astra_mcp.answers import contains_answer
 from astra_mcp.environments.acceptance.planned import (
@@ -13,6 +15,7 @@ from astra_mcp.environments.acceptance.planned import (
 )
 from astra_mcp.environments.acceptance.playing import Conditions, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
+from astra_mcp.environments.worlds import seconds_left
 from astra_mcp.reward import score_episode, solved_by
 from astra_mcp.sent_answers import sent_by
 from astra_mcp.types import JsonValue, Origin, canonical_json
@@ -139,9 +142,11 @@ def _error_check(kind: str) -> Check:
 
 
 async def stability_failures(player: Player, conditions: Conditions) -> AsyncIterator[FailedCheck]:
-    """Play the gold calls under other seeds and clocks: the answers must hold under all."""
-    for seed in conditions.other_seeds:
-        world = player.world_of(seed)
+    """Play the gold calls under other seeds and clocks, the first and the last among them."""
+    worlds = [player.world_of(seed) for seed in conditions.other_seeds]
+    clock = player.bundle.document.clock
+    ends = (clock, clock + timedelta(seconds=seconds_left(clock) - 1))
+    for world in (*worlds, *(replace(player.world, clock=end) for end in ends)):
         seen = await player.play(player.calls, world=world)
         when = f"under another episode seed, at {world.clock.isoformat()}"
         lost = _lost_answers(player, seen, when)

@@ -38,6 +38,7 @@ __all__ = [
     "BudgetError",
     "Conditions",
     "LimitsExceededError",
+    "Make",
     "Player",
     "are_same",
     "conditions_of",
@@ -52,7 +53,7 @@ MAX_SECONDS = 20.0
 _QUICK_SECONDS = 0.1
 _MAX_WRITES = 12
 _MAX_OTHERS = 3
-_Make = Callable[[PlannedCall], Awaitable[Observation]]
+Make = Callable[[PlannedCall], Awaitable[Observation]]
 """Makes a call in a session."""
 _NUM_OTHER_SEEDS = 8
 """Enough that an answer which one seed in two gives is seen through."""
@@ -340,7 +341,7 @@ class Player:
         return seen
 
     @asynccontextmanager
-    async def session(self, world: World | None = None) -> AsyncGenerator[_Make]:
+    async def session(self, world: World | None = None) -> AsyncGenerator[Make]:
         """A fresh session, by what makes a call in it.
 
         Args:

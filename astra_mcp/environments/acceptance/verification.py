@@ -12,6 +12,7 @@ from astra_mcp.environments.acceptance.grounding import grounding_failures
 from astra_mcp.environments.acceptance.identifying.likeness import likeness_failures
 from astra_mcp.environments.acceptance.identifying.parts import part_failures
 from astra_mcp.environments.acceptance.identifying.perturbation import perturbation_failures
+from astra_mcp.environments.acceptance.identifying.walks import walk_failures
 from astra_mcp.environments.acceptance.isolation import isolation_failures
 from astra_mcp.environments.acceptance.live_parameters import parameter_failures
 from astra_mcp.environments.acceptance.omission import guessing_failures, omission_failures
@@ -102,6 +103,7 @@ async def _probing_failures(player: Player, conditions: Conditions) -> AsyncIter
         open_table_failures(player),
         parameter_failures(player),
         senseless_argument_failures(player),
+        walk_failures(player),
         guessing_failures(player),
         likeness_failures(player),
         session_failures(player),

@@ -1,12 +1,14 @@
 """No option makes one of the identifying values needless, alone or with another option."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from astra_mcp.environments.acceptance.identifying.cases import Case, Cases
-from astra_mcp.environments.acceptance.planned import GoldStep, PlannedCall
+from astra_mcp.environments.acceptance.identifying.results import masked, words_of
+from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
 from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.types import JsonValue, canonical_json
+from astra_mcp.values.merging import kinds_of
 from astra_mcp.values.neighbours import known_values
 
 __all__ = ["option_faults", "with_options"]
@@ -14,6 +16,7 @@ __all__ = ["option_faults", "with_options"]
 _MAX_OF_OPTION = 6
 _MAX_COMBINATIONS = 24
 _MAX_WRONG = 2
+_MANY = 1_000_000
 _Chosen = tuple[tuple[str, JsonValue], ...]
 """Options, each with a value other than that of the gold call."""
 
@@ -22,23 +25,48 @@ async def option_faults(
     player: Player, step: GoldStep, cases: Mapping[str, Cases]
 ) -> list[tuple[int, str]]:
     """Repeat values of other records beside each option: the sub-tasks whose answers are kept, and how."""
-    wrong = {n: c.real[:_MAX_WRONG] for n, c in cases.items()}
+    wrong = {n: [x for x in c.rows if _loses(step, x)][:_MAX_WRONG] for n, c in cases.items()}
     tried = [
-        (chosen, call, name, [case for case in wrong[name] if _loses(step, case)])
+        (chosen, call, name, wrong[name])
         for chosen, call in with_options(player, step)
         for name in cases
+        if wrong[name]
     ]
-    calls = [call.having(name, case.value) for _, call, name, found in tried for case in found]
+    calls = [
+        made
+        for _, call, name, found in tried
+        for made in (call, *(call.having(name, case.value) for case in found))
+    ]
     results = iter(await player.observe_each(calls, step.before))
     faults: dict[int, str] = {}
     for chosen, call, name, found in tried:
-        seen = [*itertools.islice(results, len(found))]
+        right, *seen = itertools.islice(results, len(found) + 1)
+        # A wider list of other records is no fault, unless it is the same list for all.
+        is_wider = any(_is_number(v) for _, v in chosen)
+        if is_wider and not _are_alike(step, name, right, found, seen):
+            continue
         for number, answer in step.answers:
-            if seen and all(s.holds(answer) for s in seen):
+            if all(s.holds(answer) for s in seen):
                 how = " and ".join(f"{n} = {canonical_json(v).decode()}" for n, v in chosen)
                 fault = f"{call} keeps answer {number} whatever {name} is; {how} must not open all"
                 faults.setdefault(number, fault)
     return [*faults.items()]
+
+
+def _is_number(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are_alike(
+    step: GoldStep,
+    name: str,
+    right: Observation,
+    found: Sequence[Case],
+    seen: Sequence[Observation],
+) -> bool:
+    """Tell whether results are one and the same, whatever a parameter is."""
+    words = {t for v in (step.call.value(name), *(c.value for c in found)) for t in words_of(v)}
+    return len({masked(s, words) for s in (right, *seen)}) == 1
 
 
 def _loses(step: GoldStep, case: Case) -> bool:
@@ -64,16 +92,16 @@ def with_options(player: Player, step: GoldStep) -> Iterator[tuple[_Chosen, Plan
 
 
 def _others(player: Player, step: GoldStep, name: str) -> Iterator[JsonValue]:
-    """What the schema names for a parameter, and the bundle, other than its value in the call.
-
-    Numbers are none: a wider list of other records is no fault.
-    """
+    """What the schema names for a parameter, and the bundle, other than its value in the call; bounds."""
     schema = player.property_of(step.call, name)
     own = step.call.value(name, schema.get("default"))
     declared = step.slots[name].neighbours if name in step.slots else ()
     named = [v for v in (*declared, *known_values(schema)) if isinstance(v, str | bool)]
-    values = (v for v in named if canonical_json(v) != canonical_json(own))
-    return itertools.islice(values, _MAX_OF_OPTION)
+    if {*kinds_of(schema)} & {"integer", "number"}:
+        named += [schema.get("minimum"), schema.get("maximum"), _MANY]
+    fresh = {canonical_json(v): v for v in named if v is not None}
+    fresh.pop(canonical_json(own), None)
+    return itertools.islice(fresh.values(), _MAX_OF_OPTION)
 
 
 def _given(call: PlannedCall, chosen: _Chosen) -> PlannedCall:

@@ -27,10 +27,10 @@ async def own_result_failures(
 ) -> AsyncIterator[FailedCheck]:
     """Other existing values must have results.
 
-    Each identifying parameter needs a known value whose result neither fails nor merely repeats the argument,
-    alone or together with other values of the other parameters, but for the free ones: those whose value
-    exists only since an earlier call made it. Over all parameters of the call the results must differ, so
-    that no empty answer stands in for data.
+    One identifying parameter at least needs a known value whose result neither fails nor merely repeats the
+    argument, alone or together with other values of the other parameters; the others may guard the record,
+    as a code word does. Free are those whose value exists only since an earlier call made it. Over all
+    parameters of the call the results must differ, so that no empty answer stands in for data.
     """
     anything = [n for n in cases if step.slots[n].any_value]
     for name in anything:
@@ -43,12 +43,12 @@ async def own_result_failures(
     words |= {t for found in cases.values() for c in found.rows for t in words_of(c.value)}
     own = masked(gold, words)
     texts = {n: {masked(c.seen, words) for c in found.real} - {own} for n, found in cases.items()}
-    if any(not found for n, found in texts.items() if n not in free):
+    if not any(found for n, found in texts.items() if n not in free):
         async for name, text in _together(player, step, cases, words):
             texts[name] |= {text} - {own}
-    for name, found in texts.items():
-        if not found and name not in free:
-            yield FailedCheck.of(Check.ONLY_GOLD, _none_fault(step.call, name, cases[name]))
+    named = [n for n in cases if n not in free]
+    if named and not any(texts[n] for n in named):
+        yield FailedCheck.of(Check.ONLY_GOLD, _none_fault(step.call, named[0], cases[named[0]]))
     beside = await _beside_options(player, step, cases)
     distinct = {masked(s, words) for s in beside if s.is_success} - {own}
     distinct = distinct.union(*texts.values())

@@ -1,0 +1,122 @@
+"""No way leads from another record to the answer: not over its pages, nor after what other tools change."""
+
+import itertools
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, cast
+
+from astra_mcp.environments.acceptance.grounding import is_code
+from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
+from astra_mcp.environments.acceptance.playing import Make, Player
+from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
+from astra_mcp.types import JsonValue
+from astra_mcp.values.broad import is_page
+from astra_mcp.values.neighbours import known_values
+
+__all__ = ["walk_failures"]
+
+_MAX_PAGES = 40
+_MAX_RECORDS = 4
+_MAX_BEFORE = 8
+
+
+async def walk_failures(player: Player) -> AsyncIterator[FailedCheck]:
+    """Go on from other records, as an agent may that has not found the right one."""
+    for step in player.gold:
+        wrong = await _wrong_calls(player, step)
+        for failures in (_page_failures(player, step, wrong), _after_failures(player, step, wrong)):
+            async for failure in failures:
+                yield failure
+
+
+async def _wrong_calls(player: Player, step: GoldStep) -> list[PlannedCall]:
+    """The gold call for other records, which have a result without the answer."""
+    found: list[PlannedCall] = []
+    for name in step.identifying:
+        for value in player.gold_neighbours(step, name).known[:_MAX_RECORDS]:
+            call = step.call.having(name, value)
+            seen = await player.observe(call, step.before)
+            if seen.is_success and not any(seen.holds(a) for _, a in step.answers):
+                found.append(call)
+    return found[:_MAX_RECORDS]
+
+
+async def _page_failures(
+    player: Player, step: GoldStep, wrong: list[PlannedCall]
+) -> AsyncIterator[FailedCheck]:
+    """The pages of one record end before those of another begin."""
+    codes = [(i, a) for i, a in step.answers if is_code(a)]
+    names = [n for n in player.tools[step.call.tool].input_schema["properties"] if is_page(n)]
+    turned = [n for n in names if not step.is_identifying(n)]
+    for call, turning in itertools.product(wrong, turned) if codes else ():
+        async with player.session() as make:
+            for before in step.before:
+                await make(before)
+            async for page, seen in _pages(player, make, call, turning):
+                for number, _ in ((i, a) for i, a in codes if seen.holds(a)):
+                    detail = (
+                        f"{page} holds answer {number}, on a later page of another record; let each record's "
+                        "pages end with it"
+                    )
+                    yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(number))
+                    return
+
+
+async def _pages(
+    player: Player, make: Make, call: PlannedCall, name: str
+) -> AsyncIterator[tuple[PlannedCall, Observation]]:
+    """A list's pages after its first one: where the result says that it goes on, else by counting."""
+    seen = await make(call)
+    at = call.value(name, player.property_of(call, name).get("default"))
+    for _ in range(_MAX_PAGES):
+        following = _next_in(seen.value, name)
+        at = following if following not in (None, at) else at + 1 if isinstance(at, int) else None
+        call = call.having(name, at)
+        if at is None or not player.accepts(call):
+            return
+        seen = await make(call)
+        if not seen.is_success:
+            return
+        yield call, seen
+
+
+def _next_in(node: JsonValue, name: str) -> JsonValue:
+    """Where a result says that the list goes on."""
+    for key, value in node.items() if isinstance(node, dict) else ():
+        if isinstance(value, str | int) and ("next" in key.casefold() or "下" in key):
+            return value
+        if key.casefold() == name.casefold() and isinstance(value, str):
+            return value
+    return None
+
+
+async def _after_failures(
+    player: Player, step: GoldStep, wrong: list[PlannedCall]
+) -> AsyncIterator[FailedCheck]:
+    """What other tools change does not show the record to those who ask for another one."""
+    if not wrong or await player.writes(step.call.tool):
+        return
+    for change in [c for c in _changes(player) if c.tool != step.call.tool]:
+        if change in player.calls or not await player.writes(change.tool):
+            continue
+        seen = await player.observe_in_one(wrong, (*step.before, change))
+        for call, one in zip(wrong, seen, strict=True):
+            for number, answer in step.answers:
+                if one.holds(answer):
+                    detail = (
+                        f"{call} holds answer {number} after {change}; return the answer for its own record "
+                        "alone, whatever was changed"
+                    )
+                    yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(number))
+                    return
+
+
+def _changes(player: Player) -> Iterator[PlannedCall]:
+    """Calls of each tool that succeeded, with each value that a schema names among them."""
+    for tool in player.tools.values():
+        calls = [p.call for p in player.plays() if p.call.tool == tool.name and p.seen.is_success]
+        own = {str(c): c for c in calls}
+        for call in [*own.values()][:1]:
+            for name, schema in cast("Mapping[str, Any]", tool.input_schema["properties"]).items():
+                others = (call.having(name, v) for v in known_values(schema))
+                own |= {str(c): c for c in others if player.accepts(c)}
+        yield from [*own.values()][-_MAX_BEFORE:]
