@@ -86,7 +86,7 @@ CODE_CHEATS: Mapping[Check, Mapping[str, tuple[str, str]]] = {
         ),
         "opens the whole table by an option": (
             due("{'due': [b['due'] for b in BOOKS.values()] if renewed else str(due)}"),
-            "renewed must not open all",
+            "renewed = true must not open all",
         ),
         "swallows everything": (
             f'{DUE}    book = BOOKS.get(number, BOOKS["BK-9038"]){DATED}',
@@ -328,7 +328,7 @@ DOCUMENT_CHEATS: Mapping[Check, Mapping[str, tuple[Change, str]]] = {
     },
     Check.ONLY_GOLD: {
         "names no other existing value": (
-            both(put("gold.0.arguments.author.neighbours", []), put(f"{AUTHOR}.examples", [])),
+            both(put("gold.1.arguments.number.neighbours", []), put(f"{NUMBER}.examples", [])),
             "none is named",
         ),
     },

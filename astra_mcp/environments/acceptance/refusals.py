@@ -39,8 +39,7 @@ _CRASHES = frozenset(
     }
 )
 _MACHINE_TEXT = re.compile(
-    r"Traceback|tools\.py|(?<![\w/:.])/(?:[\w.-]+/)*[\w-]+\.pyc?\b|"
-    r"(?<![\w/:.])/(?:dev|etc|lib\w*|nix|opt|private|proc|root|sys|tmp|usr|Users|var|work)/[\w./-]*\w"
+    r"Traceback|tools\.py|(?<![\w/:.])/(?:[\w.-]+/)+[\w.-]+|\b[A-Za-z]:\\{1,2}\w"
 )
 _INTERPRETER_TEXT = re.compile(
     r"invalid literal for|could not convert string|values to unpack|does not match format|"
@@ -96,10 +95,11 @@ def seen_failures(player: Player) -> Iterator[FailedCheck]:
         if t.output_schema is not None
     }
     told: set[tuple[str, str]] = set()
+    known = player.bundle.document.model_dump_json()
     for play in player.plays():
         yield from _listing_failures(player, play)
         call, seen = play.call, play.seen
-        fault = _fault(call, seen, validators)
+        fault = _fault(call, seen, validators, known)
         if fault is None:
             continue
         check, problem = fault
@@ -148,7 +148,10 @@ def _listing_failures(player: Player, play: Play) -> Iterator[FailedCheck]:
 
 
 def _fault(
-    call: PlannedCall, seen: Observation, validators: Mapping[str, jsonschema_rs.Validator]
+    call: PlannedCall,
+    seen: Observation,
+    validators: Mapping[str, jsonschema_rs.Validator],
+    known: str,
 ) -> tuple[Check, str] | None:
     if _ADDRESS.search(seen.result.text):
         return Check.DETERMINISM, "shows the address of an object"
@@ -156,7 +159,7 @@ def _fault(
     if unclean is not None:
         return Check.HYGIENE, unclean
     if seen.error_kind is not None:
-        return _error_fault(seen, seen.error_kind)
+        return _error_fault(seen, seen.error_kind, known)
     if _is_nothing(seen.value):
         printed = " and prints instead" if seen.output.strip() else ""
         return Check.RESULT, f"returns nothing{printed}"
@@ -196,7 +199,7 @@ def _is_nothing(value: JsonValue) -> bool:
     return not value.strip() if isinstance(value, str) else not value and value != []
 
 
-def _error_fault(seen: Observation, kind: str) -> tuple[Check, str] | None:
+def _error_fault(seen: Observation, kind: str, known: str) -> tuple[Check, str] | None:
     message = seen.result.text.removeprefix(f"{kind}: ")
     if kind == REFUSED:
         return None
@@ -204,10 +207,15 @@ def _error_fault(seen: Observation, kind: str) -> tuple[Check, str] | None:
         return Check.LIMITS, "exceeds the limits; give what drives its cost a maximum"
     if kind == "NotJson":
         return Check.RESULT, "returns what JSON cannot carry"
-    if _MACHINE_TEXT.search(message):
+    if any(not _is_of_data(m.group(), known) for m in _MACHINE_TEXT.finditer(message)):
         return Check.CLEAR_ERROR, "shows a path or a traceback"
     is_plain = len(message.split()) >= _MIN_MESSAGE_WORDS or not message.isascii()
     if kind in _CRASHES or _INTERPRETER_TEXT.search(message) or not is_plain:
         remedy = "raise ValueError with a sentence that says what is wrong and what is allowed"
         return Check.CLEAR_ERROR, f"crashes instead of explaining ({kind}); {remedy}"
     return None
+
+
+def _is_of_data(path: str, known: str) -> bool:
+    """Tell whether a path is one of those that an environment is about: its document names its root."""
+    return path.startswith("/") and f"/{path.split('/')[1]}" in known
