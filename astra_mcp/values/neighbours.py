@@ -20,6 +20,7 @@ __all__ = [
     "Neighbours",
     "find_neighbours",
     "folded",
+    "is_alike",
     "known_values",
     "property_of",
     "values_alike",
@@ -51,7 +52,7 @@ class Neighbours:
     def unlike(self, value: JsonValue) -> "Neighbours":
         """Leave out what was made up and may pass for a misspelling of a value."""
         generated, made_up = (
-            tuple(v for v in values if not _is_alike(v, value))
+            tuple(v for v in values if not is_alike(v, value))
             for values in (self.generated, self.made_up)
         )
         return Neighbours(self.known, generated, made_up)
@@ -60,7 +61,8 @@ class Neighbours:
         return iter((*self.known, *self.generated))
 
 
-def _is_alike(one: JsonValue, other: JsonValue) -> bool:
+def is_alike(one: JsonValue, other: JsonValue) -> bool:
+    """Tell whether a text may pass for another one, misspelt."""
     if not isinstance(one, str) or not isinstance(other, str):
         return False
     return SequenceMatcher(None, one.casefold(), other.casefold()).ratio() > _ALIKE

@@ -3,6 +3,7 @@
 import pytest
 
 from astra_mcp.environments.acceptance import Check, playing
+from astra_mcp.environments.acceptance.grounding import spellings
 from astra_mcp.environments.acceptance.isolation import isolation_failures
 from astra_mcp.sandbox import Sandbox
 
@@ -344,3 +345,19 @@ async def test_a_list_that_drops_results_is_live_without_examples(
     parameter: Document = {"type": "array", "items": {"type": "string"}, "default": []}
     workshop.change_document(put("tools.0.input_schema.properties.avoid", parameter))
     assert (await verdict_of(workshop, sandbox)).failed_checks == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (14, {"14th", "fourteen", "十四"}),
+        (105, {"一百零五"}),
+        (21, {"twenty-one", "二十一"}),
+        (200, {"两百", "二百"}),
+        (3, {"third"}),
+        ("loaf", {"loaves"}),
+        ("2026-03-02", {"march 2nd", "3月2日"}),
+    ],
+)
+def test_a_question_may_say_a_value_in_words(value: int | str, said: set[str]) -> None:
+    assert said <= {*spellings(value)}

@@ -13,6 +13,7 @@ from astra_mcp.values.neighbours import (
     MAX_NEIGHBOURS,
     find_neighbours,
     known_values,
+    values_alike,
 )
 
 CASES: list[tuple[dict[str, Any], JsonValue]] = [
@@ -62,3 +63,9 @@ def test_values_that_differ_in_case_or_space_alone_are_no_neighbours() -> None:
 def test_known_values_are_found_in_items_and_alternatives() -> None:
     assert known_values({"type": "array", "items": {"enum": ["a", "b"]}}) == (["a"], ["b"])
     assert known_values({"anyOf": [{"enum": [1]}, {"examples": ["x"]}]}) == (1, "x")
+
+
+def test_values_alike_keep_the_form_of_a_value() -> None:
+    assert all(v % 48 == 0 for v in values_alike(48) if isinstance(v, int))
+    assert values_alike("Ida Moreau")[1] == "Nif Rtwjfz"
+    assert len({"MC-02", *values_alike("MC-02")}) == 5

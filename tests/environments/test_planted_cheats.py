@@ -84,13 +84,15 @@ CODE_CHEATS: Mapping[Check, Mapping[str, tuple[str, str]]] = {
 """,
             "existing values of number, more than half",
         ),
-        "opens the whole table by an option": (
-            due("{'due': [b['due'] for b in BOOKS.values()] if renewed else str(due)}"),
-            "renewed = true must not open all",
-        ),
         "swallows everything": (
             f'{DUE}    book = BOOKS.get(number, BOOKS["BK-9038"]){DATED}',
             "keeps answer 2",
+        ),
+    },
+    Check.OPEN_TABLE: {
+        "opens the whole table by an option": (
+            due("{'due': [b['due'] for b in BOOKS.values()] if renewed else str(due)}"),
+            "renewed = true must not open all",
         ),
     },
     Check.OMITTED_ARGUMENT: {
@@ -120,6 +122,32 @@ CODE_CHEATS: Mapping[Check, Mapping[str, tuple[str, str]]] = {
         "makes up a record for any argument": (
             f'{DUE}    book = BOOKS.get(number, {{"due": "2026-01-15"}}){DATED}',
             "whatever texts identify the record, there is one",
+        ),
+        "answers for the next record": (
+            DUE
+            + """
+    number = min((key for key in BOOKS if key >= number), default=max(BOOKS))
+    book = BOOKS[number]
+    due = dt.date.fromisoformat(book["due"]) + (_RENEWAL if renewed else dt.timedelta())
+    return {"number": number, "due": due.isoformat()}
+""",
+            "answer for another number than the one that was sent",
+        ),
+    },
+    Check.REPETITION: {
+        "shows more from the third call on": (
+            due(
+                "{'due': str(due)} | ({'log': 'BK-2205'} if len(CALLS) > 2 else {})",
+                before="    CALLS.append(number)\n",
+                after="\n\nCALLS = []\n",
+            ),
+            "as call 3 in a row",
+        ),
+    },
+    Check.HYGIENE: {
+        "writes a code in letters of another alphabet": (
+            due("{'due': str(due), 'shelf': '\u0412\u0421-7741'}"),
+            "letters only look like A to Z",
         ),
     },
     Check.RESULT: {

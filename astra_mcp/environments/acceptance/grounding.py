@@ -17,7 +17,7 @@ from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.types import JsonValue, canonical_json
 from astra_mcp.values.neighbours import known_values
 
-__all__ = ["grounding_failures", "is_code"]
+__all__ = ["grounding_failures", "is_code", "spellings"]
 
 _MIN_CODE = 5
 _HUNDRED, _MOST_IN_WORDS = 100, 10_000
@@ -122,7 +122,7 @@ def _stands(value: JsonValue, told: _Told, schema: Mapping[str, Any]) -> bool:
         return True
     if not any(c.isalnum() for c in str(value)):
         return True
-    return any(_contains(told, tokenize(text)) for text in _spellings(value))
+    return any(_contains(told, tokenize(text)) for text in spellings(value))
 
 
 def _contains(told: _Told, wanted: tuple[str, ...]) -> bool:
@@ -131,7 +131,7 @@ def _contains(told: _Told, wanted: tuple[str, ...]) -> bool:
     return any(rest[: len(wanted)] == wanted for rest in places)
 
 
-def _spellings(value: JsonValue) -> Iterator[str]:
+def spellings(value: JsonValue) -> Iterator[str]:
     """How a question may say a value: a number in words, a day without its year, a month, a plural."""
     text = str(value)
     yield text

@@ -20,7 +20,7 @@ from astra_mcp.seeds import generator
 from astra_mcp.types import JsonValue, canonical_json
 from astra_mcp.values.broad import broad_values, few_values, is_page, other_spellings
 from astra_mcp.values.guesses import guess_value
-from astra_mcp.values.neighbours import known_values
+from astra_mcp.values.neighbours import is_alike, known_values
 
 __all__ = ["open_table_failures"]
 
@@ -190,8 +190,10 @@ class _Search:
     def _broad(self, name: str) -> list[JsonValue]:
         """What may find many records, as far as the schema takes it."""
         call = self._step.call
-        schema, value = self._player.property_of(call, name), self._step.slots[name].value
+        slot = self._step.slots[name]
+        schema, value = self._player.property_of(call, name), slot.value
         made = broad_values(schema, value, self._fields[:_MAX_FIELDS], self._random)
+        made = [v for v in made if not (slot.forgiving and is_alike(v, value))]
         return [v for v in made if self._player.accepts(call.having(name, v))]
 
     def _options(self, name: str) -> list[object]:

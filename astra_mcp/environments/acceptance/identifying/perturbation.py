@@ -35,11 +35,12 @@ async def perturbation_failures(player: Player) -> AsyncIterator[FailedCheck]:
                 yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, fault, subject)
             continue
         cases = {n: await observe_cases(player, step, n) for n in step.identifying}
-        faults = [*_lost_faults(step, cases), *await option_faults(player, step, cases)]
-        for number, fault in faults:
+        for number, fault in _lost_faults(step, cases):
             yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, fault, step.subject(number))
-        for fault in _side_faults(step, cases):
-            yield FailedCheck.of(Check.OPEN_TABLE, fault, step.subject(step.answers[0][0]))
+        opened = await option_faults(player, step, cases)
+        opened += ((step.answers[0][0], fault) for fault in _side_faults(step, cases))
+        for number, fault in opened:
+            yield FailedCheck.of(Check.OPEN_TABLE, fault, step.subject(number))
         async for failure in own_result_failures(player, step, cases):
             yield failure
 

@@ -132,7 +132,7 @@ def one_answer_spoils_another(rng: Random, mended: bool) -> Bundle:
     return draft.bundle()
 
 
-@cheat("order")
+@cheat("order", "long_session")
 def failed_calls_lock(rng: Random, mended: bool) -> Bundle:
     """After three failed calls, even right ones are refused."""
     draft = chain(rng, pattern=False)
