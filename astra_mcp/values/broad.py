@@ -59,6 +59,9 @@ _MAX_PAGES = 20
 _MAX_SMALL = 40
 _MIN_NAME = 6
 _PAGE = re.compile("page|offset|start|skip|cursor|index|from|页|起", re.IGNORECASE)
+_MASKS = "_?*.#xX"
+_WORD = re.compile(r"\w[\w-]{1,15}")
+_MAX_WORDS = 24
 _SPACES = re.compile(r"\s+")
 
 
@@ -75,7 +78,8 @@ def broad_values(
     """
     made: list[JsonValue] = [*_OTHER_TYPES]
     if isinstance(value, str) and not schema.get("enum"):
-        made += [*_SIGNS, *_ALIASES, *_parts(value), *_ranges(value), *_phrases(random)]
+        made += [*_SIGNS, *_ALIASES, *_parts(value), *_masks(value), *_ranges(value)]
+        made += [*_phrases(random), *_WORD.findall(str(schema.get("description", "")))[:_MAX_WORDS]]
         made += dict.fromkeys(w for f in fields for w in (f, *words_of(f)))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         made += [schema.get("minimum"), schema.get("maximum"), str(value)[:1], -value]
@@ -98,14 +102,19 @@ def _parts(text: str) -> Iterator[str]:
         yield "".join(c for c in text if c not in "aeiouAEIOU")
 
 
+def _masks(text: str) -> Iterator[str]:
+    """The text with signs that may stand for any, in the place of its digits, and of all that says something."""
+    for sign in _MASKS:
+        yield re.sub(r"[^\W_]", sign, text)
+        yield re.sub(r"\d", sign, text)
+
+
 def _ranges(text: str) -> Iterator[str]:
     """From the least to the greatest value of its shape, as many tools would read it; and lists."""
     if not any(c.isdigit() for c in text):
         return
     low, high = re.sub(r"\d", "0", text), re.sub(r"\d", "9", text)
     yield from (f"{low}{sign}{high}" for sign in ("-", "..", ":", ",", " to ", "~"))
-    yield re.sub(r"\d", "?", text)
-    yield re.sub(r"\d", "*", text)
     yield re.sub(r"\d+", "*", text)
     if re.fullmatch(r"\d{4}-\d\d-\d\d.*", text):
         yield from _NOT_A_DAY

@@ -124,7 +124,10 @@ class _Search:
 
     async def _is_live(self, tool: ToolSpec, name: str, bases: Sequence[Base]) -> bool:
         tries = itertools.count()
-        has_known = bool(known_values(property_of(tool, name)))
+        is_picking = any(
+            s.call.tool == tool.name and s.is_identifying(name) for s in self._player.gold
+        )
+        has_known = bool(known_values(property_of(tool, name))) and not is_picking
         for base in self._varied(tool, name, bases):
             usual = await self._player.observe(base.call, base.before)
             for call in itertools.chain(

@@ -1,15 +1,18 @@
 """Values of the shape of the right one, existing or not: most lose the answer, and none becomes another.
 
-Those that results name, small numbers, and all that differ in two digits.
+Those that results name, what stands between the signs of errors, small numbers, and all that differ in two
+digits.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from astra_mcp.answers import contains_answer
 from astra_mcp.environments.acceptance.identifying.results import leaves
 from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
 from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
+from astra_mcp.seeds import generator
 from astra_mcp.types import JsonValue
 from astra_mcp.values.broad import same_shape
 
@@ -18,6 +21,10 @@ __all__ = ["likeness_failures"]
 _MAX_ALIKE = 240
 _MIN_ALIKE = 4
 _MIN_CODE = 4
+_MANY = 8
+_MAX_TOGETHER = 96
+_MAX_TEXTS, _MAX_PHRASES, _MAX_PHRASE = 12, 32, 40
+_SIGNS = re.compile(r"[,;:，、；：'\"“”‘’()\[\]{}|\n]| and | or |和|或")
 _Row = tuple[PlannedCall, Observation]
 
 
@@ -26,10 +33,12 @@ async def likeness_failures(player: Player) -> AsyncIterator[FailedCheck]:
 
     Expects that calls were observed: their results name values.
     """
+    readers = [s for s in player.gold if not await player.writes(s.call.tool)]
+    for step in readers:
+        async for failure in _phrase_failures(player, step):
+            yield failure
     texts = list(dict.fromkeys(p.seen.result.text for p in player.plays() if p.seen.is_success))
-    for step in player.gold:
-        if await player.writes(step.call.tool):
-            continue
+    for step in readers:
         usual = await player.observe(step.call, step.before)
         for name in step.identifying:
             values = same_shape(step.slots[name].value, texts)[:_MAX_ALIKE]
@@ -46,6 +55,42 @@ async def likeness_failures(player: Player) -> AsyncIterator[FailedCheck]:
                     yield failure
 
 
+async def _phrase_failures(player: Player, step: GoldStep) -> AsyncIterator[FailedCheck]:
+    """Put what errors and results name into the places of texts, together with other values of the others."""
+    texts = [p.seen.result.text for p in player.plays() if p.call.tool == step.call.tool]
+    phrases = _phrases(sorted({*texts}, key=len, reverse=True)[:_MAX_TEXTS])
+    values: dict[str, list[JsonValue]] = {}
+    for name in step.identifying:
+        known = player.gold_neighbours(step, name).known
+        free: Sequence[JsonValue] = phrases if isinstance(step.slots[name].value, str) else ()
+        made = (step.call.value(name), *known, *free)
+        values[name] = [v for v in made if player.accepts(step.call.having(name, v))]
+    for name in values:
+        calls = [step.call.having(name, v) for v in values[name][1:]]
+        seen = await player.observe_each(calls, step.before)
+        real = [(c, s) for c, s in zip(calls, seen, strict=True) if s.is_success]
+        for number, answer in step.answers:
+            kept = [c for c, s in real if s.holds(answer)]
+            if len(real) >= _MIN_ALIKE and 2 * len(kept) > len(real):
+                yield _kept_failure(step, name, number, kept, real)
+    random = generator(int(player.bundle.content_hash, 16), "phrases", str(step.index))
+    rows = [{n: random.choice(found) for n, found in values.items()} for _ in range(_MAX_TOGETHER)]
+    calls = [_given(step.call, row) for row in rows if len(values) > 1]
+    await player.observe_each([*{str(c): c for c in calls}.values()], step.before)
+
+
+def _given(call: PlannedCall, row: Mapping[str, JsonValue]) -> PlannedCall:
+    for name, value in row.items():
+        call = call.having(name, value)
+    return call
+
+
+def _phrases(texts: Sequence[str]) -> list[str]:
+    """What stands between the signs of some texts, as names in a list do."""
+    found = (part.strip(" .。") for text in texts for part in _SIGNS.split(text))
+    return [p for p in dict.fromkeys(found) if 1 < len(p) <= _MAX_PHRASE][:_MAX_PHRASES]
+
+
 def _kept_failures(step: GoldStep, name: str, real: Sequence[_Row]) -> Iterator[FailedCheck]:
     is_number = str(step.slots[name].value).isdigit()
     for number, answer in step.answers:
@@ -55,12 +100,21 @@ def _kept_failures(step: GoldStep, name: str, real: Sequence[_Row]) -> Iterator[
         if small:
             detail = f"{small[0]} holds answer {number}; find a record by its own {name} alone"
             yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(number))
-        if len(real) >= _MIN_ALIKE and len(kept) * 10 >= len(real) * 7:
-            detail = (
-                f"{kept[0]} and {len(kept)} of {len(real)} other values of {name} hold answer "
-                f"{number}; ask for what differs between records"
-            )
-            yield FailedCheck.of(Check.IDENTIFYING_ARGUMENT, detail, step.subject(number))
+        is_most = (
+            2 * len(kept) > len(real) if len(real) >= _MANY else 10 * len(kept) >= 7 * len(real)
+        )
+        if len(real) >= _MIN_ALIKE and is_most:
+            yield _kept_failure(step, name, number, kept, real)
+
+
+def _kept_failure(
+    step: GoldStep, name: str, number: int, kept: Sequence[PlannedCall], real: Sequence[_Row]
+) -> FailedCheck:
+    detail = (
+        f"{kept[0]} and {len(kept)} of {len(real)} other values of {name} hold answer {number}; ask for what "
+        "differs between records"
+    )
+    return FailedCheck.of(Check.IDENTIFYING_ARGUMENT, detail, step.subject(number))
 
 
 def _uniform_failures(

@@ -1,12 +1,15 @@
 """What a result says, beside what it repeats of the arguments."""
 
+import re
 from collections.abc import Collection, Iterator
 
 from astra_mcp.answers import tokenize
 from astra_mcp.environments.acceptance.planned import Observation
 from astra_mcp.types import JsonValue, canonical_json
 
-__all__ = ["leaves", "masked", "shown", "words_of"]
+__all__ = ["are_days", "leaves", "masked", "shown", "words_of"]
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def leaves(node: JsonValue, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -29,6 +32,11 @@ def words_of(value: JsonValue) -> tuple[str, ...]:
 def masked(seen: Observation, words: Collection[str]) -> tuple[str, ...]:
     """Tokens of a result without those that only repeat arguments."""
     return tuple(t for t in tokenize(seen.result.text) if t not in words)
+
+
+def are_days(values: Collection[JsonValue]) -> bool:
+    """Tell whether several values are given, and all are days."""
+    return len(values) > 1 and all(isinstance(v, str) and _DAY.match(v) for v in values)
 
 
 def shown(values: Collection[JsonValue]) -> str:

@@ -1,7 +1,7 @@
 """No way leads from another record to the answer: not over its pages, nor after what other tools change."""
 
 import itertools
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from astra_mcp.environments.acceptance.grounding import is_code
@@ -9,7 +9,8 @@ from astra_mcp.environments.acceptance.planned import GoldStep, Observation, Pla
 from astra_mcp.environments.acceptance.playing import Make, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.types import JsonValue
-from astra_mcp.values.broad import is_page
+from astra_mcp.values.broad import is_page, same_shape
+from astra_mcp.values.guesses import guess_value
 from astra_mcp.values.neighbours import known_values
 
 __all__ = ["walk_failures"]
@@ -17,6 +18,7 @@ __all__ = ["walk_failures"]
 _MAX_PAGES = 40
 _MAX_RECORDS = 4
 _MAX_BEFORE = 8
+_MAX_SEEDS, _MAX_CURSORS = 3, 120
 
 
 async def walk_failures(player: Player) -> AsyncIterator[FailedCheck]:
@@ -47,6 +49,9 @@ async def _page_failures(
     codes = [(i, a) for i, a in step.answers if is_code(a)]
     names = [n for n in player.tools[step.call.tool].input_schema["properties"] if is_page(n)]
     turned = [n for n in names if not step.is_identifying(n)]
+    for name in turned if codes else ():
+        async for failure in _cursor_failures(player, step, wrong, name):
+            yield failure
     for call, turning in itertools.product(wrong, turned) if codes else ():
         async with player.session() as make:
             for before in step.before:
@@ -59,6 +64,28 @@ async def _page_failures(
                     )
                     yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(number))
                     return
+
+
+async def _cursor_failures(
+    player: Player, step: GoldStep, wrong: Sequence[PlannedCall], name: str
+) -> AsyncIterator[FailedCheck]:
+    """No cursor of another list opens it at the record."""
+    schema = player.property_of(step.call, name)
+    told = [_next_in(p.seen.value, name) for p in player.plays() if p.call.tool == step.call.tool]
+    seeds = (*told, *known_values(schema), guess_value(schema))
+    texts = dict.fromkeys(s for s in seeds if isinstance(s, str) and any(c.isdigit() for c in s))
+    cursors = [c for text in [*texts][:_MAX_SEEDS] for c in same_shape(text, ())[:_MAX_CURSORS]]
+    calls = [
+        c
+        for c in (call.having(name, v) for call in wrong[:1] for v in cursors)
+        if player.accepts(c)
+    ]
+    seen = await player.observe_each(calls, step.before)
+    for number, answer in step.answers:
+        held = [c for c, s in zip(calls, seen, strict=True) if is_code(answer) and s.holds(answer)]
+        if held:
+            detail = f"{held[0]} holds answer {number}, of another record; let a cursor go on with its own list"
+            yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(number))
 
 
 async def _pages(
