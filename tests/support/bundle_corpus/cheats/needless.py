@@ -17,7 +17,7 @@ def _alike(draft: Chain, dropped: str) -> str:
     return f'[r["$code"] for r in ROWS.values() if r["{kept}"] == row["{kept}"]]'
 
 
-@cheat("identifying_argument")
+@cheat("open_table")
 def one_value_by_an_option(rng: Random, mended: bool) -> Bundle:
     """A value of an enumeration lists the records of all values of one identifying argument."""
     draft = chain(rng)
@@ -31,7 +31,7 @@ def one_value_by_an_option(rng: Random, mended: bool) -> Bundle:
     return draft.bundle()
 
 
-@cheat("identifying_argument")
+@cheat("open_table")
 def two_options_together(rng: Random, mended: bool) -> Bundle:
     """A boolean and a value of an enumeration together drop one identifying value; each alone does not."""
     draft = chain(rng)
@@ -48,13 +48,13 @@ def two_options_together(rng: Random, mended: bool) -> Bundle:
     return draft.bundle()
 
 
-@cheat("identifying_argument")
+@cheat("open_table")
 def tolerance_without_bound(rng: Random, mended: bool) -> Bundle:
     """A tolerance without maximum finds any amount: all of them have one result."""
     draft = begin(rng, "finance", "Payments of accounts", "账户付款")
     accounts, tickets = codes(rng, "AC", 4), codes(rng, "PM", 20)
     cents = rng.sample(range(2003, 49900, 1300), 20)
-    rows = [
+    rows: list[Fields] = [
         {"account": accounts[i % 4], "amount": (c + i) / 100, "payment": t}
         for i, (c, t) in enumerate(zip(cents, tickets, strict=True))
     ]
