@@ -4,8 +4,17 @@
 language differ by the variant. Nothing of the product knows this package.
 """
 
-from bundle_corpus.cheats import grounding, hygiene, lasting, leaks, lookups, opening
-from bundle_corpus.honest import lists, states, sums, values
+from bundle_corpus.cheats import (
+    grounding,
+    hygiene,
+    lasting,
+    leaks,
+    lookups,
+    needless,
+    onward,
+    opening,
+)
+from bundle_corpus.honest import forms, lists, states, sums, values
 from bundle_corpus.honest import lookups as records
 from bundle_corpus.kinds import KINDS, Kind
 
@@ -16,7 +25,10 @@ FAMILIES = (
     hygiene,
     leaks,
     lookups,
+    needless,
+    onward,
     records,
+    forms,
     lists,
     values,
     sums,

@@ -113,14 +113,6 @@ def order_matters_unsaid(rng: Random, mended: bool) -> Bundle:
 
 
 @cheat("order")
-def order_is_said_in_vain(rng: Random, mended: bool) -> Bundle:
-    """A call is said to need another one before it, and does not."""
-    draft = _reserving(rng, f'{_VOUCHER}}}"\n{_KEPT}')
-    draft.steps[2].after = () if mended else (2,)
-    return draft.bundle()
-
-
-@cheat("order")
 def one_answer_spoils_another(rng: Random, mended: bool) -> Bundle:
     """Two sub-tasks on one level, of which one hides what the other looks for."""
     draft = _reserving(rng, f'{_VOUCHER}}}"\n{_KEPT}')
