@@ -17,7 +17,7 @@ from astra_mcp.values.neighbours import folded, known_values
 from astra_mcp.values.nouns import words_of
 from astra_mcp.values.vocabulary import words_in
 
-__all__ = ["broad_values", "few_values", "is_page", "other_spellings", "same_shape"]
+__all__ = ["broad_values", "few_values", "is_page", "other_spellings", "same_shape", "shape_of"]
 
 _SIGNS = ("", " ", "*", "%", ".", "?", "_", ".*", "-", "all", "any", "' OR '1'='1")
 _REPEATED = ("*", "%", ".", "?", ".*", " ")
@@ -103,7 +103,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _masks(text: str) -> Iterator[str]:
-    """The text with signs that may stand for any, in the place of its digits, and of all that says something."""
+    """The text with a sign that may stand for any in the place of its digits, or of all letters too."""
     for sign in _MASKS:
         yield re.sub(r"[^\W_]", sign, text)
         yield re.sub(r"\d", sign, text)
@@ -165,10 +165,7 @@ def same_shape(value: JsonValue, texts: Iterable[str]) -> list[JsonValue]:
     text = str(value)
     if not any(c.isdigit() for c in text) or isinstance(value, bool | list | dict | float):
         return []
-    shape = "".join(
-        r"\d" if c.isdigit() else "[A-Za-z]" if c.isalpha() else re.escape(c) for c in text
-    )
-    found = re.compile(rf"(?<!\w){shape}(?!\w)")
+    found = shape_of(text)
     made = [m for t in texts for m in found.findall(t)]
     places = [i for i, c in enumerate(text) if c.isdigit()][-2:]
     for digits in itertools.product("0123456789", repeat=len(places)):
@@ -179,6 +176,14 @@ def same_shape(value: JsonValue, texts: Iterable[str]) -> list[JsonValue]:
     made += map(str, range(-_MAX_SMALL, _MAX_SMALL))
     unique = [m for m in dict.fromkeys(made) if m != text]
     return [int(m) for m in unique] if isinstance(value, int) else [*unique]
+
+
+def shape_of(text: str) -> re.Pattern[str]:
+    """What finds texts with digits and letters in the same places."""
+    shape = "".join(
+        r"\d" if c.isdigit() else "[A-Za-z]" if c.isalpha() else re.escape(c) for c in text
+    )
+    return re.compile(rf"(?<!\w){shape}(?!\w)")
 
 
 def other_spellings(value: JsonValue) -> list[JsonValue]:

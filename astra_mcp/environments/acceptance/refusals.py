@@ -103,8 +103,9 @@ def seen_failures(player: Player) -> Iterator[FailedCheck]:
         if fault is None:
             continue
         check, problem = fault
-        if (call.tool, problem) not in told:
-            told.add((call.tool, problem))
+        kind = problem.partition(" (")[0]
+        if (call.tool, kind) not in told:
+            told.add((call.tool, kind))
             yield FailedCheck.of(check, f"{call} {problem}: {seen}")
 
 

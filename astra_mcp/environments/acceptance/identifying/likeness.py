@@ -8,23 +8,24 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from astra_mcp.answers import contains_answer
-from astra_mcp.environments.acceptance.identifying.results import leaves
+from astra_mcp.environments.acceptance.identifying.results import are_days, leaves
 from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
 from astra_mcp.environments.acceptance.playing import Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.seeds import generator
 from astra_mcp.types import JsonValue
-from astra_mcp.values.broad import same_shape
+from astra_mcp.values.broad import same_shape, shape_of
 
 __all__ = ["likeness_failures"]
 
 _MAX_ALIKE = 240
 _MIN_ALIKE = 4
 _MIN_CODE = 4
-_MANY = 8
 _MAX_TOGETHER = 96
 _MAX_TEXTS, _MAX_PHRASES, _MAX_PHRASE = 12, 32, 40
-_SIGNS = re.compile(r"[,;:，、；：'\"“”‘’()\[\]{}|\n]| and | or |和|或")
+_SIGNS = re.compile(
+    r"[,;:'\"()\[\]{}|\n\u2018\u2019\u201c\u201d\u3001\uff0c\uff1a\uff1b]| and | or |\u548c|\u6216"
+)
 _Row = tuple[PlannedCall, Observation]
 
 
@@ -46,8 +47,9 @@ async def likeness_failures(player: Player) -> AsyncIterator[FailedCheck]:
             calls = [c for c in calls if player.accepts(c)]
             seen = await player.observe_in_one(calls, step.before)
             real = [(c, s) for c, s in zip(calls, seen, strict=True) if s.is_success]
+            known = player.gold_neighbours(step, name).known
             for failures in (
-                _kept_failures(step, name, real),
+                () if are_days(known) else _kept_failures(step, name, real),
                 _uniform_failures(step, name, usual, [s for _, s in real]),
                 _other_failures(step, name, usual, real),
             ):
@@ -56,8 +58,9 @@ async def likeness_failures(player: Player) -> AsyncIterator[FailedCheck]:
 
 
 async def _phrase_failures(player: Player, step: GoldStep) -> AsyncIterator[FailedCheck]:
-    """Put what errors and results name into the places of texts, together with other values of the others."""
-    texts = [p.seen.result.text for p in player.plays() if p.call.tool == step.call.tool]
+    """Put what errors name into the places of texts, together with other values of the others."""
+    plays = [p for p in player.plays() if p.call.tool == step.call.tool]
+    texts = [p.seen.result.text for p in plays if not p.seen.is_success]
     phrases = _phrases(sorted({*texts}, key=len, reverse=True)[:_MAX_TEXTS])
     values: dict[str, list[JsonValue]] = {}
     for name in step.identifying:
@@ -71,7 +74,7 @@ async def _phrase_failures(player: Player, step: GoldStep) -> AsyncIterator[Fail
         real = [(c, s) for c, s in zip(calls, seen, strict=True) if s.is_success]
         for number, answer in step.answers:
             kept = [c for c, s in real if s.holds(answer)]
-            if len(real) >= _MIN_ALIKE and 2 * len(kept) > len(real):
+            if len(real) >= _MIN_ALIKE and 10 * len(kept) >= 7 * len(real):
                 yield _kept_failure(step, name, number, kept, real)
     random = generator(int(player.bundle.content_hash, 16), "phrases", str(step.index))
     rows = [{n: random.choice(found) for n, found in values.items()} for _ in range(_MAX_TOGETHER)]
@@ -100,10 +103,7 @@ def _kept_failures(step: GoldStep, name: str, real: Sequence[_Row]) -> Iterator[
         if small:
             detail = f"{small[0]} holds answer {number}; find a record by its own {name} alone"
             yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(number))
-        is_most = (
-            2 * len(kept) > len(real) if len(real) >= _MANY else 10 * len(kept) >= 7 * len(real)
-        )
-        if len(real) >= _MIN_ALIKE and is_most:
+        if len(real) >= _MIN_ALIKE and 10 * len(kept) >= 7 * len(real):
             yield _kept_failure(step, name, number, kept, real)
 
 
@@ -140,21 +140,23 @@ def _other_failures(
     step: GoldStep, name: str, usual: Observation, real: Sequence[_Row]
 ) -> Iterator[FailedCheck]:
     """Where the gold result repeats a code, results of other codes show the one that was sent."""
-    own = _plain(step.slots[name].value)
-    if len(own) < _MIN_CODE or step.slots[name].forgiving:
+    own = str(step.slots[name].value)
+    if len(_plain(own)) < _MIN_CODE or step.slots[name].forgiving or own not in usual.result.text:
         return
-    for path in [p for p, value in leaves(usual.value) if _plain(value) == own]:
-        found = [(call, dict(leaves(s.value)).get(path)) for call, s in real]
-        other = [
-            call for call, v in found if v is not None and _plain(v) != _plain(call.value(name))
-        ]
-        if len(other) >= _MIN_ALIKE and 2 * len(other) > len(real):
-            detail = (
-                f"{other[0]} and {len(other) - 1} more answer for another {name} than the one that was sent; "
-                "refuse unknown values"
-            )
-            yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail, f"{step.call.tool} other {name}")
-            return
+    shape = shape_of(own)
+    other = [c for c, s in real if _names_another(s.result.text, str(c.value(name)), shape)]
+    if len(other) >= _MIN_ALIKE and 2 * len(other) > len(real):
+        detail = (
+            f"{other[0]} and {len(other) - 1} more answer for another {name} than the one that was sent; "
+            "refuse unknown values"
+        )
+        yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail, f"{step.call.tool} other {name}")
+
+
+def _names_another(text: str, sent: str, shape: re.Pattern[str]) -> bool:
+    """Tell whether a text names codes of a shape, and not the one that was sent."""
+    found = {_plain(code) for code in shape.findall(text)}
+    return bool(found) and _plain(sent) not in found
 
 
 def _plain(value: JsonValue) -> str:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from astra_mcp.environments.acceptance.grounding import is_code
+from astra_mcp.environments.acceptance.identifying.results import are_days
 from astra_mcp.environments.acceptance.planned import GoldStep, Observation, PlannedCall
 from astra_mcp.environments.acceptance.playing import Make, Player
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
@@ -31,10 +32,15 @@ async def walk_failures(player: Player) -> AsyncIterator[FailedCheck]:
 
 
 async def _wrong_calls(player: Player, step: GoldStep) -> list[PlannedCall]:
-    """The gold call for other records, which have a result without the answer."""
+    """The gold call for other records, which have a result without the answer.
+
+    Days, and members of an enumeration such as "any", may share records.
+    """
     found: list[PlannedCall] = []
     for name in step.identifying:
-        for value in player.gold_neighbours(step, name).known[:_MAX_RECORDS]:
+        known = player.gold_neighbours(step, name).known
+        is_shared = are_days(known) or player.property_of(step.call, name).get("enum")
+        for value in () if is_shared else known[:_MAX_RECORDS]:
             call = step.call.having(name, value)
             seen = await player.observe(call, step.before)
             if seen.is_success and not any(seen.holds(a) for _, a in step.answers):
@@ -84,7 +90,7 @@ async def _cursor_failures(
     for number, answer in step.answers:
         held = [c for c, s in zip(calls, seen, strict=True) if is_code(answer) and s.holds(answer)]
         if held:
-            detail = f"{held[0]} holds answer {number}, of another record; let a cursor go on with its own list"
+            detail = f"{held[0]} holds answer {number}; let a cursor go on with its own list alone"
             yield FailedCheck.of(Check.OPEN_TABLE, detail, step.subject(number))
 
 
