@@ -58,10 +58,13 @@ _MAX_FIELDS = 12
 _MAX_PAGES = 20
 _MAX_SMALL = 40
 _MIN_NAME = 6
-_PAGE = re.compile("page|offset|start|skip|cursor|index|from|页|起", re.IGNORECASE)
+_PAGE = re.compile(
+    "page|offset|start|skip|cursor|index|from|after|next|token|页|起|游标", re.IGNORECASE
+)
 _MASKS = "_?*.#xX"
 _WORD = re.compile(r"\w[\w-]{1,15}")
 _MAX_WORDS = 24
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _SPACES = re.compile(r"\s+")
 
 
@@ -97,6 +100,8 @@ def _parts(text: str) -> Iterator[str]:
     is_code = any(c.isdigit() for c in text)
     lengths = (1, 2, 3, len(text) // 2) if is_code else (1, 2)  # a name may have a short form
     yield from dict.fromkeys(text[:n] for n in lengths if n <= len(text) // 2)
+    if _DAY.match(text):
+        yield from (text[:4], text[:7])
     if text.isascii() and len(text) >= _MIN_NAME and not is_code:
         yield "".join(c for c in text if c in "aeiouAEIOU")
         yield "".join(c for c in text if c not in "aeiouAEIOU")

@@ -99,7 +99,9 @@ def seen_failures(player: Player) -> Iterator[FailedCheck]:
     for play in player.plays():
         yield from _listing_failures(player, play)
         call, seen = play.call, play.seen
-        fault = _fault(call, seen, validators, known)
+        fault = _fault(
+            call, seen, validators, known + canonical_json(dict(call.arguments)).decode()
+        )
         if fault is None:
             continue
         check, problem = fault

@@ -21,6 +21,7 @@ __all__ = ["likeness_failures"]
 _MAX_ALIKE = 240
 _MIN_ALIKE = 4
 _MIN_CODE = 4
+_MIN_NUMBER, _MIN_MANY = 100_000, 60
 _MAX_TOGETHER = 96
 _MAX_TEXTS, _MAX_PHRASES, _MAX_PHRASE = 12, 32, 40
 _SIGNS = re.compile(
@@ -38,8 +39,10 @@ async def likeness_failures(player: Player) -> AsyncIterator[FailedCheck]:
     for step in readers:
         async for failure in _phrase_failures(player, step):
             yield failure
-    texts = list(dict.fromkeys(p.seen.result.text for p in player.plays() if p.seen.is_success))
     for step in readers:
+        # What a tool itself lists may belong together, and share the answer.
+        others = (p for p in player.plays() if p.call.tool != step.call.tool and p.seen.is_success)
+        texts = list(dict.fromkeys(p.seen.result.text for p in others))
         usual = await player.observe(step.call, step.before)
         for name in step.identifying:
             values = same_shape(step.slots[name].value, texts)[:_MAX_ALIKE]
@@ -49,6 +52,7 @@ async def likeness_failures(player: Player) -> AsyncIterator[FailedCheck]:
             real = [(c, s) for c, s in zip(calls, seen, strict=True) if s.is_success]
             known = player.gold_neighbours(step, name).known
             for failures in (
+                _any_number_failures(step, name, calls, real),
                 () if are_days(known) else _kept_failures(step, name, real),
                 _uniform_failures(step, name, usual, [s for _, s in real]),
                 _other_failures(step, name, usual, real),
@@ -92,6 +96,25 @@ def _phrases(texts: Sequence[str]) -> list[str]:
     """What stands between the signs of some texts, as names in a list do."""
     found = (part.strip(" .。") for text in texts for part in _SIGNS.split(text))
     return [p for p in dict.fromkeys(found) if 1 < len(p) <= _MAX_PHRASE][:_MAX_PHRASES]
+
+
+def _any_number_failures(
+    step: GoldStep, name: str, calls: Sequence[PlannedCall], real: Sequence[_Row]
+) -> Iterator[FailedCheck]:
+    """Not every long number has a record."""
+    slot = step.slots[name]
+    if isinstance(slot.value, bool) or not isinstance(slot.value, int) or slot.any_value:
+        return
+    if (
+        abs(slot.value) >= _MIN_NUMBER
+        and len(calls) >= _MIN_MANY
+        and len(real) * 20 >= len(calls) * 17
+    ):
+        detail = (
+            f"{step.call}: {len(real)} of {len(calls)} made-up values of {name} have a record, such as "
+            f"{real[0][0]}; refuse unknown ones, or say any_value"
+        )
+        yield FailedCheck.of(Check.SWALLOWED_ARGUMENT, detail, f"{step.call.tool} any {name}")
 
 
 def _kept_failures(step: GoldStep, name: str, real: Sequence[_Row]) -> Iterator[FailedCheck]:

@@ -30,7 +30,7 @@ async def option_faults(
         (chosen, call, name, wrong[name])
         for chosen, call in with_options(player, step)
         for name in cases
-        if wrong[name]
+        if wrong[name] and name not in dict(chosen)
     ]
     calls = [
         made
@@ -74,11 +74,11 @@ def _loses(step: GoldStep, case: Case) -> bool:
 
 
 def with_options(player: Player, step: GoldStep) -> Iterator[tuple[_Chosen, PlannedCall]]:
-    """The gold call with other values of what does not identify: of one option, then of two."""
+    """The gold call with other values of what does not identify, or is a choice: of one, then of two."""
     options = {
         name: [*_others(player, step, name)]
-        for name in player.tools[step.call.tool].input_schema["properties"]
-        if name not in step.slots or not step.is_identifying(name)
+        for name in _names(player, step)
+        if not step.is_identifying(name) or player.property_of(step.call, name).get("enum")
     }
     single = [((name, v),) for name, values in options.items() for v in values]
     double = [
@@ -89,6 +89,13 @@ def with_options(player: Player, step: GoldStep) -> Iterator[tuple[_Chosen, Plan
     made = ((chosen, _given(step.call, chosen)) for chosen in (*single, *double))
     accepted = ((chosen, call) for chosen, call in made if player.accepts(call))
     yield from itertools.islice(accepted, _MAX_COMBINATIONS)
+
+
+def _names(player: Player, step: GoldStep) -> list[str]:
+    """Places of values: parameters, and members of objects that have roles."""
+    nested = {n.partition(".")[0] for n in step.slots if "." in n}
+    properties = player.tools[step.call.tool].input_schema["properties"]
+    return [n for n in dict.fromkeys((*properties, *step.slots)) if n not in nested]
 
 
 def _others(player: Player, step: GoldStep, name: str) -> Iterator[JsonValue]:

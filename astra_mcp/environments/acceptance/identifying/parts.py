@@ -12,7 +12,7 @@ from astra_mcp.values.broad import same_shape
 __all__ = ["part_failures"]
 
 _MAX_PARTS = 8
-_MIN_MANY = 50
+_MIN_MANY = 30
 _DAY = re.compile(r"(\d{4})-\d\d-\d\d")
 
 
@@ -51,8 +51,11 @@ def _among_many(player: Player, step: GoldStep, name: str) -> list[JsonValue] | 
         return None
     made: list[JsonValue] = [*same_shape(value[0], ())]
     if not made and isinstance(value[0], str):
-        made = [f"zzqx {i}" for i in range(2 * _MIN_MANY)]
+        made = [f"zzqx {i}" for i in range(100)]
     items = [v for v in made if v not in value and player.accepts(step.call.having(name, [v]))]
+    items = items[
+        : player.property_of(step.call, name).get("maxItems", len(items) + 1) - len(value)
+    ]
     return [*items, *value] if len(items) >= _MIN_MANY else None
 
 

@@ -1,7 +1,7 @@
 """No way leads from another record to the answer: not over its pages, nor after what other tools change."""
 
 import itertools
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, cast
 
 from astra_mcp.environments.acceptance.grounding import is_code
@@ -128,11 +128,12 @@ async def _after_failures(
     """What other tools change does not show the record to those who ask for another one."""
     if not wrong or await player.writes(step.call.tool):
         return
-    for change in [c for c in _changes(player) if c.tool != step.call.tool]:
-        if change in player.calls or not await player.writes(change.tool):
+    async for change in _changes(player):
+        if change in player.calls or change.tool == step.call.tool:
             continue
-        seen = await player.observe_in_one(wrong, (*step.before, change))
-        for call, one in zip(wrong, seen, strict=True):
+        calls = [*wrong, *_unknown(player, step)]
+        seen = await player.observe_in_one(calls, (*step.before, change))
+        for call, one in zip(calls, seen, strict=True):
             for number, answer in step.answers:
                 if one.holds(answer):
                     detail = (
@@ -143,13 +144,20 @@ async def _after_failures(
                     return
 
 
-def _changes(player: Player) -> Iterator[PlannedCall]:
-    """Calls of each tool that succeeded, with each value that a schema names among them."""
+def _unknown(player: Player, step: GoldStep) -> list[PlannedCall]:
+    """The gold call for a record that does not exist."""
+    made = [(n, player.gold_neighbours(step, n).made_up[:1]) for n in step.identifying]
+    return [step.call.having(n, v) for n, values in made for v in values]
+
+
+async def _changes(player: Player) -> AsyncIterator[PlannedCall]:
+    """Calls that may change what others see: each choice of a tool, and others where it writes."""
     for tool in player.tools.values():
         calls = [p.call for p in player.plays() if p.call.tool == tool.name and p.seen.is_success]
-        own = {str(c): c for c in calls}
-        for call in [*own.values()][:1]:
+        own = {str(c): c for c in (calls if await player.writes(tool.name) else ())}
+        for call in calls[:1]:
             for name, schema in cast("Mapping[str, Any]", tool.input_schema["properties"]).items():
-                others = (call.having(name, v) for v in known_values(schema))
+                others = (call.having(name, v) for v in schema.get("enum", ()))
                 own |= {str(c): c for c in others if player.accepts(c)}
-        yield from [*own.values()][-_MAX_BEFORE:]
+        for call in [*own.values()][-_MAX_BEFORE:]:
+            yield call
