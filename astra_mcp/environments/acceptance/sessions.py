@@ -38,7 +38,7 @@ _MAX_LONG = 520
 _STREAK = 30
 _TIMES = 12
 """So often a call is made in a row."""
-_NUM_STREAK_SEEDS = 3
+_NUM_STREAK_SEEDS = 2
 _NUM_FIRST_SEEDS = 24
 """For what goes wrong at a first call by chance."""
 _MAX_REPEATED = 3

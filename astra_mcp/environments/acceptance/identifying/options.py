@@ -14,7 +14,7 @@ from astra_mcp.values.neighbours import known_values
 __all__ = ["option_faults", "with_options"]
 
 _MAX_OF_OPTION = 6
-_MAX_COMBINATIONS = 24
+_MAX_COMBINATIONS = 16
 _MAX_WRONG = 2
 _MANY = 1_000_000
 _Chosen = tuple[tuple[str, JsonValue], ...]
