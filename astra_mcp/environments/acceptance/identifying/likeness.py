@@ -18,7 +18,7 @@ from astra_mcp.values.broad import same_shape, shape_of
 
 __all__ = ["likeness_failures"]
 
-_MAX_ALIKE = 160
+_MAX_ALIKE = 240
 _MIN_ALIKE = 4
 _MIN_CODE = 4
 _MIN_NUMBER, _MIN_MANY = 100_000, 60
