@@ -128,10 +128,11 @@ async def _after_failures(
     """What other tools change does not show the record to those who ask for another one."""
     if not wrong or await player.writes(step.call.tool):
         return
+    unknown = await _unknown(player, step)
     async for change in _changes(player):
         if change in player.calls or change.tool == step.call.tool:
             continue
-        calls = [*wrong, *_unknown(player, step)]
+        calls = [*wrong, *unknown]
         seen = await player.observe_in_one(calls, (*step.before, change))
         for call, one in zip(calls, seen, strict=True):
             for number, answer in step.answers:
@@ -144,10 +145,16 @@ async def _after_failures(
                     return
 
 
-def _unknown(player: Player, step: GoldStep) -> list[PlannedCall]:
-    """The gold call for a record that does not exist."""
+async def _unknown(player: Player, step: GoldStep) -> list[PlannedCall]:
+    """The gold call for values that nobody names, as far as they lose the answer."""
     made = [(n, player.gold_neighbours(step, n).made_up[:1]) for n in step.identifying]
-    return [step.call.having(n, v) for n, values in made for v in values]
+    calls = [step.call.having(n, v) for n, values in made for v in values]
+    seen = await player.observe_apart(calls, step.before)
+    return [
+        c
+        for c, one in zip(calls, seen, strict=True)
+        if not any(one.holds(a) for _, a in step.answers)
+    ]
 
 
 async def _changes(player: Player) -> AsyncIterator[PlannedCall]:
