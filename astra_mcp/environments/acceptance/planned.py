@@ -40,6 +40,13 @@ class PlannedCall:
         """Copy with another value of one argument."""
         return type(self)(self.tool, _with(self.arguments, name.split("."), value))
 
+    def having_all(self, values: Mapping[str, JsonValue]) -> Self:
+        """Copy with other values of several arguments."""
+        call = self
+        for name, value in values.items():
+            call = call.having(name, value)
+        return call
+
     def without(self, name: str) -> Self:
         """Copy with one argument left out."""
         return type(self)(self.tool, _with(self.arguments, name.split("."), _MISSING))

@@ -95,9 +95,11 @@ async def _repetitions(player: Player) -> AsyncIterator[FailedCheck]:
             must_repeat = _hint(tool, "readOnlyHint") or _hint(tool, "idempotentHint")
             later = (await player.play([*before, *[call] * _TIMES]))[len(before) + 1 :]
             other = next((o for o in later if not are_same([once], [o])), None)
+            if other is None:
+                continue
             # What fails once it was written fails at once, and from then on.
-            is_written = other is later[0] and not any(o.is_success for o in later)
-            if other is None or (is_written and not must_repeat):
+            is_written = not any(o.is_success for o in later)
+            if is_written and not must_repeat:
                 continue
             remedy = (
                 "repeat the result"

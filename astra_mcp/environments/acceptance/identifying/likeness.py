@@ -5,7 +5,7 @@ digits.
 """
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from astra_mcp.answers import contains_answer
 from astra_mcp.environments.acceptance.identifying.results import are_days, leaves
@@ -82,14 +82,8 @@ async def _phrase_failures(player: Player, step: GoldStep) -> AsyncIterator[Fail
                 yield _kept_failure(step, name, number, kept, real)
     random = generator(int(player.bundle.content_hash, 16), "phrases", str(step.index))
     rows = [{n: random.choice(found) for n, found in values.items()} for _ in range(_MAX_TOGETHER)]
-    calls = [_given(step.call, row) for row in rows if len(values) > 1]
+    calls = [step.call.having_all(row) for row in rows if len(values) > 1]
     await player.observe_each([*{str(c): c for c in calls}.values()], step.before)
-
-
-def _given(call: PlannedCall, row: Mapping[str, JsonValue]) -> PlannedCall:
-    for name, value in row.items():
-        call = call.having(name, value)
-    return call
 
 
 def _phrases(texts: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from astra_mcp.types import JsonValue, canonical_json
 from astra_mcp.values.merging import kinds_of
 from astra_mcp.values.neighbours import known_values
 
-__all__ = ["option_faults", "with_options"]
+__all__ = ["option_faults"]
 
 _MAX_OF_OPTION = 6
 _MAX_COMBINATIONS = 16
@@ -28,7 +28,7 @@ async def option_faults(
     wrong = {n: [x for x in c.rows if _loses(step, x)][:_MAX_WRONG] for n, c in cases.items()}
     tried = [
         (chosen, call, name, wrong[name])
-        for chosen, call in with_options(player, step)
+        for chosen, call in _with_options(player, step)
         for name in cases
         if wrong[name] and name not in dict(chosen)
     ]
@@ -73,7 +73,7 @@ def _loses(step: GoldStep, case: Case) -> bool:
     return not any(case.seen.holds(answer) for _, answer in step.answers)
 
 
-def with_options(player: Player, step: GoldStep) -> Iterator[tuple[_Chosen, PlannedCall]]:
+def _with_options(player: Player, step: GoldStep) -> Iterator[tuple[_Chosen, PlannedCall]]:
     """The gold call with other values of what does not identify, or is a choice: of one, then of two."""
     options = {
         name: [*_others(player, step, name)]
@@ -86,7 +86,7 @@ def with_options(player: Player, step: GoldStep) -> Iterator[tuple[_Chosen, Plan
         for a, b in itertools.combinations(options, 2)
         for x, y in itertools.product(options[a], options[b])
     ]
-    made = ((chosen, _given(step.call, chosen)) for chosen in (*single, *double))
+    made = ((chosen, step.call.having_all(dict(chosen))) for chosen in (*single, *double))
     accepted = ((chosen, call) for chosen, call in made if player.accepts(call))
     yield from itertools.islice(accepted, _MAX_COMBINATIONS)
 
@@ -109,9 +109,3 @@ def _others(player: Player, step: GoldStep, name: str) -> Iterator[JsonValue]:
     fresh = {canonical_json(v): v for v in named if v is not None}
     fresh.pop(canonical_json(own), None)
     return itertools.islice(fresh.values(), _MAX_OF_OPTION)
-
-
-def _given(call: PlannedCall, chosen: _Chosen) -> PlannedCall:
-    for name, value in chosen:
-        call = call.having(name, value)
-    return call
