@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
+from tiers import AT_THE_GATE
 from typer.testing import Result
 
 from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, Syntax, stdio_entry
@@ -52,7 +53,10 @@ async def tools_of(entry: Any) -> Sequence[str]:
             return [t.name for t in (await client.list_tools()).tools]
 
 
-@pytest.mark.parametrize("client", ONE_OF_EACH_FORM)
+@pytest.mark.parametrize(
+    "client",
+    [c if c is ClientName.VSCODE else pytest.param(c, marks=AT_THE_GATE) for c in ONE_OF_EACH_FORM],
+)
 async def test_a_written_entry_starts_a_real_server_without_a_path(
     connect: Connect, notebook_folder: Path, tmp_path: Path, client: ClientName
 ) -> None:

@@ -1,6 +1,7 @@
 """What the acceptance tries beyond single cheats, and what it must leave honest bundles."""
 
 import pytest
+from tiers import AT_THE_GATE
 
 from astra_mcp.environments.acceptance import Check, playing
 from astra_mcp.environments.acceptance.grounding import spellings
@@ -119,7 +120,16 @@ CHEATS: dict[str, tuple[str, Change, Check, str]] = {
 }
 
 
-@pytest.mark.parametrize("cheat", CHEATS)
+QUICK_CHEATS = {
+    "earns more than it declares",
+    "is told the answer by the call itself",
+    "has its answer in a default",
+}
+
+
+@pytest.mark.parametrize(
+    "cheat", [pytest.param(c, marks=() if c in QUICK_CHEATS else AT_THE_GATE) for c in CHEATS]
+)
 async def test_a_cheat_in_code_and_document_is_refused_for_its_own_reason(
     workshop: Workshop, sandbox: Sandbox, cheat: str
 ) -> None:

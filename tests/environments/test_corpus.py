@@ -1,8 +1,10 @@
 """The acceptance refuses cheats for their own reasons, and lets their honest twins through."""
 
 from collections.abc import AsyncGenerator, Iterator
+from typing import Any
 
 import pytest
+from tiers import AT_THE_GATE
 
 from astra_mcp.environments.acceptance import Check, verify_bundle
 from astra_mcp.environments.decomposition import decomposition_faults
@@ -13,8 +15,10 @@ from bundle_corpus import KINDS, Kind
 
 _DEAR = frozenset({"budget"})
 """Checks whose cheats take long by their nature."""
-_ONWARD = ("one_value_by_an_option", "list_takes_a_thousand", "pages_run_on", "other_tool_widens")
-"""Cheats of which nothing cheaper is seen than a whole bundle."""
+_OFTEN = ("secret_code", "order_matters_unsaid", "many_calls_open", "list_takes_a_thousand")
+"""Cheats of classes that no planted cheat stands for: tried before every commit."""
+_ONWARD = ("one_value_by_an_option", "pages_run_on", "other_tool_widens")
+"""Others of which nothing cheaper is seen than a whole bundle."""
 _CHEATS = [kind for kind in KINDS.values() if kind.checks]
 _HONEST = [kind for kind in KINDS.values() if not kind.checks]
 
@@ -32,6 +36,14 @@ def _first_of_each_check() -> Iterator[Kind]:
         if kind.checks[0] not in told:
             told.add(kind.checks[0])
             yield kind
+
+
+def _one_variant() -> Iterator[Any]:
+    """A cheat for each check, those that are planted elsewhere too at the gate alone."""
+    chosen = {kind.name: kind for kind in _first_of_each_check()}
+    chosen |= {name: KINDS[name] for name in (*_OFTEN, *_ONWARD)}
+    for name, kind in chosen.items():
+        yield pytest.param(kind, id=name, marks=() if name in _OFTEN else AT_THE_GATE)
 
 
 async def _failed(kind: Kind, sandbox: Sandbox, variant: int, *, mended: bool) -> dict[str, str]:
@@ -69,9 +81,7 @@ def test_honest_bundles_of_the_corpus_are_in_two_languages_and_of_many_shapes() 
     assert [f for d in documents for f in decomposition_faults(d)] == []
 
 
-@pytest.mark.parametrize(
-    "kind", [*_first_of_each_check(), *(KINDS[name] for name in _ONWARD)], ids=lambda k: k.name
-)
+@pytest.mark.parametrize("kind", [*_one_variant()])
 async def test_a_cheat_is_refused_for_its_reason_and_its_twin_is_verified(
     kind: Kind, sandbox: Sandbox
 ) -> None:

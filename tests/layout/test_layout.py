@@ -3,7 +3,8 @@
 import ast
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -23,11 +24,16 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-TREES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+@cache
+def trees() -> Mapping[str, ast.Module]:
+    """Every module, parsed when first needed: all workers import this file, and one runs its tests."""
+    return {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 
 
 def test_every_module_is_short_named_after_something_and_says_what_it_is_for() -> None:
-    offenders = [f"{name}: {fault}" for name, tree in TREES.items() for fault in faults(name, tree)]
+    offenders = [
+        f"{name}: {fault}" for name, tree in trees().items() for fault in faults(name, tree)
+    ]
     assert offenders == []
 
 
@@ -63,7 +69,7 @@ def names_bound_by(node: ast.stmt) -> set[str]:
 
 
 def test_every_module_offers_what_it_names() -> None:
-    faults = {name: fault_of_offer(name, tree) for name, tree in TREES.items()}
+    faults = {name: fault_of_offer(name, tree) for name, tree in trees().items()}
     assert {name: fault for name, fault in faults.items() if fault} == {}
 
 

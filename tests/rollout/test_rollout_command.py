@@ -155,6 +155,8 @@ def test_people_get_a_table_and_where_the_trajectories_are(served: Cli, tmp_path
     assert "t.jsonl" in done.stderr
 
 
+@pytest.mark.volume
+@pytest.mark.smoke
 def test_a_random_run_writes_nothing_beside_the_users_files(own: Cli) -> None:
     done = own.run_program("rollout", "--agent", "random", NAMES[0])
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiers import AT_THE_GATE
 
 from astra_mcp.sandbox.runtime import Runtime
 
@@ -36,6 +37,8 @@ CONFIGURATIONS = {
 EXHAUSTING: frozenset[str] = _DEFINED["EXHAUSTING"]
 EXHAUSTED_AT_ONCE = "root-kernel-alone"
 """The other configurations end these attempts by the same limits."""
+QUICK = ("root-kernel-alone", "ordinary-user-guarded")
+"""Between them every layer and every user."""
 REFUSED_IMPORT = "ImportError: module '[a-z_.]+' is not available to tools"
 Run = dict[str, Any]
 
@@ -122,11 +125,15 @@ def _attack(uid: int | None, runtime: Runtime, world: Path, chosen: Mapping[str,
     return json.loads(finished.stdout)
 
 
+def _tier(configuration: str) -> Any:
+    return () if configuration in QUICK else AT_THE_GATE
+
+
 def _cases() -> Iterator[Any]:
     for configuration in CONFIGURATIONS:
         for name in ATTEMPTS:
             is_repeated = name in EXHAUSTING and configuration != EXHAUSTED_AT_ONCE
-            marks = pytest.mark.volume if is_repeated else ()
+            marks = pytest.mark.volume if is_repeated else _tier(configuration)
             yield pytest.param(configuration, name, marks=marks, id=f"{configuration}-{name}")
 
 
@@ -134,7 +141,7 @@ def test_the_table_has_the_46_attempts() -> None:
     assert len(_DEFINED["TABLE"]) == 46
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+@pytest.mark.parametrize("configuration", [pytest.param(c, marks=_tier(c)) for c in CONFIGURATIONS])
 def test_tool_code_never_runs_as_root(attack: Attack, configuration: str) -> None:
     user, _ = CONFIGURATIONS[configuration]
     run = attack(configuration, "tcp_socket")

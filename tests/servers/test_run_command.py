@@ -14,6 +14,7 @@ import anyio
 import pytest
 from anyio.abc import Process
 from mcp import Client, StdioServerParameters
+from tiers import AT_THE_GATE
 
 from command_line import Cli, command
 
@@ -140,7 +141,10 @@ async def status_of(url: str, headers: dict[str, str]) -> int:
         return int((await wire.receive()).split(b" ")[1])
 
 
-@pytest.mark.parametrize("closed", ["<&-", "</dev/null", "2>&- </dev/null"])
+@pytest.mark.parametrize(
+    "closed",
+    ["2>&- </dev/null", *(pytest.param(c, marks=AT_THE_GATE) for c in ("<&-", "</dev/null"))],
+)
 def test_standard_streams_that_the_parent_left_closed_are_an_empty_input(
     environment: dict[str, str], closed: str
 ) -> None:
