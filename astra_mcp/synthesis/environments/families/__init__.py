@@ -1,0 +1,9 @@
+"""Families: parametrised generators of environments that need no model.
+
+Values in, values out: a brief becomes a bundle, and the same brief the same bytes. Knows the bundle format and
+its own words; never the acceptance, files or settings. Imported by ``astra_mcp.synthesis.environments`` alone.
+
+Read in this order: ``draw``, ``entities`` (names and codes, by split), ``brief`` (what an environment should be),
+``dates``, ``phrases``, ``issued``, ``draft`` (writing a bundle), ``family``; then the families themselves, those in
+``stateful`` (a call may change what later calls return) and those in ``lookups``.
+"""

@@ -1,0 +1,120 @@
+"""Names of people, places and firms, and codes: new in each world, and shared by no two splits."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
+
+from astra_mcp.synthesis.environments.families.draw import Draw
+
+__all__ = ["Entities", "Split"]
+
+_PARTS = 100
+_MAX_TRIES = 10_000
+_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A part of all names and codes, in hundredths."""
+
+    name: str
+    begin: int
+    end: int
+
+    def holds(self, entity: str) -> bool:
+        """Whether the entity belongs to it: by its spelling alone, so to exactly one of those that share 0 to 100."""
+        digest = blake2b(entity.encode(), digest_size=8).digest()
+        return self.begin <= int.from_bytes(digest, "big") % _PARTS < self.end
+
+
+@cache
+def _words(language: str) -> Mapping[str, tuple[str, ...]]:
+    file = files("astra_mcp.synthesis.environments.families") / "words" / f"{language}.toml"
+    return {
+        kind: tuple(text.split("|"))
+        for kind, text in tomllib.loads(file.read_text("utf-8")).items()
+    }
+
+
+class Entities:
+    """Draws entities of one world, none of them twice."""
+
+    def __init__(self, draw: Draw, language: str, split: Split | None = None) -> None:
+        """Begin a world.
+
+        Args:
+            draw: What decides them.
+            language: ``en`` or ``zh``.
+            split: The part that they may belong to; None for all.
+        """
+        self._draw = draw
+        self._language = language
+        self._split = split
+        self._used: set[str] = set()
+
+    def people(self, count: int) -> list[str]:
+        """Full names."""
+        return self._several(count, self._person)
+
+    def relatives(self, name: str, count: int) -> list[str]:
+        """People with the last name of another: near misses of it."""
+        words = _words(self._language)["first_names"]
+        if self._language == "zh":
+            return self._several(count, lambda: name[0] + self._draw.pick(words))
+        last = name.rpartition(" ")[2]
+        return self._several(count, lambda: f"{self._draw.pick(words)} {last}")
+
+    def firms(self, count: int, *kinds: str) -> list[str]:
+        """Names of firms that end in one of the kinds, such as ``Clinic``; without any, in a usual one."""
+        ends = kinds or _words(self._language)["firm_kinds"]
+        return self._several(count, lambda: self._joined(self._proper(), self._draw.pick(ends)))
+
+    def places(self, count: int, *kinds: str) -> list[str]:
+        """Names of places: towns, or with kinds what lies in them, such as ``Quay`` or ``Street``."""
+        if not kinds:
+            return self._several(count, self._proper)
+        return self._several(count, lambda: self._joined(self._proper(), self._draw.pick(kinds)))
+
+    def codes(self, pattern: str, count: int) -> list[str]:
+        """Codes of a pattern: ``#`` stands for a digit, ``@`` for a letter but I and O, ``?`` for one of both."""
+        return self._several(count, lambda: "".join(map(self._sign, pattern)))
+
+    def _sign(self, sign: str) -> str:
+        match sign:
+            case "#":
+                return str(self._draw.below(10))
+            case "@":
+                return self._draw.pick(_LETTERS)
+            case "?":
+                return self._draw.pick(_LETTERS + "23456789")
+            case _:
+                return sign
+
+    def _person(self) -> str:
+        words = _words(self._language)
+        first, last = self._draw.pick(words["first_names"]), self._draw.pick(words["last_names"])
+        return last + first if self._language == "zh" else f"{first} {last}"
+
+    def _proper(self) -> str:
+        words = _words(self._language)
+        return self._draw.pick(words["starts"]) + self._draw.pick(words["ends"])
+
+    def _joined(self, name: str, kind: str) -> str:
+        return name + kind if self._language == "zh" else f"{name} {kind}"
+
+    def _several(self, count: int, make: Callable[[], str]) -> list[str]:
+        found: list[str] = []
+        for _ in range(_MAX_TRIES):
+            if len(found) == count:
+                break
+            name = make()
+            if name not in self._used and (self._split is None or self._split.holds(name)):
+                self._used.add(name)
+                found.append(name)
+        if len(found) < count:
+            msg = f"only {len(found)} of {count} names are left; ask for fewer, or for a longer pattern"
+            raise ValueError(msg)
+        return found

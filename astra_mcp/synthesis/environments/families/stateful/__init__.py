@@ -1,0 +1,1 @@
+"""Families in which a call may change what later calls return."""
