@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from astra_mcp.synthesis.environments.families.draw import Draw
 
-__all__ = ["Entities", "Split"]
+__all__ = ["Entities", "Split", "closed_vocabulary"]
 
 _PARTS = 100
 _MAX_TRIES = 10_000
@@ -37,6 +37,11 @@ def _words(language: str) -> Mapping[str, tuple[str, ...]]:
         kind: tuple(text.split("|"))
         for kind, text in tomllib.loads(file.read_text("utf-8")).items()
     }
+
+
+def closed_vocabulary(language: str) -> tuple[str, ...]:
+    """The names that all micro environments share, in English or Chinese."""
+    return _words(language)["micro"]
 
 
 class Entities:
