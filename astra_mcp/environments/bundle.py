@@ -176,6 +176,11 @@ class Question(FrozenModel):
     sub_tasks: Annotated[tuple[SubTask, ...], Field(min_length=1)]
     gold: tuple[GoldCall, ...] = ()
 
+    @property
+    def scored(self) -> tuple[SubTask, ...]:
+        """The sub-tasks that an episode is scored on: those that have a tool."""
+        return tuple(sub for sub in self.sub_tasks if sub.tool is not None)
+
 
 class FurtherQuestion(Question):
     """A question that a bundle carries beside its main one, over the same tools."""

@@ -38,8 +38,11 @@ Change = Callable[[Document], object]
 
 def further_question(id: str, author: str, form: str, number: str, due: str) -> Document:
     """A question over the tools of the starting bundle, for another of its books."""
-    of_book = {"author": (author, ["Ida Moreau"]), "format": (form, [])}
-    asked = [
+    of_book: dict[str, tuple[str, list[str]]] = {
+        "author": (author, ["Ida Moreau"]),
+        "format": (form, []),
+    }
+    asked: list[tuple[str, str, str, dict[str, tuple[str, list[str]]]]] = [
         ("find_book", number, f"Which number has the {form} edition by {author}?", of_book),
         ("get_due_date", due, "When is it due back?", {"number": (number, ["BK-2205", "BK-6184"])}),
     ]

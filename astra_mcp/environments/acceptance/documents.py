@@ -47,7 +47,7 @@ _JOINT = re.compile(r"_|(?<=[a-z0-9])(?=[A-Z])")
 def _leak_failures(bundle: Bundle) -> Iterator[FailedCheck]:
     """Look for the answers that an episode is scored on in every text that the agent is shown."""
     document = bundle.document
-    scored = [s for s in document.sub_tasks if s.tool is not None]
+    scored = document.scored
     shown = [("the main question", document.question)]
     shown += [("the title", document.title), ("the description", document.description)]
     for tool in document.tools:
