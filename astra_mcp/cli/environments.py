@@ -75,9 +75,12 @@ def list_environments(*, as_json: Json = False) -> None:
     if as_json:
         print_json({"environments": [_summary(b) for b in bundles]})
         return
-    counts = (number("questions"), number("tasks"), number("tools"))
+    # One is what an environment has unless it says so, and 80 columns are to hold its name.
+    has_further = any(bundle.document.questions for bundle in bundles)
+    asked = ("questions",) if has_further else ()
+    counts = (*map(number, asked), number("tasks"), number("tools"))
     table = Table("name", "domain", whole("lang"), *counts, whole("status"))
-    keys = ("name", "domain", "language", "questions", "sub_tasks", "tools", "status")
+    keys = ("name", "domain", "language", *asked, "sub_tasks", "tools", "status")
     for bundle in bundles:
         row = _summary(bundle)
         table.add_row(*("-" if row[k] is None else str(row[k]) for k in keys))

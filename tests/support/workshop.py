@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,11 @@ def further_question(id: str, author: str, form: str, number: str, due: str) -> 
 
 BRANDT = further_question("brandt-audio", "Tomas Brandt", "audio", "BK-3957", "2026-02-11")
 SENDA = further_question("senda-audio", "Aiko Senda", "audio", "BK-5820", "2026-02-20")
+
+
+def carrying(*questions: Document) -> Change:
+    """Give the bundle further questions."""
+    return lambda document: document.update(questions=deepcopy(questions))
 
 
 def due(result: str, *, before: str = "", after: str = "", head: str = DUE) -> str:
