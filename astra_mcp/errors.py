@@ -99,6 +99,11 @@ class BundleFault(str):
         """Name the place and the problem."""
         return cls(f"{file}: {field}: {message}" if field else f"{file}: {message}")
 
+    def within(self, place: str) -> "BundleFault":
+        """Name a fault of what stands at a place of the file, whose fields it names."""
+        file, _, fault = self.partition(": ")
+        return BundleFault(f"{file}: {place}.{fault}")
+
 
 class BundleError(AstraError, ValueError):
     """A bundle does not load; carries every fault found, not only the first."""

@@ -201,7 +201,8 @@ class Trajectory(FrozenModel):
     """None where no episode could be opened."""
     created_at: datetime
     source: JsonObject
-    """As in ``POST /v1/episodes``, such as ``{"kind": "environment", "name": ...}``."""
+    """As in ``POST /v1/episodes``, such as ``{"kind": "environment", "name": ...}``, with ``question``
+    where a further question of the environment is asked."""
     distractors: JsonObject | None = None
     """How tools that do not belong to the task came into the list (``mode``, ``k`` and what fell short);
     None where none did. Like the next, from the episode's record, and since version 2."""
@@ -228,6 +229,12 @@ class Trajectory(FrozenModel):
         """Name of the environment, or None for another kind of source."""
         name = self.source.get("name")
         return name if self.source.get("kind") == "environment" and isinstance(name, str) else None
+
+    @property
+    def question(self) -> str | None:
+        """Id of the environment's further question that was asked; None for the main one."""
+        asked = self.source.get("question")
+        return asked if self.environment is not None and isinstance(asked, str) else None
 
     @model_validator(mode="before")
     @classmethod

@@ -75,9 +75,12 @@ def list_environments(*, as_json: Json = False) -> None:
     if as_json:
         print_json({"environments": [_summary(b) for b in bundles]})
         return
-    counts = (number("tasks"), number("tools"))
+    # One is what an environment has unless it says so, and 80 columns are to hold its name.
+    has_further = any(bundle.document.questions for bundle in bundles)
+    asked = ("questions",) if has_further else ()
+    counts = (*map(number, asked), number("tasks"), number("tools"))
     table = Table("name", "domain", whole("lang"), *counts, whole("status"))
-    keys = ("name", "domain", "language", "sub_tasks", "tools", "status")
+    keys = ("name", "domain", "language", *asked, "sub_tasks", "tools", "status")
     for bundle in bundles:
         row = _summary(bundle)
         table.add_row(*("-" if row[k] is None else str(row[k]) for k in keys))
@@ -88,6 +91,10 @@ def list_environments(*, as_json: Json = False) -> None:
 def show_environment(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name, or the path of a bundle.")],
     *,
+    question: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Show this further question in the place of the main one."),
+    ] = None,
     gold: Annotated[
         bool, typer.Option("--gold", help="Also print answers and gold calls.")
     ] = False,
@@ -95,7 +102,7 @@ def show_environment(
 ) -> None:
     """Show an environment's question, sub-tasks and tools."""
     with report_errors():
-        bundle = _find(load_settings(), name)
+        bundle = _find(load_settings(), name).asking(question)
     if as_json:
         print_json(_details(bundle, gold=gold))
     else:
@@ -116,6 +123,7 @@ def _summary(bundle: Bundle) -> JsonObject:
         "domain": document.domain.value,
         "language": document.language,
         "scenario_type": document.scenario_type and document.scenario_type.value,
+        "questions": 1 + len(document.questions),
         "sub_tasks": len(bundle.job),
         "tools": len(document.tools),
         "status": document.status,
@@ -129,7 +137,17 @@ def _details(bundle: Bundle, *, gold: bool) -> JsonObject:
     details: JsonObject = {
         **_summary(bundle),
         "description": document.description,
+        "question_id": bundle.question_id,
         "question": document.question,
+        "questions": [
+            {
+                "id": further.id,
+                "question": further.question,
+                "scenario_type": further.scenario_type and further.scenario_type.value,
+                "sub_tasks": len(further.scored),
+            }
+            for further in document.questions
+        ],
         "sub_tasks": [s.model_dump(mode="json", exclude=hidden) for s in document.sub_tasks],
         "tools": [t.model_dump(mode="json") for t in document.tools],
         "provenance": document.provenance.model_dump(mode="json"),
@@ -145,7 +163,8 @@ def _details(bundle: Bundle, *, gold: bool) -> JsonObject:
 def _print_details(bundle: Bundle, *, gold: bool) -> None:
     document = bundle.document
     lines = [f"{bundle.name} {document.version}: {document.title}", document.description, ""]
-    lines += [f"Question: {document.question}"]
+    asked = "" if bundle.question_id is None else f" {bundle.question_id}"
+    lines += [f"Question{asked}: {document.question}"]
     lines += [f"Answer: {document.answer or '-'}"] if gold else []
     lines += ["", "Sub-tasks:"]
     for sub in document.sub_tasks:
@@ -161,6 +180,9 @@ def _print_details(bundle: Bundle, *, gold: bool) -> None:
         lines += [
             f"  {g.tool}({json_text(g.values)}) solves {list(g.solves)}" for g in document.gold
         ]
+    if document.questions:
+        lines += ["", "Further questions (--question ID):"]
+        lines += [f"  {further.id}: {further.question}" for further in document.questions]
     out.print("\n".join(lines))
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,7 +112,8 @@ async def _examine(
             async def examine(item: Bundle | Verdict) -> _Row:
                 row = _Row(await verify_bundle(item, sandbox) if isinstance(item, Bundle) else item)
                 if isinstance(item, Bundle) and judge is not None and row.verdict.verified:
-                    row = _Row(row.verdict, await judge(item, sandbox))
+                    each = [await judge(asked, sandbox) for asked in item.asked]
+                    row = _Row(row.verdict, tuple(chain.from_iterable(each)))
                 progress.advance(task)
                 return row
 
@@ -138,7 +140,7 @@ def print_verified(done: Verified) -> None:
         word = ("verified", "green") if row.verdict.verified else ("refused", "bold red")
         out.print(styled(word, "  ", row.verdict.name))
         for failed in row.verdict.failed_checks:
-            out.print(f"    {failed.check.value}: {failed.detail}")
+            out.print(f"    {failed}")
         if done.usage is not None:
             _print_judgements(row.judgements)
     num_verified = sum(row.verdict.verified for row in done.rows)
@@ -162,7 +164,8 @@ def _print_judgements(judgements: Sequence[Judgement]) -> None:
         votes = ", ".join(f"{num} {answer}" for answer, num in counts.items())
         reason = _reason(each)
         behind = f": {cut(reason, _MAX_REASON)}" if reason else ""
-        out.print(f"      {each.question.value}: {each.answer.value} ({votes}){behind}")
+        of = "" if each.question_id is None else f"question {each.question_id}: "
+        out.print(f"      {of}{each.question.value}: {each.answer.value} ({votes}){behind}")
 
 
 def _reason(judgement: Judgement) -> str:

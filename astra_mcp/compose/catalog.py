@@ -19,7 +19,7 @@ from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
 from gateway.api.interactive import InteractiveCatalog
-from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import EnvironmentInfo, GoldCall, QuestionInfo, Upstream
 from gateway.api.settings import FIRST
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret
@@ -86,17 +86,33 @@ class PublishedCatalog:
         """All environments, by name."""
         return tuple(_environment_info(b) for b in self.bundles)
 
-    def question(self, environment: str) -> str:
-        """The main question of an environment."""
-        return find_bundle(self._bundles, environment).document.question
+    def questions(self, environment: str) -> Sequence[QuestionInfo]:
+        """The further questions of an environment."""
+        further = find_bundle(self._bundles, environment).document.questions
+        return tuple(
+            QuestionInfo(
+                id=asked.id,
+                question=asked.question,
+                scenario_type=asked.scenario_type,
+                sub_tasks=len(asked.scored),
+            )
+            for asked in further
+        )
 
-    def job(self, environment: str) -> tuple[JobItem, ...]:
-        """The sub-tasks that an episode of the environment is scored on."""
-        return find_bundle(self._bundles, environment).job
+    def question(self, environment: str, question: str | None = None) -> str:
+        """What a question of an environment asks."""
+        return self._asked(environment, question).document.question
 
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
-        """The gold calls of an environment."""
-        gold = find_bundle(self._bundles, environment).document.gold
+    def job(self, environment: str, question: str | None = None) -> tuple[JobItem, ...]:
+        """The sub-tasks that an episode of a question is scored on."""
+        return self._asked(environment, question).job
+
+    def _asked(self, environment: str, question: str | None) -> Bundle:
+        return find_bundle(self._bundles, environment).asking(question)
+
+    def gold(self, environment: str, question: str | None = None) -> tuple[GoldCall, ...]:
+        """The gold calls of a question."""
+        gold = self._asked(environment, question).document.gold
         return tuple(GoldCall(tool=g.tool, arguments=g.values, solves=g.solves) for g in gold)
 
     def domain(self, server: str) -> str | None:
@@ -265,5 +281,6 @@ def _environment_info(bundle: Bundle) -> EnvironmentInfo:
         scenario_type=document.scenario_type,
         question=document.question,
         sub_tasks=len(bundle.job),
+        num_questions=1 + len(document.questions),
         tools=document.tools,
     )

@@ -26,13 +26,13 @@ def reward_of(record: Record) -> Reward | None:
 
 
 def source_of(record: Record) -> str:
-    """Name what was run: an environment, servers, or an interactive endpoint."""
+    """Name what was run: an environment and its further question, servers, or an interactive endpoint."""
     source = record.opened.source
-    names = source.get("names")
+    names, question = source.get("names"), source.get("question")
     named = source.get("name") or (", ".join(map(str, names)) if isinstance(names, list) else "")
     match record.opened.endpoint:
         case None:
-            return str(named)
+            return " ".join([str(named), *([question] if isinstance(question, str) else [])])
         case "*":
             return "all servers (interactive)"
         case endpoint:

@@ -1,19 +1,20 @@
-"""The environment bundle: one question-answer instance made executable, as a folder on disk.
+"""The environment bundle: questions with their answers made executable, as a folder on disk.
 
 ``environment.json`` (this schema), ``tools.py`` (the tool code, standard library only) and
 ``server.json`` (the MCP registry's format). The models here check what a field can know alone; what
 needs several fields or the tool code is checked in :mod:`astra_mcp.environments.loading`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BeforeValidator, Field, JsonValue, field_validator
 
 from astra_mcp.domains import Domain
+from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
 from astra_mcp.types import FrozenModel, JsonObject, ToolSpec, canonical_json
 
@@ -23,10 +24,12 @@ __all__ = [
     "Bundle",
     "EnvironmentDocument",
     "ExampleCall",
+    "FurtherQuestion",
     "GoldArgument",
     "GoldCall",
     "GoldMember",
     "Provenance",
+    "Question",
     "ScenarioType",
     "SubTask",
 ]
@@ -162,8 +165,32 @@ class Provenance(FrozenModel):
     notes: str = ""
 
 
-class EnvironmentDocument(FrozenModel):
-    """The contents of ``environment.json``."""
+class Question(FrozenModel):
+    """What an episode asks: a question-answer instance. Source: ASTRA sec. 2.2.1, eq. (11)."""
+
+    scenario_type: ScenarioType | None = None
+    question: str = Field(min_length=1)
+    """The main question q0: all that an agent is told."""
+    answer: str | None = None
+    """The main answer a0."""
+    sub_tasks: Annotated[tuple[SubTask, ...], Field(min_length=1)]
+    gold: tuple[GoldCall, ...] = ()
+
+    @property
+    def scored(self) -> tuple[SubTask, ...]:
+        """The sub-tasks that an episode is scored on: those that have a tool."""
+        return tuple(sub for sub in self.sub_tasks if sub.tool is not None)
+
+
+class FurtherQuestion(Question):
+    """A question that a bundle carries beside its main one, over the same tools."""
+
+    id: str = Field(pattern=NAME_PATTERN, max_length=48)
+    """Unique in the bundle."""
+
+
+class EnvironmentDocument(Question):
+    """The contents of ``environment.json``; its own question is the bundle's main one."""
 
     schema_version: Literal[1]
     name: str = Field(pattern=NAME_PATTERN, max_length=48)
@@ -174,14 +201,9 @@ class EnvironmentDocument(FrozenModel):
     """``verified`` claims that the acceptance passes; ``unverified`` may lack DAG and gold calls."""
     domain: Domain
     language: Literal["en", "zh"]
-    scenario_type: ScenarioType | None = None
-    question: str = Field(min_length=1)
-    """The main question q0: all that an agent is told."""
-    answer: str | None = None
-    """The main answer a0."""
-    sub_tasks: Annotated[tuple[SubTask, ...], Field(min_length=1)]
     tools: Annotated[tuple[ToolSpec, ...], Field(min_length=1)]
-    gold: tuple[GoldCall, ...] = ()
+    questions: tuple[FurtherQuestion, ...] = Field(default=(), exclude_if=_is_empty)
+    """What else can be asked of the same tools."""
     examples: tuple[ExampleCall, ...] = Field(default=(), exclude_if=_is_empty)
     clock: datetime = DEFAULT_CLOCK
     """Where the virtual clock of every episode starts; must carry a time zone."""
@@ -196,6 +218,11 @@ class EnvironmentDocument(FrozenModel):
         if not isinstance(tools, list):
             return tools
         return tuple(_with_extra(tool) for tool in cast("list[object]", tools))
+
+    def asking(self, further: FurtherQuestion) -> Self:
+        """Copy with one of the further questions in the place of the main one, and without the others."""
+        asked = {name: getattr(further, name) for name in Question.model_fields}
+        return self.model_copy(update={**asked, "questions": ()})
 
 
 def _with_extra(tool: object) -> object:
@@ -214,6 +241,10 @@ class Bundle(FrozenModel):
     """Source text of ``tools.py``."""
     server: dict[str, Any]
     """Contents of ``server.json``."""
+    question_id: str | None = None
+    """The further question that it is seen as; None for the main one."""
+    whole: "Bundle | None" = None
+    """What it is a view of, where it is one."""
 
     @property
     def name(self) -> str:
@@ -222,9 +253,39 @@ class Bundle(FrozenModel):
 
     @property
     def content_hash(self) -> str:
-        """64 hex digits of SHA-256 over the document and the code."""
+        """64 hex digits of SHA-256 over the document, with all questions, and the code."""
+        if self.whole is not None:
+            return self.whole.content_hash
         document = self.document.model_dump(mode="json")
         return sha256(canonical_json([document, self.code])).hexdigest()
+
+    def asking(self, question: str | None) -> "Bundle":
+        """See the bundle as one of its questions, which takes the place of the main one.
+
+        Sessions of all questions begin alike, since their worlds follow from the content hash.
+
+        Args:
+            question: Its id; None is the main one.
+
+        Raises:
+            UnknownNameError: There is no such question; names the closest ones.
+        """
+        if question is None:
+            return self
+        further = {q.id: q for q in self.document.questions}
+        if question not in further:
+            hint = f"`astra-mcp environments show {self.name}` names all"
+            what = f"further question of {self.name}"
+            raise UnknownNameError.among(what, question, further, hint)
+        document = self.document.asking(further[question])
+        return self.model_copy(
+            update={"document": document, "question_id": question, "whole": self}
+        )
+
+    @property
+    def asked(self) -> Sequence["Bundle"]:
+        """The bundle as each of its questions, the main one first."""
+        return [self, *(self.asking(further.id) for further in self.document.questions)]
 
     @property
     def job(self) -> tuple[JobItem, ...]:

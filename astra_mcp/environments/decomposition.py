@@ -1,28 +1,28 @@
 """Is the decomposition of a question sound: ids, dependencies, hop levels, flags, scenario type?
 
-Works on the document alone; knows neither tools nor files.
+Works on the question alone; knows neither tools nor files.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from astra_mcp.environments.bundle import EnvironmentDocument, ScenarioType, SubTask
+from astra_mcp.environments.bundle import Question, ScenarioType, SubTask
 from astra_mcp.errors import BundleFault
 
 __all__ = ["decomposition_faults"]
 
-_MAX_SUB_TASKS = 8
-"""Most sub-tasks of an environment. Source: ASTRA sec. 2.2.1."""
+_MAX_SUB_TASKS = 20
+"""Most sub-tasks of a question. Source: ASTRA appendix A.1.2."""
 _fault = partial(BundleFault.at, "environment.json")
 
 
-def decomposition_faults(document: EnvironmentDocument) -> list[BundleFault]:
+def decomposition_faults(asked: Question) -> list[BundleFault]:
     """Find every fault of the sub-tasks and of the scenario type.
 
-    Fields that an unverified document may leave out are checked only where they stand.
+    Fields that an unverified environment may leave out are checked only where they stand.
     """
-    subs = document.sub_tasks
+    subs = asked.sub_tasks
     faults = [*_id_faults(subs), *_edge_faults(subs)]
     if faults:
         return faults
@@ -33,8 +33,8 @@ def decomposition_faults(document: EnvironmentDocument) -> list[BundleFault]:
             _fault("sub_tasks", f"the dependencies of {stuck} form a cycle; remove one of them")
         ]
     faults = [*_level_faults(subs, depths), *_leaf_faults(subs)]
-    if document.scenario_type is not None:
-        faults.extend(_scenario_faults(document.scenario_type, Counter(depths.values())))
+    if asked.scenario_type is not None:
+        faults.extend(_scenario_faults(asked.scenario_type, Counter(depths.values())))
     return faults
 
 

@@ -15,7 +15,7 @@ from astra_mcp.schemas import ArgumentCheck, SchemaError, compile_schema, compil
 from astra_mcp.types import JsonValue, ToolSpec
 from astra_mcp.values.neighbours import folded
 
-__all__ = ["gold_faults", "tool_faults"]
+__all__ = ["example_faults", "gold_faults", "tool_faults", "tool_name_faults"]
 
 _fault = partial(BundleFault.at, "environment.json")
 _HINTS = ("readOnlyHint", "idempotentHint", "destructiveHint", "openWorldHint")
@@ -23,7 +23,7 @@ _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def tool_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
-    """Find every fault of the tool specifications, and of the sub-tasks' tool names."""
+    """Find every fault of the tool specifications."""
     seen: dict[str, int] = {}
     for index, tool in enumerate(document.tools):
         field = f"tools[{index}]"
@@ -36,9 +36,14 @@ def tool_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
             yield _fault(f"{field}.description", "is empty; say what the tool returns")
         yield from _schema_faults(field, tool)
         yield from _hint_faults(field, tool)
+
+
+def tool_name_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
+    """Find the sub-tasks that name a tool which is not there."""
+    names = dict.fromkeys(t.name for t in document.tools)
     for index, sub in enumerate(document.sub_tasks):
-        if sub.tool is not None and sub.tool not in seen:
-            message = f"there is no tool {sub.tool!r}; the tools are {', '.join(seen)}"
+        if sub.tool is not None and sub.tool not in names:
+            message = f"there is no tool {sub.tool!r}; the tools are {', '.join(names)}"
             yield _fault(f"sub_tasks[{index}].tool", message)
 
 
@@ -110,7 +115,6 @@ def gold_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
     subs = {s.id: s for s in document.sub_tasks}
     checks = {t.name: compile_schema(t.input_schema) for t in document.tools}
     solved: set[int] = set()
-    yield from _example_faults(document)
     for index, call in enumerate(document.gold):
         field = f"gold[{index}]"
         check = checks.get(call.tool)
@@ -162,7 +166,8 @@ def _member_faults(field: str, argument: GoldArgument) -> Iterator[BundleFault]:
             value = value[name]
 
 
-def _example_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
+def example_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
+    """Find every fault of the example calls; expects tools without faults."""
     checks = {t.name: compile_schema(t.input_schema) for t in document.tools}
     for index, example in enumerate(document.examples):
         if example.tool not in checks:

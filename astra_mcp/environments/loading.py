@@ -5,16 +5,21 @@ is for the acceptance.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from astra_mcp.environments.bundle import SCHEMA_VERSION, Bundle, EnvironmentDocument
+from astra_mcp.environments.bundle import SCHEMA_VERSION, Bundle, EnvironmentDocument, Question
 from astra_mcp.environments.decomposition import decomposition_faults
-from astra_mcp.environments.invocations import gold_faults, tool_faults
+from astra_mcp.environments.invocations import (
+    example_faults,
+    gold_faults,
+    tool_faults,
+    tool_name_faults,
+)
 from astra_mcp.environments.server_document import server_faults
 from astra_mcp.environments.signatures import signature_faults
 from astra_mcp.errors import BundleError, BundleFault
@@ -53,6 +58,7 @@ _WORDS = {
 _PATTERNS = {
     "name": "must be lower-case words joined by hyphens, such as hotel-booking",
     "version": "must be three numbers with dots, such as 1.0.0",
+    "id": "must be lower-case words joined by hyphens, such as fare-2",
 }
 
 
@@ -171,42 +177,64 @@ def document_faults(document: EnvironmentDocument, code: str | None) -> Iterator
     if document.clock.tzinfo is None:
         message = "has no time zone; write it as 2026-01-05T09:00:00Z"
         yield BundleFault.at(_DOCUMENT, "clock", message)
-    yield from _blank_faults(document)
+    yield from _blank_faults({"title": document.title, "description": document.description})
+    tools = [*tool_faults(document)]
+    yield from tools
+    if not tools:
+        yield from example_faults(document)
+    yield from _question_faults(document, are_tools_sound=not tools)
+    seen: dict[str, int] = {}
+    for index, further in enumerate(document.questions):
+        place = f"questions[{index}]"
+        if further.id in seen:
+            message = f"is also the id of questions[{seen[further.id]}]; ids must be unique"
+            yield BundleFault.at(_DOCUMENT, f"{place}.id", f"{further.id!r} {message}")
+        seen.setdefault(further.id, index)
+        asked = document.asking(further)
+        faults = _question_faults(asked, are_tools_sound=not tools)
+        yield from (fault.within(place) for fault in faults)
+    if not tools and code is not None:
+        yield from signature_faults(document, code)
+
+
+def _question_faults(
+    document: EnvironmentDocument, *, are_tools_sound: bool
+) -> Iterator[BundleFault]:
+    """Find every fault of the main question of a document, its decomposition and its gold calls."""
+    yield from _blank_faults(_texts_of(document))
     if document.status == "verified":
         remedy = 'is required of a verified environment; add it, or set status to "unverified"'
         yield from (BundleFault.at(_DOCUMENT, name, remedy) for name in missing_fields(document))
         if all(s.tool is None for s in document.sub_tasks):
             message = "no sub-task has a tool, so that nothing could be scored; name one"
             yield BundleFault.at(_DOCUMENT, "sub_tasks", message)
-    structure = [*decomposition_faults(document)]
-    tools = [*tool_faults(document)]
+    structure = [*decomposition_faults(document), *tool_name_faults(document)]
     yield from structure
-    yield from tools
-    if not tools and not structure:
+    if are_tools_sound and not structure:
         yield from gold_faults(document)
-    if not tools and code is not None:
-        yield from signature_faults(document, code)
 
 
-def missing_fields(document: EnvironmentDocument) -> list[str]:
-    """Name the fields that a verified document has and this one lacks."""
-    missing = [n for n in ("answer", "scenario_type", "gold") if not getattr(document, n)]
+def missing_fields(asked: Question) -> list[str]:
+    """Name the fields that a question of a verified environment has and this one lacks."""
+    missing = [n for n in ("answer", "scenario_type", "gold") if not getattr(asked, n)]
     missing += [
         f"sub_tasks[{index}].{name}"
-        for index, sub in enumerate(document.sub_tasks)
+        for index, sub in enumerate(asked.sub_tasks)
         for name in ("question", "hop_level", "is_parallel")
         if getattr(sub, name) in (None, "")
     ]
     return missing
 
 
-def _blank_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
-    texts: dict[str, str | None] = {
-        n: getattr(document, n) for n in ("title", "description", "question", "answer")
-    }
-    for index, sub in enumerate(document.sub_tasks):
+def _texts_of(asked: Question) -> dict[str, str | None]:
+    texts = {"question": asked.question, "answer": asked.answer}
+    for index, sub in enumerate(asked.sub_tasks):
         texts[f"sub_tasks[{index}].question"] = sub.question
         texts[f"sub_tasks[{index}].answer"] = sub.answer
+    return texts
+
+
+def _blank_faults(texts: Mapping[str, str | None]) -> Iterator[BundleFault]:
     for name, text in texts.items():
         if text is not None and not text.strip():
             yield BundleFault.at(_DOCUMENT, name, "is blank; write what stands there")

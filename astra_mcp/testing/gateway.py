@@ -18,7 +18,14 @@ from astra_mcp.mcp.listeners import Listeners
 from astra_mcp.reward import JobItem
 from astra_mcp.types import JsonObject
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.seams import Catalog, DistractorIndex, EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import (
+    Catalog,
+    DistractorIndex,
+    EnvironmentInfo,
+    GoldCall,
+    QuestionInfo,
+    Upstream,
+)
 from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.app import open_app
 from gateway.edge.metrics import Metrics
@@ -81,19 +88,24 @@ class InMemoryCatalog:
         asked = [(server, self._questions.get(server.name)) for server in self.upstreams()]
         return [_describe(server, question) for server, question in asked if question]
 
-    def question(self, environment: str) -> str:
+    def questions(self, environment: str) -> Sequence[QuestionInfo]:
+        """None beside the one of each environment."""
+        self._question(environment, None)
+        return ()
+
+    def question(self, environment: str, question: str | None = None) -> str:
         """What an environment asks."""
-        return self._question(environment).text
+        return self._question(environment, question).text
 
-    def job(self, environment: str) -> tuple[JobItem, ...]:
+    def job(self, environment: str, question: str | None = None) -> tuple[JobItem, ...]:
         """One sub-task, solved by any of the gold tools."""
-        question = self._question(environment)
-        tools = tuple(dict.fromkeys(tool for tool, _ in question.gold))
-        return (JobItem(id=1, answer=question.answer, tools=tools),)
+        asked = self._question(environment, question)
+        tools = tuple(dict.fromkeys(tool for tool, _ in asked.gold))
+        return (JobItem(id=1, answer=asked.answer, tools=tools),)
 
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
+    def gold(self, environment: str, question: str | None = None) -> tuple[GoldCall, ...]:
         """The gold calls; the last of them solves."""
-        calls = self._question(environment).gold
+        calls = self._question(environment, question).gold
         solves = [()] * (len(calls) - 1) + [(1,)]
         return tuple(
             GoldCall(tool=tool, arguments=arguments, solves=solved)
@@ -114,10 +126,12 @@ class InMemoryCatalog:
         """Tell of each server that is published or withdrawn, until the end is called."""
         return self._listeners.add(hear)
 
-    def _question(self, environment: str) -> Question:
+    def _question(self, environment: str, further: str | None) -> Question:
         if environment not in self._questions or environment not in self._servers:
             asked = [info.name for info in self.environments()]
             raise UnknownNameError.among("environment", environment, asked, "see /v1/environments")
+        if further is not None:
+            raise UnknownNameError.among(f"question of {environment}", further, (), "it has one")
         return self._questions[environment]
 
 

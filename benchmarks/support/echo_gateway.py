@@ -30,7 +30,7 @@ from astra_mcp.types import (
     ToolSpec,
     UpstreamReply,
 )
-from gateway.api.seams import EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import EnvironmentInfo, GoldCall, QuestionInfo, Upstream
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret
 from gateway.edge.metrics import Metrics
@@ -108,15 +108,19 @@ class EchoCatalog:
         """None."""
         return ()
 
-    def question(self, environment: str) -> str:
+    def questions(self, environment: str) -> Sequence[QuestionInfo]:
         """There is none."""
         raise _unknown(environment)
 
-    def job(self, environment: str) -> tuple[JobItem, ...]:
+    def question(self, environment: str, question: str | None = None) -> str:
         """There is none."""
         raise _unknown(environment)
 
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
+    def job(self, environment: str, question: str | None = None) -> tuple[JobItem, ...]:
+        """There is none."""
+        raise _unknown(environment)
+
+    def gold(self, environment: str, question: str | None = None) -> tuple[GoldCall, ...]:
         """There is none."""
         raise _unknown(environment)
 

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from itertools import count
 from typing import Any, Self, TypeVar, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import anyio
 import httpx
@@ -26,7 +26,7 @@ from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import EpisodeEndedError, TransportError
 from astra_mcp.tracing import client_span
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
-from gateway.api.seams import EnvironmentInfo, GoldCall
+from gateway.api.seams import EnvironmentDetails, EnvironmentInfo, GoldCall
 from gateway.api.wire import (
     CALL_ID_KEY,
     FAULT_KEY,
@@ -198,13 +198,15 @@ class GatewayClient:
         """List all environments, by name."""
         return await self._ask(list[EnvironmentInfo], "GET", "/v1/environments")
 
-    async def environment(self, name: str) -> EnvironmentInfo:
-        """Describe one environment."""
-        return await self._ask(EnvironmentInfo, "GET", _path("environments", name))
+    async def environment(self, name: str) -> EnvironmentDetails:
+        """Describe one environment with its further questions."""
+        return await self._ask(EnvironmentDetails, "GET", _path("environments", name))
 
-    async def gold(self, name: str) -> list[GoldCall]:
-        """Read the gold calls of an environment, in order; empty for unverified ones."""
-        return await self._ask(list[GoldCall], "GET", _path("environments", name, "gold"))
+    async def gold(self, name: str, question: str | None = None) -> list[GoldCall]:
+        """Read the gold calls of an environment's question, in order; empty for unverified ones."""
+        path = _path("environments", name, "gold")
+        asked = "" if question is None else f"?{urlencode({'question': question})}"
+        return await self._ask(list[GoldCall], "GET", f"{path}{asked}")
 
     async def servers(self) -> list[ServerInfo]:
         """List all servers, by name."""

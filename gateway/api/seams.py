@@ -31,10 +31,12 @@ __all__ = [
     "DistractorSample",
     "EmulatedUpstream",
     "EndingUpstream",
+    "EnvironmentDetails",
     "EnvironmentInfo",
     "GoldCall",
     "ListedServer",
     "MeteredUpstream",
+    "QuestionInfo",
     "RecordSink",
     "RelaySession",
     "ScopedTool",
@@ -323,9 +325,28 @@ class EnvironmentInfo(FrozenModel):
     question: str
     sub_tasks: int
     """How many sub-tasks an episode is scored on."""
+    num_questions: int = 1
+    """How many questions episodes can ask, the main one included."""
     tools: tuple[ToolSpec, ...]
     interactive: bool | None = None
     """Whether interactive endpoints show it; None where that is not known."""
+
+
+class QuestionInfo(FrozenModel):
+    """A further question of an environment, as the control plane lists it; holds no gold."""
+
+    id: str
+    question: str
+    scenario_type: str | None
+    sub_tasks: int
+    """How many sub-tasks an episode of it is scored on."""
+
+
+class EnvironmentDetails(EnvironmentInfo):
+    """An environment as the control plane describes it alone."""
+
+    questions: tuple[QuestionInfo, ...] = ()
+    """Those that it has beside its main one, in its order."""
 
 
 class GoldCall(FrozenModel):
@@ -366,16 +387,23 @@ class Catalog(ServerCatalog, Protocol):
         """All environments, by name."""
         ...
 
-    def question(self, environment: str) -> str:
-        """The main question; ``UnknownNameError`` names the closest names."""
+    def questions(self, environment: str) -> Sequence[QuestionInfo]:
+        """Those beside the main one; ``UnknownNameError`` names the closest environments."""
         ...
 
-    def job(self, environment: str) -> tuple[JobItem, ...]:
-        """The sub-tasks that an episode is scored on; ``UnknownNameError`` where there is none."""
+    def question(self, environment: str, question: str | None = None) -> str:
+        """What a question asks, by its id, the main one by None.
+
+        ``UnknownNameError`` names the closest names, here and in what follows.
+        """
         ...
 
-    def gold(self, environment: str) -> tuple[GoldCall, ...]:
-        """The gold calls; empty for unverified environments."""
+    def job(self, environment: str, question: str | None = None) -> tuple[JobItem, ...]:
+        """The sub-tasks that an episode of a question is scored on."""
+        ...
+
+    def gold(self, environment: str, question: str | None = None) -> tuple[GoldCall, ...]:
+        """The gold calls of a question; empty for unverified environments."""
         ...
 
 

@@ -136,11 +136,17 @@ class DistractorMix(FrozenModel):
     left_out: tuple[LeftOutDistractor, ...]
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class SourceEnvironment(FrozenModel):
     """Run one environment."""
 
     kind: Literal["environment"]
     name: str
+    question: str | None = Field(default=None, exclude_if=_is_none)
+    """Id of one of its further questions; None is the main one."""
 
 
 class SourceTask(FrozenModel):
@@ -211,6 +217,8 @@ class EpisodeCreated(FrozenModel):
     tools_hash: str
     seed: int
     expires_at: datetime
+    source: JsonObject = Field(default_factory=JsonObject)
+    """As it was asked for; older gateways do not repeat it."""
     upstream_keys: dict[str, str] = Field(default_factory=dict[str, str])
     """By the names of its servers: the key under which each knows the episode, which does not tell its id."""
 

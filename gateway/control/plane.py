@@ -35,7 +35,14 @@ from astra_mcp.errors import (
 )
 from gateway.api.client import UPSTREAM_FAILED, RefusedError
 from gateway.api.interactive import InteractiveCatalog
-from gateway.api.seams import Catalog, EnvironmentInfo, GoldCall, Upstream, emulated
+from gateway.api.seams import (
+    Catalog,
+    EnvironmentDetails,
+    EnvironmentInfo,
+    GoldCall,
+    Upstream,
+    emulated,
+)
 from gateway.api.settings import FIRST
 from gateway.api.wire import (
     EpisodeCreated,
@@ -227,6 +234,7 @@ class ControlPlane:
             tools_hash=episode.tools_hash,
             seed=episode.state().seed,
             expires_at=episode.expires_at,
+            source=episode.state().source,
             upstream_keys=self._episodes.upstream_keys(episode),
         )
 
@@ -258,18 +266,23 @@ class ControlPlane:
         """List all environments, by name."""
         return [self._told(environment) for environment in self._catalog.environments()]
 
-    async def environment(self, name: str) -> EnvironmentInfo:
-        """Describe one environment."""
-        self._catalog.job(name)  # the error that names the closest ones
-        return next(self._told(e) for e in self._catalog.environments() if e.name == name)
+    async def environment(self, name: str) -> EnvironmentDetails:
+        """Describe one environment with its further questions."""
+        further = tuple(self._catalog.questions(name))  # first: refuses an unknown name
+        found = next(self._told(e) for e in self._catalog.environments() if e.name == name)
+        return EnvironmentDetails(**dict(found), questions=further)
 
     def _told(self, environment: EnvironmentInfo) -> EnvironmentInfo:
         shown = self._shown.shows(environment.name)
         return environment.model_copy(update={"interactive": shown})
 
-    async def gold(self, name: str) -> Sequence[GoldCall]:
-        """Read the gold calls of an environment; empty where it is unverified."""
-        return self._catalog.gold(name)
+    async def gold(
+        self,
+        name: str,
+        question: Annotated[str | None, Query(description="Id of a further question.")] = None,
+    ) -> Sequence[GoldCall]:
+        """Read the gold calls of an environment's question; empty where it is unverified."""
+        return self._catalog.gold(name, question)
 
     async def servers(self, request: Request) -> list[ServerInfo]:
         """List all servers, by name."""

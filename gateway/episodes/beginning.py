@@ -49,15 +49,15 @@ def find_source(catalog: Catalog, named: SourceEnvironment | SourceTask | Source
     """Find what a request names.
 
     Raises:
-        UnknownNameError: There is no such environment or server.
+        UnknownNameError: There is no such environment, question or server.
         NotAvailableError: It is a task.
     """
     match named:
-        case SourceEnvironment(name=name):
+        case SourceEnvironment(name=name, question=id):
             return Source(
-                prompt=catalog.question(name),  # first: refuses the name as one of an environment
+                prompt=catalog.question(name, id),  # first: refuses the name as an environment's
                 upstreams=(catalog.upstream(name),),
-                job=catalog.job(name),
+                job=catalog.job(name, id),
             )
         case SourceServers(names=names, prompt=prompt):
             return Source(upstreams=tuple(catalog.upstream(n) for n in names), prompt=prompt)

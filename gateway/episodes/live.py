@@ -107,7 +107,7 @@ class Episodes:
         """Open an episode: fix its tool list, its seed and its job, and begin its record.
 
         Raises:
-            UnknownNameError: There is no such environment or server.
+            UnknownNameError: There is no such environment, question or server.
             NotAvailableError: The request asks for what this version or this gateway does not do.
             CapacityError: As many episodes as allowed are open.
             UpstreamError: A server could not be started or reached, or no distractors can be chosen now.

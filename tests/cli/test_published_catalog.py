@@ -28,6 +28,14 @@ def a_bundle(name: str) -> Bundle:
             {"id": 1, "answer": "42 km", "tool": "look"},
             {"id": 2, "answer": "the longer one"},
         ],
+        "questions": [
+            {
+                "id": "deeper",
+                "question": "how deep?",
+                "sub_tasks": [{"id": 1, "answer": "7 fathoms", "tool": "look"}],
+                "gold": [{"tool": "look", "solves": [1]}],
+            }
+        ],
         "tools": [{"name": "look", "input_schema": {"type": "object", "properties": {}}}],
         "provenance": {"source": "original"},
     }
@@ -53,6 +61,21 @@ async def test_environments_are_listed_by_name_and_scored_on_sub_tasks_with_a_to
         assert catalog.upstream("tide-tables") is catalog.upstreams()[1]
         assert [item.id for item in catalog.job("air-quality")] == [1]
         assert (catalog.domain("air-quality"), catalog.domain("zzz")) == ("weather", None)
+
+
+async def test_a_further_question_has_its_own_job_and_an_unknown_one_is_refused(
+    tmp_path: Path,
+) -> None:
+    async with publishing(tmp_path, "tide-tables") as catalog:
+        assert catalog.environments()[0].num_questions == 2
+        [further] = catalog.questions("tide-tables")
+        assert (further.id, further.question, further.sub_tasks) == ("deeper", "how deep?", 1)
+        assert catalog.question("tide-tables", "deeper") == "how deep?"
+        assert [item.answer for item in catalog.job("tide-tables", "deeper")] == ["7 fathoms"]
+        assert [call.solves for call in catalog.gold("tide-tables", "deeper")] == [(1,)]
+        assert (catalog.question("tide-tables"), catalog.gold("tide-tables")) == ("q", ())
+        with pytest.raises(UnknownNameError, match="did you mean deeper"):
+            catalog.question("tide-tables", "deep")
 
 
 async def test_an_unknown_name_is_answered_with_the_closest(tmp_path: Path) -> None:

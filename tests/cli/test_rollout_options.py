@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -9,11 +10,12 @@ from typer.testing import CliRunner, Result
 from astra_mcp.cli.main import app
 from astra_mcp.cli.rollout.agents import KEY_RULE, model_config
 from astra_mcp.cli.rollout.difficulty import ask_difficulty, naming_options
-from astra_mcp.cli.rollout.episode_sources import ask_sources
+from astra_mcp.cli.rollout.episode_sources import ask_sources, find_sources
 from astra_mcp.compose.settings import load_settings
-from astra_mcp.errors import ConfigError
-from gateway.api.client import RefusedError
-from gateway.api.wire import DistractorRequest, FailureRequest
+from astra_mcp.errors import ConfigError, UnknownNameError
+from gateway.api.client import GatewayClient, RefusedError
+from gateway.api.seams import EnvironmentDetails, EnvironmentInfo, QuestionInfo
+from gateway.api.wire import DistractorRequest, FailureRequest, SourceEnvironment
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -43,6 +45,9 @@ def run(*arguments: str) -> Result:
         ([*NOOP, "--server", "a", "--prompt-file", "none.txt"], "none.txt cannot be"),
         (["--agent", "oracle", "--server", "a"], "servers have none"),
         (["--agent", "m", "--base-url", "http://127.0.0.1:9/v1", "--server", "a"], "give --prompt"),
+        ([*NOOP, "--question", "q-2"], "--question names a question of one environment"),
+        ([*NOOP, "a", "--question", "q-2", "--questions", "all"], "no --questions all"),
+        ([*NOOP, "--server", "a", "--questions", "all"], "servers have no questions"),
         ([*NOOP, "--k", "2"], "--k goes with --distractors banded"),
         ([*NOOP, "--k", "2", "--distractors", "random"], "--k goes with"),
         ([*NOOP, "--distractors", "some"], "--distractors"),
@@ -197,3 +202,47 @@ def test_each_host_is_sent_the_key_that_is_meant_for_it(
 def test_advice_about_keys_is_the_rule_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert KEY_RULE in run("--agent", "some-model").stderr
+
+
+class TwoEnvironments:
+    """What a gateway tells of two environments, one of which has further questions."""
+
+    async def environments(self) -> list[EnvironmentInfo]:
+        return [await self.environment(name) for name in ("harbour", "library")]
+
+    async def environment(self, name: str) -> EnvironmentDetails:
+        further = [QuestionInfo(id=i, question="?", scenario_type=None, sub_tasks=1) for i in IDS]
+        return EnvironmentDetails(
+            **dict.fromkeys(("name", "title", "description", "version", "question"), name),
+            status="verified",
+            domain="other",
+            language="en",
+            scenario_type=None,
+            sub_tasks=1,
+            num_questions=3 if name == "library" else 1,
+            tools=(),
+            questions=tuple(further if name == "library" else ()),
+        )
+
+
+IDS = ("fare-1", "fare-2")
+
+
+@pytest.mark.parametrize(
+    ("names", "asked", "questions", "played"),
+    [
+        ([], [], "main", [("harbour", None), ("library", None)]),
+        ([], [], "all", [("harbour", None), *(("library", id) for id in (None, *IDS))]),
+        (["library"], ["fare-2"], "main", [("library", "fare-2")]),
+    ],
+)
+async def test_main_questions_are_played_or_all_or_those_that_are_named(
+    names: list[str], asked: list[str], questions: Any, played: list[tuple[str, str | None]]
+) -> None:
+    gateway = cast("GatewayClient", TwoEnvironments())
+    wanted = ask_sources(names, None, None, None, asked=asked, questions=questions)
+    found = [source for source, _ in (await find_sources(gateway, wanted)).sources]
+    assert [(s.name, s.question) for s in found if isinstance(s, SourceEnvironment)] == played
+    wanted = ask_sources(["library"], None, None, None, asked=["fare"])
+    with pytest.raises(UnknownNameError, match="did you mean fare-2, fare-1"):
+        await find_sources(gateway, wanted)

@@ -10,17 +10,21 @@ from astra_mcp.sandbox import Sandbox
 
 from workshop import (
     AUTHOR,
+    BRANDT,
     DATED,
     DUE,
     FIND,
     NUMBER,
+    SENDA,
     SOUGHT,
     Change,
     Document,
     Workshop,
     both,
+    carrying,
     due,
     evidence,
+    further_question,
     put,
     verdict_of,
 )
@@ -371,3 +375,29 @@ async def test_a_list_that_drops_results_is_live_without_examples(
 )
 def test_a_question_may_say_a_value_in_words(value: int | str, said: set[str]) -> None:
     assert said <= {*spellings(value)}
+
+
+async def test_each_question_is_examined_by_itself_and_named_where_it_fails(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    shown = further_question("shown", "Tomas Brandt", "hardcover", "BK-7316", "2026-02-03")
+    workshop.replace_code("if renewed else", "if renewed and number == 'BK-0000' else")
+    workshop.change_document(carrying(BRANDT, shown))
+    workshop.change_document(put("questions.0.sub_tasks.1.answer", "2026-02-12"))
+    verdict = await verdict_of(workshop, sandbox)
+    assert {(f.check, f.question) for f in verdict.failed_checks} == {
+        (Check.LIVE_PARAMETER, None),
+        (Check.GOLD_ANSWER, "brandt-audio"),
+        (Check.LEAKED_ANSWER, "shown"),
+        (Check.OMITTED_ARGUMENT, "shown"),
+        (Check.GUESSABLE, "shown"),
+    }
+
+
+async def test_parameters_are_live_by_any_question_and_a_question_may_name_the_answers_of_another(
+    workshop: Workshop, sandbox: Sandbox
+) -> None:
+    workshop.replace_code("if renewed else", "if renewed and number == 'BK-5820' else")
+    named = {**SENDA, "question": f"Not BK-9038, nor that of 2026-02-17. {SENDA['question']}"}
+    workshop.change_document(carrying(named))
+    assert (await verdict_of(workshop, sandbox)).failed_checks == ()

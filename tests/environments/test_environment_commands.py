@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from astra_mcp.cli.main import app
 from astra_mcp.environments.acceptance import Check
 
-from workshop import Workshop, put
+from workshop import BRANDT, SENDA, Workshop, carrying, put
 
 
 @pytest.fixture
@@ -98,6 +98,22 @@ def test_show_hides_the_gold_until_it_is_asked_for(home: Path, workshop: Worksho
         assert "BK-9038" not in hidden
         assert "2026-02-17" not in hidden
         assert "BK-9038" in run("show", workshop.path, "--gold", *flag).stdout
+
+
+def test_show_lists_further_questions_and_shows_one_in_the_place_of_the_main_one(
+    home: Path, workshop: Workshop
+) -> None:
+    workshop.change_document(carrying(BRANDT, SENDA))
+    (home / "astra.toml").write_text(f'environments = ["{workshop.path}"]\n', encoding="utf-8")
+    counts = {r["name"]: r["questions"] for r in json_of(run("list", "--json"))["environments"]}
+    assert counts.pop("small-library") == 3
+    assert {*counts.values()} == {1}
+    shown = json_of(run("show", "small-library", "--json"))
+    assert [q["id"] for q in shown["questions"]] == ["brandt-audio", "senda-audio"]
+    for flag in ((), ("--json",)):
+        one = run("show", "small-library", "--question", "brandt-audio", "--gold", *flag).stdout
+        assert "BK-3957" in one
+        assert "BK-9038" not in one
 
 
 def test_show_suggests_the_closest_name(home: Path) -> None:

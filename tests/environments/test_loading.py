@@ -8,9 +8,21 @@ import pytest
 
 from astra_mcp.environments.bundle import GoldCall, ScenarioType
 from astra_mcp.environments.loading import MAX_CODE_BYTES, load_bundle
-from astra_mcp.errors import BundleError
+from astra_mcp.errors import BundleError, UnknownNameError
 
-from workshop import AUTHOR, Change, Document, Workshop, both, calling, put, remove
+from workshop import (
+    AUTHOR,
+    BRANDT,
+    SENDA,
+    Change,
+    Document,
+    Workshop,
+    both,
+    calling,
+    carrying,
+    put,
+    remove,
+)
 
 
 def faults_of(path: Path) -> str:
@@ -55,6 +67,20 @@ def test_the_hash_sees_the_document_and_the_code(workshop: Workshop) -> None:
     changed_code = load_bundle(workshop.path).content_hash
     workshop.change_document(put("title", "Another title"))
     assert len({before, changed_code, load_bundle(workshop.path).content_hash}) == 3
+
+
+def test_a_further_question_is_asked_of_the_same_world(workshop: Workshop) -> None:
+    alone = load_bundle(workshop.path)
+    assert "questions" not in alone.document.model_dump()  # its bytes, and so its hash, stay
+    workshop.change_document(carrying(BRANDT, SENDA))
+    bundle = load_bundle(workshop.path)
+    asked = bundle.asking("senda-audio")
+    assert alone.content_hash != bundle.content_hash == asked.content_hash
+    assert [i.answer for i in asked.job] == ["BK-5820", "2026-02-20"]
+    assert (asked.document.question, asked.code) == (SENDA["question"], bundle.code)
+    assert [one.question_id for one in bundle.asked] == [None, "brandt-audio", "senda-audio"]
+    with pytest.raises(UnknownNameError, match="did you mean senda-audio"):
+        bundle.asking("senda")
 
 
 FORMAT = "tools.0.input_schema.properties.format"
@@ -172,6 +198,23 @@ DOCUMENT_FAULTS: list[tuple[Change, str]] = [
     (
         calling("gold", "append", lambda d: d["gold"][1]),
         "gold[2].solves: solves nothing that earlier calls did not",
+    ),
+    # further questions
+    *(
+        (both(carrying(BRANDT, SENDA), change), f"questions[1].{fault}")
+        for change, fault in (
+            (remove("questions.1.id"), "id: is missing"),
+            (put("questions.1.id", "Q 2"), "id: must be lower-case words joined by hyphens"),
+            (put("questions.1.id", "brandt-audio"), "id: 'brandt-audio' is also the id of quest"),
+            (remove("questions.1.answer"), "answer: is required of a verified environment"),
+            (put("questions.1.sub_tasks.0.question", " "), "sub_tasks[0].question: is blank"),
+            (put("questions.1.sub_tasks.0.tool", "look"), "sub_tasks[0].tool: there is no tool"),
+            (put("questions.1.scenario_type", "Single-Hop"), "scenario_type: Single-Hop has"),
+            (
+                put("questions.1.gold.0.arguments.author.value", 5),
+                "gold[0].arguments: argument 'author'",
+            ),
+        )
     ),
 ]
 
@@ -344,14 +387,14 @@ def _chain(widths: list[int]) -> list[Document]:
     [
         ([1], {ScenarioType.SINGLE_HOP}),
         ([2], {ScenarioType.PARALLEL_SINGLE_HOP}),
-        ([8], {ScenarioType.PARALLEL_SINGLE_HOP}),
-        ([9], set[ScenarioType]()),
+        ([20], {ScenarioType.PARALLEL_SINGLE_HOP}),
+        ([21], set[ScenarioType]()),
         ([1, 1], {ScenarioType.MULTI_HOP}),
-        ([1] * 8, {ScenarioType.MULTI_HOP}),
-        ([1] * 9, set[ScenarioType]()),
+        ([1] * 20, {ScenarioType.MULTI_HOP}),
+        ([1] * 21, set[ScenarioType]()),
         ([1, 2], {ScenarioType.PARALLEL_MULTI_HOP}),
         ([3, 1, 2], {ScenarioType.PARALLEL_MULTI_HOP}),
-        ([4, 5], set[ScenarioType]()),
+        ([10, 11], set[ScenarioType]()),
     ],
 )
 @pytest.mark.claim("P3")

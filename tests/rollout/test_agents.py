@@ -31,7 +31,7 @@ PACK = GoldCall(tool="pack", arguments={"items": ["hat", "coat"]}, solves=(2, 3)
 
 
 def gold(*steps: GoldCall) -> OracleAgent:
-    async def answer(_: str) -> Sequence[GoldCall]:
+    async def answer(_environment: str, _question: str | None) -> Sequence[GoldCall]:
         return steps
 
     return OracleAgent(answer)

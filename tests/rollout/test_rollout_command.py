@@ -21,6 +21,7 @@ from servers.bundled import bundled_folder
 from command_line import SECONDS, Cli, Run, command, served_home, variables
 from completions_server import Body, CompletionsServer, asks, refuses, says, tool_texts
 from small_gateway import open_small_gateway
+from workshop import BRANDT, SENDA, Workshop, carrying
 
 BUNDLED = {folder.parent.name for folder in bundled_folder().glob("*/environment.json")}
 NAMES = sorted(BUNDLED)[:3]
@@ -126,10 +127,31 @@ def test_without_a_gateway_it_serves_one_and_says_so(own: Cli) -> None:
     assert {"agent": "oracle", "model": None, "seed": 0}.items() <= report.items()
     assert report["episodes"][0].keys() == {
         *("environment", "agent", "seed", "status", "reward", "recall", "precision", "calls"),
-        *("failure", "episode_id", "stop", "tokens", "cost"),
+        *("failure", "episode_id", "stop", "tokens", "cost", "question"),
     }
     rows = list(read_trajectories(Path(report["trajectories"])))
     assert [row.environment for row in rows] == NAMES[:2]
+
+
+def test_each_question_of_an_environment_is_an_episode_with_its_own_job(own: Cli) -> None:
+    workshop = Workshop(own.folder / "mine")
+    workshop.change_document(carrying(BRANDT, SENDA))
+    own.home.mkdir()
+    (own.home / "astra.toml").write_text(f'environments = ["{workshop.path.parent}"]\n')
+
+    report = own.play("--agent", "oracle", "small-library", "--questions", "all")
+    (shown,) = own.run("episodes", "list", "--source", "brandt", "--json").told["episodes"]
+    replay = own.run("episodes", "replay", shown["id"], "--json").told
+
+    ids = [None, "brandt-audio", "senda-audio"]
+    assert [(row["question"], row["recall"]) for row in report["episodes"]] == [
+        (id, 1.0) for id in ids
+    ]
+    assert [row["question"] for row in report["environments"]] == ids
+    played = list(read_trajectories(Path(report["trajectories"])))
+    assert [trajectory.question for trajectory in played] == ids
+    assert shown["source"]["question"] == "brandt-audio"
+    assert (replay["compared"], replay["divergences"]) == (2, [])
 
 
 def test_a_gateway_where_the_environments_can_be_tried_uncounted_is_told_of_in_one_line(

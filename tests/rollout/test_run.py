@@ -339,6 +339,10 @@ def test_the_seed_of_an_episode_depends_on_root_environment_and_number_alone() -
     assert alone[0].seed == next(r.seed for r in among if (r.source, r.index) == (b, 0))
     assert len({r.seed for r in [*among, *other]}) == 7
     assert all(0 <= r.seed < 2**63 for r in among)
+    further = plan_rollouts(
+        [(b.model_copy(update={"question": "q-2"}), "1")], num_episodes=1, root_seed=5
+    )
+    assert further[0].seed != alone[0].seed
 
 
 def test_the_seed_of_an_episode_of_servers_depends_on_their_names_and_the_prompt() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,56 @@ SOUGHT = """
 
 Document = dict[str, Any]
 Change = Callable[[Document], object]
+
+
+def further_question(id: str, author: str, form: str, number: str, due: str) -> Document:
+    """A question over the tools of the starting bundle, for another of its books."""
+    of_book: dict[str, tuple[str, list[str]]] = {
+        "author": (author, ["Ida Moreau"]),
+        "format": (form, []),
+    }
+    asked: list[tuple[str, str, str, dict[str, tuple[str, list[str]]]]] = [
+        ("find_book", number, f"Which number has the {form} edition by {author}?", of_book),
+        ("get_due_date", due, "When is it due back?", {"number": (number, ["BK-2205", "BK-6184"])}),
+    ]
+    return {
+        "id": id,
+        "question": f"Which is the {form} edition by {author}, and when is it due back?",
+        "answer": f"{number}, due back on {due}.",
+        "scenario_type": "Multi-Hop",
+        "sub_tasks": [
+            {
+                "id": i,
+                "question": question,
+                "answer": answer,
+                "hop_level": i,
+                "is_parallel": False,
+                "dependencies": [1][: i - 1],
+                "tool": tool,
+            }
+            for i, (tool, answer, question, _) in enumerate(asked, 1)
+        ],
+        "gold": [
+            {
+                "tool": tool,
+                "arguments": {
+                    name: {"value": value, "role": "identifying", "neighbours": others}
+                    for name, (value, others) in arguments.items()
+                },
+                "solves": [i],
+            }
+            for i, (tool, _, _, arguments) in enumerate(asked, 1)
+        ],
+    }
+
+
+BRANDT = further_question("brandt-audio", "Tomas Brandt", "audio", "BK-3957", "2026-02-11")
+SENDA = further_question("senda-audio", "Aiko Senda", "audio", "BK-5820", "2026-02-20")
+
+
+def carrying(*questions: Document) -> Change:
+    """Give the bundle further questions."""
+    return lambda document: document.update(questions=deepcopy(questions))
 
 
 def due(result: str, *, before: str = "", after: str = "", head: str = DUE) -> str:

@@ -55,6 +55,11 @@ class EpisodeView(Protocol):
         ...
 
     @property
+    def question(self) -> str | None:
+        """Id of the environment's further question that is asked; None is the main one."""
+        ...
+
+    @property
     def seed(self) -> int:
         """Decides every random choice of the agent."""
         ...

@@ -62,6 +62,7 @@ class LiveEpisode:
         self,
         *,
         environment: str | None,
+        question: str | None = None,
         seed: int,
         prompt: str | None,
         tools: tuple[ToolSpec, ...],
@@ -69,6 +70,7 @@ class LiveEpisode:
         system_prompt: str | None = None,
     ) -> None:
         self.environment = environment
+        self.question = question
         self.seed = seed
         self.tools = tools
         self._listed = frozenset(tool.name for tool in tools)

@@ -41,6 +41,11 @@ class Rollout:
         return self.source.name if isinstance(self.source, SourceEnvironment) else None
 
     @property
+    def question(self) -> str | None:
+        """Id of the further question that is asked; None is the main one."""
+        return self.source.question if isinstance(self.source, SourceEnvironment) else None
+
+    @property
     def seed(self) -> int:
         """The episode's own seed, in [0, 2**63)."""
         return derive_seed(self.root_seed, *_names_of(self.source), self.index) >> 1
@@ -94,5 +99,5 @@ def plan_rollouts(
 def _names_of(source: Source) -> tuple[str, ...]:
     """Name a source for its seeds; two sources never have the same names."""
     if isinstance(source, SourceEnvironment):
-        return (source.name,)
+        return (source.name,) if source.question is None else (source.name, source.question)
     return ("servers", *source.names, source.prompt or "")

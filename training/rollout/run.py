@@ -110,6 +110,7 @@ async def _play_and_close(
         return
     episode = LiveEpisode(
         environment=rollout.environment,
+        question=rollout.question,
         seed=rollout.seed,
         prompt=created.prompt,
         system_prompt=rollout.system_prompt,

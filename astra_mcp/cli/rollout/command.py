@@ -59,6 +59,8 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
     names: rollout_options.Names = None,
     *,
     agent: rollout_options.AgentName = None,
+    question: rollout_options.Question = None,
+    questions: rollout_options.Questions = "main",
     server: rollout_options.Servers = None,
     prompt: rollout_options.Prompt = None,
     prompt_file: rollout_options.PromptFile = None,
@@ -82,7 +84,9 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
         player = agent or settings.models.agent.model
         options = _Options(
             agent=player,
-            sources=ask_sources(names, server, prompt, prompt_file),
+            sources=ask_sources(
+                names, server, prompt, prompt_file, asked=question, questions=questions
+            ),
             num_episodes=episodes,
             seed=seed,
             difficulty=ask_difficulty(

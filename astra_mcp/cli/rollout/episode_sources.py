@@ -6,10 +6,12 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from astra_mcp.cli.rollout.options import AskedQuestions
 from astra_mcp.errors import ConfigError, UnknownNameError, fault_words
 from astra_mcp.home import user_path
 from astra_mcp.types import FrozenModel, json_fault
 from gateway.api.client import GatewayClient
+from gateway.api.seams import EnvironmentInfo
 from gateway.api.wire import SourceEnvironment, SourceServers
 from training.rollout.plan import Source
 
@@ -24,6 +26,10 @@ class AskedSources:
 
     environments: tuple[str, ...]
     """All there are where nothing is named."""
+    questions: tuple[str, ...]
+    """Further ones of the one environment that is named, in the place of its main one."""
+    has_all_questions: bool
+    """Ask each question of each environment."""
     servers: tuple[str, ...]
     """Of each episode; where there is one, no environment is played."""
     prompts: tuple[str, ...]
@@ -45,8 +51,19 @@ def ask_sources(
     servers: Sequence[str] | None,
     prompt: str | None,
     prompt_file: Path | None,
+    *,
+    asked: Sequence[str] | None = None,
+    questions: AskedQuestions = "main",
 ) -> AskedSources:
     """Read the options; what is named twice is played once.
+
+    Args:
+        environments: Their names.
+        servers: ``--server``.
+        prompt: ``--prompt``.
+        prompt_file: ``--prompt-file``.
+        asked: ``--question``.
+        questions: ``--questions``.
 
     Raises:
         ConfigError: They do not go together, or the file holds no prompts.
@@ -59,6 +76,13 @@ def ask_sources(
     if not servers and (prompt is not None or prompt_file is not None):
         option = "--prompt" if prompt is not None else "--prompt-file"
         raise ConfigError(f"{option} goes with --server: an environment asks its own question")
+    if asked and (len({*(environments or ())}) != 1 or questions == "all"):
+        msg = (
+            "--question names a question of one environment: give one NAME, and no --questions all"
+        )
+        raise ConfigError(msg)
+    if servers and questions == "all":
+        raise ConfigError("--questions is for environments: servers have no questions")
     if prompt is not None and prompt_file is not None:
         msg = "--prompt and --prompt-file are two ways to say one thing: give one of them"
         raise ConfigError(msg)
@@ -68,6 +92,8 @@ def ask_sources(
     prompts = _read_prompts(prompt_file) if prompt_file else [prompt] if prompt else []
     return AskedSources(
         environments=tuple(dict.fromkeys(environments or ())),
+        questions=tuple(dict.fromkeys(asked or ())),
+        has_all_questions=questions == "all",
         servers=tuple(dict.fromkeys(servers or ())),
         prompts=tuple(dict.fromkeys(prompts)),
     )
@@ -112,9 +138,26 @@ async def find_sources(gateway: GatewayClient, asked: AskedSources) -> FoundSour
     _require("environment", asked.environments, there)
     found = [there[name] for name in asked.environments or there]
     return FoundSources(
-        sources=[(SourceEnvironment(kind="environment", name=e.name), e.version) for e in found],
+        sources=[
+            (SourceEnvironment(kind="environment", name=e.name, question=question), e.version)
+            for e in found
+            for question in await _find_questions(gateway, e, asked)
+        ],
         uncounted=tuple(e.name for e in found if e.interactive),
     )
+
+
+async def _find_questions(
+    gateway: GatewayClient, environment: EnvironmentInfo, asked: AskedSources
+) -> Sequence[str | None]:
+    """The questions of one environment that are played, by their ids; None is the main one."""
+    is_alone = environment.num_questions == 1
+    if not asked.questions and (is_alone or not asked.has_all_questions):
+        return (None,)
+    details = await gateway.environment(environment.name)
+    there = [further.id for further in details.questions]
+    _require(f"further question of {environment.name}", asked.questions, there)
+    return asked.questions or (None, *there)
 
 
 def _require(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
@@ -122,7 +165,8 @@ def _require(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
     for name in names:
         if name not in there:
             shown = ", ".join(there[:_MAX_SHOWN]) + (", ..." if len(there) > _MAX_SHOWN else "")
-            raise UnknownNameError.among(kind, name, there, f"there are: {shown}")
+            hint = f"there are: {shown}" if there else "there is none"
+            raise UnknownNameError.among(kind, name, there, hint)
 
 
 class _PromptLine(FrozenModel):

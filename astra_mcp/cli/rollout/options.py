@@ -8,10 +8,21 @@ import typer
 from astra_mcp.cli.completing import BUILT_IN_AGENTS
 
 DistractorMode = Literal["none", "random", "banded"]
+AskedQuestions = Literal["main", "all"]
 
 Names = Annotated[
     list[str] | None,
     typer.Argument(metavar="NAME", help="Environments to play. \\[default: all]"),
+]
+Question = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ID", help="Ask this further question of the one environment named. Repeatable."
+    ),
+]
+Questions = Annotated[
+    AskedQuestions,
+    typer.Option(help="Ask the main question of each environment, or all that it has."),
 ]
 AgentName = Annotated[
     str | None,

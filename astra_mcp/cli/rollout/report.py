@@ -19,6 +19,8 @@ _MAX_FAILURES_SHOWN = 10
 _SHOWN_ID = 7
 """Characters of an episode's id, which tell it apart in any home; commands take the first of an id."""
 _NOTHING = Usage()
+_Asked = tuple[str | None, str | None]
+"""An environment, and its further question; both None for servers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,24 +117,25 @@ class RolloutReport:
                 "trajectories": str(file),
                 "servers": list(self._servers) or None,
                 "episodes": [_episode_row(row) for row in self._planned],
-                "environments": [_mean_row(n, rows) for n, rows in self._by_environment()],
+                "environments": [_mean_row(*asked, rows) for asked, rows in self._by_question()],
                 **self.usage.as_json(),
             }
         )
 
     def print_table(self, *, file: Path) -> None:
-        """Print one line per environment for people, or one for the servers, and what failed."""
+        """Print a line per question of an environment for people, or one for the servers, and what failed."""
         total = self.usage
         figures = ["reward", "recall", "calls"]
         figures += ["tokens"] if total.calls else []
         figures += ["cost"] if total.cost else []
         what = "servers" if self._servers else "environment"
         table = Table(whole("id"), what, "status", "stop", *map(number, figures))
-        for name, rows in self._by_environment():
+        for (name, question), rows in self._by_question():
             shown = _shown_figures(rows)
+            named = [name or ", ".join(self._servers), *([question] if question else [])]
             table.add_row(
                 _show_id(rows),
-                name or ", ".join(self._servers),
+                " ".join(named),
                 _counted([row.trajectory.status.value for row in rows]),
                 _counted([row.trajectory.stop.value for row in rows]),
                 *(shown[figure] for figure in figures),
@@ -156,10 +159,11 @@ class RolloutReport:
         if len(found) > _MAX_FAILURES_SHOWN:
             say.print(f"and {len(found) - _MAX_FAILURES_SHOWN} other failures", style="red")
 
-    def _by_environment(self) -> Iterable[tuple[str | None, list[_Row]]]:
-        groups: dict[str | None, list[_Row]] = {}
+    def _by_question(self) -> Iterable[tuple[_Asked, list[_Row]]]:
+        groups: dict[_Asked, list[_Row]] = {}
         for row in self._planned:
-            groups.setdefault(row.trajectory.environment, []).append(row)
+            asked = (row.trajectory.environment, row.trajectory.question)
+            groups.setdefault(asked, []).append(row)
         return groups.items()
 
 
@@ -168,6 +172,7 @@ def _episode_row(row: _Row) -> dict[str, Any]:
     return {
         "episode_id": played.episode_id,
         "environment": played.environment,
+        "question": played.question,
         "agent": played.agent.name,
         "seed": played.seeds.episode,
         "status": played.status.value,
@@ -182,12 +187,13 @@ def _episode_row(row: _Row) -> dict[str, Any]:
     }
 
 
-def _mean_row(name: str | None, rows: list[_Row]) -> dict[str, Any]:
+def _mean_row(name: str | None, question: str | None, rows: list[_Row]) -> dict[str, Any]:
     """Average over the episodes that did not fail, rewards over those that have one."""
     played = [row for row in rows if row.trajectory.status is not EpisodeStatus.FAILED]
     rewards = [reward for row in played if (reward := row.trajectory.reward) is not None]
     return {
         "environment": name,
+        "question": question,
         "episodes": len(rows),
         "failed": len(rows) - len(played),
         "reward": fmean(r.reward for r in rewards) if rewards else None,
@@ -203,7 +209,7 @@ def _show(value: float | None, *, digits: int = 3) -> str:
 
 def _shown_figures(rows: list[_Row]) -> dict[str, str]:
     """Round the means for people; tokens and cost are sums."""
-    means, usage = _mean_row(None, rows), sum((row.usage for row in rows), _NOTHING)
+    means, usage = _mean_row(None, None, rows), sum((row.usage for row in rows), _NOTHING)
     return {
         "reward": _show(means["reward"]),
         "recall": _show(means["recall"]),

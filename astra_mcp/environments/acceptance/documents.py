@@ -10,7 +10,7 @@ from astra_mcp.environments.bundle import Bundle, EnvironmentDocument
 from astra_mcp.environments.loading import document_faults, missing_fields
 from astra_mcp.types import ToolSpec
 
-__all__ = ["addressed_words", "document_failures", "fault_check"]
+__all__ = ["addressed_words", "document_failures", "fault_check", "question_failures"]
 
 _MIN_ENUM = 8
 """An enumeration with fewer members gives away an answer that is among them."""
@@ -47,7 +47,7 @@ _JOINT = re.compile(r"_|(?<=[a-z0-9])(?=[A-Z])")
 def _leak_failures(bundle: Bundle) -> Iterator[FailedCheck]:
     """Look for the answers that an episode is scored on in every text that the agent is shown."""
     document = bundle.document
-    scored = [s for s in document.sub_tasks if s.tool is not None]
+    scored = document.scored
     shown = [("the main question", document.question)]
     shown += [("the title", document.title), ("the description", document.description)]
     for tool in document.tools:
@@ -161,10 +161,15 @@ def addressed_words(text: str) -> str | None:
 
 
 def document_failures(bundle: Bundle) -> Iterator[FailedCheck]:
-    """Check the document: faults, completeness, specific answers, leaks."""
-    document = bundle.document
-    for fault in document_faults(document, bundle.code):
+    """Check what the document says of tools, and that it has no faults, in any question."""
+    for fault in document_faults(bundle.document, bundle.code):
         yield FailedCheck.of(fault_check(fault), fault)
+    yield from _addressed_failures(bundle.document)
+
+
+def question_failures(bundle: Bundle) -> Iterator[FailedCheck]:
+    """Check what the document says of the question: completeness, specific answers, leaks."""
+    document = bundle.document
     missing = missing_fields(document)
     if missing:
         detail = f"environment.json lacks {', '.join(missing)}; it stays unverified without them"
@@ -175,7 +180,6 @@ def document_failures(bundle: Bundle) -> Iterator[FailedCheck]:
             remedy = 'add its unit, or the field that it stands in, such as "open_tickets 17"'
             yield FailedCheck.of(Check.SPECIFIC_ANSWER, f"sub-task {sub.id}: {fault}; {remedy}")
     yield from _leak_failures(bundle)
-    yield from _addressed_failures(document)
 
 
 def fault_check(fault: str) -> Check:

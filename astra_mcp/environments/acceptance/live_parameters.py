@@ -6,8 +6,8 @@ guesses; each is made before any other call, and after all gold calls. The searc
 such base is tried as it is and with one or two other arguments left out, or one replaced (a sort order only
 shows where several rows are found). In every base the parameter is left out, if it is optional, and takes up
 to 8 neighbours and the texts of the base's result. The first base and value with another result end the
-search; 240 calls without one fail it. A result that only repeats the parameter's value is no other one,
-unless a later gold call changes with it.
+search; 240 calls without one fail it, unless the gold calls of another question of the bundle end it. A
+result that only repeats the parameter's value is no other one, unless a later gold call changes with it.
 """
 
 import itertools
@@ -105,8 +105,9 @@ def _values_named(node: JsonValue, name: str) -> Iterator[JsonValue]:
 class _Search:
     """Looks for results that a parameter changes."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, player: Player, doubted: set[str] | None) -> None:
         self._player = player
+        self._doubted = doubted
         self._bases = Bases(player)
 
     async def failures(self) -> AsyncIterator[FailedCheck]:
@@ -115,12 +116,24 @@ class _Search:
             for base in bases:  # judged with all that was seen, even where nothing can be varied
                 await self._player.observe(base.call, base.before)
             for name in tool.input_schema["properties"]:
-                if not await self._is_live(tool, name, bases):
+                subject = f"{tool.name}.{name}"
+                if self._doubted is not None:
+                    await self._clear(subject, tool, name, bases)
+                elif not await self._is_live(tool, name, bases):
                     detail = (
                         f"{tool.name}: no value of {name} was found that changes a result, but for "
                         "repeating it; remove it, use it, or name an example with which it shows"
                     )
-                    yield FailedCheck.of(Check.LIVE_PARAMETER, detail)
+                    yield FailedCheck.of(Check.LIVE_PARAMETER, detail, subject)
+
+    async def _clear(self, subject: str, tool: ToolSpec, name: str, bases: Sequence[Base]) -> None:
+        """Take a parameter out of the doubted ones where this question's gold calls show it live."""
+        doubted, is_called = (
+            self._doubted or set[str](),
+            tool.name in {c.tool for c in self._player.calls},
+        )
+        if is_called and subject in doubted and await self._is_live(tool, name, bases):
+            doubted.discard(subject)
 
     async def _is_live(self, tool: ToolSpec, name: str, bases: Sequence[Base]) -> bool:
         tries = itertools.count()
@@ -204,9 +217,17 @@ class _Search:
             yield call.having(name, value)
 
 
-def parameter_failures(player: Player) -> AsyncIterator[FailedCheck]:
-    """Name every parameter that changes no result."""
-    return _Search(player).failures()
+def parameter_failures(
+    player: Player, doubted: set[str] | None = None
+) -> AsyncIterator[FailedCheck]:
+    """Name every parameter that changes no result.
+
+    Args:
+        player: Plays the question whose gold calls are varied.
+        doubted: Subjects of the failures that the questions before have left. Then these parameters alone
+            are looked at, what proves live is taken out, and no failure is named. None looks at all.
+    """
+    return _Search(player, doubted).failures()
 
 
 def _differs(usual: Observation, seen: Observation, *, needs_success: bool) -> bool:

@@ -75,9 +75,7 @@ class _Search:
         self._step = step
         self._num_steps = num_steps
         self._fields: list[str] = []
-        self._random = generator(
-            int(player.bundle.content_hash, 16), "open tables", str(step.index)
-        )
+        self._random = generator(player.root, "open tables", str(step.index))
 
     async def failures(self) -> AsyncIterator[FailedCheck]:
         usual = await self._player.observe(self._step.call, self._step.before)

@@ -113,6 +113,8 @@ class Player:
         )
         self._sandbox = sandbox
         self._content_hash = bundle.content_hash
+        self.root = int(self._content_hash, 16)
+        """Every random choice of the checks follows from it."""
         self.world = self.world_of(seed)
         """That of the sessions."""
         self._checks = {t.name: compile_schema(t.input_schema) for t in bundle.document.tools}

@@ -227,7 +227,7 @@ def _sampled(player: Player) -> Iterator[tuple[int, ...]]:
     own = tuple(s.index for s in steps)
     if len(own) <= _MAX_PERMUTED:
         orders = [o for o in itertools.permutations(own) if _is_allowed(o, needs) and o != own]
-        random = generator(int(player.bundle.content_hash, 16), "orders")
+        random = generator(player.root, "orders")
         random.shuffle(orders)
         yield from orders[:_MAX_ORDERS]
     else:
@@ -237,7 +237,7 @@ def _sampled(player: Player) -> Iterator[tuple[int, ...]]:
 def _drawn(
     player: Player, needs: Mapping[int, set[int]], own: tuple[int, ...]
 ) -> Iterator[tuple[int, ...]]:
-    random = generator(int(player.bundle.content_hash, 16), "orders")
+    random = generator(player.root, "orders")
     seen = {own}
     for _ in range(_MAX_ORDERS):
         order: list[int] = []
@@ -335,7 +335,7 @@ async def _neighbours_in_one(player: Player) -> AsyncIterator[FailedCheck]:
 
 async def _streaks(player: Player) -> AsyncIterator[FailedCheck]:
     """Make calls of one tool that change nothing one after another, under several seeds: nothing changes."""
-    root = int(player.bundle.content_hash, 16)
+    root = player.root
     seeds = [derive_seed(root, "acceptance", "streak", i) for i in range(_NUM_FIRST_SEEDS)]
     worlds = [player.world_of(seed) for seed in seeds]
     first: list[Play] = []

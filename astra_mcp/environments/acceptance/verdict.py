@@ -78,6 +78,8 @@ class FailedCheck:
     detail: str
     subject: str = ""
     """What it is about, such as one answer of a tool; of those alike the first one is told."""
+    question: str | None = None
+    """Id of the further question that it speaks of; None for the main one, and for what all share."""
 
     @classmethod
     def of(cls, check: Check, detail: str, subject: str = "") -> "FailedCheck":
@@ -85,10 +87,14 @@ class FailedCheck:
         is_short = len(detail) <= _MAX_DETAIL
         return cls(check, detail if is_short else f"{detail[: _MAX_DETAIL - 3]}...", subject)
 
+    def __str__(self) -> str:
+        where = "" if self.question is None else f"question {self.question}: "
+        return f"{self.check.value}: {where}{self.detail}"
+
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What an acceptance used of its budget."""
+    """What an acceptance used of its budget, which each question has for itself."""
 
     calls: int
     max_calls: int
@@ -97,6 +103,15 @@ class Spent:
     max_seconds: float
     left_out: tuple[str, ...] = ()
     """What a cap on the calls of a check left out."""
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(
+            self.calls + other.calls,
+            self.max_calls + other.max_calls,
+            round(self.seconds + other.seconds, 2),
+            self.max_seconds + other.max_seconds,
+            (*self.left_out, *other.left_out),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +135,8 @@ class Verdict:
         """Collect failures, each once."""
         told = dict[object, FailedCheck]()
         for failure in failures:
-            told.setdefault(failure.subject or failure, failure)
+            about = (failure.question, failure.subject) if failure.subject else failure
+            told.setdefault(about, failure)
         return cls(name, tuple(told.values()), spent)
 
     def as_json(self) -> JsonObject:
@@ -129,7 +145,8 @@ class Verdict:
             "name": self.name,
             "verified": self.verified,
             "failed_checks": [
-                {"check": f.check.value, "detail": f.detail} for f in self.failed_checks
+                {"check": f.check.value, "question": f.question, "detail": f.detail}
+                for f in self.failed_checks
             ],
             "spent": None if self.spent is None else asdict(self.spent),
         }

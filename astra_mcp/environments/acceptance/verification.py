@@ -1,8 +1,17 @@
-"""Runs every check of the acceptance, cheap ones first; later ones only where they can tell."""
+"""Runs every check of the acceptance, cheap ones first; later ones only where they can tell.
 
-from collections.abc import AsyncIterator, Sequence
+Each question of a bundle is examined by itself, with a budget of its own. What depends on the tools alone is
+looked at once.
+"""
 
-from astra_mcp.environments.acceptance.documents import document_failures, fault_check
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import replace
+
+from astra_mcp.environments.acceptance.documents import (
+    document_failures,
+    fault_check,
+    question_failures,
+)
 from astra_mcp.environments.acceptance.gold import (
     gold_failures,
     repetition_failures,
@@ -53,6 +62,8 @@ async def verify_bundle(bundle: Bundle, sandbox: Sandbox) -> Verdict:
         SandboxError: The sandbox itself failed, so that nothing can be said.
     """
     failures, spent = [*document_failures(bundle)], None
+    for asked in bundle.asked:
+        failures.extend(_about(asked, question_failures(asked)))
     if not _BLOCKING & {f.check for f in failures}:
         failures.extend(isolation_failures(bundle.code))
         failures.extend(schema_refusal_failures(bundle))
@@ -66,6 +77,11 @@ def verdict_of_faults(name: str, faults: Sequence[BundleFault]) -> Verdict:
     return Verdict.of(name, (FailedCheck.of(fault_check(f), f) for f in faults))
 
 
+def _about(asked: Bundle, failures: Iterable[FailedCheck]) -> list[FailedCheck]:
+    """Say which question failures speak of."""
+    return [replace(failure, question=asked.question_id) for failure in failures]
+
+
 async def _executed(bundle: Bundle, sandbox: Sandbox) -> tuple[list[FailedCheck], Spent | None]:
     conditions = conditions_of(bundle)
     player = Player(bundle, sandbox, seed=conditions.seed)
@@ -74,11 +90,26 @@ async def _executed(bundle: Bundle, sandbox: Sandbox) -> tuple[list[FailedCheck]
             await one.play(())
     except ToolCodeError as error:
         return [FailedCheck.of(Check.LOAD, f"tools.py does not load: {error}")], None
+    failures, spent = await _examined(player, conditions, None)
+    doubted = {f.subject for f in failures if f.check is Check.LIVE_PARAMETER}
+    for asked in bundle.asked[1:]:
+        other = Player(asked, sandbox, seed=conditions.seed)
+        found, more = await _examined(other, conditions, doubted)
+        failures.extend(_about(asked, found))
+        spent += more
+    is_live = (f.check is Check.LIVE_PARAMETER and f.subject not in doubted for f in failures)
+    return [f for f, live in zip(failures, is_live, strict=True) if not live], spent
+
+
+async def _examined(
+    player: Player, conditions: Conditions, doubted: set[str] | None
+) -> tuple[list[FailedCheck], Spent]:
+    """Play the gold calls of one question, and other calls where they answer."""
     failures: list[FailedCheck] = []
     try:
         failures.extend(await gold_failures(player))
         if not failures:
-            async for failure in _probing_failures(player, conditions):
+            async for failure in _probing_failures(player, conditions, doubted):
                 failures.append(failure)  # noqa: PERF401 - kept where the budget ends amid them
             failures.extend(seen_failures(player))
     except LimitsExceededError:
@@ -92,7 +123,9 @@ async def _executed(bundle: Bundle, sandbox: Sandbox) -> tuple[list[FailedCheck]
     return failures, spent
 
 
-async def _probing_failures(player: Player, conditions: Conditions) -> AsyncIterator[FailedCheck]:
+async def _probing_failures(
+    player: Player, conditions: Conditions, doubted: set[str] | None
+) -> AsyncIterator[FailedCheck]:
     """Play other calls than the gold ones."""
     for failures in (
         stability_failures(player, conditions),
@@ -101,7 +134,7 @@ async def _probing_failures(player: Player, conditions: Conditions) -> AsyncIter
         perturbation_failures(player),
         part_failures(player),
         open_table_failures(player),
-        parameter_failures(player),
+        parameter_failures(player, doubted),
         senseless_argument_failures(player),
         walk_failures(player),
         guessing_failures(player),

@@ -1,4 +1,4 @@
-"""Asks a model about a bundle that passes the acceptance: every question that applies, several times."""
+"""Asks a model about one question of a bundle that passes the acceptance: all that applies, several times."""
 
 from functools import partial
 from itertools import product
@@ -39,7 +39,7 @@ async def judge_bundle(
     Args:
         model: Is asked.
         num_votes: How often each question is asked, as another sample each time.
-        bundle: Passes the acceptance.
+        bundle: Passes the acceptance; seen as the question that is judged.
         sandbox: Plays its gold calls, whose results are judged too.
 
     Raises:
@@ -57,7 +57,9 @@ async def judge_bundle(
     asked = list(product(prompts, range(num_votes)))
     votes = await map_concurrently(partial(_vote, model, prompts), asked, limit=_MAX_ASKED)
     return tuple(
-        Judgement(question, tuple(votes[place * num_votes : (place + 1) * num_votes]))
+        Judgement(
+            question, tuple(votes[place * num_votes : (place + 1) * num_votes]), bundle.question_id
+        )
         for place, question in enumerate(prompts)
     )
 

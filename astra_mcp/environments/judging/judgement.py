@@ -53,6 +53,8 @@ class Judgement:
 
     question: Question
     votes: tuple[Vote, ...]
+    question_id: str | None = None
+    """The further question of the bundle that is judged; None is the main one."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -74,6 +76,7 @@ class Judgement:
     def as_json(self) -> JsonObject:
         """Render for ``environments verify --judge --json``; reasons are in the order of the votes."""
         return {
+            "question_id": self.question_id,
             "question": self.question.value,
             "verdict": self.verdict,
             "votes": dict(self.counts),

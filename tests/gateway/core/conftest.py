@@ -123,8 +123,8 @@ class MemoryCatalog(InMemoryCatalog):
         super().__init__(*servers, questions={server.name: asked for server in servers})
         self.servers = {server.name: server for server in servers}
 
-    def job(self, environment: str) -> tuple[JobItem, ...]:
-        first = super().job(environment)
+    def job(self, environment: str, question: str | None = None) -> tuple[JobItem, ...]:
+        first = super().job(environment, question)
         return (*first, JobItem(id=2, answer="5 coins", tools=("read",)))
 
 

@@ -198,11 +198,27 @@ async def test_an_episode_of_an_unknown_environment_is_refused_as_one(gateway: A
     assert "no environment is named 'coinz'" in answer.json()["error"]["message"]
 
 
+async def test_an_unknown_question_is_refused_as_one_and_the_main_one_may_be_named_by_null(
+    gateway: Any,
+) -> None:
+    asking = [{"source": {**COINS, "question": question}} for question in (None, "q-2")]
+    created = await gateway.control.post("/v1/episodes", json=asking[0])
+    assert created.json()["source"] == COINS
+    refused = [
+        await gateway.control.post("/v1/episodes:batch", json=asking),
+        await gateway.control.get("/v1/environments/coins/gold?question=q-2"),
+    ]
+    for answer in refused:
+        assert answer.status_code == 404
+        assert "no question of coins is named 'q-2'" in answer.json()["error"]["message"]
+
+
 async def test_the_catalog_is_listed_and_only_gold_holds_gold(gateway: Any) -> None:
     async with GatewayClient(gateway.url, gateway.key) as client:
         environments = await client.environments()
         assert [e.name for e in environments] == ["coins", "notes"]
-        assert await client.environment("notes") == environments[1]
+        alone = (await client.environment("notes")).model_dump(exclude={"questions"})
+        assert alone == environments[1].model_dump()
         assert [g.arguments for g in await client.gold("coins")] == [{"amount": 3}]
         servers = await client.servers()
         assert [s.mcp_url for s in servers] == [

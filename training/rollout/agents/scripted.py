@@ -47,11 +47,11 @@ class OracleAgent:
 
     info = AgentInfo(name="oracle")
 
-    def __init__(self, gold: Callable[[str], Awaitable[Sequence[GoldCall]]]) -> None:
+    def __init__(self, gold: Callable[[str, str | None], Awaitable[Sequence[GoldCall]]]) -> None:
         """Take the way to the gold.
 
         Args:
-            gold: Answers an environment's gold calls, such as ``GatewayClient.gold``.
+            gold: Answers the gold calls of an environment's question, such as ``GatewayClient.gold``.
         """
         self._gold = gold
 
@@ -61,9 +61,10 @@ class OracleAgent:
         Raises:
             AgentError: The source has no gold calls.
         """
-        steps = await self._gold(episode.environment) if episode.environment else ()
+        named = episode.environment
+        steps = await self._gold(named, episode.question) if named else ()
         if not steps:
-            what = episode.environment or "an episode without an environment"
+            what = named or "an episode without an environment"
             msg = f"{what} has no gold calls (it is unverified): an oracle cannot play it"
             raise AgentError(msg)
         for step in steps:

@@ -80,7 +80,7 @@ async def _phrase_failures(player: Player, step: GoldStep) -> AsyncIterator[Fail
             kept = [c for c, s in real if s.holds(answer)]
             if len(real) >= _MIN_ALIKE and 10 * len(kept) >= 7 * len(real):
                 yield _kept_failure(step, name, number, kept, real)
-    random = generator(int(player.bundle.content_hash, 16), "phrases", str(step.index))
+    random = generator(player.root, "phrases", str(step.index))
     rows = [{n: random.choice(found) for n, found in values.items()} for _ in range(_MAX_TOGETHER)]
     calls = [step.call.having_all(row) for row in rows if len(values) > 1]
     await player.observe_each([*{str(c): c for c in calls}.values()], step.before)

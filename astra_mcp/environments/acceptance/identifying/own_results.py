@@ -86,7 +86,7 @@ async def _together(
 ) -> AsyncIterator[tuple[str, _Tokens]]:
     """Results of values that may fit together, as a number and its owner do, by what was changed."""
     rows = [*_rows_together(player, step, cases)]
-    random = generator(int(player.bundle.content_hash, 16), "together", str(step.index))
+    random = generator(player.root, "together", str(step.index))
     rows = random.sample(rows, min(len(rows), _MAX_TOGETHER))
     calls = [call for call, _ in rows]
     seen = await player.observe_each(calls, step.before)
