@@ -97,8 +97,8 @@ def _histograms(found: Statistics) -> Iterator[Histogram]:
     hops, calls = PAPER.mean_sub_questions, PAPER.mean_tool_calls
     for caption, what, of, numbers, paper in (
         ("Sub-questions of a question", "sub-questions", "questions", found.sub_questions, hops),
-        ("Tool calls of a question", "gold calls", "questions", found.tool_calls, calls),
         ("Hop depth of a question", "hop levels", "questions", found.hop_depth, None),
+        ("Tool calls of a question", "gold calls", "questions", found.tool_calls, calls),
         ("Tools of an environment", "tools", "environments", found.tools, None),
     ):
         if numbers is not None:
@@ -132,10 +132,10 @@ def _comparison(found: Statistics) -> DataTable:
 def _environments(environments: Sequence[EnvironmentCounts]) -> DataTable:
     shown = environments[:_MAX_ROWS]
     rest = len(environments) - len(shown)
-    behind = f", the first {_MAX_ROWS:,} of {len(environments):,}" if rest else ""
+    which = f"The first {_MAX_ROWS:,} of {len(environments):,}" if rest else "All that were counted"
     numbers = ("questions", "sub-questions", "gold calls", "tools")
     return DataTable(
-        caption=f"Environments{behind}",
+        caption=which,
         columns=[
             *(DataColumn(name=name) for name in ("name", "title", "domain", "language", "status")),
             *(DataColumn(name=name, is_number=True) for name in numbers),

@@ -6,6 +6,7 @@
   const MAX_LABELLED = 24; // bins whose counts are written above them
   const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [12, 5]];
   const format = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 }).format;
+  const rounded = new Intl.NumberFormat("en", { maximumFractionDigits: 2 }).format;
   const colour = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const font = (size, weight = "400") => `${weight} ${size}px ${getComputedStyle(document.body).fontFamily}`;
@@ -33,14 +34,14 @@
       width,
       height: HEIGHT,
       legend: { show: false },
-      padding: [isHistogram ? 24 : 12, 12, 0, 0],
+      padding: [isHistogram ? 28 : 12, 12, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { show: !isHistogram } },
       scales: {
-        x: { time: false, ...(isHistogram ? { range: [data[0][0], data[0].at(-1)] } : {}) },
-        y: isHistogram ? { range: (_, __, most) => [0, Math.max(most, 1) * 1.04] } : {},
+        x: { time: false, ...(isHistogram ? { range: [data[0][0] + 0.4 * spec.width, data[0].at(-1) - 0.4 * spec.width] } : {}) },
+        y: isHistogram ? { range: (_, __, most) => [0, Math.max(most, 1) * 1.12] } : {},
       },
       axes: [
-        axis(spec.xLabel, isHistogram && spec.width === 1, 40),
+        axis(spec.xLabel, isHistogram && spec.width === 1, 30),
         axis(spec.yLabel, isHistogram, 50),
       ],
       series: [{}, ...series],
@@ -92,40 +93,49 @@
     return [[spec.x, ...spec.series.map((line) => line.values)], series];
   }
 
-  /* Counts above their bars, and names at their places of the axis. */
-  function annotate(drawn, spec, data) {
-    const { ctx, bbox } = drawn;
+  /* Names at their places of the axis, and counts above their bars. */
+  function annotate(drawn, spec, [x, counts]) {
+    const { ctx } = drawn;
     const ratio = devicePixelRatio;
     ctx.save();
+    mark(drawn, spec.marks, ratio);
+    ctx.setLineDash([]);
     ctx.textAlign = "center";
+    ctx.font = font(12 * ratio, "600");
+    ctx.fillStyle = colour("ink");
+    ctx.strokeStyle = colour("paper"); // keeps a count apart from a line behind it
+    ctx.lineWidth = 4 * ratio;
+    ctx.lineJoin = "round";
     if (spec.counts.length <= MAX_LABELLED) {
-      ctx.font = font(12 * ratio, "600");
-      ctx.fillStyle = colour("ink");
-      data[1].forEach((count, i) => {
-        if (count) ctx.fillText(format(count), drawn.valToPos(data[0][i], "x", true), drawn.valToPos(count, "y", true) - 5 * ratio);
+      counts.forEach((count, i) => {
+        if (!count) return;
+        const place = [format(count), drawn.valToPos(x[i], "x", true), drawn.valToPos(count, "y", true) - 6 * ratio];
+        ctx.strokeText(...place);
+        ctx.fillText(...place);
       });
     }
     ctx.restore();
-    mark(drawn, spec.marks, ctx, bbox, ratio);
   }
 
-  function mark(drawn, marks, ctx, bbox, ratio) {
-    ctx.save();
+  /* Lines with their names above the plot, of two the left one's on its left. */
+  function mark(drawn, marks, ratio) {
+    const { ctx, bbox } = drawn;
+    const leftmost = Math.min(...marks.map(({ at }) => at));
     ctx.font = font(11 * ratio);
     ctx.lineWidth = 1.5 * ratio;
     marks.forEach(({ label, at }, i) => {
       const x = drawn.valToPos(at, "x", true);
       if (x < bbox.left || x > bbox.left + bbox.width) return;
+      const isLeft = marks.length > 1 ? at === leftmost : x > bbox.left + bbox.width * 0.7;
       ctx.strokeStyle = ctx.fillStyle = colour(i === 0 ? "ink" : "contrast");
       ctx.setLineDash(i === 0 ? [] : [5 * ratio, 3 * ratio]);
       ctx.beginPath();
-      ctx.moveTo(x, bbox.top - 8 * ratio);
+      ctx.moveTo(x, bbox.top - 16 * ratio);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
-      ctx.textAlign = i === 0 ? "left" : "right";
-      ctx.fillText(`${label} ${format(at)}`, x + (i === 0 ? 5 : -5) * ratio, bbox.top - 4 * ratio);
+      ctx.textAlign = isLeft ? "right" : "left";
+      ctx.fillText(`${label} ${rounded(at)}`, x + (isLeft ? -5 : 5) * ratio, bbox.top - 8 * ratio);
     });
-    ctx.restore();
   }
 
   function tell(plot, index) {
