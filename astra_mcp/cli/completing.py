@@ -55,6 +55,7 @@ NAMED: Final[Mapping[str, _Names]] = {
     "serve --server": _SERVERS,
     "serve --interactive": lambda: ("all", "none", *_SERVERS()),
     "environments show": _ENVIRONMENTS,
+    "environments stats": _ENVIRONMENTS,
     "episodes show": _episodes,
     "episodes replay": _episodes,
     "registry show": _published("registered"),

@@ -1,24 +1,26 @@
-"""``astra-mcp environments``: verify bundles, look at them, start new ones."""
+"""``astra-mcp environments``: verify bundles, look at them, count them, start new ones."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from astra_mcp.cli.statistics.counting import count_environments
+from astra_mcp.cli.statistics.tables import print_not_loaded, print_statistics
 from astra_mcp.cli.verifying import print_failed_votes, print_verified, verify_bundles
 from astra_mcp.compose.bundles import find_bundle, load_published
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import create_bundle
 from astra_mcp.environments.loading import load_bundle
-from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async
+from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.report.shown import Table, json_text, number, whole
 from astra_mcp.types import JsonObject
 from servers.bundled import bundled_folder
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Verify, list, show and start environments.")
+app = typer.Typer(no_args_is_help=True, help="Verify, list, show, count and start environments.")
 
 _NUM_VOTES = 3
 
@@ -184,6 +186,37 @@ def _print_details(bundle: Bundle, *, gold: bool) -> None:
         lines += ["", "Further questions (--question ID):"]
         lines += [f"  {further.id}: {further.question}" for further in document.questions]
     out.print("\n".join(lines))
+
+
+@app.command("stats")
+def stats(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Environments, bundles or folders of bundles."),
+    ] = None,
+    *,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write a report to this file.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Count what environments hold, beside the paper's figures; by default what `serve` publishes."""
+    with report_errors():
+        counted = count_environments(names or (), load_settings())
+        if html is not None:
+            from astra_mcp.cli.statistics.page import report_of  # noqa: PLC0415 - for this alone
+            from astra_mcp.report.html.writing import write_report  # noqa: PLC0415
+
+            write_report(report_of(counted), html)
+    if as_json:
+        print_json(counted.as_json())
+    else:
+        print_statistics(counted.statistics)
+    if html is not None:
+        say.print(f"wrote {html}")
+    print_not_loaded(counted)
+    if counted.not_loaded:
+        raise typer.Exit(ExitCode.FAILED)
 
 
 @app.command("new")

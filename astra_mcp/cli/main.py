@@ -57,7 +57,7 @@ COMMANDS: Mapping[str, Listed] = {
         "Say what works on this machine; exits with 1 only where something required is missing.",
     ),
     "environments": Listed(
-        "astra_mcp.cli.environments:app", "Verify, list, show and start environments."
+        "astra_mcp.cli.environments:app", "Verify, list, show, count and start environments."
     ),
     "episodes": Listed("astra_mcp.cli.episodes:app", "List, show and replay recorded episodes."),
     "registry": Listed(

@@ -127,3 +127,28 @@ def test_gold_calls_are_shown_as_json(home: Path, workshop: Workshop) -> None:
     gold = json_of(run("show", workshop.path, "--gold", "--json"))["gold"]
     shown = run("show", workshop.path, "--gold").stdout
     assert all(json.dumps(g["arguments"], ensure_ascii=False) in shown for g in gold)
+
+
+def test_stats_count_what_is_named_and_say_what_does_not_load(
+    home: Path, workshop: Workshop
+) -> None:
+    assert run("new", "night-bus").exit_code == 0
+    both = json_of(run("stats", "--json", "night-bus", "sold-prices"))
+    assert (both["environments"], both["verified"], both["questions"]) == (2, 2, 2)
+    assert both["sub_questions"]["histogram"] == {"2": 1, "5": 1}
+    assert both["paper"]["mean_tool_calls"] == 3.98
+    workshop.change_document(put("domain", "libraries"))
+    done = run("stats", workshop.path, home)
+    assert done.exit_code == 1
+    assert "1 environment: 1 verified, 0 unverified" in done.stdout
+    assert "small-library does not load and is not counted" in done.stderr
+    assert "sold-prices" in run("stats", "sold-price").stderr
+
+
+def test_stats_without_a_name_count_what_serve_publishes_and_write_a_report(home: Path) -> None:
+    file = home / "report.html"
+    done = run("stats", "--json", "--html", file)
+    assert json_of(done)["questions"] == len(json_of(run("list", "--json"))["environments"])
+    html = file.read_text(encoding="utf-8")
+    assert all(row["name"] in html for row in json_of(run("list", "--json"))["environments"])
+    assert "without hop levels" not in html

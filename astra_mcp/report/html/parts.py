@@ -1,0 +1,142 @@
+"""What a report is made of: values without a word of HTML.
+
+Every text is shown as it is, whoever wrote it. Figures in tables come as texts, as they are to be read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "Bar",
+    "BarChart",
+    "DataColumn",
+    "DataTable",
+    "Histogram",
+    "KeyFigure",
+    "LinePlot",
+    "Mark",
+    "Part",
+    "Report",
+    "Section",
+    "Series",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataColumn:
+    """A column of a table."""
+
+    name: str
+    is_number: bool = False
+    """Figures stand on the right, digit below digit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataTable:
+    """Rows of texts; the first cell of a row names it."""
+
+    caption: str
+    columns: Sequence[DataColumn]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One category."""
+
+    label: str
+    count: int
+    reference: float | None = None
+    """The share of it elsewhere, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarChart:
+    """How often what: a table with bars in it, readable without JavaScript."""
+
+    caption: str
+    what: str
+    """What is counted, such as ``questions``."""
+    bars: Sequence[Bar]
+    """In the order in which they are shown; shares are of their sum."""
+    reference: str = ""
+    """Who says the other shares, in a word; empty where nobody does."""
+
+    @property
+    def total(self) -> int:
+        """The sum that shares are of."""
+        return sum(bar.count for bar in self.bars)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A place on a numeric axis that has a name, such as the mean."""
+
+    label: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """How often which number."""
+
+    caption: str
+    x_label: str
+    y_label: str
+    bins: Sequence[tuple[float, int]]
+    """The middle of each bin, ascending, and its count; bins without a count may be left out."""
+    bin_width: float = 1.0
+    marks: Sequence[Mark] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One line of a plot."""
+
+    name: str
+    values: Sequence[float | None]
+    """One for each x; None leaves a gap."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinePlot:
+    """Lines over one numeric axis."""
+
+    caption: str
+    x_label: str
+    y_label: str
+    x: Sequence[float]
+    """Ascending."""
+    series: Sequence[Series]
+
+
+Part = DataTable | BarChart | Histogram | LinePlot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFigure:
+    """A figure of the strip on top."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Parts under one heading."""
+
+    title: str
+    lead: str = ""
+    parts: Sequence[Part] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A page."""
+
+    title: str
+    lead: str = ""
+    key_figures: Sequence[KeyFigure] = ()
+    sections: Sequence[Section] = ()
+    footer: str = ""

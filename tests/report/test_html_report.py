@@ -1,0 +1,203 @@
+"""Reports as one HTML file: whole without a network, and safe whoever wrote the texts in it."""
+
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astra_mcp.errors import ConfigError
+from astra_mcp.report.html.parts import (
+    Bar,
+    BarChart,
+    DataColumn,
+    DataTable,
+    Histogram,
+    KeyFigure,
+    LinePlot,
+    Mark,
+    Part,
+    Report,
+    Section,
+    Series,
+)
+from astra_mcp.report.html.writing import html_of, write_report
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"' <!-- \u202e &amp;"
+
+
+class Page(HTMLParser):
+    """What a parser of HTML finds: elements with their attributes, and all text by its element."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self._open = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._open = tag
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append((self._open, data.strip()))
+
+    def attributes(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def text_of(self, tag: str) -> list[str]:
+        return [text for name, text in self.texts if name == tag]
+
+
+def every_part(word: str) -> list[Part]:
+    """One of each kind of part, with a word in every text."""
+    return [
+        DataTable(
+            caption=word,
+            columns=[DataColumn(name=word), DataColumn(name=word)],
+            rows=[(word, word)],
+        ),
+        BarChart(
+            caption=word, what=word, bars=[Bar(label=word, count=3, reference=0.5)], reference=word
+        ),
+        Histogram(
+            caption=word, x_label=word, y_label=word, bins=[(1, 2)], marks=[Mark(label=word, at=1)]
+        ),
+        LinePlot(
+            caption=word,
+            x_label=word,
+            y_label=word,
+            x=[0, 1],
+            series=[Series(name=word, values=[1, None]), Series(name=word, values=[2, 3])],
+        ),
+    ]
+
+
+def page_of(parts: Sequence[Part], word: str = "plain") -> str:
+    section = Section(title=word, lead=word, parts=parts)
+    figure = KeyFigure(label=word, value=word, note=word)
+    return html_of(
+        Report(title=word, lead=word, key_figures=[figure], sections=[section] * 3, footer=word)
+    )
+
+
+def test_no_text_becomes_an_element_an_attribute_or_a_script() -> None:
+    def shape(word: str) -> list[Any]:
+        found = Page(page_of(every_part(word), word)).elements
+        return [(tag, sorted(attributes)) for tag, attributes in found]
+
+    assert shape(HOSTILE) == shape("plain")
+    assert "\u202e" not in page_of(every_part(HOSTILE), HOSTILE)
+    assert HOSTILE.replace("\u202e", r"\u202e") in Page(page_of([], HOSTILE)).text_of("h1")
+
+
+def test_the_page_loads_nothing_and_allows_its_own_script_and_style_alone() -> None:
+    html = page_of(every_part("plain"))
+    page = Page(html)
+    addresses = [
+        value
+        for _, attributes in page.elements
+        for name, value in attributes.items()
+        if name in {"src", "href", "data", "srcset", "action", "poster"}
+    ]
+    assert [a for a in addresses if not re.match(r"#|data:,$", a or "")] == []
+    assert not re.search(r"@import|url\(", html)
+    [policy] = [m["content"] for m in page.attributes("meta") if "http-equiv" in m]
+    assert policy is not None
+    assert policy.startswith("default-src 'none';")
+    for element in ("style", "script"):
+        [text] = re.findall(rf"<{element}>(.*?)</{element}>", html, re.S)
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        assert f"{element}-src 'sha256-{digest}';" in policy
+
+
+def test_every_number_of_a_plot_stands_in_a_table_too() -> None:
+    histogram = Histogram(
+        caption="Rewards",
+        x_label="reward",
+        y_label="episodes",
+        bins=[(0.25, 1), (0.75, 12)],
+        bin_width=0.5,
+    )
+    lines = LinePlot(
+        caption="Reward by step",
+        x_label="step",
+        y_label="reward",
+        x=[0, 10],
+        series=[Series(name="mean", values=[0.125, None])],
+    )
+    cells = Page(page_of([histogram, lines])).texts
+    shown = [text for tag, text in cells if tag in {"th", "td"}][:16]
+    assert shown == [
+        *("reward", "episodes", "0 to 0.5", "1", "0.5 to 1", "12"),
+        *("step", "mean", "0", "0.125", "10", "\u2013"),
+        *("reward", "episodes", "0 to 0.5", "1"),
+    ]
+
+
+def test_a_bar_chart_is_read_as_a_table_with_shares_and_references() -> None:
+    bars = [Bar(label="en", count=3, reference=0.5), Bar(label="zh", count=1)]
+    page = Page(page_of([BarChart(caption="c", what="questions", bars=bars, reference="paper")]))
+    rows = [text for tag, text in page.texts if tag in {"th", "td"}]
+    assert rows[: 2 + 8] == [
+        "questions",
+        "share",
+        "paper",
+        "en",
+        "3",
+        "75.0%",
+        "50.0%",
+        "zh",
+        "1",
+        "25.0%",
+    ]
+    widths = [a["width"] for a in page.attributes("rect") if a.get("class") == "bar"]
+    assert widths[:2] == ["100.0%", "33.33%"]
+
+
+def test_a_report_without_plots_has_no_script_and_no_library() -> None:
+    html = page_of(
+        [*every_part("plain")[:2], Histogram(caption="none", x_label="x", y_label="y", bins=[])]
+    )
+    assert "<script" not in html
+    assert "uplot" not in html.lower()
+    assert "none</h3>" not in html
+
+
+def test_equal_reports_give_equal_files_and_the_licence_goes_with_the_library(
+    tmp_path: Path,
+) -> None:
+    for name in ("one.html", "two.html"):
+        report = Report(title="t", sections=[Section(title="s", parts=every_part("plain"))])
+        write_report(report, tmp_path / name)
+    one, two = (tmp_path / name for name in ("one.html", "two.html"))
+    assert one.read_bytes() == two.read_bytes()
+    assert "Copyright (c) 2022 Leon Sorokin" in one.read_text(encoding="utf-8")
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"missing/report\.html cannot be written"):
+        write_report(Report(title="t"), tmp_path / "missing" / "report.html")
+
+
+def test_lines_have_a_value_for_each_place_of_the_axis() -> None:
+    plot = LinePlot(
+        caption="c", x_label="x", y_label="y", x=[1, 2], series=[Series(name="s", values=[1])]
+    )
+    with pytest.raises(ValueError, match="'s' has another number of values"):
+        page_of([plot])
+
+
+def test_the_vendored_library_is_the_one_that_its_page_names() -> None:
+    folder = Path(__file__).parents[2] / "astra_mcp" / "report" / "html" / "vendored" / "uplot"
+    named = re.findall(r"`([\w.]+)` \| `(\w{64})`", (folder / "README.md").read_text("utf-8"))
+    assert len(named) == 2
+    assert [sha256((folder / file).read_bytes()).hexdigest() for file, _ in named] == [
+        digest for _, digest in named
+    ]

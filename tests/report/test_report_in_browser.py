@@ -1,0 +1,98 @@
+"""Reports in a real browser: drawn, quiet, and readable without a script."""
+
+from collections.abc import Generator
+
+import pytest
+
+from astra_mcp.report.html.parts import Histogram, LinePlot, Mark, Report, Section, Series
+from astra_mcp.report.html.writing import write_report
+
+from browser import Browser, open_browser
+
+pytestmark = pytest.mark.foreign
+
+HOSTILE = (
+    "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+)
+DRAWN = """[...document.querySelectorAll("[data-plot] canvas")].map((canvas) => {
+  const { width, height } = canvas;
+  const pixels = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, width, height).data.buffer);
+  return new Set(pixels).size > 3 && canvas.getBoundingClientRect().width > 200;
+})"""
+"""Whether each plot has several colours and some width."""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Browser]:
+    with open_browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a report with each kind of plot."""
+    histogram = Histogram(
+        caption=HOSTILE,
+        x_label="hops",
+        y_label="questions",
+        bins=[(1, 2), (4, 12)],
+        marks=[Mark(label=HOSTILE, at=3.7)],
+    )
+    lines = LinePlot(
+        caption="Reward",
+        x_label="step",
+        y_label="reward",
+        x=[0, 10, 20],
+        series=[
+            Series(name="a", values=[0.1, None, 0.5]),
+            Series(name=HOSTILE, values=[0, 0.2, 0]),
+        ],
+    )
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(Report(title="T", sections=[Section(title="S", parts=[histogram, lines])]), file)
+    return file.as_uri()
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(browser: Browser, url: str, request: pytest.FixtureRequest) -> Browser:
+    scheme = [{"name": "prefers-color-scheme", "value": request.param}]
+    browser.send("Emulation.setEmulatedMedia", features=scheme)
+    browser.open(url)
+    return browser
+
+
+def test_every_plot_is_drawn_without_a_request_or_a_complaint(page: Browser, url: str) -> None:
+    assert page.evaluate(DRAWN) == [True, True]
+    assert page.evaluate("document.title") == "T"
+    assert page.evaluate("document.querySelectorAll('img').length") == 0
+    assert [address for address in page.requests() if not address.startswith("data:")] == [url]
+    assert page.complaints() == []
+
+
+def test_the_scheme_of_the_reader_is_followed_and_paper_is_light(page: Browser) -> None:
+    is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    lightness = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(lightness) == ("rgb(18, 23, 29)" if is_dark else "rgb(255, 255, 255)")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(lightness) == "rgb(255, 255, 255)"
+    assert page.evaluate(DRAWN) == [True, True]
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+
+
+def test_arrow_keys_read_a_plot(page: Browser) -> None:
+    read = "document.activeElement.parentElement.querySelector('.readout').textContent"
+    page.evaluate("document.querySelectorAll('.plot')[1].focus()")
+    page.press("ArrowRight")
+    page.press("ArrowRight")
+    assert page.evaluate(read) == f"step: 10  ·  a: \u2013  ·  {HOSTILE}: 0.2"
+    page.press("Escape")
+    assert page.evaluate(read) == ""
+
+
+def test_without_a_script_the_numbers_stand_in_open_tables(browser: Browser, url: str) -> None:
+    browser.send("Emulation.setScriptExecutionDisabled", value=True)
+    browser.open(url)
+    browser.send("Emulation.setScriptExecutionDisabled", value=False)
+    assert browser.evaluate("document.querySelectorAll('canvas').length") == 0
+    heights = "[...document.querySelectorAll('table')].map((t) => t.getBoundingClientRect().height)"
+    assert [height > 20 for height in browser.evaluate(heights)] == [True, True]
