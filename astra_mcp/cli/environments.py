@@ -1,16 +1,19 @@
-"""``astra-mcp environments``: verify bundles, look at them, start new ones."""
+"""``astra-mcp environments``: verify bundles, look at them, start new ones, import rows."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from astra_mcp.cli.datasets.importing import import_rows, print_imported_rows
 from astra_mcp.cli.verifying import print_failed_votes, print_verified, verify_bundles
 from astra_mcp.compose.bundles import find_bundle, load_published
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import create_bundle
 from astra_mcp.environments.loading import load_bundle
+from astra_mcp.environments.rows.bundles import UNKNOWN_LICENSE
+from astra_mcp.home import user_path
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async
 from astra_mcp.report.shown import Table, json_text, number, whole
 from astra_mcp.types import JsonObject
@@ -18,7 +21,7 @@ from servers.bundled import bundled_folder
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Verify, list, show and start environments.")
+app = typer.Typer(no_args_is_help=True, help="Verify, list, show, start and import environments.")
 
 _NUM_VOTES = 3
 
@@ -113,7 +116,7 @@ def _summary(bundle: Bundle) -> JsonObject:
     return {
         "name": bundle.name,
         "title": document.title,
-        "domain": document.domain.value,
+        "domain": document.domain and document.domain.value,
         "language": document.language,
         "scenario_type": document.scenario_type and document.scenario_type.value,
         "sub_tasks": len(bundle.job),
@@ -130,6 +133,7 @@ def _details(bundle: Bundle, *, gold: bool) -> JsonObject:
         **_summary(bundle),
         "description": document.description,
         "question": document.question,
+        **({} if document.background is None else {"background": document.background}),
         "sub_tasks": [s.model_dump(mode="json", exclude=hidden) for s in document.sub_tasks],
         "tools": [t.model_dump(mode="json") for t in document.tools],
         "provenance": document.provenance.model_dump(mode="json"),
@@ -145,6 +149,7 @@ def _details(bundle: Bundle, *, gold: bool) -> JsonObject:
 def _print_details(bundle: Bundle, *, gold: bool) -> None:
     document = bundle.document
     lines = [f"{bundle.name} {document.version}: {document.title}", document.description, ""]
+    lines += [f"Background: {document.background}"] if document.background else []
     lines += [f"Question: {document.question}"]
     lines += [f"Answer: {document.answer or '-'}"] if gold else []
     lines += ["", "Sub-tasks:"]
@@ -179,3 +184,30 @@ def new(
         return
     out.print(f"wrote {path}: environment.json, tools.py and server.json")
     out.print(f"next: change it step by step, and run `astra-mcp environments verify {path}`")
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: .jsonl or .parquet.")],
+    *,
+    folder: Annotated[Path, typer.Option("--out", help="Where the bundles are written.")],
+    license: Annotated[
+        str, typer.Option(help="Licence of the data, as Apache-2.0.")
+    ] = UNKNOWN_LICENSE,
+    trusted: Annotated[
+        bool, typer.Option(help="Run foreign tool code even where nothing isolates it.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Make unverified bundles of the rows of an RL data set (the form of ASTRA-RL-1k).
+
+    Each module is executed once in the sandbox. A rejected row is named with
+    its line and reason; the exit code is 1 then.
+    """
+    done = run_async(import_rows, user_path(file), user_path(folder), license, trusted)
+    if as_json:
+        print_json(done.as_json())
+    else:
+        print_imported_rows(done, folder)
+    if done.errors:
+        raise typer.Exit(ExitCode.FAILED)

@@ -87,8 +87,8 @@ class PublishedCatalog:
         return tuple(_environment_info(b) for b in self.bundles)
 
     def question(self, environment: str) -> str:
-        """The main question of an environment."""
-        return find_bundle(self._bundles, environment).document.question
+        """What an agent is told in an environment: the main question, after the user's background."""
+        return find_bundle(self._bundles, environment).document.prompt
 
     def job(self, environment: str) -> tuple[JobItem, ...]:
         """The sub-tasks that an episode of the environment is scored on."""

@@ -5,6 +5,7 @@
 needs several fields or the tool code is checked in :mod:`astra_mcp.environments.loading`.
 """
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -18,6 +19,7 @@ from astra_mcp.reward import JobItem
 from astra_mcp.types import FrozenModel, JsonObject, ToolSpec, canonical_json
 
 __all__ = [
+    "BACKGROUND_HEADING",
     "SCHEMA_VERSION",
     "ArgumentRole",
     "Bundle",
@@ -29,10 +31,13 @@ __all__ = [
     "Provenance",
     "ScenarioType",
     "SubTask",
+    "told_prompt",
 ]
 
 SCHEMA_VERSION = 1
 NAME_PATTERN = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
+BACKGROUND_HEADING = "## some information related to the user"
+"""Stands before a background in a prompt, as in the published RL rows (ASTRA-RL-1k)."""
 DEFAULT_CLOCK = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
@@ -51,6 +56,10 @@ class ScenarioType(StrEnum):
 
 def _is_empty(value: object) -> bool:
     return not value
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 class ArgumentRole(StrEnum):
@@ -172,11 +181,14 @@ class EnvironmentDocument(FrozenModel):
     version: str = Field(default="1.0.0", pattern=r"^\d+\.\d+\.\d+$")
     status: Literal["verified", "unverified"] = "unverified"
     """``verified`` claims that the acceptance passes; ``unverified`` may lack DAG and gold calls."""
-    domain: Domain
+    domain: Domain | None = None
+    """None where nobody has said it; required of a verified environment."""
     language: Literal["en", "zh"]
     scenario_type: ScenarioType | None = None
     question: str = Field(min_length=1)
-    """The main question q0: all that an agent is told."""
+    """The main question q0."""
+    background: str | None = Field(default=None, exclude_if=_is_none)
+    """What the agent is told of the user beside the question."""
     answer: str | None = None
     """The main answer a0."""
     sub_tasks: Annotated[tuple[SubTask, ...], Field(min_length=1)]
@@ -189,6 +201,23 @@ class EnvironmentDocument(FrozenModel):
     """Seed under which the module is executed once, before any episode."""
     provenance: Provenance
 
+    @property
+    def prompt(self) -> str:
+        """All that an agent is told: the question, after the background where there is one."""
+        return told_prompt(self.told_background, self.question)
+
+    @property
+    def told_background(self) -> JsonObject | None:
+        """The background as the object that prompts show: itself where it is the text of one."""
+        if self.background is None:
+            return None
+        try:
+            value = json.loads(self.background)
+        except (ValueError, RecursionError):
+            value = None
+        is_object = isinstance(value, dict)
+        return cast("JsonObject", value) if is_object else {"background": self.background}
+
     @field_validator("tools", mode="before")
     @classmethod
     def _keep_annotations(cls, tools: object) -> object:
@@ -196,6 +225,14 @@ class EnvironmentDocument(FrozenModel):
         if not isinstance(tools, list):
             return tools
         return tuple(_with_extra(tool) for tool in cast("list[object]", tools))
+
+
+def told_prompt(background: JsonObject | None, question: str) -> str:
+    """Write a prompt as published RL rows do."""
+    if background is None:
+        return question
+    told = json.dumps(background, ensure_ascii=False, indent=2)
+    return f"{BACKGROUND_HEADING}\n{told}\n\n{question}"
 
 
 def _with_extra(tool: object) -> object:

@@ -5,7 +5,7 @@ is for the acceptance.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -26,6 +26,7 @@ __all__ = [
     "document_faults",
     "load_bundle",
     "missing_fields",
+    "parse_bundle",
 ]
 
 _MAX_DOCUMENT_BYTES = 4 << 20
@@ -128,6 +129,30 @@ def load_bundle(path: Path) -> Bundle:
     raw_document = _read(path / _DOCUMENT, _MAX_DOCUMENT_BYTES, faults)
     code = _read(path / _CODE, MAX_CODE_BYTES, faults)
     raw_server = _read(path / _SERVER, _MAX_DOCUMENT_BYTES, faults)
+    return _parse(path, raw_document, code, raw_server, faults)
+
+
+def parse_bundle(name: str, texts: Mapping[str, str]) -> Bundle:
+    """Make a bundle of the texts of its files, as if they stood in a folder of this name.
+
+    Raises:
+        BundleError: It does not load; carries every fault found.
+    """
+    faults: list[BundleFault] = []
+    for file, text in texts.items():
+        limit = MAX_CODE_BYTES if file == _CODE else _MAX_DOCUMENT_BYTES
+        if (size := len(text.encode())) > limit:
+            faults.append(BundleFault.at(file, "", f"has {size} bytes; the limit is {limit}"))
+    return _parse(Path(name), texts[_DOCUMENT], texts[_CODE], texts[_SERVER], faults)
+
+
+def _parse(
+    path: Path,
+    raw_document: str | None,
+    code: str | None,
+    raw_server: str | None,
+    faults: list[BundleFault],
+) -> Bundle:
     document = _parse_document(raw_document, faults)
     server = _parse_object(_SERVER, raw_server, faults)
     if document is not None:
@@ -190,7 +215,7 @@ def document_faults(document: EnvironmentDocument, code: str | None) -> Iterator
 
 def missing_fields(document: EnvironmentDocument) -> list[str]:
     """Name the fields that a verified document has and this one lacks."""
-    missing = [n for n in ("answer", "scenario_type", "gold") if not getattr(document, n)]
+    missing = [n for n in ("domain", "answer", "scenario_type", "gold") if not getattr(document, n)]
     missing += [
         f"sub_tasks[{index}].{name}"
         for index, sub in enumerate(document.sub_tasks)
@@ -202,7 +227,8 @@ def missing_fields(document: EnvironmentDocument) -> list[str]:
 
 def _blank_faults(document: EnvironmentDocument) -> Iterator[BundleFault]:
     texts: dict[str, str | None] = {
-        n: getattr(document, n) for n in ("title", "description", "question", "answer")
+        n: getattr(document, n)
+        for n in ("title", "description", "question", "background", "answer")
     }
     for index, sub in enumerate(document.sub_tasks):
         texts[f"sub_tasks[{index}].question"] = sub.question
