@@ -27,7 +27,7 @@ SOURCES = (
 LINE_ENDS = ("\n", "\r\n")
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
 SAID = TEXTS.filter(str.strip)
-VALUES = st.recursive(
+VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**53), 2**53)
@@ -36,11 +36,10 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
     max_leaves=5,
 )
-BACKGROUNDS = (
-    st.none()
-    | st.builds(lambda text: {"background": text}, TEXTS | VALUES.map(json.dumps))
-    | st.dictionaries(TEXTS, VALUES, max_size=3)
-)
+PLAIN = TEXTS | VALUES.map(json.dumps)
+OBJECTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(TEXTS, VALUES, max_size=3)
+TOLD: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({"background": PLAIN})
+BACKGROUNDS = st.none() | TOLD | OBJECTS
 
 
 def shuffled(draw: Any, value: dict[str, Any]) -> str:

@@ -6,7 +6,8 @@ Knows rows and columns; what they mean is for others. PyArrow is loaded for Parq
 import importlib
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -16,9 +17,9 @@ from astra_mcp.strict_json import parse_strict
 from astra_mcp.types import JsonObject
 from training.export.columns import Columns, arrow_schema
 
-__all__ = ["LINES", "PARQUET", "read_rows", "write_rows"]
+__all__ = ["PARQUET", "new_file", "read_rows", "write_rows"]
 
-LINES = (".jsonl", ".ndjson")
+_LINES = (".jsonl", ".ndjson")
 PARQUET = ".parquet"
 _BATCH_ROWS = 100
 """A published row has up to 250 KB."""
@@ -31,18 +32,28 @@ def write_rows(file: Path, columns: Columns, rows: Iterable[JsonObject]) -> int:
         ConfigError: It is there, has another ending, cannot be written, or needs an extra.
     """
     _check_ending(file)
+    write = _write_parquet if file.suffix == PARQUET else _write_lines
+    with new_file(file) as made:
+        return write(made, columns, rows)
+
+
+@contextmanager
+def new_file(file: Path) -> Generator[Path]:
+    """Give a path to write to; what stands there becomes the file when the context is left without error.
+
+    Raises:
+        ConfigError: The file is there already, or cannot be written.
+    """
     if file.exists():
         raise ConfigError(f"{file} is there already; choose another name, or delete it first")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{file.name}-", dir=file.parent) as workplace:
             made = Path(workplace) / file.name
-            write = _write_parquet if file.suffix == PARQUET else _write_lines
-            num_rows = write(made, columns, rows)
+            yield made
             made.rename(file)
     except OSError as error:
         raise ConfigError(f"{file} cannot be written: {error.strerror}") from error
-    return num_rows
 
 
 def read_rows(file: Path) -> Iterator[tuple[int, Mapping[str, object] | str]]:
@@ -65,8 +76,8 @@ def read_rows(file: Path) -> Iterator[tuple[int, Mapping[str, object] | str]]:
 
 
 def _check_ending(file: Path) -> None:
-    if file.suffix not in (*LINES, PARQUET):
-        raise ConfigError(f"{file} must end in {', '.join(LINES)} or {PARQUET}")
+    if file.suffix not in (*_LINES, PARQUET):
+        raise ConfigError(f"{file} must end in {', '.join(_LINES)} or {PARQUET}")
 
 
 def _read_line(line: bytes) -> Mapping[str, object] | str:

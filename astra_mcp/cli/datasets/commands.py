@@ -8,6 +8,7 @@ import typer
 
 from astra_mcp.compose.bundles import find_bundle, find_bundles, load_published
 from astra_mcp.compose.settings import Settings, load_settings
+from astra_mcp.environments.archive.mcpb import archive_of
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import ConfigError
@@ -15,6 +16,7 @@ from astra_mcp.home import user_path
 from astra_mcp.report.console import out, print_json, report_errors, say
 from training.export.card import CARD
 from training.export.exporting import Form, export_rl
+from training.export.row_files import new_file
 
 __all__ = ["app"]
 
@@ -55,6 +57,33 @@ def rl(
         out.print(f"wrote {file}: {done.num_rows} rows of {len(bundles)} environments")
     if done.card is None:
         say.print(f"{file.parent / CARD} is not ours and stays as it is", style="yellow")
+
+
+@app.command("mcpb")
+def mcpb(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name, or the path of a bundle.")],
+    *,
+    file: Annotated[Path, typer.Option("--out", help="The file to write, which ends in .mcpb.")],
+    as_json: Json = False,
+) -> None:
+    """Write an environment as an MCPB archive, which desktop clients install.
+
+    It runs offline in plain Python 3.11 or later, without a sandbox: whoever
+    installs it trusts its code.
+    """
+    with report_errors():
+        (bundle, *others) = _find_all(load_settings(), [name])
+        if others:
+            raise ConfigError(f"{name} holds several bundles: name one, an archive holds no more")
+        if file.suffix != ".mcpb":
+            raise ConfigError(f"{file} must end in .mcpb")
+        packed = archive_of(bundle)
+        with new_file(user_path(file)) as made:
+            made.write_bytes(packed)
+    if as_json:
+        print_json({"name": bundle.name, "file": str(file), "bytes": len(packed)})
+    else:
+        out.print(f"wrote {file}: {bundle.name}, {len(packed)} bytes")
 
 
 def _find_all(settings: Settings, names: Sequence[str] | None) -> list[Bundle]:
