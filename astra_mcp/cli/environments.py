@@ -1,10 +1,11 @@
-"""``astra-mcp environments``: verify bundles, look at them, count them, start new ones."""
+"""``astra-mcp environments``: verify bundles, look at them, count them, start new ones, import rows."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from astra_mcp.cli.datasets.importing import import_rows, print_imported_rows
 from astra_mcp.cli.statistics.counting import count_environments
 from astra_mcp.cli.statistics.tables import print_not_loaded, print_statistics
 from astra_mcp.cli.verifying import print_failed_votes, print_verified, verify_bundles
@@ -13,6 +14,8 @@ from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import create_bundle
 from astra_mcp.environments.loading import load_bundle
+from astra_mcp.environments.rows.bundles import UNKNOWN_LICENSE
+from astra_mcp.home import user_path
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.report.shown import Table, json_text, number, whole
 from astra_mcp.types import JsonObject
@@ -20,7 +23,9 @@ from servers.bundled import bundled_folder
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Verify, list, show, count and start environments.")
+app = typer.Typer(
+    no_args_is_help=True, help="Verify, list, show, count, start and import environments."
+)
 
 _NUM_VOTES = 3
 
@@ -122,7 +127,7 @@ def _summary(bundle: Bundle) -> JsonObject:
     return {
         "name": bundle.name,
         "title": document.title,
-        "domain": document.domain.value,
+        "domain": document.domain and document.domain.value,
         "language": document.language,
         "scenario_type": document.scenario_type and document.scenario_type.value,
         "questions": 1 + len(document.questions),
@@ -141,6 +146,7 @@ def _details(bundle: Bundle, *, gold: bool) -> JsonObject:
         "description": document.description,
         "question_id": bundle.question_id,
         "question": document.question,
+        **({} if document.background is None else {"background": document.background}),
         "questions": [
             {
                 "id": further.id,
@@ -165,6 +171,7 @@ def _details(bundle: Bundle, *, gold: bool) -> JsonObject:
 def _print_details(bundle: Bundle, *, gold: bool) -> None:
     document = bundle.document
     lines = [f"{bundle.name} {document.version}: {document.title}", document.description, ""]
+    lines += [f"Background: {document.background}"] if document.background else []
     asked = "" if bundle.question_id is None else f" {bundle.question_id}"
     lines += [f"Question{asked}: {document.question}"]
     lines += [f"Answer: {document.answer or '-'}"] if gold else []
@@ -234,3 +241,30 @@ def new(
         return
     out.print(f"wrote {path}: environment.json, tools.py and server.json")
     out.print(f"next: change it step by step, and run `astra-mcp environments verify {path}`")
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: .jsonl or .parquet.")],
+    *,
+    folder: Annotated[Path, typer.Option("--out", help="Where the bundles are written.")],
+    license: Annotated[
+        str, typer.Option(help="Licence of the data, as Apache-2.0.")
+    ] = UNKNOWN_LICENSE,
+    trusted: Annotated[
+        bool, typer.Option(help="Run foreign tool code even where nothing isolates it.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Make unverified bundles of the rows of an RL data set (the form of ASTRA-RL-1k).
+
+    Each module is executed once in the sandbox. A rejected row is named with
+    its line and reason; the exit code is 1 then.
+    """
+    done = run_async(import_rows, user_path(file), user_path(folder), license, trusted)
+    if as_json:
+        print_json(done.as_json())
+    else:
+        print_imported_rows(done, folder)
+    if done.errors:
+        raise typer.Exit(ExitCode.FAILED)

@@ -57,7 +57,11 @@ COMMANDS: Mapping[str, Listed] = {
         "Say what works on this machine; exits with 1 only where something required is missing.",
     ),
     "environments": Listed(
-        "astra_mcp.cli.environments:app", "Verify, list, show, count and start environments."
+        "astra_mcp.cli.environments:app",
+        "Verify, list, show, count, start and import environments.",
+    ),
+    "export": Listed(
+        "astra_mcp.cli.datasets.commands:app", "Write environments as files for other programs."
     ),
     "episodes": Listed("astra_mcp.cli.episodes:app", "List, show and replay recorded episodes."),
     "registry": Listed(

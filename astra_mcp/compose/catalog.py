@@ -100,8 +100,8 @@ class PublishedCatalog:
         )
 
     def question(self, environment: str, question: str | None = None) -> str:
-        """What a question of an environment asks."""
-        return self._asked(environment, question).document.question
+        """What an agent is told of a question: the question itself, after the user's background."""
+        return self._asked(environment, question).document.prompt
 
     def job(self, environment: str, question: str | None = None) -> tuple[JobItem, ...]:
         """The sub-tasks that an episode of a question is scored on."""

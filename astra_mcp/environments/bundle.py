@@ -5,6 +5,7 @@
 needs several fields or the tool code is checked in :mod:`astra_mcp.environments.loading`.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -19,6 +20,7 @@ from astra_mcp.reward import JobItem
 from astra_mcp.types import FrozenModel, JsonObject, ToolSpec, canonical_json
 
 __all__ = [
+    "BACKGROUND_HEADING",
     "SCHEMA_VERSION",
     "ArgumentRole",
     "Bundle",
@@ -32,10 +34,13 @@ __all__ = [
     "Question",
     "ScenarioType",
     "SubTask",
+    "told_prompt",
 ]
 
 SCHEMA_VERSION = 1
 NAME_PATTERN = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
+BACKGROUND_HEADING = "## some information related to the user"
+"""Stands before a background in a prompt, as in the published RL rows (ASTRA-RL-1k)."""
 DEFAULT_CLOCK = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
@@ -54,6 +59,10 @@ class ScenarioType(StrEnum):
 
 def _is_empty(value: object) -> bool:
     return not value
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 class ArgumentRole(StrEnum):
@@ -199,8 +208,11 @@ class EnvironmentDocument(Question):
     version: str = Field(default="1.0.0", pattern=r"^\d+\.\d+\.\d+$")
     status: Literal["verified", "unverified"] = "unverified"
     """``verified`` claims that the acceptance passes; ``unverified`` may lack DAG and gold calls."""
-    domain: Domain
+    domain: Domain | None = None
+    """None where nobody has said it; required of a verified environment."""
     language: Literal["en", "zh"]
+    background: str | None = Field(default=None, exclude_if=_is_none)
+    """What the agent is told of the user beside the question."""
     tools: Annotated[tuple[ToolSpec, ...], Field(min_length=1)]
     questions: tuple[FurtherQuestion, ...] = Field(default=(), exclude_if=_is_empty)
     """What else can be asked of the same tools."""
@@ -210,6 +222,23 @@ class EnvironmentDocument(Question):
     load_seed: int = Field(default=0, ge=0, lt=2**63)
     """Seed under which the module is executed once, before any episode."""
     provenance: Provenance
+
+    @property
+    def prompt(self) -> str:
+        """All that an agent is told: the question, after the background where there is one."""
+        return told_prompt(self.told_background, self.question)
+
+    @property
+    def told_background(self) -> JsonObject | None:
+        """The background as the object that prompts show: itself where it is the text of one."""
+        if self.background is None:
+            return None
+        try:
+            value = json.loads(self.background)
+        except (ValueError, RecursionError):
+            value = None
+        is_object = isinstance(value, dict)
+        return cast("JsonObject", value) if is_object else {"background": self.background}
 
     @field_validator("tools", mode="before")
     @classmethod
@@ -223,6 +252,14 @@ class EnvironmentDocument(Question):
         """Copy with one of the further questions in the place of the main one, and without the others."""
         asked = {name: getattr(further, name) for name in Question.model_fields}
         return self.model_copy(update={**asked, "questions": ()})
+
+
+def told_prompt(background: JsonObject | None, question: str) -> str:
+    """Write a prompt as published RL rows do."""
+    if background is None:
+        return question
+    told = json.dumps(background, ensure_ascii=False, indent=2)
+    return f"{BACKGROUND_HEADING}\n{told}\n\n{question}"
 
 
 def _with_extra(tool: object) -> object:

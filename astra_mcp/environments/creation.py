@@ -2,12 +2,13 @@
 
 import re
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from astra_mcp.environments.bundle import NAME_PATTERN
 from astra_mcp.errors import ConfigError
 
-__all__ = ["create_bundle"]
+__all__ = ["create_bundle", "write_bundle"]
 
 _TEMPLATE = Path(__file__).parent / "template"
 _TEMPLATE_NAME = "template-name"
@@ -33,16 +34,29 @@ def create_bundle(name: str, folder: Path) -> Path:
     target = folder / name
     if target.exists():
         raise ConfigError(f"{target} is there already; choose another name, or delete it first")
+    texts = {
+        file: (_TEMPLATE / source).read_text(encoding="utf-8").replace(_TEMPLATE_NAME, name)
+        for source, file in _FILES.items()
+    }
+    return write_bundle(name, texts, folder)
+
+
+def write_bundle(name: str, texts: Mapping[str, str], folder: Path) -> Path:
+    """Write the files of a bundle into ``folder / name``, which is not there: all of them, or none.
+
+    Raises:
+        ConfigError: They cannot be written.
+    """
+    target = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as workplace:
             made = Path(workplace) / name
             made.mkdir()
-            for source, file in _FILES.items():
-                text = (_TEMPLATE / source).read_text(encoding="utf-8")
-                (made / file).write_text(text.replace(_TEMPLATE_NAME, name), encoding="utf-8")
+            for file, text in texts.items():
+                (made / file).write_text(text, encoding="utf-8")
             made.rename(target)
     except OSError as error:
-        msg = f"{target} cannot be written: {error.strerror}; choose another folder with --folder"
+        msg = f"{target} cannot be written: {error.strerror}; choose another folder"
         raise ConfigError(msg) from error
     return target

@@ -31,6 +31,7 @@ __all__ = [
     "document_faults",
     "load_bundle",
     "missing_fields",
+    "parse_bundle",
 ]
 
 _MAX_DOCUMENT_BYTES = 4 << 20
@@ -134,6 +135,30 @@ def load_bundle(path: Path) -> Bundle:
     raw_document = _read(path / _DOCUMENT, _MAX_DOCUMENT_BYTES, faults)
     code = _read(path / _CODE, MAX_CODE_BYTES, faults)
     raw_server = _read(path / _SERVER, _MAX_DOCUMENT_BYTES, faults)
+    return _parse(path, raw_document, code, raw_server, faults)
+
+
+def parse_bundle(name: str, texts: Mapping[str, str]) -> Bundle:
+    """Make a bundle of the texts of its files, as if they stood in a folder of this name.
+
+    Raises:
+        BundleError: It does not load; carries every fault found.
+    """
+    faults: list[BundleFault] = []
+    for file, text in texts.items():
+        limit = MAX_CODE_BYTES if file == _CODE else _MAX_DOCUMENT_BYTES
+        if (size := len(text.encode())) > limit:
+            faults.append(BundleFault.at(file, "", f"has {size} bytes; the limit is {limit}"))
+    return _parse(Path(name), texts[_DOCUMENT], texts[_CODE], texts[_SERVER], faults)
+
+
+def _parse(
+    path: Path,
+    raw_document: str | None,
+    code: str | None,
+    raw_server: str | None,
+    faults: list[BundleFault],
+) -> Bundle:
     document = _parse_document(raw_document, faults)
     server = _parse_object(_SERVER, raw_server, faults)
     if document is not None:
@@ -177,7 +202,8 @@ def document_faults(document: EnvironmentDocument, code: str | None) -> Iterator
     if document.clock.tzinfo is None:
         message = "has no time zone; write it as 2026-01-05T09:00:00Z"
         yield BundleFault.at(_DOCUMENT, "clock", message)
-    yield from _blank_faults({"title": document.title, "description": document.description})
+    texts = {n: getattr(document, n) for n in ("title", "description", "background")}
+    yield from _blank_faults(texts)
     tools = [*tool_faults(document)]
     yield from tools
     if not tools:
@@ -216,7 +242,10 @@ def _question_faults(
 
 def missing_fields(asked: Question) -> list[str]:
     """Name the fields that a question of a verified environment has and this one lacks."""
-    missing = [n for n in ("answer", "scenario_type", "gold") if not getattr(asked, n)]
+    required = ("answer", "scenario_type", "gold")
+    if isinstance(asked, EnvironmentDocument):
+        required = ("domain", *required)
+    missing = [n for n in required if not getattr(asked, n)]
     missing += [
         f"sub_tasks[{index}].{name}"
         for index, sub in enumerate(asked.sub_tasks)

@@ -230,12 +230,15 @@ def counts_of(document: EnvironmentDocument) -> EnvironmentCounts:
     return EnvironmentCounts(
         name=document.name,
         title=document.title,
-        domain=document.domain.value,
+        domain="unlabelled" if document.domain is None else document.domain.value,
         language=document.language,
         is_verified=document.status == "verified",
         family=None if family is None else str(family),
         tools=len(document.tools),
-        questions=(_counts_of_question(document),),
+        questions=tuple(
+            _counts_of_question(asked)
+            for asked in (document, *map(document.asking, document.questions))
+        ),
     )
 
 

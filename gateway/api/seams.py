@@ -319,7 +319,7 @@ class EnvironmentInfo(FrozenModel):
     description: str
     version: str
     status: Literal["verified", "unverified"]
-    domain: str
+    domain: str | None
     language: str
     scenario_type: str | None
     question: str

@@ -48,7 +48,10 @@ def _leak_failures(bundle: Bundle) -> Iterator[FailedCheck]:
     """Look for the answers that an episode is scored on in every text that the agent is shown."""
     document = bundle.document
     scored = document.scored
-    shown = [("the main question", document.question)]
+    shown = [
+        ("the main question", document.question),
+        ("the background", document.background or ""),
+    ]
     shown += [("the title", document.title), ("the description", document.description)]
     for tool in document.tools:
         shown.extend(_shown_texts(tool))

@@ -56,7 +56,7 @@ async def grounding_failures(player: Player) -> AsyncIterator[FailedCheck]:
     """Look for each gold value in what an agent has been told by then."""
     document = player.bundle.document
     shown = " \n ".join(_texts([t.model_dump(mode="json") for t in document.tools]))
-    told = _indexed(f"{document.question}\n{shown}")
+    told = _indexed(f"{document.prompt}\n{shown}")
     for step in player.gold:
         for index, call in enumerate(step.before):
             if index == len(step.before) - 1:
@@ -79,7 +79,7 @@ async def grounding_failures(player: Player) -> AsyncIterator[FailedCheck]:
 
 def _source_fault(player: Player, step: GoldStep, slot: Slot) -> str | None:
     """What a value is worked out from must be there."""
-    question = _plain(player.bundle.document.question)
+    question = _plain(player.bundle.document.prompt)
     solved = {i for s in player.gold[: step.index] for i, _ in s.answers}
     for source in slot.derived_from:
         if isinstance(source, str) and (not source.strip() or _plain(source) not in question):

@@ -32,7 +32,7 @@ def _dependencies(document: EnvironmentDocument, _: Sequence[str]) -> JsonObject
     if not any(sub.dependencies for sub in document.sub_tasks):
         return None
     return {
-        "main_question": document.question,
+        "main_question": document.prompt,
         "tools": {tool.name: tool.description for tool in document.tools},
         "sub_tasks": [
             {**_asked(sub), "answer": sub.answer, "dependencies": list(sub.dependencies)}
@@ -62,7 +62,7 @@ def _statements(document: EnvironmentDocument, results: Sequence[str]) -> JsonOb
 def _main_answer(document: EnvironmentDocument, _: Sequence[str]) -> JsonObject:
     return {
         "now": document.clock.isoformat(),
-        "main_question": document.question,
+        "main_question": document.prompt,
         "main_answer": document.answer,
         "sub_tasks": [{**_asked(sub), "answer": sub.answer} for sub in document.sub_tasks],
     }
@@ -70,7 +70,7 @@ def _main_answer(document: EnvironmentDocument, _: Sequence[str]) -> JsonObject:
 
 def _subject(document: EnvironmentDocument, _: Sequence[str]) -> JsonObject:
     return {
-        "main_question": document.question,
+        "main_question": document.prompt,
         "sub_tasks": [_asked(sub) for sub in document.sub_tasks],
     }
 
@@ -78,7 +78,7 @@ def _subject(document: EnvironmentDocument, _: Sequence[str]) -> JsonObject:
 def _shown_texts(document: EnvironmentDocument, _: Sequence[str]) -> JsonObject:
     scored = [sub for sub in document.sub_tasks if sub.tool is not None]
     return {
-        "main_question": document.question,
+        "main_question": document.prompt,
         "tools": [tool.model_dump(mode="json", exclude_none=True) for tool in document.tools],
         "sub_tasks": [{**_asked(sub), "answer": sub.answer} for sub in scored],
     }
@@ -103,7 +103,7 @@ def _derivations(document: EnvironmentDocument, _: Sequence[str]) -> JsonObject 
         return None
     return {
         "now": document.clock.isoformat(),
-        "main_question": document.question,
+        "main_question": document.prompt,
         "arguments": derived,
     }
 

@@ -1,0 +1,89 @@
+"""The columns of a data set, written down once: as PyArrow types, and as a data set card says them.
+
+A column is a type by its name, a mapping (a struct of columns) or a list of one mapping. Any value may be
+null. Whatever else JSON can hold stands as JSON text in a column of text, so that no row changes a type.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from astra_mcp.types import JsonObject
+
+__all__ = ["ROW_COLUMNS", "VERL_COLUMNS", "Columns", "arrow_schema", "card_features"]
+
+Columns = Mapping[str, Any]
+"""Each column with its type."""
+
+TEXT: Final = "string"
+INTEGER: Final = "int64"
+
+ROW_COLUMNS: Final[Columns] = MappingProxyType(
+    {
+        "prompt": [{"content": TEXT, "role": TEXT}],
+        "tool_schema": TEXT,
+        "tool_dict": TEXT,
+        "sub_qa_dict": TEXT,
+    }
+)
+"""As ASTRA-RL-1k is published."""
+
+VERL_COLUMNS: Final[Columns] = MappingProxyType(
+    {
+        "data_source": TEXT,
+        "agent_name": TEXT,
+        "prompt": [{"role": TEXT, "content": TEXT}],
+        "ability": TEXT,
+        "reward_model": {"style": TEXT, "ground_truth": TEXT},
+        "extra_info": {
+            "index": INTEGER,
+            "split": TEXT,
+            "environment": TEXT,
+            "question_id": TEXT,
+            "seed": INTEGER,
+            "family": TEXT,
+            "version": TEXT,
+            "status": TEXT,
+            "domain": TEXT,
+            "language": TEXT,
+            "scenario_type": TEXT,
+            "episode": TEXT,
+        },
+    }
+)
+"""As verl 0.9.1 reads it; its agent loops get every column."""
+
+
+def arrow_schema(arrow: Any, columns: Columns) -> Any:
+    """Give the schema of a Parquet file.
+
+    Args:
+        arrow: The module ``pyarrow``, which is an extra.
+        columns: Of the file.
+    """
+    return arrow.schema([(name, _arrow_type(arrow, kind)) for name, kind in columns.items()])
+
+
+def _arrow_type(arrow: Any, kind: Any) -> Any:
+    match kind:
+        case str():
+            return getattr(arrow, kind)()
+        case [members]:
+            return arrow.list_(_arrow_type(arrow, members))
+        case _:
+            return arrow.struct([(name, _arrow_type(arrow, each)) for name, each in kind.items()])
+
+
+def card_features(columns: Columns) -> list[JsonObject]:
+    """Say the columns as the front matter of a Hugging Face card does."""
+    return [{"name": name, **_feature(kind)} for name, kind in columns.items()]
+
+
+def _feature(kind: Any) -> JsonObject:
+    match kind:
+        case str():
+            return {"dtype": kind}
+        case [members]:
+            return {"list": [*card_features(members)]}
+        case _:
+            return {"struct": [*card_features(kind)]}
