@@ -18,7 +18,14 @@ from astra_mcp.mcp.listeners import Listeners
 from astra_mcp.reward import JobItem
 from astra_mcp.types import JsonObject
 from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.seams import Catalog, DistractorIndex, EnvironmentInfo, GoldCall, Upstream
+from gateway.api.seams import (
+    Catalog,
+    DistractorIndex,
+    EnvironmentInfo,
+    GoldCall,
+    Upstream,
+    shown_together,
+)
 from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.app import open_app
 from gateway.edge.metrics import Metrics
@@ -81,6 +88,14 @@ class InMemoryCatalog:
         asked = [(server, self._questions.get(server.name)) for server in self.upstreams()]
         return [_describe(server, question) for server, question in asked if question]
 
+    def summaries(self) -> Sequence[EnvironmentInfo]:
+        """The servers with a question, by name."""
+        return self.environments()
+
+    def environment(self, name: str) -> EnvironmentInfo:
+        """One server with its question."""
+        return _describe(self.upstream(name), self._question(name))
+
     def question(self, environment: str) -> str:
         """What an environment asks."""
         return self._question(environment).text
@@ -103,6 +118,10 @@ class InMemoryCatalog:
     def upstreams(self) -> Sequence[Upstream]:
         """All servers, by name."""
         return [server for _, server in sorted(self._servers.items())]
+
+    def together(self) -> Sequence[Upstream]:
+        """All but emulated ones, by name."""
+        return shown_together(self.upstreams())
 
     def upstream(self, name: str) -> Upstream:
         """One server; ``UnknownNameError`` names all where there is none."""

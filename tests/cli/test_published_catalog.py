@@ -3,14 +3,18 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from astra_mcp.compose.bundles import FoundEnvironments
 from astra_mcp.compose.catalog import PublishedCatalog
+from astra_mcp.compose.environments import PublishedEnvironments, Servers
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import UnknownNameError
-from astra_mcp.testing import InMemoryServer
+from astra_mcp.sandbox import Sandbox
+from registry.bundles.digest import BundleDigest
+from registry.bundles.folder import FoundBundle
 from servers.deployed import open_deployed
 from servers.emulated.fleet import EmulatedServers, NoDocuments
 
@@ -37,9 +41,12 @@ def a_bundle(name: str) -> Bundle:
 @asynccontextmanager
 async def publishing(home: Path, *names: str) -> AsyncGenerator[PublishedCatalog]:
     bundles = [a_bundle(name) for name in names]
+    rows = {b.name: FoundBundle(Path(b.name), BundleDigest.of(b), (), True, b) for b in bundles}
+    found = FoundEnvironments(found=rows, faulty={}, folders=())
     async with open_deployed(None, home=home) as deployed:
         emulated = EmulatedServers(NoDocuments(), {})
-        yield PublishedCatalog(bundles, lambda b: InMemoryServer(b.name), deployed, emulated)
+        sandbox = cast("Sandbox", None)  # nothing runs
+        yield PublishedCatalog(PublishedEnvironments(found, Servers(sandbox)), deployed, emulated)
 
 
 async def test_environments_are_listed_by_name_and_scored_on_sub_tasks_with_a_tool(
@@ -47,7 +54,6 @@ async def test_environments_are_listed_by_name_and_scored_on_sub_tasks_with_a_to
 ) -> None:
     async with publishing(tmp_path, "tide-tables", "air-quality") as catalog:
         names = ["air-quality", "tide-tables"]
-        assert [b.name for b in catalog.bundles] == names
         assert [e.name for e in catalog.environments()] == names
         assert [s.name for s in catalog.upstreams()] == names
         assert catalog.upstream("tide-tables") is catalog.upstreams()[1]
