@@ -2,10 +2,10 @@
 
     python -P benchmarks/catalog_scale.py [--count 10000] [--json FILE]
 
-Makes its bundles itself: copies of the template of ``environments new`` under other names and with other data.
-Looks are taken in this process, as every command takes them. Starts, memory and episodes are those of
-``astra-mcp serve --json`` as a process of its own; its memory is its resident set, without the processes of the
-sandbox. Episodes are created and closed one after the other, over as many environments as a folder of few
+Makes its bundles itself: copies of the template of ``environments new`` under other names and with other
+data. Looks are taken in this process, as every command takes them. Starts, memory and episodes are those of
+``astra-mcp serve --json`` as a process of its own; its memory is its resident set, without the processes of
+the sandbox. Episodes are created and closed one after the other, over as many environments as a folder of few
 holds, each used before; then over some that nobody has used.
 """
 
@@ -30,13 +30,14 @@ sys.path[:] = [
 ]
 
 import anyio  # noqa: E402
-from circumstances import conditions  # noqa: E402
-from process_accounts import cpu_seconds, resident_bytes  # noqa: E402
 
 from astra_mcp.environments.creation import create_bundle  # noqa: E402
 from gateway.api.client import EpisodeClient, GatewayClient  # noqa: E402
 from gateway.api.wire import EpisodeRequest  # noqa: E402
 from registry.bundles.folder import BundleFolder  # noqa: E402
+
+from circumstances import conditions  # noqa: E402
+from process_accounts import cpu_seconds, resident_bytes  # noqa: E402
 
 FEW = 18
 FRESH = 200
@@ -94,6 +95,7 @@ def serving(home: Path, folder: Path) -> Generator[tuple[int, dict[str, Any], fl
     try:
         assert process.stdout is not None  # noqa: S101 - it is a pipe
         said = json.loads(process.stdout.readline())
+        said["key"] = Path(said["control_key_file"]).read_text(encoding="ascii").strip()
         yield process.pid, said, time.monotonic() - began
     finally:
         process.terminate()
@@ -102,9 +104,8 @@ def serving(home: Path, folder: Path) -> Generator[tuple[int, dict[str, Any], fl
 
 async def use(said: dict[str, Any], names: Sequence[str], pid: int) -> dict[str, float]:
     """Create and close episodes; gives milliseconds of the gateway's processor for one, by what was used."""
-    key = Path(said["control_key_file"]).read_text(encoding="ascii").strip()
     costs: dict[str, float] = {}
-    async with GatewayClient(said["url"], key) as control:
+    async with GatewayClient(said["url"], said["key"]) as control:
 
         async def play(name: str, *, call: bool = False) -> None:
             source = {"kind": "environment", "name": name}
