@@ -116,10 +116,10 @@ async def use(said: dict[str, Any], names: Sequence[str], pid: int) -> dict[str,
                 await agent.call(gold.tool, gold.arguments, seq=0)
             await control.close_episode(opened.id)
 
-        for name in names[:FEW] * 5:
+        for name in [*names[:FEW]] * 5:
             await play(name)
         for what, played in {
-            "used": (names[:FEW] * EPISODES)[:EPISODES],
+            "used": ([*names[:FEW]] * EPISODES)[:EPISODES],
             "first": names[FEW : FEW + FRESH],
         }.items():
             before = cpu_seconds(pid, with_children=False)
@@ -139,7 +139,8 @@ def measure(place: Path, count: int) -> dict[str, Any]:
     make_bundles(few, FEW)
     names = make_bundles(many, count)
     figures = look(many, place / "looks")
-    os.utime(many / "library-00007" / "tools.py", (time.time() - _LONG_AGO,) * 2)
+    then = time.time() - _LONG_AGO
+    os.utime(many / "library-00007" / "tools.py", (then, then))
     with serving(place / "home-few", few) as (pid, said, took):
         figures["few_start_seconds"] = round(took, 2)
         baseline = anyio.run(use, said, names[:FEW], pid)["used"]

@@ -8,10 +8,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import overload
 
+import anyio
 import anyio.to_thread
 from starlette.types import ASGIApp
 
-from astra_mcp.compose.bundles import find_published, open_bundle_sandbox
+from astra_mcp.compose.bundles import find_published, open_bundle_sandbox, shipped_hashes
 from astra_mcp.compose.directories import open_directories
 from astra_mcp.compose.distractor_pool import open_distractors
 from astra_mcp.compose.emulators import open_emulated
@@ -19,6 +20,7 @@ from astra_mcp.compose.environments import PublishedEnvironments, Servers
 from astra_mcp.compose.settings import Settings
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
+from astra_mcp.sandbox import Sandbox
 from gateway.api.interactive import InteractiveCatalog
 from gateway.api.seams import EnvironmentInfo, EnvironmentSummary, GoldCall, Upstream
 from gateway.api.settings import FIRST
@@ -202,7 +204,28 @@ async def open_catalog(
                 is_taken=lambda name: name in names or deployed.find(name) is not None,
             )
             emulated = await stack.enter_async_context(published)
+        refuse = _refusing(deployed, sandbox, trusted=trusted)
+        group = await stack.enter_async_context(anyio.create_task_group())
+        group.start_soon(environments.follow, found.folders, refuse)
         yield PublishedCatalog(environments, deployed, emulated)
+        group.cancel_scope.cancel()
+
+
+def _refusing(
+    deployed: DeployedServers, sandbox: Sandbox, *, trusted: bool
+) -> Callable[[BundleDigest], str | None]:
+    """Say of a bundle that appears while the gateway runs why it cannot be published, or None."""
+    is_isolated = sandbox.report.backend != "unsandboxed"
+    shipped = frozenset[str]() if trusted or is_isolated else shipped_hashes()
+
+    def refuse(digest: BundleDigest) -> str | None:
+        if deployed.find(digest.name) is not None:
+            return "a deployed server has its name"
+        if trusted or is_isolated or digest.content_hash in shipped:
+            return None
+        return "this machine cannot isolate its tool code, and --trusted was not passed"
+
+    return refuse
 
 
 @asynccontextmanager

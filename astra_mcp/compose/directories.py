@@ -166,6 +166,7 @@ async def open_directories(
                 stack.callback(deployed.watch(hear))
             for hear in (published.hear, listed.hear):
                 stack.callback(environments.watch(hear))
+            stack.callback(environments.watch_rounds(name_environments))
             stack.callback(emulated.watch(listed.hear))
             yield published, listed
 

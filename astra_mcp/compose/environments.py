@@ -1,21 +1,28 @@
 """The environments of a gateway: a server for each, and which of them stand at the endpoint of all servers.
 
-One of few is loaded already; one of many is loaded when it is first used.
+One of few is loaded already; one of many is loaded when it is first used. The folders that they lie in are
+followed, as the registry's catalog is.
 """
 
-from collections.abc import Callable, Collection
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import checkpoint
 
 from astra_mcp.compose.bundles import FoundEnvironments, unknown_environment
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.loading import load_bundle
-from astra_mcp.errors import UnknownNameError
+from astra_mcp.errors import BundleFault, ConfigError, UnknownNameError
 from astra_mcp.mcp.listeners import Listeners
 from astra_mcp.sandbox import Sandbox
 from registry.bundles.digest import BundleDigest
-from registry.bundles.folder import FoundBundle
+from registry.bundles.folder import BundleFolder, FoundBundle
 from servers.environment import EnvironmentServer
 from servers.stored_environment import OpenedEnvironments, StoredEnvironment
 
@@ -31,6 +38,12 @@ class _Published:
     found: FoundBundle
     digest: BundleDigest
     server: _Server
+
+
+FOLLOW_SECONDS = 2.0
+_REST = 50
+"""A look is followed by so many times its length without one: 5 s for ten thousand bundles."""
+_log = logging.getLogger("astra_mcp.gateway")
 
 
 class Servers:
@@ -64,6 +77,7 @@ class PublishedEnvironments:
         self._published: dict[str, _Published] = {}
         self._faulty: dict[str, FoundBundle] = dict(found.faulty)
         self._listeners = Listeners[[str]]()
+        self._rounds = Listeners[[]]()
         self._digests: tuple[BundleDigest, ...] | None = None
         self._upstreams: tuple[_Server, ...] | None = None
         self._together: tuple[_Server, ...] | None = None
@@ -133,6 +147,87 @@ class PublishedEnvironments:
     def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
         """Be told the name of every environment that is added, removed or has another bundle than before."""
         return self._listeners.add(hear)
+
+    def watch_rounds(self, hear: Callable[[], None]) -> Callable[[], None]:
+        """Be told once whenever some of them have changed, however many."""
+        return self._rounds.add(hear)
+
+    async def take(
+        self,
+        place: Path,
+        changes: Mapping[str, FoundBundle | None],
+        refuse: Callable[[BundleDigest], str | None],
+    ) -> None:
+        """Publish what a folder holds by now; sessions keep the bundles that they began with.
+
+        Args:
+            place: The folder.
+            changes: What of it has changed, by the names of its sub-folders; None for what is gone.
+            refuse: Says why one cannot be published here, or None.
+        """
+        names = [
+            name if found is None else found.name
+            for name, found in changes.items()
+            if self._apply(place, name, found, refuse)
+        ]
+        if names:
+            self._digests = self._upstreams = self._together = None
+            self._rounds.tell()
+        for name in names:
+            self._listeners.tell(name)
+            await checkpoint()  # others have their turn between two of many
+
+    def _apply(
+        self,
+        place: Path,
+        key: str,
+        found: FoundBundle | None,
+        refuse: Callable[[BundleDigest], str | None],
+    ) -> bool:
+        """Make one change; tells whether there is anything to be told of."""
+        name = key if found is None else found.name
+        known = self._published.get(name)
+        is_other = known is not None and known.found.folder not in (place, place / key)
+        if is_other:
+            if found is not None:
+                _log.warning("%s is not published: another environment has its name", found.folder)
+            return False
+        self._faulty.pop(name, None)
+        if found is None:
+            return self._published.pop(name, None) is not None
+        refusal = "; ".join(found.faults) if found.digest is None else refuse(found.digest)
+        if refusal is None:
+            self._publish(found)
+            return True
+        _log.warning("%s is not published: %s", name, refusal)
+        self._faulty[name] = found._replace(faults=(BundleFault(refusal),))
+        return self._published.pop(name, None) is not None
+
+    async def follow(
+        self, folders: Sequence[BundleFolder], refuse: Callable[[BundleDigest], str | None]
+    ) -> None:
+        """Look into folders again and again, beside the event loop, until cancelled.
+
+        Args:
+            folders: Each was looked into once.
+            refuse: As for :meth:`take`.
+        """
+        failing: set[Path] = set()
+        while folders:
+            began = anyio.current_time()
+            for folder in folders:
+                look = partial(folder.scan, settled=True)
+                try:
+                    changes = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
+                except ConfigError as error:
+                    if folder.place not in failing:
+                        _log.warning("a folder cannot be followed for now: %s", error)
+                    failing.add(folder.place)
+                    continue
+                failing.discard(folder.place)
+                await self.take(folder.place, changes, refuse)
+            took = anyio.current_time() - began
+            await anyio.sleep(max(FOLLOW_SECONDS, took * _REST))
 
     def _publish(self, found: FoundBundle) -> None:
         if found.digest is not None:

@@ -23,7 +23,7 @@ MARK = "environment.json"
 FEW = 64
 """A folder with no more bundles than that has all of them loaded completely at the start."""
 _FILES = (MARK, "tools.py", "server.json")
-_SETTLED_NS = 2_000_000_000
+_SETTLED_NS = 1_000_000_000
 """A file that changed later than that before it was read may change again within one tick of its clock."""
 
 
