@@ -48,10 +48,14 @@ def verify(
         int | None,
         typer.Option(min=1, max=15, help="How often it is asked each question: odd, by default 3."),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also verify what was verified before.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run the acceptance on bundles; by default on all that ship with the package.
 
+    The verdict on a bundle that has not changed is remembered, and said to be.
     What a judge says stands beside it: neither `verified` nor the exit code
     depends on it.
     """
@@ -60,7 +64,7 @@ def verify(
     if votes is not None and votes % 2 == 0:
         raise typer.BadParameter("must be odd, so that one side has more", param_hint="--votes")
     num_votes = (votes or _NUM_VOTES) if judge else None
-    done = run_async(verify_bundles, paths or [bundled_folder()], trusted, num_votes)
+    done = run_async(verify_bundles, paths or [bundled_folder()], trusted, num_votes, again)
     if as_json:
         print_json(done.as_json())
     else:
