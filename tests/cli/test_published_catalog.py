@@ -1,6 +1,6 @@
 """What a gateway publishes: listed by name, and unknown names are answered with the closest."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -11,20 +11,24 @@ from astra_mcp.compose.bundles import FoundEnvironments
 from astra_mcp.compose.catalog import PublishedCatalog
 from astra_mcp.compose.environments import PublishedEnvironments, Servers
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.errors import UnknownNameError
+from astra_mcp.errors import BundleFault, UnknownNameError
 from astra_mcp.sandbox import Sandbox
+from gateway.api.interactive import InteractiveCatalog
 from registry.bundles.digest import BundleDigest
 from registry.bundles.folder import FoundBundle
 from servers.deployed import open_deployed
 from servers.emulated.fleet import EmulatedServers, NoDocuments
 
+PLACE = Path("bundles")
 
-def a_bundle(name: str) -> Bundle:
+
+def a_bundle(name: str, *, version: str = "1.0.0") -> Bundle:
     document: dict[str, Any] = {
         "schema_version": 1,
         "name": name,
         "title": name,
         "description": "d",
+        "version": version,
         "domain": "weather",
         "language": "en",
         "question": "q",
@@ -38,10 +42,18 @@ def a_bundle(name: str) -> Bundle:
     return Bundle.model_validate({"document": document, "code": "", "server": {}})
 
 
+def found_bundle(name: str, *, is_few: bool = True, version: str = "1.0.0") -> FoundBundle:
+    bundle = a_bundle(name, version=version)
+    loaded = bundle if is_few else None
+    return FoundBundle(PLACE / name, BundleDigest.of(bundle), (), is_few, loaded)
+
+
 @asynccontextmanager
-async def publishing(home: Path, *names: str) -> AsyncGenerator[PublishedCatalog]:
-    bundles = [a_bundle(name) for name in names]
-    rows = {b.name: FoundBundle(Path(b.name), BundleDigest.of(b), (), True, b) for b in bundles}
+async def publishing(
+    home: Path, *names: str, many: Sequence[str] = ()
+) -> AsyncGenerator[PublishedCatalog]:
+    rows = {name: found_bundle(name) for name in names}
+    rows |= {name: found_bundle(name, is_few=False) for name in many}
     found = FoundEnvironments(found=rows, faulty={}, folders=())
     async with open_deployed(None, home=home) as deployed:
         emulated = EmulatedServers(NoDocuments(), {})
@@ -75,3 +87,54 @@ async def test_an_unknown_name_is_answered_with_the_closest(tmp_path: Path) -> N
     async with publishing(tmp_path, *(f"q{n}" for n in range(20))) as catalog:
         with pytest.raises(UnknownNameError, match="GET /v1/servers"):
             catalog.upstream("zzz")
+
+
+async def test_environments_of_a_folder_of_many_stand_apart_unless_they_are_named(
+    tmp_path: Path,
+) -> None:
+    async with publishing(tmp_path, "air-quality", many=["tide-1", "tide-2"]) as catalog:
+        assert [s.name for s in catalog.upstreams()] == ["air-quality", "tide-1", "tide-2"]
+        assert [s.name for s in catalog.together()] == ["air-quality"]
+        assert catalog.environment("tide-2").question == catalog.question("tide-2") == "q"
+        every, named = (
+            InteractiveCatalog(catalog, shown) for shown in ("all", ("tide-1", "air-quality"))
+        )
+        assert [s.name for s in every.together()] == ["air-quality"]
+        assert every.upstream("tide-2").tools == catalog.environment("tide-2").tools
+        assert [s.name for s in named.together()] == ["air-quality", "tide-1"]
+
+
+async def test_a_bundle_that_comes_changes_goes_or_spoils_is_told_of_and_published_accordingly(
+    tmp_path: Path,
+) -> None:
+    async with publishing(tmp_path, "air-quality", many=["tide-1", "tide-2"]) as catalog:
+        told: list[str] = []
+        catalog.watch(told.append)
+        kept, before = catalog.upstream("air-quality"), catalog.upstream("tide-1")
+        spoilt = FoundBundle(PLACE / "tide-2", None, (BundleFault("it is no JSON"),), False, None)
+        other = Path("elsewhere")
+        doubled = found_bundle("air-quality", version="1.0.1")._replace(folder=other / "a")
+        await catalog.bundles.take(other, {"a": doubled}, lambda _: None)
+        await catalog.bundles.take(
+            PLACE,
+            {
+                "new": found_bundle("new", is_few=False),
+                "refused": found_bundle("refused"),
+                "tide-1": found_bundle("tide-1", is_few=False, version="1.0.1"),
+                "tide-2": spoilt,
+            },
+            lambda digest: "it may not run here" if digest.name == "refused" else None,
+        )
+        assert sorted(told) == ["new", "tide-1", "tide-2"]
+        assert [s.name for s in catalog.upstreams()] == ["air-quality", "new", "tide-1"]
+        assert [e.name for e in catalog.environments()] == ["air-quality", "new", "tide-1"]
+        assert catalog.upstream("tide-1").version != before.version
+        assert catalog.upstream("air-quality") is kept
+        for name, reason in {"tide-2": "no JSON", "refused": "may not run here"}.items():
+            with pytest.raises(UnknownNameError, match=f"{name} is not published: .*{reason}"):
+                catalog.upstream(name)
+
+        await catalog.bundles.take(PLACE, {"air-quality": None}, lambda _: None)
+        assert [s.name for s in catalog.together()] == []
+        with pytest.raises(UnknownNameError, match="no environment is named"):
+            catalog.question("air-quality")
