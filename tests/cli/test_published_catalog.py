@@ -1,21 +1,26 @@
 """What a gateway publishes: listed by name, and unknown names are answered with the closest."""
 
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
+import anyio
+import anyio.lowlevel
 import pytest
 
+from astra_mcp.compose import environments
 from astra_mcp.compose.bundles import FoundEnvironments
 from astra_mcp.compose.catalog import PublishedCatalog
 from astra_mcp.compose.environments import PublishedEnvironments, Servers
 from astra_mcp.environments.bundle import Bundle
+from astra_mcp.environments.creation import create_bundle
 from astra_mcp.errors import BundleFault, UnknownNameError
 from astra_mcp.sandbox import Sandbox
 from gateway.api.interactive import InteractiveCatalog
 from registry.bundles.digest import BundleDigest
-from registry.bundles.folder import FoundBundle
+from registry.bundles.folder import BundleFolder, FoundBundle
 from servers.deployed import open_deployed
 from servers.emulated.fleet import EmulatedServers, NoDocuments
 
@@ -138,3 +143,28 @@ async def test_a_bundle_that_comes_changes_goes_or_spoils_is_told_of_and_publish
         assert [s.name for s in catalog.together()] == []
         with pytest.raises(UnknownNameError, match="no environment is named"):
             catalog.question("air-quality")
+
+
+async def test_a_folder_is_followed_and_one_that_cannot_be_read_is_told_of_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(environments, "FOLLOW_SECONDS", 0.01)
+    place, moved = tmp_path / "place", tmp_path / "moved"
+    create_bundle("ash", place)
+    folder = BundleFolder(place, tmp_path)
+    folder.scan()
+    told = anyio.Event()
+    async with publishing(tmp_path, "air-quality") as catalog, anyio.create_task_group() as group:
+        catalog.watch(lambda _: told.set())
+        place.rename(moved)
+        group.start_soon(catalog.bundles.follow, [folder], lambda _: None)
+        with anyio.fail_after(20):
+            while "cannot be followed" not in caplog.text:
+                await anyio.lowlevel.checkpoint()
+            for file in create_bundle("birch", moved).iterdir():
+                os.utime(file, (0, 0))
+            moved.rename(place)
+            await told.wait()
+        assert catalog.upstream("birch").name == "birch"
+        assert caplog.text.count("cannot be followed") == 1
+        group.cancel_scope.cancel()
