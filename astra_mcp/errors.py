@@ -36,6 +36,7 @@ data in its record (see :class:`astra_mcp.types.Failure`), never a score.
 """
 
 import difflib
+import heapq
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
@@ -228,9 +229,25 @@ class UnknownNameError(GatewayError, LookupError):
             known: What there is.
             otherwise: What to do where nothing is close.
         """
-        close = difflib.get_close_matches(name, list(known), n=3)
+        close = difflib.get_close_matches(name, _likeliest(name, list(known)), n=3)
         hint = f"did you mean {', '.join(close)}?" if close else otherwise
         return cls(f"no {what} is named {name!r}; {hint}")
+
+
+_MAX_COMPARED = 200
+"""So many words are compared letter by letter; one of ten thousand alike ones takes 50 microseconds."""
+
+
+def _likeliest(word: str, known: Sequence[str]) -> Sequence[str]:
+    """Leave of many words those that share most pairs of letters with another one."""
+    if len(known) <= _MAX_COMPARED:
+        return known
+    pairs = {word[at : at + 2] for at in range(len(word) - 1)}
+
+    def shared(other: str) -> tuple[int, int]:
+        return sum(pair in other for pair in pairs), -abs(len(other) - len(word))
+
+    return heapq.nlargest(_MAX_COMPARED, known, key=shared)
 
 
 class CallFaultError(GatewayError):

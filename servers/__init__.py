@@ -5,5 +5,5 @@ the same object. Knows bundles, the sandbox, in :mod:`servers.deployed` servers 
 :mod:`servers.emulated` those of which there are documents only; never imports ``gateway`` or ``registry``.
 Only :mod:`astra_mcp.compose` and what stands above it import it. The bundled environments lie in
 ``servers/bundled``. To read in this order: :mod:`servers.tools_only`, :mod:`servers.environment`,
-:mod:`servers.standalone`, then the two packages.
+:mod:`servers.stored_environment`, :mod:`servers.standalone`, then the two packages.
 """

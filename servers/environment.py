@@ -48,6 +48,11 @@ class EnvironmentServer(ToolsOnly):
         """Each tool by its name, with the check of its arguments."""
 
     @property
+    def bundle(self) -> Bundle:
+        """What it publishes."""
+        return self._bundle
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What weakens the sandbox on this machine."""
         return self._sandbox.report.warnings

@@ -1,5 +1,6 @@
 """``astra-mcp environments``: verify bundles, look at them, count them, start new ones, import rows."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from astra_mcp.cli.datasets.importing import import_rows, print_imported_rows
 from astra_mcp.cli.statistics.counting import count_environments
 from astra_mcp.cli.statistics.tables import print_not_loaded, print_statistics
 from astra_mcp.cli.verifying import print_failed_votes, print_verified, verify_bundles
-from astra_mcp.compose.bundles import find_bundle, load_published
+from astra_mcp.compose.bundles import find_bundle_folders, find_published, unknown_environment
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import create_bundle
@@ -19,6 +20,8 @@ from astra_mcp.home import user_path
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.report.shown import Table, json_text, number, whole
 from astra_mcp.types import JsonObject
+from gateway.api.environments import EnvironmentFilter
+from registry.bundles.digest import BundleDigest
 from servers.bundled import bundled_folder
 
 __all__ = ["app"]
@@ -52,10 +55,14 @@ def verify(
         int | None,
         typer.Option(min=1, max=15, help="How often it is asked each question: odd, by default 3."),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also verify what was verified before.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run the acceptance on bundles; by default on all that ship with the package.
 
+    The verdict on a bundle that has not changed is remembered, and said to be.
     What a judge says stands beside it: neither `verified` nor the exit code
     depends on it.
     """
@@ -64,7 +71,7 @@ def verify(
     if votes is not None and votes % 2 == 0:
         raise typer.BadParameter("must be odd, so that one side has more", param_hint="--votes")
     num_votes = (votes or _NUM_VOTES) if judge else None
-    done = run_async(verify_bundles, paths or [bundled_folder()], trusted, num_votes)
+    done = run_async(verify_bundles, paths or [bundled_folder()], trusted, num_votes, again)
     if as_json:
         print_json(done.as_json())
     else:
@@ -75,21 +82,50 @@ def verify(
 
 
 @app.command("list")
-def list_environments(*, as_json: Json = False) -> None:
+def list_environments(  # noqa: PLR0913 - one parameter for each option
+    *,
+    domain: Annotated[str | None, typer.Option(help="Only of this domain.")] = None,
+    language: Annotated[str | None, typer.Option(help="Only in this language.")] = None,
+    shape: Annotated[
+        str | None, typer.Option("--type", help="Only of this shape, such as multi-hop.")
+    ] = None,
+    hops: Annotated[int | None, typer.Option(min=1, help="Only with so many hops.")] = None,
+    family: Annotated[str | None, typer.Option(help="Only of this family.")] = None,
+    verified: Annotated[
+        bool | None,
+        typer.Option("--verified/--unverified", help="Only those that claim to be verified."),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="How many at most.")] = None,
+    offset: Annotated[int, typer.Option(min=0, help="How many to leave out first.")] = 0,
+    as_json: Json = False,
+) -> None:
     """List the environments that `serve` publishes."""
+    wanted = EnvironmentFilter(
+        domain=domain, language=language, type=shape, hops=hops, family=family, verified=verified
+    )
     with report_errors():
-        bundles = sorted(load_published(load_settings()), key=lambda b: b.name)
+        found = find_published(load_settings())
+    for warning in found.warnings:
+        say.print(warning, style="yellow")
+    fitting = [digest for digest in found.digests if wanted.fits(digest)]
+    shown = fitting[offset : None if limit is None else offset + limit]
     if as_json:
-        print_json({"environments": [_summary(b) for b in bundles]})
+        rows = [_summary(digest) for digest in shown]
+        print_json({"environments": rows, "total": len(fitting)})
         return
+    _print_list(shown)
+    if len(shown) < len(fitting):
+        out.print(f"{len(shown)} of {len(fitting)} shown (--limit, --offset)")
+
+
+def _print_list(shown: Sequence[BundleDigest]) -> None:
     # One is what an environment has unless it says so, and 80 columns are to hold its name.
-    has_further = any(bundle.document.questions for bundle in bundles)
-    asked = ("questions",) if has_further else ()
+    asked = ("questions",) if any(digest.num_questions > 1 for digest in shown) else ()
     counts = (*map(number, asked), number("tasks"), number("tools"))
     table = Table("name", "domain", whole("lang"), *counts, whole("status"))
     keys = ("name", "domain", "language", *asked, "sub_tasks", "tools", "status")
-    for bundle in bundles:
-        row = _summary(bundle)
+    for digest in shown:
+        row = _summary(digest)
         table.add_row(*("-" if row[k] is None else str(row[k]) for k in keys))
     out.print(table)
 
@@ -119,22 +155,26 @@ def show_environment(
 def _find(settings: Settings, name: str) -> Bundle:
     if Path(name).is_dir():
         return load_bundle(Path(name))
-    return find_bundle({bundle.name: bundle for bundle in load_published(settings)}, name)
+    folders = find_bundle_folders(settings)
+    if name not in folders:
+        raise unknown_environment(name, folders)
+    return load_bundle(folders[name])
 
 
-def _summary(bundle: Bundle) -> JsonObject:
-    document = bundle.document
+def _summary(digest: BundleDigest) -> JsonObject:
     return {
-        "name": bundle.name,
-        "title": document.title,
-        "domain": document.domain and document.domain.value,
-        "language": document.language,
-        "scenario_type": document.scenario_type and document.scenario_type.value,
-        "questions": 1 + len(document.questions),
-        "sub_tasks": len(bundle.job),
-        "tools": len(document.tools),
-        "status": document.status,
-        "version": document.version,
+        "name": digest.name,
+        "title": digest.title,
+        "domain": digest.domain,
+        "language": digest.language,
+        "scenario_type": digest.scenario_type,
+        "hops": digest.hops,
+        "family": digest.family,
+        "questions": digest.num_questions,
+        "sub_tasks": digest.sub_tasks,
+        "tools": digest.num_tools,
+        "status": digest.status,
+        "version": digest.version,
     }
 
 
@@ -142,7 +182,7 @@ def _details(bundle: Bundle, *, gold: bool) -> JsonObject:
     document = bundle.document
     hidden = None if gold else {"answer"}
     details: JsonObject = {
-        **_summary(bundle),
+        **_summary(BundleDigest.of(bundle)),
         "description": document.description,
         "question_id": bundle.question_id,
         "question": document.question,

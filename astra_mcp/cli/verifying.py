@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from astra_mcp.cli.usage import print_usage
 from astra_mcp.compose.bundles import find_bundles, open_bundle_sandbox
 from astra_mcp.compose.settings import Settings, load_settings
+from astra_mcp.compose.verdicts import StoredVerdicts
 from astra_mcp.concurrency import map_concurrently
-from astra_mcp.environments.acceptance import Verdict, verdict_of_faults, verify_bundle
+from astra_mcp.environments.acceptance import Verdict, verdict_of_faults
+from astra_mcp.environments.acceptance.remembered import acceptance_version, verify_or_remember
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.judging.judgement import Answer, Judgement, judged
 from astra_mcp.environments.loading import load_bundle
@@ -41,6 +43,12 @@ class _Row:
     verdict: Verdict
     judgements: tuple[Judgement, ...] = ()
     """Empty where it was not judged."""
+    is_remembered: bool = False
+    """Whether the verdict was found before."""
+
+    def as_json(self) -> JsonObject:
+        """Render without what a judge says."""
+        return {**self.verdict.as_json(), "remembered": self.is_remembered}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +62,28 @@ class Verified:
     def as_json(self) -> JsonObject:
         """Render for ``--json``."""
         if self.usage is None:
-            return {"environments": [row.verdict.as_json() for row in self.rows]}
+            return {"environments": [row.as_json() for row in self.rows]}
         return {"environments": [_judged_row(row) for row in self.rows], **self.usage.as_json()}
 
 
 def _judged_row(row: _Row) -> JsonObject:
     return {
-        **row.verdict.as_json(),
+        **row.as_json(),
         "judged": judged(row.judgements),
         "judgements": [judgement.as_json() for judgement in row.judgements],
     }
 
 
-async def verify_bundles(paths: Sequence[Path], trusted: bool, num_votes: int | None) -> Verified:
+async def verify_bundles(
+    paths: Sequence[Path], trusted: bool, num_votes: int | None, again: bool
+) -> Verified:
     """Verify bundles, and have those that are verified judged.
 
     Args:
         paths: Bundles, folders of them, or names of bundled ones.
         trusted: Run foreign tool code even where nothing isolates it.
         num_votes: How often a judge is asked each question; None asks none.
+        again: Run the acceptance also where its verdict is remembered.
 
     Raises:
         ConfigError: A path holds no bundle, or no judge is configured.
@@ -83,8 +94,7 @@ async def verify_bundles(paths: Sequence[Path], trusted: bool, num_votes: int | 
     settings = load_settings()
     with metered() as meter:
         async with _open_judge(settings, num_votes) as judge:
-            loaded = [_load(folder) for folder in folders]
-            rows = await _examine(settings, loaded, trusted, judge)
+            rows = await _examine(settings, folders, trusted, judge, again=again)
     return Verified(rows, meter.usage if judge is not None else None)
 
 
@@ -100,24 +110,32 @@ def _open_judge(
 
 async def _examine(
     settings: Settings,
-    loaded: Sequence[Bundle | Verdict],
+    folders: Sequence[Path],
     trusted: bool,
     judge: "BundleJudge | None",
+    *,
+    again: bool,
 ) -> list[_Row]:
-    bundles = [b for b in loaded if isinstance(b, Bundle)]
+    bundles = (b for b in map(_load, folders) if isinstance(b, Bundle))  # where nothing isolates
     with say.bars(transient=True) as progress:
-        task = progress.add_task("verifying", total=len(loaded))
+        task = progress.add_task("verifying", total=len(folders))
         async with open_bundle_sandbox(settings, bundles, trusted=trusted) as sandbox:
+            version = acceptance_version(settings.sandbox, sandbox.report.backend)
+            store = StoredVerdicts(settings.home, version)
 
-            async def examine(item: Bundle | Verdict) -> _Row:
-                row = _Row(await verify_bundle(item, sandbox) if isinstance(item, Bundle) else item)
-                if isinstance(item, Bundle) and judge is not None and row.verdict.verified:
-                    each = [await judge(asked, sandbox) for asked in item.asked]
-                    row = _Row(row.verdict, tuple(chain.from_iterable(each)))
+            async def examine(folder: Path) -> _Row:
+                item = _load(folder)
+                if isinstance(item, Verdict):
+                    row = _Row(item)
+                else:
+                    found, known = await verify_or_remember(item, sandbox, store, again=again)
+                    asked = item.asked if judge is not None and found.verified else ()
+                    each = [await judge(question, sandbox) for question in asked] if judge else []
+                    row = _Row(found, tuple(chain.from_iterable(each)), known)
                 progress.advance(task)
                 return row
 
-            return await map_concurrently(examine, loaded, limit=_CONCURRENT_BUNDLES)
+            return await map_concurrently(examine, folders, limit=_CONCURRENT_BUNDLES)
 
 
 def _bundled(path: Path) -> Path:
@@ -138,7 +156,8 @@ def print_verified(done: Verified) -> None:
     """Show every bundle with what speaks against it, and how many are verified and judged sound."""
     for row in done.rows:
         word = ("verified", "green") if row.verdict.verified else ("refused", "bold red")
-        out.print(styled(word, "  ", row.verdict.name))
+        remembered = "  (remembered)" if row.is_remembered else ""
+        out.print(styled(word, "  ", row.verdict.name, remembered))
         for failed in row.verdict.failed_checks:
             out.print(f"    {failed}")
         if done.usage is not None:

@@ -1,13 +1,17 @@
 """The bundles that the settings name, and the sandbox that they may run in on this machine."""
 
+import logging
 import resource
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
+import time
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 from astra_mcp.compose.settings import Settings
-from astra_mcp.environments.bundle import Bundle
-from astra_mcp.environments.loading import load_bundle
+from astra_mcp.environments.loading import read_bundle
 from astra_mcp.errors import (
     BundleError,
     BundleFault,
@@ -18,23 +22,70 @@ from astra_mcp.errors import (
 from astra_mcp.home import user_path
 from astra_mcp.report.console import say
 from astra_mcp.sandbox import Sandbox, SandboxReport, examine_machine, open_sandbox
+from registry.bundles.digest import BundleDigest
+from registry.bundles.folder import FEW, MARK, BundleFolder, FoundBundle, bundle_folders
 from registry.published.names import read_names
 from servers.bundled import bundled_folder
 
 __all__ = [
-    "BUNDLE_FILE",
+    "FoundEnvironments",
+    "Hashed",
     "deployed_names",
     "deployed_server",
-    "find_bundle",
     "find_bundle_folder",
+    "find_bundle_folders",
     "find_bundles",
-    "load_published",
+    "find_published",
     "open_bundle_sandbox",
+    "shipped_hashes",
+    "unknown_environment",
     "unknown_server",
 ]
 
-BUNDLE_FILE = "environment.json"
-"""A folder that holds this file is a bundle."""
+MAX_TOLD = 5
+"""So many faulty bundles are told of one by one."""
+_STEP = 100
+_log = logging.getLogger("astra_mcp.registry")
+
+
+class Hashed(Protocol):
+    """Code of which it is asked whether it is trusted."""
+
+    @property
+    def name(self) -> str:
+        """The environment's."""
+        ...
+
+    @property
+    def content_hash(self) -> str:
+        """Of the document and the code."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundEnvironments:
+    """The bundled environments and those of the settings' folders, as they were found on disk."""
+
+    found: Mapping[str, FoundBundle]
+    """By name."""
+    faulty: Mapping[str, FoundBundle]
+    """Those, of a folder of many, that cannot be published."""
+    folders: tuple[BundleFolder, ...]
+    """Where they lie, without the bundled ones, which stay as they are."""
+
+    @property
+    def digests(self) -> tuple[BundleDigest, ...]:
+        """What lists need of those that can be published, by name."""
+        found = sorted(self.found.items())
+        return tuple(bundle.digest for _, bundle in found if bundle.digest is not None)
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """Say of each faulty one, up to a few, what is wrong with it."""
+        for name, found in islice(sorted(self.faulty.items()), MAX_TOLD):
+            yield f"{name} is not published: {'; '.join(found.faults)}"
+        if len(self.faulty) > MAX_TOLD:
+            yield f"{len(self.faulty) - MAX_TOLD} further bundles are not published for their faults"
 
 
 def find_bundles(folder: Path) -> tuple[Path, ...]:
@@ -43,54 +94,68 @@ def find_bundles(folder: Path) -> tuple[Path, ...]:
     Raises:
         ConfigError: There is no such folder, or no bundle in it.
     """
-    if not folder.is_dir():
-        raise ConfigError(f"{folder} is no folder: name a bundle folder or a folder of bundles")
-    if (folder / BUNDLE_FILE).is_file():
-        return (folder,)
-    found = tuple(sorted(p.parent for p in folder.glob(f"*/{BUNDLE_FILE}")))
+    found = tuple(sorted(bundle_folders(folder)))
     if not found:
-        msg = f"{folder} holds no bundle (no {BUNDLE_FILE} in it or in its sub-folders)"
+        msg = f"{folder} holds no bundle (no {MARK} in it or in its sub-folders)"
         raise ConfigError(msg)
     return found
 
 
-def load_published(settings: Settings) -> tuple[Bundle, ...]:
-    """Load the bundled environments and those of the settings' folders.
+def find_published(settings: Settings) -> FoundEnvironments:
+    """Find the bundled environments and those of the settings' folders.
+
+    Those of a folder that holds few are loaded completely. Of many, what lists need is read where the index
+    under the home does not know it already; people who look see how far it is.
 
     Raises:
-        BundleError: One or more do not load; carries the faults of all.
+        BundleError: One or more of few do not load; carries the faults of all.
         ConfigError: A folder holds no bundle, or two bundles have one name.
     """
-    places = (bundled_folder(), *settings.environments)
-    folders = dict.fromkeys(f.resolve() for place in places for f in find_bundles(place))
-    bundles: dict[str, tuple[Bundle, Path]] = {}
-    faults: list[BundleFault] = []
+    places = dict.fromkeys(place.resolve() for place in (bundled_folder(), *settings.environments))
+    folders = tuple(BundleFolder(place, settings.home) for place in places)
+    found: dict[str, FoundBundle] = {}
     for folder in folders:
-        try:
-            bundle = load_bundle(folder)
-        except BundleError as error:
-            faults.extend(BundleFault(f"{folder.name}/{fault}") for fault in error.faults)
-            continue
-        if bundle.name in bundles:
-            raise ConfigError(
-                f"{bundles[bundle.name][1]} and {folder} are both named {bundle.name!r}: rename one"
-            )
-        bundles[bundle.name] = (bundle, folder)
-    if faults:
+        for bundle in _read(folder):
+            _add(found, bundle)
+    faulty = {name: bundle for name, bundle in found.items() if bundle.faults}
+    stopping = {name: bundle for name, bundle in faulty.items() if bundle.is_few}
+    if stopping:
+        faults = [
+            BundleFault(f"{name}/{fault}") for name, b in stopping.items() for fault in b.faults
+        ]
         raise BundleError(f"{len(faults)} faults; what is published", faults)
-    return tuple(bundle for bundle, _ in bundles.values())
+    return FoundEnvironments(
+        found={name: bundle for name, bundle in found.items() if name not in faulty},
+        faulty=faulty,
+        folders=folders[1:],
+    )
 
 
-def find_bundle(bundles: Mapping[str, Bundle], name: str) -> Bundle:
-    """Find an environment among those of some names.
+def _read(folder: BundleFolder) -> Iterable[FoundBundle]:
+    began = time.monotonic()
+    with say.bars(transient=True) as progress:
+        task = progress.add_task("reading bundles", total=None, visible=False)
 
-    Raises:
-        UnknownNameError: There is none; names the closest ones.
-    """
-    if name in bundles:
-        return bundles[name]
-    hint = "`astra-mcp environments list` names all"
-    raise UnknownNameError.among("environment", name, bundles, hint)
+        def hear(done: int, total: int) -> None:
+            if total > FEW and done % _STEP == 0:
+                progress.update(task, completed=done, total=total, visible=True)
+
+        found = folder.scan(hear)
+    if not found:
+        msg = f"{folder.place} holds no bundle (no {MARK} in it or in its sub-folders)"
+        raise ConfigError(msg)
+    took = time.monotonic() - began
+    if len(found) > FEW:
+        _log.info("%d bundles of %s were found in %.1f s", len(found), folder.place, took)
+    return [bundle for _, bundle in sorted(found.items()) if bundle is not None]
+
+
+def _add(found: dict[str, FoundBundle], bundle: FoundBundle) -> None:
+    known = found.setdefault(bundle.name, bundle)
+    if known.folder.resolve() != bundle.folder.resolve():
+        raise ConfigError(
+            f"{known.folder} and {bundle.folder} are both named {bundle.name!r}: rename one"
+        )
 
 
 def find_bundle_folder(name: str, settings: Settings) -> Path | None:
@@ -106,7 +171,13 @@ def find_bundle_folder(name: str, settings: Settings) -> Path | None:
     path = user_path(Path(name))
     if path.name != name:  # has a separator, so it is no environment's name
         return path
-    return _environment_folders(settings).get(name)
+    return find_bundle_folders(settings).get(name)
+
+
+def unknown_environment(name: str, known: Iterable[str]) -> UnknownNameError:
+    """Say that no environment has this name, and what is closest."""
+    hint = "`astra-mcp environments list` names all"
+    return UnknownNameError.among("environment", name, known, hint)
 
 
 def deployed_names(settings: Settings) -> Collection[str]:
@@ -149,18 +220,23 @@ def unknown_server(name: str, settings: Settings, *, besides: Iterable[str]) -> 
         "`astra-mcp environments list` and `astra-mcp registry list` name all; "
         "a folder is named by a path, as ./NAME"
     )
-    known = [*_environment_folders(settings), *besides]
+    known = [*find_bundle_folders(settings), *besides]
     return UnknownNameError.among("environment or server of the registry", name, known, otherwise)
 
 
-def _environment_folders(settings: Settings) -> dict[str, Path]:
+def find_bundle_folders(settings: Settings) -> dict[str, Path]:
+    """Find the folders of the bundled environments and of those of the settings, by name.
+
+    Raises:
+        ConfigError: A folder holds no bundle.
+    """
     places = (bundled_folder(), *settings.environments)
     return {folder.name: folder for place in places for folder in find_bundles(place)}
 
 
 @asynccontextmanager
 async def open_bundle_sandbox(
-    settings: Settings, bundles: Iterable[Bundle], *, trusted: bool = False
+    settings: Settings, bundles: Iterable[Hashed], *, trusted: bool = False
 ) -> AsyncGenerator[Sandbox]:
     """Open the sandbox that these bundles may run in on this machine.
 
@@ -178,6 +254,12 @@ async def open_bundle_sandbox(
         yield sandbox
 
 
+def shipped_hashes() -> frozenset[str]:
+    """The content hashes of the environments that ship with this package."""
+    folders = find_bundles(bundled_folder())
+    return frozenset(read_bundle(folder).content_hash for folder in folders)
+
+
 def _allow_open_files() -> None:
     """Raise the soft limit to the hard one: an episode takes a record, a socket and a process handle."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -185,11 +267,11 @@ def _allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _require_trust(report: SandboxReport, bundles: Iterable[Bundle], *, trusted: bool) -> None:
+def _require_trust(report: SandboxReport, bundles: Iterable[Hashed], *, trusted: bool) -> None:
     missing = ", ".join(report.missing)
-    shipped = {load_bundle(folder).content_hash for folder in find_bundles(bundled_folder())}
-    foreign = [b.name for b in bundles if b.content_hash not in shipped]
-    if foreign and not trusted:
+    shipped = shipped_hashes()
+    foreign = [] if trusted else [b.name for b in bundles if b.content_hash not in shipped]
+    if foreign:
         raise SandboxUnavailableError(
             f"this machine lacks {missing}, so the tool code of {', '.join(foreign)} cannot be "
             "isolated: run on Linux (see `astra-mcp doctor`), or pass --trusted if you trust it"

@@ -3,23 +3,33 @@
 import logging
 import os
 import shutil
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from pathlib import Path
+from typing import overload
 
+import anyio
+import anyio.to_thread
 from starlette.types import ASGIApp
 
-from astra_mcp.compose.bundles import find_bundle, load_published, open_bundle_sandbox
+from astra_mcp.compose.bundles import find_published, open_bundle_sandbox, shipped_hashes
 from astra_mcp.compose.directories import open_directories
 from astra_mcp.compose.distractor_pool import open_distractors
 from astra_mcp.compose.emulators import open_emulated
+from astra_mcp.compose.environments import PublishedEnvironments, Servers
 from astra_mcp.compose.settings import Settings
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.reward import JobItem
+from astra_mcp.sandbox import Sandbox
 from gateway.api.interactive import InteractiveCatalog
-from gateway.api.seams import EnvironmentInfo, GoldCall, QuestionInfo, Upstream
+from gateway.api.seams import (
+    EnvironmentInfo,
+    EnvironmentSummary,
+    GoldCall,
+    QuestionInfo,
+    Upstream,
+)
 from gateway.api.settings import FIRST
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret
@@ -28,10 +38,10 @@ from gateway.edge.security import AccessRules
 from gateway.edge.workers import ALONE, OwnWorkerInfo
 from gateway.episodes.failures import FailureDefaults
 from gateway.episodes.live import open_episodes
+from registry.bundles.digest import BundleDigest
 from registry.store.database import Database, open_database
 from servers.deployed import DeployedServers, open_deployed
 from servers.emulated.fleet import EmulatedServers, NoDocuments
-from servers.environment import EnvironmentServer
 
 __all__ = ["PublishedCatalog", "open_catalog", "open_gateway"]
 
@@ -47,30 +57,28 @@ class PublishedCatalog:
 
     def __init__(
         self,
-        bundles: Iterable[Bundle],
-        publish: Callable[[Bundle], Upstream],
+        environments: PublishedEnvironments,
         deployed: DeployedServers,
         emulated: EmulatedServers,
     ) -> None:
         """Publish all of them; no two may have one name.
 
         Args:
-            bundles: The environments.
-            publish: Makes the server of one environment.
+            environments: The bundles, each with its server.
             deployed: The real servers that are no environments.
             emulated: The servers of which the registry has documents only.
         """
-        self._bundles = {b.name: b for b in sorted(bundles, key=lambda bundle: bundle.name)}
-        self._environments = {name: publish(bundle) for name, bundle in self._bundles.items()}
+        self._environments = environments
         self._deployed = deployed
         self._emulated = emulated
-        self._upstreams: Sequence[Upstream] | None = None
+        self._joined: tuple[Sequence[Upstream], Sequence[Upstream]] | None = None
+        self._together: tuple[Sequence[Upstream], Sequence[Upstream]] | None = None
         self.watch(self._forget)  # first of all, so that whoever hears of a change sees it
 
     @property
-    def bundles(self) -> tuple[Bundle, ...]:
+    def bundles(self) -> PublishedEnvironments:
         """The environments, by name."""
-        return tuple(self._bundles.values())
+        return self._environments
 
     @property
     def deployed(self) -> DeployedServers:
@@ -83,12 +91,19 @@ class PublishedCatalog:
         return self._emulated
 
     def environments(self) -> Sequence[EnvironmentInfo]:
-        """All environments, by name."""
-        return tuple(_environment_info(b) for b in self.bundles)
+        """All environments, by name; each is put together when it is looked at."""
+        return _Infos(self._environments.digests)
+
+    def summaries(self) -> Sequence[EnvironmentSummary]:
+        """All environments, by name, without their tools."""
+        return self._environments.digests
+
+    def environment(self, name: str) -> EnvironmentInfo:
+        """One environment."""
+        return _environment_info(self._digest(name))
 
     def questions(self, environment: str) -> Sequence[QuestionInfo]:
-        """The further questions of an environment."""
-        further = find_bundle(self._bundles, environment).document.questions
+        """The further questions of an environment that is prepared."""
         return tuple(
             QuestionInfo(
                 id=asked.id,
@@ -96,11 +111,13 @@ class PublishedCatalog:
                 scenario_type=asked.scenario_type,
                 sub_tasks=len(asked.scored),
             )
-            for asked in further
+            for asked in self._environments.bundle(environment).document.questions
         )
 
     def question(self, environment: str, question: str | None = None) -> str:
         """What an agent is told of a question: the question itself, after the user's background."""
+        if question is None:
+            return self._digest(environment).prompt
         return self._asked(environment, question).document.prompt
 
     def job(self, environment: str, question: str | None = None) -> tuple[JobItem, ...]:
@@ -108,7 +125,7 @@ class PublishedCatalog:
         return self._asked(environment, question).job
 
     def _asked(self, environment: str, question: str | None) -> Bundle:
-        return find_bundle(self._bundles, environment).asking(question)
+        return self._environments.bundle(environment).asking(question)
 
     def gold(self, environment: str, question: str | None = None) -> tuple[GoldCall, ...]:
         """The gold calls of a question."""
@@ -120,26 +137,34 @@ class PublishedCatalog:
         emulated = self._emulated.find(server)
         if emulated is not None:
             return emulated.domain
-        bundle = self._bundles.get(server)
-        return None if bundle is None else bundle.document.domain
+        digest = self._environments.digest(server)
+        return None if digest is None else digest.domain
 
     def upstreams(self) -> Sequence[Upstream]:
         """All servers, by name; the same object as long as none comes or goes."""
-        if self._upstreams is None:
-            servers: list[Upstream] = [
-                *self._environments.values(),
-                *self._deployed.upstreams(),
-                *self._emulated.upstreams(),
-            ]
-            self._upstreams = tuple(sorted(servers, key=lambda server: server.name))
-        return self._upstreams
+        environments = self._environments.upstreams
+        if self._joined is None or self._joined[0] is not environments:
+            emulated = self._emulated.upstreams()
+            servers: list[Upstream] = [*environments, *self._deployed.upstreams(), *emulated]
+            self._joined = environments, tuple(sorted(servers, key=lambda server: server.name))
+        return self._joined[1]
+
+    def together(self) -> Sequence[Upstream]:
+        """Those that the endpoint of all servers shows, by name: neither emulated ones nor those of many."""
+        few = self._environments.together
+        if self._together is None or self._together[0] is not few:
+            servers: list[Upstream] = [*few, *self._deployed.upstreams()]
+            self._together = few, tuple(sorted(servers, key=lambda server: server.name))
+        return self._together[1]
 
     def upstream(self, name: str) -> Upstream:
         """One server, by name; ``UnknownNameError`` names the closest names."""
         found = self._deployed.find(name) or self._emulated.find(name)
-        found = found or self._environments.get(name)
+        found = found or self._environments.find(name)
         if found is not None:
             return found
+        if self._environments.is_faulty(name):
+            raise self._environments.unknown(name)
         names = [server.name for server in self.upstreams()]
         hint = "`GET /v1/servers` of a running gateway names all"
         if len(names) <= _MAX_NAMED:
@@ -147,8 +172,9 @@ class PublishedCatalog:
         raise UnknownNameError.among("server", name, names, hint)
 
     def watch(self, hear: Callable[[str], None]) -> Callable[[], None]:
-        """Be told of servers that change; bundles stay as they were when they were loaded."""
-        ends = (self._deployed.watch(hear), self._emulated.watch(hear))
+        """Be told of servers that come, go or change."""
+        watched = (self._environments, self._deployed, self._emulated)
+        ends = [each.watch(hear) for each in watched]
 
         def end() -> None:
             for end_one in ends:
@@ -156,9 +182,15 @@ class PublishedCatalog:
 
         return end
 
+    def _digest(self, name: str) -> BundleDigest:
+        digest = self._environments.digest(name)
+        if digest is None:
+            raise self._environments.unknown(name)
+        return digest
+
     def _forget(self, name: str) -> None:
-        del name
-        self._upstreams = None
+        if name not in self._environments.names:
+            self._joined = self._together = None
 
 
 @asynccontextmanager
@@ -177,9 +209,14 @@ async def open_catalog(
         ConfigError: The file of deployed servers is wrong, two servers have one name, or the settings ask
             for a model that they do not name.
     """
-    bundles = load_published(settings)
-    names = frozenset(bundle.name for bundle in bundles)
+    found = await anyio.to_thread.run_sync(find_published, settings)
+    for warning in found.warnings:
+        _log.warning(warning)
     async with AsyncExitStack() as stack:
+        sandboxed = open_bundle_sandbox(settings, found.digests, trusted=trusted)
+        sandbox = await stack.enter_async_context(sandboxed)
+        environments = PublishedEnvironments(found, Servers(sandbox))
+        names = environments.names
         opening = open_deployed(settings.serve.mcp_config, home=settings.home, taken=names)
         deployed = await stack.enter_async_context(opening)
         emulated = EmulatedServers(NoDocuments(), {})
@@ -191,10 +228,28 @@ async def open_catalog(
                 is_taken=lambda name: name in names or deployed.find(name) is not None,
             )
             emulated = await stack.enter_async_context(published)
-        sandboxed = open_bundle_sandbox(settings, bundles, trusted=trusted)
-        sandbox = await stack.enter_async_context(sandboxed)
-        publish = partial(EnvironmentServer, sandbox=sandbox)
-        yield PublishedCatalog(bundles, publish, deployed, emulated)
+        refuse = _refusing(deployed, sandbox, trusted=trusted)
+        group = await stack.enter_async_context(anyio.create_task_group())
+        group.start_soon(environments.follow, found.folders, refuse)
+        yield PublishedCatalog(environments, deployed, emulated)
+        group.cancel_scope.cancel()
+
+
+def _refusing(
+    deployed: DeployedServers, sandbox: Sandbox, *, trusted: bool
+) -> Callable[[BundleDigest], str | None]:
+    """Say of a bundle that appears while the gateway runs why it cannot be published, or None."""
+    is_isolated = sandbox.report.backend != "unsandboxed"
+    shipped = frozenset[str]() if trusted or is_isolated else shipped_hashes()
+
+    def refuse(digest: BundleDigest) -> str | None:
+        if deployed.find(digest.name) is not None:
+            return "a deployed server has its name"
+        if trusted or is_isolated or digest.content_hash in shipped:
+            return None
+        return "this machine cannot isolate its tool code, and --trusted was not passed"
+
+    return refuse
 
 
 @asynccontextmanager
@@ -268,19 +323,40 @@ def _missing_room(home: Path) -> list[str]:
     return []
 
 
-def _environment_info(bundle: Bundle) -> EnvironmentInfo:
-    document = bundle.document
+class _Infos(Sequence[EnvironmentInfo]):
+    """Environments as the control plane lists them, each put together when it is looked at."""
+
+    def __init__(self, digests: Sequence[BundleDigest]) -> None:
+        self._digests = digests
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    @overload
+    def __getitem__(self, index: int) -> EnvironmentInfo: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "_Infos": ...
+
+    def __getitem__(self, index: int | slice) -> "EnvironmentInfo | _Infos":
+        found = self._digests[index]
+        return _environment_info(found) if isinstance(found, BundleDigest) else _Infos(found)
+
+
+def _environment_info(digest: BundleDigest) -> EnvironmentInfo:
     return EnvironmentInfo(
-        name=bundle.name,
-        title=document.title,
-        description=document.description,
-        version=bundle.content_hash,
-        status=document.status,
-        domain=document.domain,
-        language=document.language,
-        scenario_type=document.scenario_type,
-        question=document.question,
-        sub_tasks=len(bundle.job),
-        num_questions=1 + len(document.questions),
-        tools=document.tools,
+        name=digest.name,
+        title=digest.title,
+        description=digest.description,
+        version=digest.content_hash,
+        status="verified" if digest.status == "verified" else "unverified",
+        domain=digest.domain,
+        language=digest.language,
+        scenario_type=digest.scenario_type,
+        hops=digest.hops,
+        family=digest.family,
+        question=digest.question,
+        sub_tasks=digest.sub_tasks,
+        num_questions=digest.num_questions,
+        tools=digest.tools,
     )

@@ -3,16 +3,17 @@
 Loaded by a gateway alone: what talks to databases takes a second.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from astra_mcp.environments.bundle import Bundle
+from astra_mcp.compose.environments import PublishedEnvironments
 from astra_mcp.types import JsonObject, tools_hash
 from gateway.api.seams import ServerDirectory, Upstream
+from registry.bundles.digest import BundleDigest
 from registry.published.directory import DirectoryEntry, RegistryDirectory, open_directory
 from registry.published.names import NameKind, write_names
 from registry.published.server_json import (
@@ -34,38 +35,49 @@ DEPLOYED_NAMESPACE = f"{NAMESPACE}.deployed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """A document, and since when it says so."""
+    """What stands behind a name, and since when."""
 
-    document: JsonObject
+    source: BundleDigest | JsonObject
+    """The environment, of which the document is made when it is asked for, or a document."""
     since: datetime
+
+    @property
+    def document(self) -> JsonObject:
+        """In the official registry's format."""
+        source = self.source
+        return _of_bundle(source) if isinstance(source, BundleDigest) else source
 
 
 class PublishedDirectory:
     """What this gateway serves itself; satisfies its ``ServerDirectory``."""
 
-    def __init__(self, bundles: Iterable[Bundle], deployed: DeployedServers) -> None:
+    def __init__(self, environments: PublishedEnvironments, deployed: DeployedServers) -> None:
         """Know the servers.
 
         Args:
-            bundles: The environments; they stay as they are.
+            environments: The environments, which may change.
             deployed: The servers of the file, which may change.
         """
+        self._environments = environments
         self._deployed = deployed
-        begin = datetime.now(UTC)
-        self._environments = {b.name: _Told(document=_of_bundle(b), since=begin) for b in bundles}
-        self._told = self._environments
+        self._told: Mapping[str, _Told] = {}
         self._listing: tuple[DirectoryEntry, ...] | None = None
+        self.listing()  # what is served now is served since now
 
     def hear(self, name: str) -> None:
-        """Look at the deployed servers again: one of them is another than before."""
+        """Look again: a server is another than before."""
         del name
         self._listing = None
 
     def listing(self) -> Sequence[DirectoryEntry]:
         """All environments and deployed servers; the same object as long as none of them changes."""
         if self._listing is None:
-            told = {u.name: self._tell(u.name, u) for u in self._deployed.upstreams()}
-            self._told = {**self._environments, **told}
+            now = datetime.now(UTC)
+            sources: dict[str, BundleDigest | JsonObject] = {
+                digest.name: digest for digest in self._environments.digests
+            }
+            sources |= {u.name: _of_deployed(u) for u in self._deployed.upstreams()}
+            self._told = {name: self._tell(name, source, now) for name, source in sources.items()}
             self._listing = tuple(_entry(name, told) for name, told in self._told.items())
         return self._listing
 
@@ -73,12 +85,11 @@ class PublishedDirectory:
         """Read documents; of deployed servers they say the name and the tools, and nothing else."""
         return {key: self._told[key].document for key in keys if key in self._told}
 
-    def _tell(self, name: str, upstream: Upstream) -> _Told:
-        document = _of_deployed(upstream)
+    def _tell(self, name: str, source: BundleDigest | JsonObject, now: datetime) -> _Told:
         known = self._told.get(name)
-        if known is not None and known.document == document:
+        if known is not None and known.source == source:
             return known
-        return _Told(document=document, since=datetime.now(UTC))
+        return _Told(source=source, since=now)
 
 
 class EmulatedDirectory:
@@ -121,7 +132,7 @@ class EmulatedDirectory:
 async def open_directories(
     home: Path,
     database: Database,
-    bundles: Iterable[Bundle],
+    environments: PublishedEnvironments,
     deployed: DeployedServers,
     emulated: EmulatedServers,
 ) -> AsyncGenerator[Sequence[ServerDirectory]]:
@@ -130,7 +141,7 @@ async def open_directories(
     Args:
         home: Where the names of all of them are written down for completion.
         database: The registry.
-        bundles: The environments.
+        environments: The environments.
         deployed: The real servers of the file.
         emulated: What of the registry is served.
 
@@ -141,37 +152,48 @@ async def open_directories(
     def name_deployed(_: str = "") -> None:
         write_names(home, NameKind.DEPLOYED, [server.name for server in deployed.upstreams()])
 
-    bundles = tuple(bundles)
-    write_names(home, NameKind.ENVIRONMENTS, [bundle.name for bundle in bundles])
+    def name_environments() -> None:
+        write_names(home, NameKind.ENVIRONMENTS, environments.names)
+
+    name_environments()
     name_deployed()
     async with open_directory(database, home) as registered:
-        published = PublishedDirectory(bundles, deployed)
+        published = PublishedDirectory(environments, deployed)
         listed = EmulatedDirectory(registered, emulated)
         with ExitStack() as stack:
             # A deployed server that comes or goes hides or shows an emulated one.
             for hear in (published.hear, name_deployed, listed.hear):
                 stack.callback(deployed.watch(hear))
+            for hear in (published.hear, listed.hear):
+                stack.callback(environments.watch(hear))
+            stack.callback(environments.watch_rounds(name_environments))
             stack.callback(emulated.watch(listed.hear))
             yield published, listed
 
 
 def _entry(name: str, told: _Told) -> DirectoryEntry:
+    source = told.source
+    known = (
+        (source.server_name, source.version)
+        if isinstance(source, BundleDigest)
+        else (str(source["name"]), str(source["version"]))
+    )
     return DirectoryEntry(
         key=name,
-        name=str(told.document["name"]),
-        version=str(told.document["version"]),
+        name=known[0],
+        version=known[1],
         published_at=told.since,
         updated_at=told.since,
         served_as=name,
     )
 
 
-def _of_bundle(bundle: Bundle) -> JsonObject:
+def _of_bundle(digest: BundleDigest) -> JsonObject:
     """Add the tools, which agents see anyway, to the bundle's own ``server.json``."""
-    meta = cast("dict[str, Any]", bundle.server.get("_meta", {}))
+    meta = cast("dict[str, Any]", digest.server.get("_meta", {}))
     told = cast("dict[str, Any]", meta.get(PUBLISHER_KEY, {}))
-    published = {**told, "tools": render_tools(bundle.document.tools)}
-    return {**bundle.server, "_meta": {**meta, PUBLISHER_KEY: published}}
+    published = {**told, "tools": render_tools(digest.tools)}
+    return {**digest.server, "_meta": {**meta, PUBLISHER_KEY: published}}
 
 
 def _of_deployed(upstream: Upstream) -> JsonObject:

@@ -193,7 +193,7 @@ async def open_distractors(
             "tools; set emulators.publish to true, or distractors.pool to 'environments'"
         )
     distractors = GatewayDistractors(settings, catalog, database)
-    end = (lambda: None) if kind is PoolKind.ENVIRONMENTS else catalog.watch(distractors.hear)
+    end = catalog.watch(distractors.hear)
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(distractors.keep)

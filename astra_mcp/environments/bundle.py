@@ -169,6 +169,8 @@ class Provenance(FrozenModel):
     """``original``, or the name of the data set that the scenario is modelled on."""
     rows: tuple[int, ...] = ()
     """1-based line numbers in that data set."""
+    family: str | None = Field(default=None, min_length=1, max_length=100, exclude_if=_is_empty)
+    """The generator of environments that made it, where one did."""
     authors: tuple[str, ...] = ("The astra-mcp authors",)
     license: str = "Apache-2.0"
     notes: str = ""

@@ -6,8 +6,9 @@ is for the acceptance.
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -32,6 +33,7 @@ __all__ = [
     "load_bundle",
     "missing_fields",
     "parse_bundle",
+    "read_bundle",
 ]
 
 _MAX_DOCUMENT_BYTES = 4 << 20
@@ -123,19 +125,77 @@ def _parse_object(file: str, raw: str | None, faults: list[BundleFault]) -> Json
     return None
 
 
+@dataclass(slots=True)
+class _Parts:
+    """The files of a bundle, each read by itself; what could not be read is None, and a fault says why."""
+
+    document: EnvironmentDocument | None
+    code: str | None
+    server: JsonObject | None
+    faults: list[BundleFault]
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read the files of a folder.
+
+        Raises:
+            BundleError: There is no such folder.
+        """
+        if not path.is_dir():
+            raise BundleError(str(path), [BundleFault("there is no such folder; check the path")])
+        faults: list[BundleFault] = []
+        raw_document = _read(path / _DOCUMENT, _MAX_DOCUMENT_BYTES, faults)
+        code = _read(path / _CODE, MAX_CODE_BYTES, faults)
+        raw_server = _read(path / _SERVER, _MAX_DOCUMENT_BYTES, faults)
+        return cls.parse(path.resolve().name, raw_document, code, raw_server, faults)
+
+    @classmethod
+    def parse(
+        cls,
+        folder: str,
+        raw_document: str | None,
+        code: str | None,
+        raw_server: str | None,
+        faults: list[BundleFault],
+    ) -> Self:
+        """Parse the texts of the files that a folder of this name holds."""
+        document = _parse_document(raw_document, faults)
+        server = _parse_object(_SERVER, raw_server, faults)
+        if document is not None and document.name != folder:
+            message = f"is {document.name!r}, but the folder is {folder!r}; rename one of them"
+            faults.append(BundleFault.at(_DOCUMENT, "name", message))
+        return cls(document, code, server, faults)
+
+    def join(self, path: Path) -> Bundle:
+        """Make a bundle of them.
+
+        Raises:
+            BundleError: There are faults; carries all of them.
+        """
+        document, code, server = self.document, self.code, self.server
+        if self.faults or document is None or code is None or server is None:
+            raise BundleError(str(path), self.faults)
+        return Bundle(document=document, code=code, server=server)
+
+
 def load_bundle(path: Path) -> Bundle:
     """Load the bundle in a folder.
 
     Raises:
         BundleError: It does not load; carries every fault found.
     """
-    if not path.is_dir():
-        raise BundleError(str(path), [BundleFault("there is no such folder; check the path")])
-    faults: list[BundleFault] = []
-    raw_document = _read(path / _DOCUMENT, _MAX_DOCUMENT_BYTES, faults)
-    code = _read(path / _CODE, MAX_CODE_BYTES, faults)
-    raw_server = _read(path / _SERVER, _MAX_DOCUMENT_BYTES, faults)
-    return _parse(path, raw_document, code, raw_server, faults)
+    return _whole(_Parts.read(path), path)
+
+
+def read_bundle(path: Path) -> Bundle:
+    """Read the bundle in a folder without asking whether its parts fit together, in a fifth of the time.
+
+    What it returns can be listed; before it is used, :func:`load_bundle` has to load it.
+
+    Raises:
+        BundleError: A file or a field is wrong by itself; carries those faults, and no others.
+    """
+    return _Parts.read(path).join(path)
 
 
 def parse_bundle(name: str, texts: Mapping[str, str]) -> Bundle:
@@ -149,29 +209,17 @@ def parse_bundle(name: str, texts: Mapping[str, str]) -> Bundle:
         limit = MAX_CODE_BYTES if file == _CODE else _MAX_DOCUMENT_BYTES
         if (size := len(text.encode())) > limit:
             faults.append(BundleFault.at(file, "", f"has {size} bytes; the limit is {limit}"))
-    return _parse(Path(name), texts[_DOCUMENT], texts[_CODE], texts[_SERVER], faults)
+    parts = _Parts.parse(name, texts[_DOCUMENT], texts[_CODE], texts[_SERVER], faults)
+    return _whole(parts, Path(name))
 
 
-def _parse(
-    path: Path,
-    raw_document: str | None,
-    code: str | None,
-    raw_server: str | None,
-    faults: list[BundleFault],
-) -> Bundle:
-    document = _parse_document(raw_document, faults)
-    server = _parse_object(_SERVER, raw_server, faults)
-    if document is not None:
-        folder = path.resolve().name
-        if document.name != folder:
-            message = f"is {document.name!r}, but the folder is {folder!r}; rename one of them"
-            faults.append(BundleFault.at(_DOCUMENT, "name", message))
-        faults.extend(document_faults(document, code))
-    if server is not None:
-        faults.extend(server_faults(server, document))
-    if faults or document is None or code is None or server is None:
-        raise BundleError(str(path), faults)
-    return Bundle(document=document, code=code, server=server)
+def _whole(parts: _Parts, path: Path) -> Bundle:
+    """Join parts that fit together."""
+    if parts.document is not None:
+        parts.faults.extend(document_faults(parts.document, parts.code))
+    if parts.server is not None:
+        parts.faults.extend(server_faults(parts.server, parts.document))
+    return parts.join(path)
 
 
 def _read(file: Path, max_bytes: int, faults: list[BundleFault]) -> str | None:

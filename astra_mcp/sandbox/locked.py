@@ -27,24 +27,20 @@ _log = logging.getLogger(__name__)
 
 __all__ = ["LockedSandbox", "open_locked"]
 
-_IDLE_TEMPLATES = 32
-"""How many templates without a session are kept for the next one."""
+_MAX_SOURCES = 1024
+"""Modules whose text is kept, the last ones used: an evicted template is built anew from it."""
 _CLOSED = "the sandbox is closed"
 _SERVER_ENDED = "the sandbox ended and has to be started again"
 
 
 @asynccontextmanager
 async def open_locked(
-    limits: SandboxLimits,
-    report: SandboxReport,
-    runtime: Runtime,
-    *,
-    idle_templates: int = _IDLE_TEMPLATES,
+    limits: SandboxLimits, report: SandboxReport, runtime: Runtime
 ) -> AsyncGenerator["LockedSandbox"]:
     """Own the fork server and everything that comes from it; leaving kills it all."""
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
-        sandbox = LockedSandbox(limits, report, runtime, tasks, idle_templates=idle_templates)
+        sandbox = LockedSandbox(limits, report, runtime, tasks)
         try:
             yield sandbox
         except Exception as error:  # noqa: BLE001 - re-raised below, outside of the group
@@ -65,16 +61,14 @@ class LockedSandbox:
         report: SandboxReport,
         runtime: Runtime,
         tasks: TaskGroup,
-        *,
-        idle_templates: int,
     ) -> None:
         self._limits = limits
         self.report = report
         """What isolates the sessions."""
         self._runtime = runtime
         self._tasks = tasks
-        self._idle_templates = idle_templates
-        self._sources: dict[ModuleId, ModuleSource] = {}
+        self._sources: OrderedDict[ModuleId, ModuleSource] = OrderedDict()
+        """Least recently loaded first."""
         self._current: OrderedDict[ModuleId, Template] = OrderedDict()
         """Templates to branch from, least recently used first."""
         self._retired: set[Template] = set()
@@ -97,6 +91,8 @@ class LockedSandbox:
         if source.id not in self._sources:
             async with self._using(source):
                 self._sources[source.id] = source
+        self._sources.move_to_end(source.id)
+        self._forget_sources()
         return source.id
 
     async def open_session(
@@ -160,6 +156,14 @@ class LockedSandbox:
             template.users -= 1
             self._evict()
 
+    def _forget_sources(self) -> None:
+        """Let go of the text of modules that nobody has loaded for long, of thousands that were used once."""
+        while len(self._sources) > _MAX_SOURCES:
+            module, _ = self._sources.popitem(last=False)
+            turn = self._turns.get(module)
+            if turn is not None and not turn.locked():
+                del self._turns[module]
+
     def _is_current(self, module: ModuleId) -> bool:
         template = self._current.get(module)
         return template is not None and template.is_usable
@@ -189,7 +193,7 @@ class LockedSandbox:
     def _evict(self) -> None:
         """Close retired templates without a session, and the idle ones over the bound."""
         idle = [module for module, template in self._current.items() if template.is_idle]
-        surplus = idle[: max(0, len(idle) - self._idle_templates)]
+        surplus = idle[: max(0, len(idle) - self._limits.idle_templates)]
         unused = [self._current.pop(module) for module in surplus]
         unused += [template for template in self._retired if template.is_idle]
         self._retired.difference_update(unused)

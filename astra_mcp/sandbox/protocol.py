@@ -29,7 +29,7 @@ ModuleId = NewType("ModuleId", str)
 
 
 class SandboxLimits(FrozenModel):
-    """Bounds of one session's process. The host enforces the hard ones."""
+    """Bounds of the processes; all but the last one of one session's. The host enforces the hard ones."""
 
     memory_bytes: int = Field(default=512 << 20, ge=64 << 20)
     """Address space of the process (RLIMIT_AS), which is its total: it has no children."""
@@ -47,6 +47,9 @@ class SandboxLimits(FrozenModel):
     """Size of one encoded result; a larger one becomes an error of the tool."""
     output_bytes: int = Field(default=64 << 10, ge=0)
     """How much printed text is kept per call; the rest is dropped."""
+    idle_templates: int = Field(default=32, ge=1)
+    """Processes without a session that are kept, the last ones used, to make the next session from; one that
+    has sessions is never closed for others."""
 
 
 class SandboxReport(FrozenModel):
@@ -140,7 +143,7 @@ class Sandbox(Protocol):
         """Compile a module and execute it once as a template, in a locked process.
 
         Loading the same code twice is free. Templates are few and evicted when unused; a session of an
-        evicted one builds it anew.
+        evicted one builds it anew. Of thousands, one that was not loaded for long must be loaded again.
 
         Args:
             code: Source text of the module.

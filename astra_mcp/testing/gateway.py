@@ -25,6 +25,7 @@ from gateway.api.seams import (
     GoldCall,
     QuestionInfo,
     Upstream,
+    shown_together,
 )
 from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.app import open_app
@@ -88,6 +89,14 @@ class InMemoryCatalog:
         asked = [(server, self._questions.get(server.name)) for server in self.upstreams()]
         return [_describe(server, question) for server, question in asked if question]
 
+    def summaries(self) -> Sequence[EnvironmentInfo]:
+        """The servers with a question, by name."""
+        return self.environments()
+
+    def environment(self, name: str) -> EnvironmentInfo:
+        """One server with its question."""
+        return _describe(self.upstream(name), self._question(name, None))
+
     def questions(self, environment: str) -> Sequence[QuestionInfo]:
         """None beside the one of each environment."""
         self._question(environment, None)
@@ -115,6 +124,10 @@ class InMemoryCatalog:
     def upstreams(self) -> Sequence[Upstream]:
         """All servers, by name."""
         return [server for _, server in sorted(self._servers.items())]
+
+    def together(self) -> Sequence[Upstream]:
+        """All but emulated ones, by name."""
+        return shown_together(self.upstreams())
 
     def upstream(self, name: str) -> Upstream:
         """One server; ``UnknownNameError`` names all where there is none."""

@@ -108,6 +108,14 @@ class EchoCatalog:
         """None."""
         return ()
 
+    def summaries(self) -> Sequence[EnvironmentInfo]:
+        """None."""
+        return ()
+
+    def environment(self, name: str) -> EnvironmentInfo:
+        """There is none."""
+        raise _unknown(name)
+
     def questions(self, environment: str) -> Sequence[QuestionInfo]:
         """There is none."""
         raise _unknown(environment)
@@ -125,6 +133,10 @@ class EchoCatalog:
         raise _unknown(environment)
 
     def upstreams(self) -> Sequence[Upstream]:
+        """The one."""
+        return (self._server,)
+
+    def together(self) -> Sequence[Upstream]:
         """The one."""
         return (self._server,)
 

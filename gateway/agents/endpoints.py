@@ -28,7 +28,7 @@ from gateway.agents.targets import (
     InteractiveTarget,
     Target,
 )
-from gateway.api.seams import ServerCatalog, Upstream, emulated, shown_together
+from gateway.api.seams import ServerCatalog, Upstream, emulated
 from gateway.episodes.shown_tools import routes_of
 
 _MAX_MARKED = 1024
@@ -157,7 +157,7 @@ class Endpoints:
             case InteractiveTarget(server=str(server)):
                 return EndpointView(target, (self._catalog.upstream(server),))
             case InteractiveTarget():
-                return EndpointView(target, shown_together(self._catalog.upstreams()))
+                return EndpointView(target, tuple(self._catalog.together()))
 
     async def prepared(self, target: Target) -> EndpointView:
         """Look at a target once what it shows is known.

@@ -7,6 +7,7 @@ sizes and hosts were checked before.
 """
 
 import logging
+from bisect import bisect_left
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass, field
@@ -38,7 +39,7 @@ from gateway.agents.relay import TARGET, InitializedClient, Relay
 from gateway.agents.sessions import Session, Sessions
 from gateway.agents.suspended import SuspendedCalls
 from gateway.agents.targets import AgentEpisodes, EpisodeTarget, InteractiveTarget, Place, Target
-from gateway.api.seams import ServerCatalog, emulated, shown_together
+from gateway.api.seams import ServerCatalog
 from gateway.edge.security import BufferedBody, send_json
 
 __all__ = ["AgentPlane"]
@@ -103,7 +104,7 @@ class AgentPlane:
             SuspendedCalls.open() as self._suspended,
             Notifications.open(self._endpoints) as self._notifications,
         ):
-            self._together = {u.name for u in shown_together(self._catalog.upstreams())}
+            self._together = {u.name for u in self._catalog.together()}
             ends = (
                 self._catalog.watch(self._hear_of_server),
                 self._episodes.closings.add(self._hear_of_closing),
@@ -133,11 +134,13 @@ class AgentPlane:
 
     def _hear_of_server(self, name: str) -> None:
         # Not by its name: to say that there is none takes long among many.
-        upstream = next((u for u in self._catalog.upstreams() if u.name == name), None)
+        upstreams = self._catalog.upstreams()
+        place = bisect_left(upstreams, name, key=lambda u: u.name)
+        upstream = next((u for u in upstreams[place : place + 1] if u.name == name), None)
         if upstream is None:
             _log.info("%s is not published any more", name)
         was_together = name in self._together
-        is_together = upstream is not None and emulated(upstream) is None
+        is_together = any(u.name == name for u in self._catalog.together())
         (self._together.add if is_together else self._together.discard)(name)
         self._endpoints.forget()
         self._notifications.tell_of(name, upstream, together=was_together or is_together)

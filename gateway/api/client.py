@@ -26,6 +26,7 @@ from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import EpisodeEndedError, TransportError
 from astra_mcp.tracing import client_span
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
+from gateway.api.environments import MAX_PAGE
 from gateway.api.seams import EnvironmentDetails, EnvironmentInfo, GoldCall
 from gateway.api.wire import (
     CALL_ID_KEY,
@@ -195,8 +196,14 @@ class GatewayClient:
         return await self._ask(EpisodeState, "DELETE", _path("episodes", episode))
 
     async def environments(self) -> list[EnvironmentInfo]:
-        """List all environments, by name."""
-        return await self._ask(list[EnvironmentInfo], "GET", "/v1/environments")
+        """List all environments, by name, a page after the other."""
+        found: list[EnvironmentInfo] = []
+        while True:
+            after = urlencode({"limit": MAX_PAGE, "cursor": found[-1].name if found else ""})
+            page = await self._ask(list[EnvironmentInfo], "GET", f"/v1/environments?{after}")
+            found += page
+            if len(page) < MAX_PAGE:
+                return found
 
     async def environment(self, name: str) -> EnvironmentDetails:
         """Describe one environment with its further questions."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from astra_mcp.errors import UnknownNameError
-from gateway.api.seams import ServerCatalog, Upstream
+from gateway.api.seams import ServerCatalog, Upstream, shown_together
 
 __all__ = ["InteractiveCatalog"]
 
@@ -34,6 +34,12 @@ class InteractiveCatalog:
         """The shown servers, by name."""
         every = self._catalog.upstreams()
         return every if self._shown == "all" else [u for u in every if self.shows(u.name)]
+
+    def together(self) -> Sequence[Upstream]:
+        """Those of them that the endpoint of all servers shows; who names servers sees them there too."""
+        if self._shown == "all":
+            return self._catalog.together()
+        return shown_together(self.upstreams())
 
     def upstream(self, name: str) -> Upstream:
         """One server; ``UnknownNameError`` also for one that is not shown, and says how it would be."""

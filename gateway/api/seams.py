@@ -26,6 +26,7 @@ from astra_mcp.types import (
 __all__ = [
     "Abilities",
     "Catalog",
+    "CountedUpstream",
     "Distractor",
     "DistractorIndex",
     "DistractorSample",
@@ -33,6 +34,7 @@ __all__ = [
     "EndingUpstream",
     "EnvironmentDetails",
     "EnvironmentInfo",
+    "EnvironmentSummary",
     "GoldCall",
     "ListedServer",
     "MeteredUpstream",
@@ -184,6 +186,16 @@ class EndingUpstream(Protocol):
         ...
 
 
+@runtime_checkable
+class CountedUpstream(Protocol):
+    """A server that knows how many tools it has before it looks at them."""
+
+    @property
+    def num_tools(self) -> int:
+        """How many it has."""
+        ...
+
+
 class EmulatedUpstream(Upstream, Protocol):
     """A server whose answers are made up from its documents."""
 
@@ -322,6 +334,10 @@ class EnvironmentInfo(FrozenModel):
     domain: str | None
     language: str
     scenario_type: str | None
+    hops: int | None = None
+    """The deepest hop level; None where that is not known."""
+    family: str | None = None
+    """The generator of environments that made it, where one did."""
     question: str
     sub_tasks: int
     """How many sub-tasks an episode is scored on."""
@@ -330,6 +346,55 @@ class EnvironmentInfo(FrozenModel):
     tools: tuple[ToolSpec, ...]
     interactive: bool | None = None
     """Whether interactive endpoints show it; None where that is not known."""
+
+    @property
+    def num_tools(self) -> int:
+        """How many tools it has."""
+        return len(self.tools)
+
+
+class EnvironmentSummary(Protocol):
+    """What environments are chosen by; an :class:`EnvironmentInfo` is one."""
+
+    @property
+    def name(self) -> str:
+        """Unique among all servers."""
+        ...
+
+    @property
+    def status(self) -> str:
+        """``verified`` or ``unverified``, as its author claims."""
+        ...
+
+    @property
+    def domain(self) -> str:
+        """What it is about."""
+        ...
+
+    @property
+    def language(self) -> str:
+        """Of its question."""
+        ...
+
+    @property
+    def scenario_type(self) -> str | None:
+        """The shape of its decomposition."""
+        ...
+
+    @property
+    def hops(self) -> int | None:
+        """The deepest hop level."""
+        ...
+
+    @property
+    def family(self) -> str | None:
+        """The generator that made it."""
+        ...
+
+    @property
+    def num_tools(self) -> int:
+        """How many tools it has."""
+        ...
 
 
 class QuestionInfo(FrozenModel):
@@ -364,6 +429,10 @@ class ServerCatalog(Protocol):
         """All servers, by name; an environment is a server of the same name."""
         ...
 
+    def together(self) -> Sequence[Upstream]:
+        """Those of them that the endpoint of all servers shows, by name: none that is emulated."""
+        ...
+
     def upstream(self, name: str) -> Upstream:
         """One server; ``UnknownNameError`` names the closest names."""
         ...
@@ -384,7 +453,15 @@ class Catalog(ServerCatalog, Protocol):
     """What the gateway can open episodes of. Its contents may change while the gateway runs."""
 
     def environments(self) -> Sequence[EnvironmentInfo]:
-        """All environments, by name."""
+        """All environments, by name; each may be put together only when it is looked at."""
+        ...
+
+    def summaries(self) -> Sequence[EnvironmentSummary]:
+        """All environments, by name, at no cost."""
+        ...
+
+    def environment(self, name: str) -> EnvironmentInfo:
+        """One environment; ``UnknownNameError`` names the closest names."""
         ...
 
     def questions(self, environment: str) -> Sequence[QuestionInfo]:

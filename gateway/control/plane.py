@@ -34,9 +34,11 @@ from astra_mcp.errors import (
     fault_words,
 )
 from gateway.api.client import UPSTREAM_FAILED, RefusedError
+from gateway.api.environments import DEFAULT_PAGE, MAX_PAGE, EnvironmentFilter, page_of
 from gateway.api.interactive import InteractiveCatalog
 from gateway.api.seams import (
     Catalog,
+    CountedUpstream,
     EnvironmentDetails,
     EnvironmentInfo,
     GoldCall,
@@ -262,15 +264,46 @@ class ControlPlane:
         """Close an episode after its running calls, and read its final state; repeatable."""
         return await self._episodes.close(id)
 
-    async def environments(self) -> Sequence[EnvironmentInfo]:
-        """List all environments, by name."""
-        return [self._told(environment) for environment in self._catalog.environments()]
+    async def environments(  # noqa: PLR0913 - one parameter for each of the query
+        self,
+        request: Request,
+        response: Response,
+        *,
+        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
+        cursor: Annotated[str, Query(description="From the page before.")] = "",
+        domain: str | None = None,
+        language: str | None = None,
+        type: Annotated[str | None, Query(description="Shape of the decomposition.")] = None,
+        hops: Annotated[int | None, Query(description="The deepest hop level.")] = None,
+        family: str | None = None,
+        verified: bool | None = None,
+    ) -> Sequence[EnvironmentInfo]:
+        """List environments, by name; `Link` leads to the next page, `X-Total-Count` says how many fit."""
+        wanted = EnvironmentFilter(
+            domain=domain,
+            language=language,
+            type=type,
+            hops=hops,
+            family=family,
+            verified=verified,
+        )
+        page = page_of(self._catalog.summaries(), wanted, cursor, limit)
+        response.headers["X-Total-Count"] = str(page.total)
+        if page.cursor is not None:
+            following = request.url.include_query_params(cursor=page.cursor)
+            response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
+        return [self._told(self._catalog.environment(name)) for name in page.names]
 
     async def environment(self, name: str) -> EnvironmentDetails:
         """Describe one environment with its further questions."""
-        further = tuple(self._catalog.questions(name))  # first: refuses an unknown name
-        found = next(self._told(e) for e in self._catalog.environments() if e.name == name)
-        return EnvironmentDetails(**dict(found), questions=further)
+        found = self._told(await self._prepared(name))
+        return EnvironmentDetails(**dict(found), questions=tuple(self._catalog.questions(name)))
+
+    async def _prepared(self, name: str) -> EnvironmentInfo:
+        """Find an environment, and load what its questions and gold calls are read from."""
+        self._catalog.environment(name)  # the error that names the closest ones
+        await self._catalog.upstream(name).prepare()
+        return self._catalog.environment(name)
 
     def _told(self, environment: EnvironmentInfo) -> EnvironmentInfo:
         shown = self._shown.shows(environment.name)
@@ -282,6 +315,7 @@ class ControlPlane:
         question: Annotated[str | None, Query(description="Id of a further question.")] = None,
     ) -> Sequence[GoldCall]:
         """Read the gold calls of an environment's question; empty where it is unverified."""
+        await self._prepared(name)
         return self._catalog.gold(name, question)
 
     async def servers(self, request: Request) -> list[ServerInfo]:
@@ -323,11 +357,12 @@ def _documented(errors: Mapping[int, str]) -> dict[int | str, dict[str, object]]
 
 def _described(upstream: Upstream, base: str, *, shown: bool) -> ServerInfo:
     made_up = emulated(upstream)
+    is_counted = isinstance(upstream, CountedUpstream)
     return ServerInfo(
         name=upstream.name,
         kind=upstream.kind,
         version=upstream.version,
-        tools=len(upstream.tools) if made_up is None else made_up.num_tools,
+        tools=upstream.num_tools if is_counted else len(upstream.tools),
         mcp_url=f"{base}/servers/{upstream.name}/mcp",
         status=upstream.status[0],
         detail=upstream.status[1],
@@ -374,7 +409,7 @@ def build_control_plane(
         """Tell whether episodes can be opened; 503 with what is missing where not."""
         missing = await plane.missing()
         response.status_code = 503 if missing else 200
-        count = len(catalog.environments())
+        count = len(catalog.summaries())
         return Health(status="not ready" if missing else "ok", missing=missing, environments=count)
 
     async def render_metrics() -> Response:

@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 
 from astra_mcp import __version__
 from astra_mcp.call_record import EpisodeId
-from gateway.api.seams import Catalog, MeteredUpstream, shown_together
+from gateway.api.seams import Catalog, MeteredUpstream
 from gateway.edge.security import Plane
 
 __all__ = ["METRICS_CONTENT_TYPE", "Metrics", "merge"]
@@ -193,7 +193,7 @@ class Metrics(Collector):
         self._servers = lambda: (u.name for u in catalog.upstreams())
 
         def usage() -> Iterator[tuple[str, Mapping[str, int]]]:
-            for upstream in shown_together(catalog.upstreams()):
+            for upstream in catalog.together():
                 if isinstance(upstream, MeteredUpstream):
                     yield upstream.name, upstream.usage
 
@@ -222,7 +222,7 @@ class Metrics(Collector):
             ("server",),
             lambda: {
                 (u.name,): float(u.status[0] != "failed")
-                for u in shown_together(catalog.upstreams())  # the others cannot fail to be there
+                for u in catalog.together()  # the others cannot fail to be there
             },
         )
 

@@ -29,6 +29,7 @@ from gateway.episodes.mixing import ToolList
 from gateway.episodes.record import EpisodeOpened, Record
 from gateway.episodes.shown_tools import Route
 from gateway.episodes.turns import Turn
+from gateway.episodes.warm_up import prepare_all
 
 INTERACTIVE_LIMITS = EpisodeLimits(
     calls=None, call_seconds=600.0, idle_seconds=86400.0, life_seconds=30 * 86400.0
@@ -45,25 +46,42 @@ class Source:
     job: tuple[JobItem, ...] = ()
 
 
-def find_source(catalog: Catalog, named: SourceEnvironment | SourceTask | SourceServers) -> Source:
-    """Find what a request names.
+async def find_source(
+    catalog: Catalog, named: SourceEnvironment | SourceTask | SourceServers
+) -> Source:
+    """Find what a request names, and get to know its servers.
 
     Raises:
         UnknownNameError: There is no such environment, question or server.
         NotAvailableError: It is a task.
+        UpstreamError: A server could not be started or reached.
     """
     match named:
         case SourceEnvironment(name=name, question=id):
+            catalog.question(name)  # first: refuses the name as one of an environment
+            upstream = await _prepared(catalog, name)
             return Source(
-                prompt=catalog.question(name, id),  # first: refuses the name as an environment's
-                upstreams=(catalog.upstream(name),),
+                prompt=catalog.question(name, id),
+                upstreams=(upstream,),
                 job=catalog.job(name, id),
             )
         case SourceServers(names=names, prompt=prompt):
-            return Source(upstreams=tuple(catalog.upstream(n) for n in names), prompt=prompt)
+            upstreams = tuple(catalog.upstream(n) for n in names)
+            await prepare_all(upstreams)
+            return Source(upstreams=upstreams, prompt=prompt)
         case SourceTask():
             msg = "source.kind 'task' is not available: use 'environment' or 'servers'"
             raise NotAvailableError(msg)
+
+
+async def _prepared(catalog: Catalog, name: str) -> Upstream:
+    """Prepare a server; another one that took its name meanwhile takes its place."""
+    upstream = catalog.upstream(name)
+    await upstream.prepare()
+    while upstream is not (now := catalog.upstream(name)):
+        upstream = now
+        await upstream.prepare()
+    return upstream
 
 
 def describe(

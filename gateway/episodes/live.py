@@ -113,8 +113,7 @@ class Episodes:
             UpstreamError: A server could not be started or reached, or no distractors can be chosen now.
         """
         self._require_room()
-        source = find_source(self._catalog, request.source)
-        await prepare_all(source.upstreams)
+        source = await find_source(self._catalog, request.source)
         listed = await self._mixing.list_tools(source.upstreams, request.distractors, request.seed)
         self._require_room()  # others may have come meanwhile
         opened = describe(

@@ -43,7 +43,7 @@ class DeployedServers:
         self, home: Path, taken: Collection[str], tasks: TaskGroup, watchdog: Watchdog
     ) -> None:
         self._cards = home / "cards"
-        self._taken = frozenset(taken)
+        self._taken = taken
         self._tasks = tasks
         self._watchdog = watchdog
         self._servers: dict[str, DeployedServer] = {}
@@ -227,7 +227,7 @@ async def open_deployed(
     Args:
         file: With ``mcpServers``; None for none.
         home: ``$ASTRA_MCP_HOME``; cards go to its ``cards`` folder.
-        taken: Names that servers must not have.
+        taken: Names that servers must not have; there may be others later.
 
     Raises:
         ConfigError: The file is wrong; names server, field and remedy.

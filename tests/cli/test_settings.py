@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from astra_mcp.compose.bundles import load_published
+from astra_mcp.compose.bundles import find_published
 from astra_mcp.compose.settings import Settings, load_serving, load_settings
 from astra_mcp.errors import ConfigError, ModelFault
 from astra_mcp.home import home_folder
@@ -146,14 +146,14 @@ def test_one_folder_named_twice_is_published_once(folder: Path) -> None:
     document = folder / "mine" / "sold-prices-2" / "environment.json"
     document.write_text(document.read_text().replace('"sold-prices"', '"sold-prices-2"'))
     places = (folder / "mine", folder / "mine" / "sold-prices-2")
-    published = load_published(load_settings(environments=places))
-    assert [b.name for b in published].count("sold-prices-2") == 1
+    published = find_published(load_settings(environments=places))
+    assert [d.name for d in published.digests].count("sold-prices-2") == 1
 
 
 def test_two_environments_of_one_name_are_refused_with_both_places(folder: Path) -> None:
     shutil.copytree(bundled_folder() / "sold-prices", folder / "mine" / "sold-prices")
     with pytest.raises(ConfigError, match=r"bundled/sold-prices and .*mine/sold-prices"):
-        load_published(load_settings(environments=(folder / "mine",)))
+        find_published(load_settings(environments=(folder / "mine",)))
 
 
 def test_roles_without_an_endpoint_use_that_of_the_openai_variables(

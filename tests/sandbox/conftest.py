@@ -26,7 +26,8 @@ def limits() -> SandboxLimits:
 @pytest.fixture
 async def locked(limits: SandboxLimits, machine: SandboxReport) -> AsyncGenerator[LockedSandbox]:
     """The locked sandbox, with few idle templates."""
-    async with open_locked(limits, machine, Runtime.default(), idle_templates=2) as sandbox:
+    few = limits.model_copy(update={"idle_templates": 2})
+    async with open_locked(few, machine, Runtime.default()) as sandbox:
         yield sandbox
 
 

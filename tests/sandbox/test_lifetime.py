@@ -21,6 +21,7 @@ from sandboxes import CLOCK, opened
 
 from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
 from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
+from astra_mcp.sandbox import locked as locked_module
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
 
@@ -249,6 +250,20 @@ async def test_idle_templates_are_few_and_none_with_sessions_is_evicted(
     for session in sessions:
         await session.aclose()
     await members_become(server_of(locked), 2)
+
+
+async def test_of_many_modules_the_text_of_those_loaded_last_is_kept_and_sessions_go_on(
+    locked: LockedSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locked_module, "_MAX_SOURCES", 1)
+    first = await locked.load(f"{CODE}\nX = 1", clock=CLOCK)
+    session = await locked.open_session(first, seed=1)
+    await locked.load(f"{CODE}\nX = 2", clock=CLOCK)
+    with pytest.raises(KeyError):
+        await locked.open_session(first, seed=1)
+    assert await session.call("ready", {}) == Returned(value=1)
+    assert await locked.load(f"{CODE}\nX = 1", clock=CLOCK) == first
+    assert await (await locked.open_session(first, seed=1)).call("ready", {}) == Returned(value=1)
 
 
 async def test_a_template_is_replaced_before_its_processor_time_ends(

@@ -5,7 +5,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from astra_mcp.compose.bundles import FoundEnvironments
 from astra_mcp.compose.catalog import PublishedCatalog
+from astra_mcp.compose.environments import PublishedEnvironments
 from astra_mcp.errors import AstraError
 from astra_mcp.testing import open_test_gateway
 from astra_mcp.types import EmulatorKind, JsonValue, PastCall, ToolSpec, tools_hash
@@ -159,10 +161,12 @@ async def open_emulating_gateway(
         )
         for desk in desks:
             deployed.mount(desk.name, desk.make)
-        catalog = PublishedCatalog([], _no_environment, deployed, emulated)
+        nothing = FoundEnvironments(found={}, faulty={}, folders=())
+        environments = PublishedEnvironments(nothing, _no_environment)
+        catalog = PublishedCatalog(environments, deployed, emulated)
         async with open_test_gateway(catalog, home) as opened:
             yield RelayGateway(**vars(opened), deployed=deployed)
 
 
-def _no_environment(bundle: object) -> EnvironmentServer:
-    raise AssertionError(bundle)
+def _no_environment(found: object, digest: object) -> EnvironmentServer:
+    raise AssertionError(found, digest)

@@ -20,7 +20,7 @@ from astra_mcp.cli.doctor.service_checks import (
     check_models,
     check_registry,
 )
-from astra_mcp.compose.bundles import load_published
+from astra_mcp.compose.bundles import find_published
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import AstraError, PortInUseError, SandboxError
 from astra_mcp.report.console import ExitCode, out, print_json
@@ -163,11 +163,17 @@ def _home(home: Path) -> Check:
 
 def _environments(settings: Settings) -> Check:
     try:
-        bundles = load_published(settings)
+        found = find_published(settings)
     except (AstraError, OSError) as error:
         remedy = "correct the bundle, or take its folder out of `environments` in astra.toml"
         return Check("environments", State.MISSING, str(error), remedy)
-    return Check("environments", State.OK, f"{len(bundles)} are published")
+    published = f"{len(found.found)} are published"
+    if found.faulty:
+        fault = f"{published}, and {len(found.faulty)} are not: {'; '.join(found.warnings)}"
+        return Check(
+            "environments", State.WARNING, fault, "`astra-mcp environments verify` says more"
+        )
+    return Check("environments", State.OK, published)
 
 
 def _emulators(settings: Settings) -> Iterator[Check]:

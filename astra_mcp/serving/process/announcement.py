@@ -66,6 +66,7 @@ def _details(
         ],
         "environments": ready.environments,
         "servers": ready.servers,
+        "apart": ready.apart,
         "deployed": [
             {"name": name, "mcp_url": f"{base}/servers/{name}/mcp"} for name in ready.deployed
         ],
@@ -90,6 +91,8 @@ def _print(
         lines["emulated servers"] = f"{ready.emulated} of the registry, each alone ({kind})"
     if settings.serve.interactive:
         lines |= {"all tools": f"{base}/mcp", "one server": f"{base}/servers/NAME/mcp"}
+        if ready.apart and settings.serve.interactive == "all":
+            lines["all tools"] += f", without those of {ready.apart} environments of large folders"
     if settings.serve.interactive != "all":
         lines["interactive"] = ", ".join(settings.serve.interactive) or "none: episodes alone"
     lines |= {

@@ -1,7 +1,7 @@
 """The life of a serving process: what it is started with, what it says once it serves, what ends it."""
 
 import signal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from astra_mcp.types import FrozenModel, ServerKind
-from gateway.api.seams import Catalog
+from gateway.api.seams import Catalog, Upstream
 
 __all__ = [
     "DRAINED",
@@ -59,6 +59,8 @@ class WorkerReady(FrozenModel):
     environments: int
     tools: int
     servers: int
+    apart: int = 0
+    """Environments of folders of many, which the endpoint of all servers does not show."""
     deployed: tuple[str, ...]
     """Names of the real servers that are no environments."""
     emulated: int
@@ -67,15 +69,22 @@ class WorkerReady(FrozenModel):
 
 def ready_of(catalog: Catalog) -> WorkerReady:
     """Count what a gateway process publishes."""
-    environments = catalog.environments()
+    environments = catalog.summaries()
     servers = catalog.upstreams()
     return WorkerReady(
         environments=len(environments),
-        tools=sum(len(e.tools) for e in environments),
+        tools=sum(e.num_tools for e in environments),
         servers=len(servers),
+        apart=_count_apart(catalog, servers),
         deployed=tuple(s.name for s in servers if s.kind is ServerKind.DEPLOYED),
         emulated=sum(s.kind is ServerKind.EMULATOR for s in servers),
     )
+
+
+def _count_apart(catalog: Catalog, servers: Sequence[Upstream]) -> int:
+    together = {server.name for server in catalog.together()}
+    environments = (s.name for s in servers if s.kind is ServerKind.ENVIRONMENT)
+    return sum(name not in together for name in environments)
 
 
 class Stop:

@@ -44,6 +44,9 @@ class Servers:
     def upstreams(self) -> list[Any]:
         return list(self.servers)
 
+    def together(self) -> list[Any]:
+        return list(self.servers)
+
 
 @pytest.fixture
 def clock() -> Clock:

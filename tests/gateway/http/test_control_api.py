@@ -226,6 +226,22 @@ async def test_the_catalog_is_listed_and_only_gold_holds_gold(gateway: Any) -> N
         ]
 
 
+async def test_environments_are_listed_a_page_at_a_time_and_chosen_by_what_they_are(
+    gateway: Any,
+) -> None:
+    first = await gateway.control.get("/v1/environments", params={"limit": 1, "language": "en"})
+    assert ([e["name"] for e in first.json()], first.headers["X-Total-Count"]) == (["coins"], "2")
+    path, _, rel = first.headers["Link"].removeprefix("<").partition(">; ")
+    assert rel == 'rel="next"'
+    last = await gateway.control.get(path)
+    assert [e["name"] for e in last.json()] == ["notes"]
+    assert "Link" not in last.headers
+    none = await gateway.control.get("/v1/environments", params={"family": "harbours"})
+    assert (none.json(), none.headers["X-Total-Count"]) == ([], "0")
+    wrong = await gateway.control.get("/v1/environments", params={"limit": 0})
+    assert wrong.status_code == 422
+
+
 async def test_beyond_the_most_episodes_creation_is_503_until_one_is_closed(
     open_gateway: Any,
 ) -> None:
