@@ -57,7 +57,8 @@ def test_what_an_unverified_document_leaves_out_is_counted_and_never_guessed(
 ) -> None:
     bare = document.model_dump(mode="json", by_alias=True)
     bare |= {"status": "unverified", "scenario_type": None, "gold": []}
-    bare["sub_tasks"] = [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b", "hop_level": 1}]
+    known = {"id": 2, "answer": "b", "hop_level": 1, "is_parallel": False}
+    bare["sub_tasks"] = [{"id": 1, "answer": "a"}, known]
     alone = summarise([counts_of(EnvironmentDocument.model_validate(bare))])
     assert (alone.verified, alone.unverified, alone.questions) == (0, 1, 1)
     assert (alone.without_scenario_type, alone.without_dag, alone.without_gold) == (1, 1, 1)
