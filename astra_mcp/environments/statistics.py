@@ -8,7 +8,6 @@ dependencies.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from statistics import fmean
 from typing import Self
 
 from pydantic import computed_field, model_serializer
@@ -90,7 +89,7 @@ class Distribution(FrozenModel):
     @property
     def median(self) -> float:
         """The value in the middle, or the mean of the two there."""
-        return fmean((self._at((self.size - 1) // 2), self._at(self.size // 2)))
+        return (self._at((self.size - 1) // 2) + self._at(self.size // 2)) / 2
 
     @property
     def range(self) -> tuple[int, int]:
