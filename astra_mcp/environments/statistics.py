@@ -224,7 +224,8 @@ PAPER = PaperFigures(
 
 def counts_of(document: EnvironmentDocument) -> EnvironmentCounts:
     """Count one environment."""
-    # A provenance may say which family made the environment; few do.
+    # A document may carry further questions, and its provenance a family; few do.
+    further: Sequence[EnvironmentDocument] = getattr(document, "questions", ())
     family: object = getattr(document.provenance, "family", None)
     return EnvironmentCounts(
         name=document.name,
@@ -234,7 +235,7 @@ def counts_of(document: EnvironmentDocument) -> EnvironmentCounts:
         is_verified=document.status == "verified",
         family=None if family is None else str(family),
         tools=len(document.tools),
-        questions=(_counts_of_question(document),),
+        questions=tuple(map(_counts_of_question, (document, *further))),
     )
 
 
