@@ -14,7 +14,7 @@ TOP_LEVEL = {"astra_mcp", "registry", "servers", "gateway", "training"}
 
 
 def check_contents(wheel: Path) -> int:
-    """Require the five packages, their type markers and every bundled environment; count the latter."""
+    """Require the five packages, their data and every bundled environment; count the latter."""
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
     assert tops == TOP_LEVEL, f"top-level names are {sorted(tops)}"
@@ -26,6 +26,11 @@ def check_contents(wheel: Path) -> int:
     for bundle in bundles:
         for file in ("environment.json", "tools.py", "server.json"):
             assert f"servers/bundled/{bundle}/{file}" in names, f"{bundle} lacks {file}"
+    library = "vendored/uplot/uPlot.iife.min.js"
+    for file in (library, "assets/report.css", "assets/report.html.jinja", "assets/report.js"):
+        assert f"astra_mcp/report/html/{file}" in names, f"reports lack {file}"
+    licences = [name for name in names if ".dist-info/licenses/" in name]
+    assert any("uplot" in name for name in licences), f"the licences are {licences}"
     assert len(bundles) >= 16, f"only {len(bundles)} bundled environments"
     return len(bundles)
 

@@ -8,7 +8,6 @@ dependencies.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from statistics import fmean
 from typing import Self
 
 from pydantic import computed_field, model_serializer
@@ -90,7 +89,7 @@ class Distribution(FrozenModel):
     @property
     def median(self) -> float:
         """The value in the middle, or the mean of the two there."""
-        return fmean((self._at((self.size - 1) // 2), self._at(self.size // 2)))
+        return (self._at((self.size - 1) // 2) + self._at(self.size // 2)) / 2
 
     @property
     def range(self) -> tuple[int, int]:
@@ -225,15 +224,13 @@ PAPER = PaperFigures(
 
 def counts_of(document: EnvironmentDocument) -> EnvironmentCounts:
     """Count one environment."""
-    # A provenance may say which family made the environment; few do.
-    family: object = getattr(document.provenance, "family", None)
     return EnvironmentCounts(
         name=document.name,
         title=document.title,
         domain="unlabelled" if document.domain is None else document.domain.value,
         language=document.language,
         is_verified=document.status == "verified",
-        family=None if family is None else str(family),
+        family=document.provenance.family,
         tools=len(document.tools),
         questions=tuple(
             _counts_of_question(asked)

@@ -367,8 +367,8 @@ class EnvironmentSummary(Protocol):
         ...
 
     @property
-    def domain(self) -> str:
-        """What it is about."""
+    def domain(self) -> str | None:
+        """What it is about; None where nobody has said it."""
         ...
 
     @property

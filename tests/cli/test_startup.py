@@ -84,6 +84,7 @@ SLOW = {"hypothesis", "openai", "sentence_transformers", "pyarrow"}
         ("connect cursor --json", {"numpy", "sqlalchemy", "httpx"}),
         ("episodes list --json", {"numpy", "httpx"}),
         ("registry list --json", {"registry.importers", "numpy", "sqlalchemy.dialects.postgresql"}),
+        ("environments stats --json", {"numpy", "sqlalchemy", "jinja2"}),
         ("rollout --agent oracle --gateway http://127.0.0.1:1", {"numpy", "sqlalchemy"}),
     ],
 )
@@ -109,6 +110,7 @@ def test_a_command_loads_nothing_that_it_does_not_need(
         ("astra-mcp connect cursor --server h", ["harbour"]),
         ("astra-mcp environments show c", ["coins"]),
         ("astra-mcp environments show --go", ["--gold"]),
+        ("astra-mcp environments stats n", ["notes"]),
         ("astra-mcp registry show ", ["weather"]),
         ("astra-mcp registry import --format to", ["toucan"]),
         ("astra-mcp episodes replay a", ["abc"]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from astra_mcp.environments.bundle import EnvironmentDocument, Provenance
+from astra_mcp.environments.bundle import EnvironmentDocument
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.environments.statistics import Distribution, Share, counts_of, summarise
 
@@ -57,7 +57,8 @@ def test_what_an_unverified_document_leaves_out_is_counted_and_never_guessed(
 ) -> None:
     bare = document.model_dump(mode="json", by_alias=True)
     bare |= {"status": "unverified", "scenario_type": None, "gold": []}
-    bare["sub_tasks"] = [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b", "hop_level": 1}]
+    known = {"id": 2, "answer": "b", "hop_level": 1, "is_parallel": False}
+    bare["sub_tasks"] = [{"id": 1, "answer": "a"}, known]
     alone = summarise([counts_of(EnvironmentDocument.model_validate(bare))])
     assert (alone.verified, alone.unverified, alone.questions) == (0, 1, 1)
     assert (alone.without_scenario_type, alone.without_dag, alone.without_gold) == (1, 1, 1)
@@ -69,15 +70,15 @@ def test_what_an_unverified_document_leaves_out_is_counted_and_never_guessed(
     assert beside.without_dependency == Share(part=1, whole=2)
 
 
-def test_families_are_shown_where_a_provenance_names_one(document: EnvironmentDocument) -> None:
-    class FamilyProvenance(Provenance):
-        family: str
-
-    made = FamilyProvenance(source="original", family="timetable")
-    named = document.model_copy(update={"provenance": made})
-    assert summarise([counts_of(named), counts_of(document)]).as_json()["families"] == {
-        "timetable": 1
-    }
+def test_further_questions_and_families_count_where_a_document_has_them(
+    document: EnvironmentDocument,
+) -> None:
+    made = document.provenance.model_copy(update={"family": "timetable"})
+    many = document.model_copy(update={"provenance": made, "questions": (document, document)})
+    found = summarise([counts_of(many), counts_of(document)])
+    assert (found.environments, found.questions) == (2, 4)
+    assert found.domains == {document.domain.value: 4}
+    assert found.as_json()["families"] == {"timetable": 3}
     assert "families" not in summarise([counts_of(document)]).as_json()
 
 

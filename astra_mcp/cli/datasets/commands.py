@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from astra_mcp.compose.bundles import find_bundle, find_bundles, load_published
+from astra_mcp.compose.bundles import find_bundle_folders, find_bundles, unknown_environment
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.archive.mcpb import archive_of
 from astra_mcp.environments.bundle import Bundle
@@ -88,17 +88,16 @@ def mcpb(
 
 def _find_all(settings: Settings, names: Sequence[str] | None) -> list[Bundle]:
     """Find environments by name, bundles by path, and all bundles of a folder."""
-    if not names:
-        return sorted(load_published(settings), key=lambda bundle: bundle.name)
-    published: dict[str, Bundle] = {}
+    published = find_bundle_folders(settings)
     found: dict[str, Bundle] = {}
-    for name in names:
+    for name in names or sorted(published):
         path = user_path(Path(name))
-        if path.name != name or path.is_dir():
+        if names and (path.name != name or path.is_dir()):
             bundles = [load_bundle(folder) for folder in find_bundles(path)]
+        elif name in published:
+            bundles = [load_bundle(published[name])]
         else:
-            published = published or {b.name: b for b in load_published(settings)}
-            bundles = [find_bundle(published, name)]
+            raise unknown_environment(name, published)
         for bundle in bundles:
             if found.setdefault(bundle.name, bundle).content_hash != bundle.content_hash:
                 raise ConfigError(f"two different environments are named {bundle.name!r}")

@@ -173,7 +173,7 @@
     for (const plot of plots) draw(plot, Math.min(plot.box.parentElement.clientWidth, most));
   }
 
-  const PRINTED_WIDTH = 640;
+  const PRINTED_WIDTH = 320; // of one of two columns
   function print(isPrinted) {
     document.documentElement.classList.toggle("printed", isPrinted);
     redraw(isPrinted ? PRINTED_WIDTH : Infinity);
