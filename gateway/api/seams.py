@@ -367,7 +367,7 @@ class Catalog(ServerCatalog, Protocol):
         ...
 
     def question(self, environment: str) -> str:
-        """The main question; ``UnknownNameError`` names the closest names."""
+        """What an agent is told, background and main question; ``UnknownNameError`` names the closest."""
         ...
 
     def job(self, environment: str) -> tuple[JobItem, ...]:
