@@ -56,6 +56,8 @@ NAMED: Final[Mapping[str, _Names]] = {
     "serve --interactive": lambda: ("all", "none", *_SERVERS()),
     "environments show": _ENVIRONMENTS,
     "environments stats": _ENVIRONMENTS,
+    "export rl": _ENVIRONMENTS,
+    "export mcpb": _ENVIRONMENTS,
     "episodes show": _episodes,
     "episodes replay": _episodes,
     "registry show": _published("registered"),

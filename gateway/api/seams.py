@@ -469,7 +469,7 @@ class Catalog(ServerCatalog, Protocol):
         ...
 
     def question(self, environment: str, question: str | None = None) -> str:
-        """What a question asks, by its id, the main one by None.
+        """What an agent is told, background and question; by the question's id, the main one by None.
 
         ``UnknownNameError`` names the closest names, here and in what follows.
         """

@@ -12,6 +12,7 @@ from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.loading import load_bundle, parse_bundle
 from astra_mcp.environments.rows.bundles import name_of_row, row_of_bundle, texts_of_row
 from astra_mcp.environments.rows.row import Row
+from astra_mcp.environments.rows.sources import join_sources, split_sources
 from astra_mcp.errors import BundleError
 from astra_mcp.types import JsonObject, canonical_json
 from servers.bundled import bundled_folder
@@ -22,6 +23,14 @@ SOURCES = (
     "def {0}(x: str) -> str:\n    return x\n",
     "import json\nLIMIT = 3\n\n\ndef {0}(x):\n    '''Say\n\n  it.'''\n    return json.dumps(x)\n\n",
     "import json\n\n\ndef _half(n): return n / 2\ndef {0}(x): return _half(3)",
+    (
+        "from datetime import datetime as dt, date\n\n\nclass Day: ...\n"
+        "def {0}(x):\n    return f'{{date.today()}}', dt(1, 1, 1)\n"
+    ),
+    (
+        "import datetime as dt\ndate: dict = {{'日': 1}}; Day = 1\n"
+        "def {0}(x): return date, Day, dt.date.min, '''\n dt '''\n"
+    ),
     "# code of nothing\n\n\ndef {0}(x):\n    return {{'一': [1]}}",
 )
 LINE_ENDS = ("\n", "\r\n")
@@ -113,6 +122,28 @@ def test_the_row_of_a_bundled_environment_makes_a_bundle_of_the_same_code_and_jo
     assert made.document.status == "unverified"
 
 
+def test_sources_that_bind_one_name_to_two_things_stand_in_one_module() -> None:
+    second = '''from datetime import datetime
+
+LIMIT = 2
+
+
+def second() -> str:
+    """Give a datetime."""
+    return f"{datetime(2026, 1, 6):%d} {LIMIT}"
+'''
+    sources = {
+        "first": "import datetime\n\n\ndef first(): return str(datetime.date(2026, 1, 5))\n",
+        "second": second,
+        "third": "def LIMIT(): return 3\n\n\ndef third(): return LIMIT()\n",
+    }
+    code = join_sources(sources, [*sources])
+    assert split_sources(code, [*sources]) == sources
+    module: dict[str, Any] = {}
+    exec(code, module)  # noqa: S102 - what it does is what is tested
+    assert [module[name]() for name in sources] == ["2026-01-05", "06 2", 3]
+
+
 def test_a_background_is_kept_apart_and_shown_to_the_agent_before_the_question() -> None:
     document = bundle_of(Row.parse(published_row())).document
     assert document.background == "I sail a ketch of 11 m.\nNo engine."
@@ -168,9 +199,17 @@ FAULTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         "tools.py: berth_finder: must not take *kwargs; name every parameter",
     ),
     "no Python": (with_source("berth_finder", "def berth_finder(:"), "does not compile"),
-    "one name for two things": (
-        with_source("berth_finder", "from json import loads as json\ndef berth_finder(): ...\n"),
-        "tool_dict: berth_finder: binds 'json' to something else than the code of tide_table does",
+    "one tool in two sources": (
+        with_source(
+            "berth_finder", "tide_table = 3\n\n\ndef berth_finder(port, length_m=None): ..."
+        ),
+        "tool_dict: berth_finder: binds tide_table to something else than the code of an earlier",
+    ),
+    "a name that cannot be told apart": (
+        with_source(
+            "berth_finder", "json = 3\n\n\ndef berth_finder(port, json=None):\n    json()\n"
+        ),
+        "tool_dict: berth_finder: binds json to something else than the code of an earlier",
     ),
 }
 

@@ -120,11 +120,16 @@ def _what(exported: Exported) -> str:
     form = (
         "as verl reads them" if exported.columns is VERL_COLUMNS else "in the form of ASTRA-RL-1k"
     )
+    num_rows = _several(exported.num_rows, "row")
+    num_environments = _several(len(exported.bundles), "tool environment")
     return (
-        f"`{exported.file.name}` holds {exported.num_rows} rows of {len(exported.bundles)} tool "
-        f"environments, {form}. An agent is given a question and tools; it is scored by what the "
-        "results of its calls contain, not by its words.\n"
+        f"`{exported.file.name}` holds {num_rows} of {num_environments}, {form}. An agent is given a "
+        "question and tools; it is scored by what the results of its calls contain, not by its words.\n"
     )
+
+
+def _several(num: int, what: str) -> str:
+    return f"{num} {what}" if num == 1 else f"{num} {what}s"
 
 
 def _how_made(exported: Exported) -> str:

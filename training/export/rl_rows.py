@@ -19,8 +19,8 @@ _ABILITY = "tool_use"
 
 
 def published_rows(bundles: Iterable[Bundle]) -> Iterator[JsonObject]:
-    """Give each environment's row in the four columns of ASTRA-RL-1k."""
-    return (row_of_bundle(bundle).columns for bundle in bundles)
+    """Give the row of each question in the four columns of ASTRA-RL-1k."""
+    return (row_of_bundle(asked).columns for bundle in bundles for asked in bundle.asked)
 
 
 def verl_rows(bundles: Iterable[Bundle], *, num_seeds: int, split: str) -> Iterator[JsonObject]:
@@ -28,20 +28,22 @@ def verl_rows(bundles: Iterable[Bundle], *, num_seeds: int, split: str) -> Itera
 
     Args:
         bundles: The environments.
-        num_seeds: Rows of each one, for the seeds 0, 1, ...
+        num_seeds: Rows of each question, for the seeds 0, 1, ...
         split: Such as ``train``.
     """
     index = 0
-    for bundle in bundles:
+    for asked in (question for bundle in bundles for question in bundle.asked):
         for seed in range(num_seeds):
-            yield _verl_row(bundle, index=index, seed=seed, split=split)
+            yield _verl_row(asked, index=index, seed=seed, split=split)
             index += 1
 
 
 def _verl_row(bundle: Bundle, *, index: int, seed: int, split: str) -> JsonObject:
     document = bundle.document
     answers = row_of_bundle(bundle).answers
-    episode = {"source": {"kind": "environment", "name": bundle.name}, "seed": seed}
+    named = {} if bundle.question_id is None else {"question": bundle.question_id}
+    source = {"kind": "environment", "name": bundle.name, **named}
+    episode = {"source": source, "seed": seed}
     return {
         "data_source": DATA_SOURCE,
         "agent_name": AGENT_NAME,
@@ -55,9 +57,9 @@ def _verl_row(bundle: Bundle, *, index: int, seed: int, split: str) -> JsonObjec
             "index": index,
             "split": split,
             "environment": bundle.name,
-            "question_id": None,
+            "question_id": bundle.question_id,
             "seed": seed,
-            "family": None,
+            "family": document.provenance.family,
             "version": bundle.content_hash,
             "status": document.status,
             "domain": document.domain and document.domain.value,

@@ -1,20 +1,23 @@
 """The code of several tools as one module, and back.
 
 A row has a source for each tool; a bundle has one ``tools.py``. Sources that differ stand in it one after
-another, each below a comment that names its tools; one that all tools share stands there as it is.
+another, each below a comment that names its tools; one that all tools share stands there as it is. A name
+that two sources bind to different things, as ``import datetime`` and ``from datetime import datetime`` do, is
+another one in the later source, which the comment says.
 """
 
 import ast
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from astra_mcp.environments.rows.renaming import renamed
 from astra_mcp.errors import BundleError, BundleFault
 
 __all__ = ["join_sources", "split_sources"]
 
-_MARK = re.compile(r"^# code of (\[.*\])\n", re.MULTILINE)
+_MARK = re.compile(r"^# code of (\[.*?\])(?: renamed (\{.*\}))?\n", re.MULTILINE)
 
 
 def join_sources(sources: Mapping[str, str], tools: Sequence[str]) -> str:
@@ -25,7 +28,7 @@ def join_sources(sources: Mapping[str, str], tools: Sequence[str]) -> str:
         tools: All that the row declares, in order; others come after them, by name.
 
     Raises:
-        BundleError: Two sources bind one name to different things, so that no module can hold both.
+        BundleError: No module can hold them all, such as where two sources define one tool.
     """
     order = [name for name in tools if name in sources]
     order += sorted(sources.keys() - set(tools))
@@ -36,13 +39,12 @@ def join_sources(sources: Mapping[str, str], tools: Sequence[str]) -> str:
         [(source, _)] = by_source.items()
         if not _MARK.search(source):
             return source
-    faults = [*_mark_faults(by_source), *_conflicts(by_source)]
+    faults: list[BundleFault] = []
+    meanings: dict[str, str] = {}
+    parts = [_part(s, names, order, meanings, faults) for s, names in by_source.items()]
     if faults:
         raise BundleError("the row", faults)
-    return "".join(
-        f"# code of {json.dumps(names, ensure_ascii=False)}\n{source}\n"
-        for source, names in by_source.items()
-    )
+    return "".join(parts)
 
 
 def split_sources(code: str, tools: Sequence[str]) -> dict[str, str]:
@@ -52,32 +54,41 @@ def split_sources(code: str, tools: Sequence[str]) -> dict[str, str]:
         return dict.fromkeys(tools, code)
     ends = [*(mark.start() for mark in marks[1:]), len(code)]
     return {
-        name: code[mark.end() : end].removesuffix("\n")
+        name: _restored(code[mark.end() : end].removesuffix("\n"), mark[2])
         for mark, end in zip(marks, ends, strict=True)
         for name in json.loads(mark[1])
     }
 
 
-def _mark_faults(by_source: Mapping[str, Sequence[str]]) -> Iterator[BundleFault]:
-    for source, names in by_source.items():
-        if _MARK.search(source):
-            words = (
-                "has a line that begins with '# code of [', which tells sources apart; change it"
-            )
-            yield BundleFault.at("tool_dict", names[0], words)
+def _restored(source: str, names: str | None) -> str:
+    back: dict[str, str] = {new: old for old, new in json.loads(names or "{}").items()}
+    return (renamed(source, back) or source) if back else source
 
 
-def _conflicts(by_source: Mapping[str, Sequence[str]]) -> Iterator[BundleFault]:
-    """Find names that mean one thing in the code of one tool and another in that of another."""
-    seen: dict[str, tuple[str, str]] = {}
-    for source, names in by_source.items():
-        for name, meaning in _bindings(source):
-            holder, known = seen.setdefault(name, (names[0], meaning))
-            if known != meaning and holder != names[0]:
-                words = (
-                    f"binds {name!r} to something else than the code of {holder} does; rename one"
-                )
-                yield BundleFault.at("tool_dict", names[0], words)
+def _part(
+    source: str,
+    names: Sequence[str],
+    tools: Collection[str],
+    meanings: dict[str, str],
+    faults: list[BundleFault],
+) -> str:
+    """Write the source of some tools below its mark, or note why it cannot stand beside the others."""
+    if _MARK.search(source):
+        words = "has a line that begins with '# code of [', which tells sources apart; change it"
+        faults.append(BundleFault.at("tool_dict", names[0], words))
+    bound = dict(_bindings(source))
+    clashing = {n for n, meaning in bound.items() if meanings.setdefault(n, meaning) != meaning}
+    new_names = {name: f"{name}_of_{names[0]}" for name in sorted(clashing - {*tools})}
+    text = source
+    if clashing:
+        text = renamed(source, new_names) if clashing == new_names.keys() else None
+        if text is None or _restored(text, json.dumps(new_names)) != source:
+            told = ", ".join(sorted(clashing))
+            words = f"binds {told} to something else than the code of an earlier tool; rename it"
+            faults.append(BundleFault.at("tool_dict", names[0], words))
+            return ""
+    said = f" renamed {json.dumps(new_names)}" if new_names else ""
+    return f"# code of {json.dumps(names, ensure_ascii=False)}{said}\n{text}\n"
 
 
 def _bindings(source: str) -> Iterable[tuple[str, str]]:
@@ -85,9 +96,9 @@ def _bindings(source: str) -> Iterable[tuple[str, str]]:
     try:
         with warnings.catch_warnings(action="ignore"):
             module = ast.parse(source)
+        return [pair for statement in module.body for pair in _bound_by(statement)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()  # whoever loads the module says why
-    return [pair for statement in module.body for pair in _bound_by(statement)]
+        return []  # whoever loads the module says why
 
 
 def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, str]]:
