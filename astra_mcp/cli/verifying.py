@@ -106,15 +106,26 @@ async def _examine(
 ) -> list[_Row]:
     bundles = [b for b in loaded if isinstance(b, Bundle)]
     with say.bars(transient=True) as progress:
-        task = progress.add_task("verifying", total=len(loaded))
+        sizes = [len(item.asked) if isinstance(item, Bundle) else 1 for item in loaded]
+        task = progress.add_task("verifying", total=sum(sizes))
         async with open_bundle_sandbox(settings, bundles, trusted=trusted) as sandbox:
 
             async def examine(item: Bundle | Verdict) -> _Row:
-                row = _Row(await verify_bundle(item, sandbox) if isinstance(item, Bundle) else item)
-                if isinstance(item, Bundle) and judge is not None and row.verdict.verified:
+                if not isinstance(item, Bundle):
+                    progress.advance(task)
+                    return _Row(item)
+                waiting = len(item.asked)
+
+                def hear() -> None:
+                    nonlocal waiting
+                    waiting -= 1
+                    progress.advance(task)
+
+                row = _Row(await verify_bundle(item, sandbox, hear=hear))
+                if judge is not None and row.verdict.verified:
                     each = [await judge(asked, sandbox) for asked in item.asked]
                     row = _Row(row.verdict, tuple(chain.from_iterable(each)))
-                progress.advance(task)
+                progress.advance(task, waiting)  # the main question, and what was not examined
                 return row
 
             return await map_concurrently(examine, loaded, limit=_CONCURRENT_BUNDLES)
