@@ -22,6 +22,7 @@ from astra_mcp.errors import BundleError
 from astra_mcp.llm.usage import Usage, metered
 from astra_mcp.report.console import out, say
 from astra_mcp.report.shown import cut, styled
+from astra_mcp.sandbox import Sandbox
 from astra_mcp.types import JsonObject
 from servers.bundled import bundled_folder
 
@@ -126,16 +127,35 @@ async def _examine(
             async def examine(folder: Path) -> _Row:
                 item = _load(folder)
                 if isinstance(item, Verdict):
-                    row = _Row(item)
-                else:
-                    found, known = await verify_or_remember(item, sandbox, store, again=again)
-                    asked = item.asked if judge is not None and found.verified else ()
-                    each = [await judge(question, sandbox) for question in asked] if judge else []
-                    row = _Row(found, tuple(chain.from_iterable(each)), known)
-                progress.advance(task)
+                    progress.advance(task)
+                    return _Row(item)
+                further = len(item.document.questions)
+                progress.update(task, total=(progress.tasks[task].total or 0) + further)
+                waiting = 1 + further
+
+                def hear() -> None:
+                    nonlocal waiting
+                    waiting -= 1
+                    progress.advance(task)
+
+                found, known = await verify_or_remember(
+                    item, sandbox, store, again=again, hear=hear
+                )
+                row = _Row(found, await _judge_all(item, found, sandbox, judge), known)
+                progress.advance(task, waiting)  # the main question, and what was not examined
                 return row
 
             return await map_concurrently(examine, folders, limit=_CONCURRENT_BUNDLES)
+
+
+async def _judge_all(
+    bundle: Bundle, verdict: Verdict, sandbox: Sandbox, judge: "BundleJudge | None"
+) -> tuple[Judgement, ...]:
+    """Have each question of a verified bundle judged."""
+    if judge is None or not verdict.verified:
+        return ()
+    each = [await judge(asked, sandbox) for asked in bundle.asked]
+    return tuple(chain.from_iterable(each))
 
 
 def _bundled(path: Path) -> Path:

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, cast
 
 from astra_mcp.answers import answer_fault, contains_answer, match_answers, tokenize
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
-from astra_mcp.environments.bundle import Bundle, EnvironmentDocument
+from astra_mcp.environments.bundle import Bundle, EnvironmentDocument, SubTask
 from astra_mcp.environments.loading import document_faults, missing_fields
 from astra_mcp.types import ToolSpec
 
@@ -15,6 +17,8 @@ __all__ = ["addressed_words", "document_failures", "fault_check", "question_fail
 _MIN_ENUM = 8
 """An enumeration with fewer members gives away an answer that is among them."""
 _MIN_CODE = 5
+_KEPT = 8192
+"""So many answers are read once, though each is looked for in every text of every tool."""
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _READER = r"(?:ai|agents?|assistants?|models?|llms?)"
@@ -45,31 +49,48 @@ _JOINT = re.compile(r"_|(?<=[a-z0-9])(?=[A-Z])")
 
 
 def _leak_failures(bundle: Bundle) -> Iterator[FailedCheck]:
-    """Look for the answers that an episode is scored on in every text that the agent is shown."""
+    """Look for the answers of every question in the texts that the agent is shown in each episode."""
     document = bundle.document
-    scored = document.scored
+    scored = [(one.question_id, sub) for one in bundle.asked for sub in one.document.scored]
     shown = [
-        ("the main question", document.question),
+        ("the title", document.title),
+        ("the description", document.description),
         ("the background", document.background or ""),
     ]
-    shown += [("the title", document.title), ("the description", document.description)]
     for tool in document.tools:
         shown.extend(_shown_texts(tool))
     shown.extend(_leaves("server.json", bundle.server))
     for place, text in shown:
-        given = _given_away(text, [s.answer for s in scored])
-        if place.startswith("the schema"):
-            given |= {s.answer for s in scored if _has_part(text, s.answer)}
-        for sub in (s for s in scored if s.answer in given):
-            yield _failure(sub.id, sub.answer, place, text)
-    for sub in scored:
+        yield from _text_failures(place, text, scored)
+
+
+def _own_leak_failures(bundle: Bundle) -> Iterator[FailedCheck]:
+    """Look for the answers of one question in its own texts; those of others may stand there."""
+    document, id = bundle.document, bundle.question_id
+    scored = [(id, sub) for sub in document.scored]
+    yield from _text_failures("the main question", document.question, scored)
+    for _, sub in scored:
         if contains_answer(sub.question or "", sub.answer):
-            yield _failure(sub.id, sub.answer, f"question {sub.id}", sub.question or "")
+            yield _failure(id, sub, f"question {sub.id}", sub.question or "")
 
 
-def _failure(number: int, answer: str, place: str, text: str) -> FailedCheck:
-    detail = f"answer {number}, {answer!r}, stands in {place}: {text[:160]!r}; take it out there"
-    return FailedCheck.of(Check.LEAKED_ANSWER, detail)
+_Scored = tuple[str | None, SubTask]
+"""A sub-task, and the question that it belongs to."""
+
+
+def _text_failures(place: str, text: str, scored: Sequence[_Scored]) -> Iterator[FailedCheck]:
+    answers = list(dict.fromkeys(sub.answer for _, sub in scored))
+    given = _given_away(text, answers)
+    if place.startswith("the schema"):
+        given |= {answer for answer in answers if _has_part(text, answer)}
+    yield from (_failure(id, sub, place, text) for id, sub in scored if sub.answer in given)
+
+
+def _failure(id: str | None, sub: SubTask, place: str, text: str) -> FailedCheck:
+    detail = (
+        f"answer {sub.id}, {sub.answer!r}, stands in {place}: {text[:160]!r}; take it out there"
+    )
+    return replace(FailedCheck.of(Check.LEAKED_ANSWER, detail), question=id)
 
 
 def _given_away(text: str, answers: Sequence[str]) -> frozenset[str]:
@@ -83,9 +104,13 @@ def _given_away(text: str, answers: Sequence[str]) -> frozenset[str]:
     return (found & {*answers}) | spelled | joined | codes
 
 
-def _other_spellings(answer: str) -> Iterator[str]:
+@lru_cache(maxsize=_KEPT)
+def _other_spellings(answer: str) -> tuple[str, ...]:
     """Spellings that a reader understands, but that the matcher keeps apart."""
-    tokens = tokenize(answer)
+    return tuple(_respelled(tokenize(answer)))
+
+
+def _respelled(tokens: Sequence[str]) -> Iterator[str]:
     if len(tokens) == 1 and (match := _DAY.fullmatch(tokens[0])):
         year, month, day = match.groups()
         yield from (f"{day}.{month}.{year}", f"{day}/{month}/{year}", f"{month}/{day}/{year}")
@@ -108,11 +133,14 @@ def _contains_code(squashed: str, answer: str) -> bool:
     code = _squashed(answer)
     if len(code) < _MIN_CODE or code.isalpha() or not any(c.isalpha() for c in code):
         return False
+    if code not in squashed:  # as nearly always, at a hundredth of the cost
+        return False
     left = r"(?<!\d)" if code[0].isdigit() else ""
     right = r"(?!\d)" if code[-1].isdigit() else r"(?![a-z])"
     return re.search(f"{left}{re.escape(code)}{right}", squashed) is not None
 
 
+@lru_cache(maxsize=_KEPT)
 def _squashed(text: str) -> str:
     return "".join(c for token in tokenize(_JOINT.sub(" ", text)) for c in token if c.isalnum())
 
@@ -164,9 +192,10 @@ def addressed_words(text: str) -> str | None:
 
 
 def document_failures(bundle: Bundle) -> Iterator[FailedCheck]:
-    """Check what the document says of tools, and that it has no faults, in any question."""
+    """Check what all questions share: faults of the document, and what stands in texts beside them."""
     for fault in document_faults(bundle.document, bundle.code):
         yield FailedCheck.of(fault_check(fault), fault)
+    yield from _leak_failures(bundle)
     yield from _addressed_failures(bundle.document)
 
 
@@ -182,7 +211,7 @@ def question_failures(bundle: Bundle) -> Iterator[FailedCheck]:
         if fault:
             remedy = 'add its unit, or the field that it stands in, such as "open_tickets 17"'
             yield FailedCheck.of(Check.SPECIFIC_ANSWER, f"sub-task {sub.id}: {fault}; {remedy}")
-    yield from _leak_failures(bundle)
+    yield from _own_leak_failures(bundle)
 
 
 def fault_check(fault: str) -> Check:

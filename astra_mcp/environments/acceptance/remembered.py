@@ -5,7 +5,7 @@ of what reads schemas, and over the sandbox: where one of them changes, nothing 
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -43,7 +43,12 @@ class VerdictStore(Protocol):
 
 
 async def verify_or_remember(
-    bundle: Bundle, sandbox: Sandbox, store: VerdictStore, *, again: bool
+    bundle: Bundle,
+    sandbox: Sandbox,
+    store: VerdictStore,
+    *,
+    again: bool = False,
+    hear: Callable[[], None] = lambda: None,
 ) -> tuple[Verdict, bool]:
     """Run the acceptance on a bundle, unless its verdict is known.
 
@@ -52,6 +57,7 @@ async def verify_or_remember(
         sandbox: Runs its tools.
         store: Remembers; a refusal that may be the machine's doing is not given to it.
         again: Run it in any case.
+        hear: Called after each further question that was examined.
 
     Returns:
         The verdict, and whether it was remembered.
@@ -63,7 +69,7 @@ async def verify_or_remember(
     known = None if again else store.find(content_hash)
     if known is not None:
         return known, True
-    verdict = await verify_bundle(bundle, sandbox)
+    verdict = await verify_bundle(bundle, sandbox, hear=hear)
     if _OF_THE_MACHINE.isdisjoint(failed.check for failed in verdict.failed_checks):
         store.keep(content_hash, verdict)
     return verdict, False

@@ -4,7 +4,7 @@ Each question of a bundle is examined by itself, with a budget of its own. What 
 looked at once.
 """
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 
 from astra_mcp.environments.acceptance.documents import (
@@ -52,8 +52,10 @@ __all__ = ["verdict_of_faults", "verify_bundle"]
 _BLOCKING = frozenset({Check.DOCUMENT, Check.SIGNATURE, Check.COMPLETE})
 
 
-async def verify_bundle(bundle: Bundle, sandbox: Sandbox) -> Verdict:
-    """Run the acceptance on a bundle.
+async def verify_bundle(
+    bundle: Bundle, sandbox: Sandbox, *, hear: Callable[[], None] = lambda: None
+) -> Verdict:
+    """Run the acceptance on a bundle; ``hear`` is told of each further question that was examined.
 
     Nothing is executed while the document has faults, and what the tools do with other arguments is
     looked at only where the gold calls answer.
@@ -67,7 +69,7 @@ async def verify_bundle(bundle: Bundle, sandbox: Sandbox) -> Verdict:
     if not _BLOCKING & {f.check for f in failures}:
         failures.extend(isolation_failures(bundle.code))
         failures.extend(schema_refusal_failures(bundle))
-        executed, spent = await _executed(bundle, sandbox)
+        executed, spent = await _executed(bundle, sandbox, hear)
         failures.extend(executed)
     return Verdict.of(bundle.name, failures, spent)
 
@@ -82,7 +84,9 @@ def _about(asked: Bundle, failures: Iterable[FailedCheck]) -> list[FailedCheck]:
     return [replace(failure, question=asked.question_id) for failure in failures]
 
 
-async def _executed(bundle: Bundle, sandbox: Sandbox) -> tuple[list[FailedCheck], Spent | None]:
+async def _executed(
+    bundle: Bundle, sandbox: Sandbox, hear: Callable[[], None]
+) -> tuple[list[FailedCheck], Spent | None]:
     conditions = conditions_of(bundle)
     player = Player(bundle, sandbox, seed=conditions.seed)
     try:
@@ -97,6 +101,7 @@ async def _executed(bundle: Bundle, sandbox: Sandbox) -> tuple[list[FailedCheck]
         found, more = await _examined(other, conditions, doubted)
         failures.extend(_about(asked, found))
         spent += more
+        hear()
     is_live = (f.check is Check.LIVE_PARAMETER and f.subject not in doubted for f in failures)
     return [f for f, live in zip(failures, is_live, strict=True) if not live], spent
 
