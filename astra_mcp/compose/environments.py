@@ -41,8 +41,9 @@ class _Published:
 
 
 FOLLOW_SECONDS = 2.0
+_MOST_SECONDS = 8.0
 _REST = 50
-"""A look is followed by so many times its length without one: 5 s for ten thousand bundles."""
+"""A look is followed by so many times its length without one, within these bounds: 5 s for ten thousand."""
 _log = logging.getLogger("astra_mcp.gateway")
 
 
@@ -227,7 +228,7 @@ class PublishedEnvironments:
                 failing.discard(folder.place)
                 await self.take(folder.place, changes, refuse)
             took = anyio.current_time() - began
-            await anyio.sleep(max(FOLLOW_SECONDS, took * _REST))
+            await anyio.sleep(min(max(FOLLOW_SECONDS, took * _REST), _MOST_SECONDS))
 
     def _publish(self, found: FoundBundle) -> None:
         if found.digest is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from astra_mcp.environments.acceptance import Verdict
+from astra_mcp.environments.acceptance.verdict import Verdict
 
 __all__ = ["StoredVerdicts"]
 

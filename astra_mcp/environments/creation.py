@@ -1,14 +1,16 @@
 """Starting a bundle: a small environment that passes the acceptance, to be changed step by step."""
 
+import json
 import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from astra_mcp.environments.bundle import NAME_PATTERN
+from astra_mcp.environments.bundle import NAME_PATTERN, Bundle
 from astra_mcp.errors import ConfigError
+from astra_mcp.types import JsonObject
 
-__all__ = ["create_bundle", "write_bundle"]
+__all__ = ["create_bundle", "texts_of", "write_bundle"]
 
 _TEMPLATE = Path(__file__).parent / "template"
 _TEMPLATE_NAME = "template-name"
@@ -60,3 +62,21 @@ def write_bundle(name: str, texts: Mapping[str, str], folder: Path) -> Path:
         msg = f"{target} cannot be written: {error.strerror}; choose another folder"
         raise ConfigError(msg) from error
     return target
+
+
+def texts_of(bundle: Bundle) -> dict[str, str]:
+    """The texts of a bundle's files, by their names; loading them gives the same bundle."""
+    document = bundle.document.model_dump(mode="json", by_alias=True)
+    document["tools"] = [_tool_document(tool) for tool in document["tools"]]
+    return {
+        "environment.json": f"{json.dumps(document, ensure_ascii=False, indent=2)}\n",
+        "tools.py": bundle.code,
+        "server.json": f"{json.dumps(bundle.server, ensure_ascii=False, indent=2)}\n",
+    }
+
+
+def _tool_document(tool: JsonObject) -> JsonObject:
+    """A tool as authors write it: annotations beside its name, nothing that is not said."""
+    said = {name: value for name, value in tool.items() if name != "extra" and value is not None}
+    extra = tool.get("extra")
+    return {**said, **extra} if isinstance(extra, dict) else said

@@ -59,7 +59,8 @@ def read_index(file: Path, place: Path) -> dict[str, IndexRow]:
 
 def write_index(file: Path, place: Path, rows: Iterable[tuple[str, IndexRow]]) -> None:
     """Write down what is known; one that cannot be written is logged: it saves time and nothing else."""
-    body = b"".join(_render(name, row) for name, row in rows)
+    # A name that is no text cannot be written down; it is no environment's anyway.
+    body = b"".join(_render(name, row) for name, row in rows if name.isprintable())
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -61,6 +61,11 @@ def found_bundle(name: str, *, is_few: bool = True, version: str = "1.0.0") -> F
     return FoundBundle(PLACE / name, BundleDigest.of(bundle), (), is_few, loaded)
 
 
+def allow(digest: BundleDigest) -> None:
+    """Refuse nothing."""
+    del digest
+
+
 @asynccontextmanager
 async def publishing(
     home: Path, *names: str, many: Sequence[str] = ()
@@ -142,7 +147,7 @@ async def test_a_bundle_that_comes_changes_goes_or_spoils_is_told_of_and_publish
         spoilt = FoundBundle(PLACE / "tide-2", None, (BundleFault("it is no JSON"),), False, None)
         other = Path("elsewhere")
         doubled = found_bundle("air-quality", version="1.0.1")._replace(folder=other / "a")
-        await catalog.bundles.take(other, {"a": doubled}, lambda _: None)
+        await catalog.bundles.take(other, {"a": doubled}, allow)
         await catalog.bundles.take(
             PLACE,
             {
@@ -162,7 +167,7 @@ async def test_a_bundle_that_comes_changes_goes_or_spoils_is_told_of_and_publish
             with pytest.raises(UnknownNameError, match=f"{name} is not published: .*{reason}"):
                 catalog.upstream(name)
 
-        await catalog.bundles.take(PLACE, {"air-quality": None}, lambda _: None)
+        await catalog.bundles.take(PLACE, {"air-quality": None}, allow)
         assert [s.name for s in catalog.together()] == []
         with pytest.raises(UnknownNameError, match="no environment is named"):
             catalog.question("air-quality")
@@ -180,7 +185,7 @@ async def test_a_folder_is_followed_and_one_that_cannot_be_read_is_told_of_once(
     async with publishing(tmp_path, "air-quality") as catalog, anyio.create_task_group() as group:
         catalog.watch(lambda _: told.set())
         place.rename(moved)
-        group.start_soon(catalog.bundles.follow, [folder], lambda _: None)
+        group.start_soon(catalog.bundles.follow, [folder], allow)
         with anyio.fail_after(20):
             while "cannot be followed" not in caplog.text:
                 await anyio.lowlevel.checkpoint()

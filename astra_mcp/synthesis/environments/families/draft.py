@@ -298,6 +298,7 @@ class Draft:
             "clock": self.clock,
             "provenance": {
                 "source": "families",
+                "family": self.brief.family,
                 "notes": f"Family {self.brief.family}, seed {self.brief.seed}.",
             },
         }

@@ -1,0 +1,124 @@
+"""Making environments: each is drawn, run through the acceptance, and published whole or not at all."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from astra_mcp.concurrency import map_concurrently
+from astra_mcp.environments.acceptance import Verdict
+from astra_mcp.environments.bundle import Bundle
+from astra_mcp.synthesis.environments.families.generation import Planned, make_planned
+
+__all__ = ["Acceptance", "Made", "Publisher", "make_environments"]
+
+_MAX_ATTEMPTS = 4
+"""Draws for one environment, before it is given up."""
+_STAGE = "acceptance"
+
+
+class Acceptance(Protocol):
+    """Says of a bundle whether it may be published."""
+
+    async def __call__(self, bundle: Bundle) -> Verdict:
+        """Give the verdict; it may be remembered."""
+        ...
+
+
+class Publisher(Protocol):
+    """Takes bundles that are accepted."""
+
+    def holds(self, bundle: Bundle, split: str | None) -> bool:
+        """Whether this very bundle is there already.
+
+        Raises:
+            ConfigError: Something else has its name.
+        """
+        ...
+
+    def publish(self, bundle: Bundle, split: str | None) -> None:
+        """Take a bundle, whole or not at all.
+
+        Raises:
+            ConfigError: It cannot be written.
+        """
+        ...
+
+
+class Listener(Protocol):
+    """Hears of each environment that is done."""
+
+    def __call__(self, name: str, *, accepted: bool) -> None:
+        """Take note of one."""
+        ...
+
+
+@dataclass(slots=True)
+class Made:
+    """What became of an order."""
+
+    accepted: int = 0
+    """How many stand published, those that were there before included."""
+    kept: int = 0
+    """How many of them were there before."""
+    rejected: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    """Draws that were refused, by stage and by what refused them."""
+    given_up: list[str] = field(default_factory=list[str])
+    """Environments that no draw was accepted for."""
+
+
+async def make_environments(
+    planned: Iterable[Planned],
+    publisher: Publisher,
+    accept: Acceptance | None,
+    *,
+    made: Made,
+    hear: Listener,
+    limit: int,
+) -> None:
+    """Make what is planned, several at once; what is published stays where the run is stopped.
+
+    Args:
+        planned: What to make.
+        publisher: Takes what is accepted.
+        accept: The acceptance; None publishes everything as ``unverified``.
+        made: Counts what becomes of it, also when the run is stopped.
+        hear: Told of each that is done.
+        limit: How many are under way at once.
+
+    Raises:
+        ConfigError: The publisher holds something else of a name, or cannot write.
+        SandboxError: The sandbox itself failed.
+    """
+
+    async def make(one: Planned) -> None:
+        is_accepted = await _make_one(one, publisher, accept, made)
+        hear(one.name, accepted=is_accepted)
+
+    await map_concurrently(make, [*planned], limit=limit)
+
+
+async def _make_one(
+    planned: Planned, publisher: Publisher, accept: Acceptance | None, made: Made
+) -> bool:
+    for attempt in range(_MAX_ATTEMPTS):
+        bundle = make_planned(planned.again(attempt) if attempt else planned)
+        drawn = bundle if accept is not None else _unverified(bundle)
+        if publisher.holds(drawn, planned.split):
+            made.kept += 1
+            made.accepted += 1
+            return True
+        verdict = None if accept is None else await accept(drawn)
+        if verdict is None or verdict.verified:
+            publisher.publish(drawn, planned.split)
+            made.accepted += 1
+            return True
+        reasons = made.rejected.setdefault(_STAGE, Counter())
+        reasons.update({failed.check.value for failed in verdict.failed_checks})
+    made.given_up.append(planned.name)
+    return False
+
+
+def _unverified(bundle: Bundle) -> Bundle:
+    document = bundle.document.model_copy(update={"status": "unverified"})
+    return bundle.model_copy(update={"document": document})
