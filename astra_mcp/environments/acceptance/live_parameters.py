@@ -128,10 +128,8 @@ class _Search:
 
     async def _clear(self, subject: str, tool: ToolSpec, name: str, bases: Sequence[Base]) -> None:
         """Take a parameter out of the doubted ones where this question's gold calls show it live."""
-        doubted, is_called = (
-            self._doubted or set[str](),
-            tool.name in {c.tool for c in self._player.calls},
-        )
+        doubted = self._doubted or set[str]()
+        is_called = tool.name in {call.tool for call in self._player.calls}
         if is_called and subject in doubted and await self._is_live(tool, name, bases):
             doubted.discard(subject)
 
