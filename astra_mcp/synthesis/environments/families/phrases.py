@@ -1,8 +1,8 @@
 """Lists and amounts as people write them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-__all__ = ["listed"]
+__all__ = ["answered", "cents", "listed"]
 
 
 def listed(items: Sequence[str], language: str) -> str:
@@ -13,3 +13,17 @@ def listed(items: Sequence[str], language: str) -> str:
     if language == "zh":
         return "、".join(first) + "和" + last
     return ", ".join(first) + " and " + last
+
+
+def answered(answers: Mapping[str, Sequence[str]], language: str, *more: str) -> str:
+    """What was found for each subject, by its name where there are several, and what follows from it."""
+    colon, stop = ("：", "；") if language == "zh" else (": ", "; ")
+    found = [listed(a, language) for a in answers.values()]
+    if len(found) > 1:
+        found = [f"{who}{colon}{told}" for who, told in zip(answers, found, strict=True)]
+    return stop.join([*found, *more])
+
+
+def cents(amount: int) -> str:
+    """An amount of cents in full units: ``1249.50``."""
+    return f"{amount // 100}.{amount % 100:02d}"
