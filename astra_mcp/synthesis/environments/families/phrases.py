@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["answered", "cents", "listed"]
+__all__ = ["amount", "answered", "listed"]
 
 
 def listed(items: Sequence[str], language: str) -> str:
@@ -15,15 +15,15 @@ def listed(items: Sequence[str], language: str) -> str:
     return ", ".join(first) + " and " + last
 
 
-def answered(answers: Mapping[str, Sequence[str]], language: str, *more: str) -> str:
-    """What was found for each subject, by its name where there are several, and what follows from it."""
+def answered(answers: Mapping[str, Sequence[str]], language: str) -> str:
+    """What was found for each subject, by its name where there are several."""
     colon, stop = ("：", "；") if language == "zh" else (": ", "; ")
     found = [listed(a, language) for a in answers.values()]
     if len(found) > 1:
         found = [f"{who}{colon}{told}" for who, told in zip(answers, found, strict=True)]
-    return stop.join([*found, *more])
+    return stop.join(found)
 
 
-def cents(amount: int) -> str:
-    """An amount of cents in full units: ``1249.50``."""
-    return f"{amount // 100}.{amount % 100:02d}"
+def amount(cents: int, unit: str) -> str:
+    """``12.05 EUR`` of 1205 cents."""
+    return f"{cents // 100}.{cents % 100:02d} {unit}"

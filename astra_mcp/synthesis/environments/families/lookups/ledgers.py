@@ -15,7 +15,7 @@ from astra_mcp.synthesis.environments.families.lookups.themes.ledgers import (
     CURRENCIES,
     LEDGER_THEMES,
 )
-from astra_mcp.synthesis.environments.families.phrases import answered, cents, listed
+from astra_mcp.synthesis.environments.families.phrases import amount, answered, listed
 
 __all__ = ["LEDGERS"]
 
@@ -371,7 +371,7 @@ class _Ledger:
         ]
         if not total:
             return gold[values.index(max(values))].party[0]
-        return f"{cents(sum(values))} {gold[0].currency if self.layout.depth == 2 else self.targets[0]}"
+        return amount(sum(values), gold[0].currency if self.layout.depth == 2 else self.targets[0])
 
     def _converted(self, entry: _Entry, into: str) -> int:
         day = entry.booked.isoformat()
@@ -429,20 +429,20 @@ class _Ledger:
     def _amount(self, entry: _Entry, steps: list[int]) -> tuple[list[int], list[str]]:
         say, layout = self.draft.say, self.layout
         of_entry = {"$entry": key(entry.code, [e.code for e in self.entries.values()])}
-        amount = f"{cents(entry.amount)} {entry.currency}"
+        paid = amount(entry.amount, entry.currency)
         found = steps[-1]
         asked = say("How much is it, and in which currency?", "这笔是多少，什么货币？")
-        steps.append(self.draft.solve(asked, amount, "$look", of_entry, needs=[found]))
+        steps.append(self.draft.solve(asked, paid, "$look", of_entry, needs=[found]))
         self.asides.show("$look", **{"$entry": entry.code})
         if layout.depth > 2:
             return self._in_currencies(entry, steps)
         if layout.facets == 1:
-            return steps, [amount]
-        left = f"{cents(entry.left)} {entry.currency}"
+            return steps, [paid]
+        left = amount(entry.left, entry.currency)
         rest = say(*self.theme.rest)
         asked = say(f"{rest[0].upper()}{rest[1:]}?", f"{rest}？")
         self.draft.solve(asked, left, "$rest", of_entry, needs=[found])
-        return steps, [amount, left]
+        return steps, [paid, left]
 
     def _in_currencies(self, entry: _Entry, steps: list[int]) -> tuple[list[int], list[str]]:
         said: list[str] = []
@@ -453,7 +453,7 @@ class _Ledger:
                 f"What is that in {self._called(into)} at the rate of the day it was booked?",
                 f"按入账当天的汇率折合多少{self._called(into)}？",
             )
-            answer = f"{cents(self._converted(entry, into))} {into}"
+            answer = amount(self._converted(entry, into), into)
             arguments = {
                 "$amount": key(entry.amount / 100, any_value=True),
                 "$source": key(entry.currency, [c for c in self.rates if c != into]),
