@@ -49,6 +49,8 @@ class Bounds:
     facets_from: int = 1
     """The depth from which there are several facets."""
     concludes: bool = True
+    concludes_from: int = 1
+    """The depth from which answers can be compared or added up."""
 
 
 def layouts_of(bounds: Bounds) -> Iterator[Layout]:
@@ -59,7 +61,9 @@ def layouts_of(bounds: Bounds) -> Iterator[Layout]:
         for depth in range(1, bounds.depth + 1)
         for facets in range(1, (bounds.facets if depth >= bounds.facets_from else 1) + 1)
         for concludes in (
-            (False, True) if bounds.concludes and subjects > 1 and facets == 1 else (False,)
+            (False, True)
+            if bounds.concludes and depth >= bounds.concludes_from and subjects > 1 and facets == 1
+            else (False,)
         )
     ]
     yield from sorted((f for f in found if f.total <= 8), key=lambda f: f.total)

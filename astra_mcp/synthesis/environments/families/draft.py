@@ -160,6 +160,10 @@ class Draft:
 
     # --- code ---------------------------------------------------------------------------------------------------
 
+    def refusal(self, english: str, chinese: str) -> str:
+        """A statement of tool code that refuses a call; the texts may show arguments, as in ``{$day!r}``."""
+        return f'raise ValueError(f"{self.say(english, chinese)}")'
+
     def data(self, name: str, value: object) -> None:
         """Add a constant of the module: plain data."""
         self._data.append(f"{name} = {pformat(value, width=110, sort_dicts=False)}")

@@ -1,8 +1,8 @@
 """Lists and amounts as people write them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-__all__ = ["listed"]
+__all__ = ["amount", "answered", "listed"]
 
 
 def listed(items: Sequence[str], language: str) -> str:
@@ -13,3 +13,17 @@ def listed(items: Sequence[str], language: str) -> str:
     if language == "zh":
         return "、".join(first) + "和" + last
     return ", ".join(first) + " and " + last
+
+
+def answered(answers: Mapping[str, Sequence[str]], language: str) -> str:
+    """What was found for each subject, by its name where there are several."""
+    colon, stop = ("：", "；") if language == "zh" else (": ", "; ")
+    found = [listed(a, language) for a in answers.values()]
+    if len(found) > 1:
+        found = [f"{who}{colon}{told}" for who, told in zip(answers, found, strict=True)]
+    return stop.join(found)
+
+
+def amount(cents: int, unit: str) -> str:
+    """``12.05 EUR`` of 1205 cents."""
+    return f"{cents // 100}.{cents % 100:02d} {unit}"

@@ -1,0 +1,477 @@
+"""Ledgers: from a payment as somebody remembers it to its entry, its amount, and that in another currency."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
+from astra_mcp.synthesis.environments.families.dates import Calendar
+from astra_mcp.synthesis.environments.families.draft import Draft, key
+from astra_mcp.synthesis.environments.families.family import Family
+from astra_mcp.synthesis.environments.families.issued import issued, source_of
+from astra_mcp.synthesis.environments.families.lookups.asides import Aside, Asides
+from astra_mcp.synthesis.environments.families.lookups.themes.ledgers import (
+    CURRENCIES,
+    LEDGER_THEMES,
+)
+from astra_mcp.synthesis.environments.families.phrases import amount, answered, listed
+
+__all__ = ["LEDGERS"]
+
+_ASIDES = (
+    Aside("page|journal_page|sheet", ("the page of the journal", "账簿页码"), 'issued($entry, "page") % 412 + 3'),
+    Aside("clerk|booked_by|initials", ("who booked it", "经办人编号"), 'f"U{issued($entry, \'clerk\') % 89 + 10}"'),
+    Aside("batch|run|batch_number", ("the batch it was booked with", "批次号"), 'f"B-{issued($entry, \'batch\') % 8999 + 1000}"'),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    code: str
+    party: tuple[str, str]
+    """Name and town."""
+    day: dt.date
+    booked: dt.date
+    amount: int
+    currency: str
+    left: int
+
+
+def _rate(rates: Mapping[str, int], currency: str, day: str) -> int:
+    return rates[currency] * (100_000 + issued(day, currency) % 1993 - 996) // 100_000
+
+
+class _Ledger:
+    """One ledger, and what is asked of it."""
+
+    def __init__(self, brief: Brief) -> None:
+        self.brief, self.zh, self.layout = brief, brief.language == "zh", brief.layout
+        self.theme = brief.draw("theme").pick(LEDGER_THEMES)
+        self.draw, self.entities = brief.draw("world"), brief.entities()
+        self.calendar = Calendar.drawn(self.draw, brief.language)
+        self.house = self.entities.firms(1, *self.theme.houses[self.zh])[0]
+        self.draft = Draft(brief, self.theme.domain, clock=self.calendar.clock)
+        say = self.draft.say
+        self.number = say(*self.theme.number)
+        about = say(*self.theme.about)
+        self.draft.title = say(f"{self.house}: {about}", f"{self.house}：{about}")
+        self.draft.description = say(
+            f"The books of {self.house}: {about}, in several currencies.",
+            f"{self.house}的账务：{about}，含多种货币。",
+        )
+        self._name()
+        self._fill()
+        self._tools()
+        self._ask()
+
+    def _name(self) -> None:
+        self.draft.name(
+            entry=self.theme.nouns, side=self.theme.sides, left=self.theme.left, account="account|${side}_account|account_number",
+            day="day|date|paid_on", booked="booked_on|booking_day|value_date", amount="amount|sum|total", source="from_currency|currency|source_currency",
+            target="to_currency|into|target_currency", rate_day="rate_day|at_rate_of|as_of", result="converted|equivalent|result",
+            find="find_$entry|search_${entry}s|look_up_$entry", look="get_$entry|show_$entry|open_$entry", rest="get_$left|check_$left|show_$left",
+            convert="convert_amount|exchange|convert_currency", who="find_$account|look_up_$account|search_$account", town="town|city|place",
+        )  # fmt: skip
+
+    # --- world --------------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        """Draw who is paid on which day, and near misses of what is asked for."""
+        knobs, subjects = self.brief.knobs, self.layout.subjects
+        self.days = [d for d in self.calendar.behind(self.draw, 34, within=48) if d.weekday() < 5]
+        self.days = [d for d in self.days if (self.calendar.today - d).days > 3][:14]
+        towns = self.entities.places(6)
+        parties = self._parties(towns, 8 + knobs.records // 5)
+        pairs = [(parties[n], self.draw.pick(self.days)) for n in range(subjects)]
+        self.asked = [*pairs]
+        pairs += [near for who, day in self.asked for near in self._near(who, day, towns)]
+        pairs += [
+            (parties[subjects + n % (len(parties) - subjects)], self.draw.pick(self.days))
+            for n in range(max(12, knobs.records) - len(pairs))
+        ]
+        pairs = self.draw.shuffled([*dict.fromkeys(pairs)])
+        self._book(pairs)
+        self.rates = {
+            c: CURRENCIES[c][0] * self.draw.between(930, 1070) // 1000
+            for c in sorted({*self.foreign, *self.targets})
+        }
+
+    def _parties(self, towns: Sequence[str], count: int) -> list[tuple[str, str]]:
+        kinds = self.theme.parties
+        names = (
+            self.entities.people(count)
+            if kinds is None
+            else self.entities.firms(count, *kinds[self.zh])
+        )
+        return [(name, self.draw.pick(towns)) for name in names]
+
+    def _near(
+        self, who: tuple[str, str], day: dt.date, towns: Sequence[str]
+    ) -> list[tuple[tuple[str, str], dt.date]]:
+        """Another day, another town or another name."""
+        days, places = [d for d in self.days if d != day], [t for t in towns if t != who[1]]
+        made: list[tuple[tuple[str, str], dt.date]] = []
+        for number in range(self.brief.knobs.near_misses):
+            if number % 2 == 0:
+                made.append((who, days[number % len(days)]))
+            elif self.layout.depth == 4:
+                made.append(((who[0], self.draw.pick(places)), day))
+            elif self.theme.parties is None:
+                made.append(((self.entities.relatives(who[0], 1)[0], who[1]), day))
+        return made
+
+    def _book(self, pairs: Sequence[tuple[tuple[str, str], dt.date]]) -> None:
+        home, *others = self.draw.shuffled([*CURRENCIES])
+        home = "CNY" if self.zh else self.draw.pick(["EUR", "GBP"])
+        others = [c for c in [*others, "USD"] if c not in (home, "CNY", "GBP", "EUR")]
+        self.foreign = [*dict.fromkeys(others)][:4]
+        second = "EUR" if home != "EUR" else "GBP"
+        self.targets = [home, second]
+        one = self.draw.pick(self.foreign)
+        alike = self.layout.concludes and self.layout.depth == 2
+        letters = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(2))
+        codes = self.entities.codes(f"{letters}-#####", len(pairs))
+        amounts = self._amounts(2 * len(pairs))
+        self.entries = {
+            (party, day): _Entry(
+                code, party, day, day + dt.timedelta(days=self.draw.between(1, 3)), amounts[2 * n],
+                one if alike and (party, day) in self.asked else self.draw.pick(self.foreign), amounts[2 * n + 1],
+            )
+            for n, ((party, day), code) in enumerate(zip(pairs, codes, strict=True))
+        }  # fmt: skip
+
+    def _amounts(self, count: int) -> list[int]:
+        found: dict[int, None] = {}
+        while len(found) < count:
+            found[self.draw.between(18_011, 964_999)] = None
+        return [*found]
+
+    # --- tools --------------------------------------------------------------------------------------------------
+
+    def _tools(self) -> None:
+        self.asides = Asides(self.draft, _ASIDES)
+        self.draft.code(source_of(issued).replace("*parts: str) -> int", "*parts)"))
+        self.draft.code(
+            "def _money(amount, currency):\n    return f'{amount // 100}.{amount % 100:02d} {currency}'"
+        )
+        parties = [*dict.fromkeys(e.party for e in self.entries.values())]
+        self.accounts = dict(zip(parties, self.entities.codes("7#####", len(parties)), strict=True))
+        self.keys = {p: self.accounts[p] if self.layout.depth == 4 else p[0] for p in parties}
+        self.draft.data(
+            "ENTRIES",
+            {
+                e.code: [self.keys[e.party], e.day.isoformat(), e.booked.isoformat(), e.amount, e.currency, e.left]
+                for e in self.entries.values()
+            },
+        )  # fmt: skip
+        self._finding_tools()
+        if self.layout.depth > 1:
+            self._entry_tools()
+        if self.layout.depth > 2:
+            self._convert_tool()
+
+    def _day(self) -> dict[str, Any]:
+        about = self.draft.say("YYYY-MM-DD", "日期，如 2026-03-12")
+        return {"type": "string", "format": "date", "description": about}
+
+    def _finding_tools(self) -> None:
+        say, text = self.draft.say, {"type": "string", "minLength": 2}
+        by = "$side"
+        if self.layout.depth == 4:
+            by = "$account"
+            self.draft.data("ACCOUNTS", {a: [*p] for p, a in self.accounts.items()})
+            self.draft.tool(
+                "$who", say("Find the account that is kept for somebody in a town.", "按名称和所在地查询账户号。"),
+                {"$side": text | {"description": say("Full name.", "全称。")}, "$town": text},
+                f"""
+                found = [a for a, p in ACCOUNTS.items() if p == [$side.strip(), $town.strip()]]
+                if not found:
+                    {self.draft.refusal("No account is kept for {$side!r} in {$town!r}; give the full name and the town.", "没有{$town}的{$side}的账户；请提供全称和所在地。")}
+                return {{"$account": found[0], "$side": $side.strip()}}
+                """,
+            )  # fmt: skip
+        about = (
+            say("Full name.||Name in full.", "全称。")
+            if by == "$side"
+            else say("Number of the account.", "账户号。")
+        )
+        self.draft.tool(
+            "$find", say(f"Find the {self.number} by who it concerns and the day of payment.||Give the {self.number} of what was paid on a day.", f"按对方和付款日期查询{self.number}。"),
+            {by: text | {"description": about}, "$day": self._day(), **(self.asides.parameters if self.layout.depth == 1 else {})},
+            f"""
+            for $entry, row in ENTRIES.items():
+                if row[:2] == [{by}.strip(), $day]:
+                    return {{"$entry": $entry, "$day": $day{self.asides.members if self.layout.depth == 1 else ""}}}
+            {self.draft.refusal(f"Nothing is booked for {{{by}!r}} on {{$day}}; {'give the full name' if by == '$side' else 'take the account from $who'} and the day as YYYY-MM-DD.", f"{{{by}}}在{{$day}}没有记录；请核对{'全称' if by == '$side' else '账户号'}和日期。")}
+            """,
+        )  # fmt: skip
+
+    def _entry_tools(self) -> None:
+        say = self.draft.say
+        code = next(iter(self.entries.values())).code
+        entry = {
+            "type": "string",
+            "pattern": f"^{code[:3]}[0-9]{{5}}$",
+            "description": say("From $find.", "由 $find 查得。"),
+        }
+        unknown = self.draft.refusal(
+            "There is no {$entry!r}; look it up with $find.", "没有{$entry}；请先用 $find 查询。"
+        )
+        self.draft.tool(
+            "$look", say("Tell the amount, its currency and the day on which it was booked.||Show what was booked: amount, currency, day.", "查询入账金额、货币和入账日。"),
+            {"$entry": entry, **self.asides.parameters},
+            f"""
+            if $entry not in ENTRIES:
+                {unknown}
+            row = ENTRIES[$entry]
+            return {{"$amount": _money(row[3], row[4]), "$booked": row[2]{self.asides.members}}}
+            """,
+        )  # fmt: skip
+        if self.layout.depth == 2 and self.layout.facets > 1:
+            self.draft.tool(
+                "$rest", say("Tell what is still to be settled beyond what was booked.", "查询这笔之外尚未结清的金额。"), {"$entry": entry},
+                f"""
+                if $entry not in ENTRIES:
+                    {unknown}
+                return {{"$left": _money(ENTRIES[$entry][5], ENTRIES[$entry][4])}}
+                """,
+            )  # fmt: skip
+
+    def _convert_tool(self) -> None:
+        say = self.draft.say
+        last = self.calendar.today
+        self.draft.data("FIRST_DAY", (last - dt.timedelta(days=70)).isoformat())
+        self.draft.data("LAST_DAY", last.isoformat())
+        self.draft.data("RATES", self.rates)
+        self.draft.code("""
+            def _rate(currency, day):
+                return RATES[currency] * (100000 + issued(day, currency) % 1993 - 996) // 100000
+        """)
+        currency = {"type": "string", "enum": [*self.rates]}
+        self.draft.tool(
+            "$convert", say("Convert an amount at the rate of a day.", "按某日汇率换算金额。"),
+            {"$amount": {"type": "number", "minimum": 0.01, "maximum": 1000000}, "$source": currency, "$target": currency, "$rate_day": self._day()},
+            f"""
+            if not FIRST_DAY <= $rate_day <= LAST_DAY:
+                {self.draft.refusal("There are no rates of {$rate_day}; they are kept from {FIRST_DAY} to {LAST_DAY}.", "没有{$rate_day}的汇率；只有{FIRST_DAY}至{LAST_DAY}的。")}
+            if $source == $target:
+                {self.draft.refusal("Both currencies are {$source}; name two different ones.", "两种货币都是{$source}；请选择不同的货币。")}
+            paid, got = _rate($source, $rate_day), _rate($target, $rate_day)
+            return {{"$result": _money((2 * round($amount * 100) * paid + got) // (2 * got), $target)}}
+            """,
+        )  # fmt: skip
+
+    # --- question -----------------------------------------------------------------------------------------------
+
+    def _who(self, party: tuple[str, str]) -> str:
+        if self.layout.depth < 4:
+            return party[0]
+        return self.draft.say(f"{party[0]} from {party[1]}", f"{party[1]}的{party[0]}")
+
+    def _ask(self) -> None:
+        gold = [self.entries[pair] for pair in self.asked]
+        found = [self._follow(e) for e in gold]
+        self.last = [numbers[-1] for numbers, _ in found]
+        say, total = self.draft.say, self.brief.draw("conclusion").chance(1, 2)
+        answers = {e.party[0]: told for e, (_, told) in zip(gold, found, strict=True)}
+        if self.layout.concludes:
+            answer = self._concluded(gold, total=total)
+            asked = (
+                ("What is that altogether?", "合计是多少？")
+                if total
+                else ("Whose is the largest?", "谁的最多？")
+            )
+            self.draft.conclude(say(*asked), answer, self.last)
+            self.draft.answer, wording = answer, self._wording_of_conclusion(total=total)
+        else:
+            self.draft.answer, wording = answered(answers, self.brief.language), self._wording()
+        asked = wording.format(it=self._events(gold), self=self)
+        self.draft.question = f"{self.calendar.now()}{'' if self.zh else ' '}{asked}"
+
+    def _event(self, entry: _Entry) -> str:
+        template = self.draft.say(*self.theme.event)
+        return template.format(who=self._who(entry.party), when=self.calendar.on(entry.day))
+
+    def _events(self, entries: Sequence[_Entry]) -> str:
+        if len(entries) == 1:
+            return self._event(entries[0])
+        days = [self.calendar.relative(e.day) or self.calendar.day(e.day) for e in entries]
+        whom = [
+            self.draft.say(f"{self._who(e.party)} ({day})", f"{self._who(e.party)}（{day}）")
+            for e, day in zip(entries, days, strict=True)
+        ]
+        return self.draft.say(*self.theme.events).format(whom=listed(whom, self.brief.language))
+
+    def _called(self, currency: str) -> str:
+        _, english, chinese = CURRENCIES[currency]
+        return chinese if self.zh else english
+
+    def _wording(self) -> str:
+        """The question without a conclusion; ``{it}`` stands for the payments."""
+        say, layout, number = self.draft.say, self.layout, self.number
+        one, rest = layout.subjects == 1, say(*self.theme.rest)
+        if layout.depth == 1:
+            return say(
+                f"The auditor asks about {{it}}. {'What is its' if one else 'What are their'} {number}{'' if one else 's'}? || "
+                f"I have to file the papers for {{it}}; which {number}{'' if one else 's'} must I write on them?",
+                f"审计在问{{it}}，{number}{'' if one else '各'}是多少？ || 我要整理{{it}}的单据，上面该写什么{number}？",
+            )
+        if layout.depth == 2:
+            it = "{it}" if one else "each of {it}"
+            more = f", and {rest}{'' if one else ' in each case'}" if layout.facets > 1 else ""
+            more_zh = f"，另外{'' if one else '各自'}{rest}" if layout.facets > 1 else ""
+            return say(
+                f"I forgot to note the exact amount{'' if one else 's'}: how much did {it} come to{more}? || "
+                f"How much exactly did {it} come to{more}? I only have a blurred bank statement here.",
+                f"手边的银行单据看不清了，{{it}}{'' if one else '分别'}是多少{more_zh}？ || 帮我查一下，{{it}}{'具体' if one else '各'}是多少{more_zh}？",
+            )
+        into = [self._called(c) for c in self.targets[: layout.facets]]
+        return self._wording_in(listed(into, self.brief.language), one=one)
+
+    def _wording_in(self, into: str, *, one: bool) -> str:
+        it, each = ("{it}", "it") if one else ("each of {it}", "each")
+        several = "分别" if not one or self.layout.facets > 1 else ""
+        return self.draft.say(
+            f"What did {it} come to in {into}, at the rate of the day {each} was booked? || "
+            f"For the annual report I need {it} in {into}, at the rate of the day {each} was booked. How much is that?",
+            f"{{it}}按{'' if one else '各自'}入账当天的汇率{several}折合多少{into}？ || "
+            f"做年报要把{{it}}折算成{into}，汇率按{'' if one else '各自'}入账那天的算，{several}是多少？",
+        )
+
+    def _wording_of_conclusion(self, *, total: bool) -> str:
+        say, into = self.draft.say, self._called(self.targets[0])
+        who = "谁" if self.theme.parties is None else "哪家"
+        if self.layout.depth == 2:
+            if total:
+                return say(
+                    "All in the same currency this time: what do {it} add up to? || How much did {it} come to altogether? They were in one currency.",
+                    "{it}加起来一共多少？都是同一种货币。 || 这几笔都是同一种货币：{it}，合计多少？",
+                )
+            return say(
+                "Looking at {it}: whose was the largest? They were all in one currency. || We compare {it}, all in the same currency. Whose was the largest?",
+                f"{{it}}都是同一种货币，{who}的那笔最多？ || 比一下{{it}}，{who}的金额最大？货币都一样。",
+            )
+        if total:
+            return say(
+                f"How much do {{it}} make in {into} altogether, each at the rate of the day it was booked? || "
+                f"For the report I need one figure in {into} for {{it}}, each converted at the rate of its day of booking. What is it?",
+                f"{{it}}各按入账当天的汇率折成{into}，合计多少？ || 报表里要把{{it}}合成一个数，都按各自入账当天的汇率折成{into}，一共多少？",
+            )
+        return say(
+            f"They were in different currencies: converted into {into} at the rate of the day each was booked, whose was the largest of {{it}}? || "
+            f"Compare {{it}}, please. Whose was worth most in {into}, each at the rate of the day it was booked?",
+            f"{{it}}，都按各自入账当天的汇率折成{into}的话，{who}的最多？ || 帮忙比较一下{{it}}：按各自入账当天的汇率折成{into}，{who}的金额最大？",
+        )
+
+    def _concluded(self, gold: Sequence[_Entry], *, total: bool) -> str:
+        values = [
+            e.amount if self.layout.depth == 2 else self._converted(e, self.targets[0])
+            for e in gold
+        ]
+        if not total:
+            return gold[values.index(max(values))].party[0]
+        return amount(sum(values), gold[0].currency if self.layout.depth == 2 else self.targets[0])
+
+    def _converted(self, entry: _Entry, into: str) -> int:
+        day = entry.booked.isoformat()
+        paid, got = _rate(self.rates, entry.currency, day), _rate(self.rates, into, day)
+        return (2 * entry.amount * paid + got) // (2 * got)
+
+    # --- sub-tasks ----------------------------------------------------------------------------------------------
+
+    def _follow(self, entry: _Entry) -> tuple[list[int], list[str]]:
+        """The sub-tasks of one payment; gives their ids and what the question asks for."""
+        say, layout = self.draft.say, self.layout
+        steps: list[int] = []
+        if layout.depth == 4:
+            steps.append(self._account(entry))
+        relative = self.calendar.relative(entry.day)
+        days = [
+            e.day.isoformat()
+            for e in self.entries.values()
+            if e.party == entry.party and e.day != entry.day
+        ]
+        others = [self.keys[e.party] for e in self.entries.values() if e.day == entry.day]
+        others += [k for k in self.keys.values() if k != self.keys[entry.party]]
+        by = "$account" if layout.depth == 4 else "$side"
+        arguments = {
+            by: key(self.keys[entry.party], others),
+            "$day": key(
+                entry.day.isoformat(), days + [d.isoformat() for d in self.days], source=relative
+            ),
+        }
+        event = self._event(entry)
+        asked = say(f"What is the {self.number} of {event}?", f"{event}的{self.number}是多少？")
+        steps.append(self.draft.solve(asked, entry.code, "$find", arguments, needs=steps[-1:]))
+        if layout.depth == 1:
+            self.asides.show("$find", **{by: self.keys[entry.party], "$day": entry.day.isoformat()})
+            return steps, [entry.code]
+        return self._amount(entry, steps)
+
+    def _account(self, entry: _Entry) -> int:
+        name, town = entry.party
+        asked = self.draft.say(
+            f"Which account is kept for {name} from {town}?", f"{town}的{name}的账户号是多少？"
+        )
+        names = [n for n, t in self.accounts if n != name and t == town]
+        towns = [t for n, t in self.accounts if n == name and t != town] + [
+            t for _, t in self.accounts
+        ]
+        names += [n for n, _ in self.accounts if n != name]
+        return self.draft.solve(
+            asked,
+            self.accounts[entry.party],
+            "$who",
+            {"$side": key(name, names), "$town": key(town, towns)},
+        )
+
+    def _amount(self, entry: _Entry, steps: list[int]) -> tuple[list[int], list[str]]:
+        say, layout = self.draft.say, self.layout
+        of_entry = {"$entry": key(entry.code, [e.code for e in self.entries.values()])}
+        paid = amount(entry.amount, entry.currency)
+        found = steps[-1]
+        asked = say("How much is it, and in which currency?", "这笔是多少，什么货币？")
+        steps.append(self.draft.solve(asked, paid, "$look", of_entry, needs=[found]))
+        self.asides.show("$look", **{"$entry": entry.code})
+        if layout.depth > 2:
+            return self._in_currencies(entry, steps)
+        if layout.facets == 1:
+            return steps, [paid]
+        left = amount(entry.left, entry.currency)
+        rest = say(*self.theme.rest)
+        asked = say(f"{rest[0].upper()}{rest[1:]}?", f"{rest}？")
+        self.draft.solve(asked, left, "$rest", of_entry, needs=[found])
+        return steps, [paid, left]
+
+    def _in_currencies(self, entry: _Entry, steps: list[int]) -> tuple[list[int], list[str]]:
+        said: list[str] = []
+        known, booked = steps[-1], entry.booked.isoformat()
+        days = [(entry.booked + dt.timedelta(days=n)).isoformat() for n in (-9, -4, -1, 1)]
+        for into in self.targets[: self.layout.facets]:
+            asked = self.draft.say(
+                f"What is that in {self._called(into)} at the rate of the day it was booked?",
+                f"按入账当天的汇率折合多少{self._called(into)}？",
+            )
+            answer = amount(self._converted(entry, into), into)
+            arguments = {
+                "$amount": key(entry.amount / 100, any_value=True),
+                "$source": key(entry.currency, [c for c in self.rates if c != into]),
+                "$target": key(
+                    into, [c for c in self.rates if c != entry.currency], source=self._called(into)
+                ),
+                "$rate_day": key(booked, days),
+            }
+            steps.append(self.draft.solve(asked, answer, "$convert", arguments, needs=[known]))
+            said.append(answer)
+        return steps, said
+
+
+def _make(brief: Brief) -> Draft:
+    return _Ledger(brief).draft
+
+
+LEDGERS = Family(
+    "ledgers", "Payments as somebody remembers them, followed to their entries and into other currencies.", _make,
+    Bounds(subjects=4, depth=4, facets=2, facets_from=2, concludes_from=2),
+)  # fmt: skip

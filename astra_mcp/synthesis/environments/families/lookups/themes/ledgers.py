@@ -1,0 +1,117 @@
+"""Themes of the family ``ledgers``: whose money goes where."""
+
+from dataclasses import dataclass
+
+from astra_mcp.domains import Domain
+
+__all__ = ["CURRENCIES", "LEDGER_THEMES", "LedgerTheme"]
+
+Words = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerTheme:
+    """Whose money goes where; each text in English and in Chinese, several choices between ``||``."""
+
+    domain: Domain
+    houses: tuple[tuple[str, ...], tuple[str, ...]]
+    """What the names of those who keep such a ledger end in."""
+    parties: tuple[tuple[str, ...], tuple[str, ...]] | None
+    """What the names of the other side end in; None where they are people."""
+    about: Words
+    event: Words
+    """One payment, of ``{who}`` and ``{when}``."""
+    events: Words
+    """Several payments, of ``{whom}``."""
+    rest: Words
+    """What is asked about what is left, as part of a sentence."""
+    number: Words
+    """What people call the number of an entry."""
+    nouns: str
+    """What code calls an entry."""
+    sides: str
+    """What code calls the other side."""
+    left: str
+    """What code calls what is left."""
+
+
+LEDGER_THEMES = (
+    LedgerTheme(
+        Domain.FINANCE,
+        (("Instruments", "Joinery", "Print Works"), ("仪器厂", "家具厂", "印务公司")),
+        (("Supply", "Steel", "Timber", "Packaging"), ("钢材公司", "木业公司", "包装厂", "五金公司")),
+        ("payments to suppliers", "供应商付款"),
+        ("our payment to {who} {when}||the money we sent {who} {when}", "{when}付给{who}的货款||我们{when}打给{who}的货款"),
+        ("our payments to {whom}", "付给{whom}的货款"),
+        ("how much of that invoice is still open", "那张发票还有多少没结清"),
+        ("voucher number", "凭证号"), "voucher|payment_entry|journal_entry", "supplier|vendor|creditor", "open_amount|unpaid_part|left_open",
+    ),
+    LedgerTheme(
+        Domain.REAL_ESTATE,
+        (("Lettings", "Holiday Homes", "Apartments"), ("公寓", "民宿", "度假屋")),
+        None,
+        ("payments of guests", "房客付款"),
+        ("the deposit that {who} paid us {when}||the deposit we received from {who} {when}", "{who}{when}交的押金||{when}收到的{who}的押金"),
+        ("the deposits that we received from {whom}", "{whom}交的押金"),
+        ("how much rent is still due for that stay", "那次入住还欠多少房费"),
+        ("receipt number", "收据号"), "receipt|deposit_receipt|guest_receipt", "guest|tenant|lodger", "rent_due|due_amount|rent_left",
+    ),
+    LedgerTheme(
+        Domain.HUMAN_RESOURCES,
+        (("Consulting", "Surveyors", "Film Crew"), ("咨询公司", "测绘院", "设计院")),
+        None,
+        ("travel expenses of staff", "差旅报销"),
+        ("the hotel bill that {who} handed in {when}||the hotel bill handed in by {who} {when}", "{who}{when}交的住宿发票||{when}{who}提交的酒店账单"),
+        ("the hotel bills handed in by {whom}", "{whom}交的住宿发票"),
+        ("how much of that trip is still to be refunded", "那次出差还有多少没报销"),
+        ("claim number", "报销单号"), "claim|expense_claim|expense_item", "employee|traveller|colleague", "to_refund|claim_left|unrefunded",
+    ),
+    LedgerTheme(
+        Domain.E_COMMERCE,
+        (("Outfitters", "Books", "Ceramics"), ("服饰旗舰店", "书店", "陶瓷馆")),
+        None,
+        ("refunds to customers", "顾客退款"),
+        ("the refund we made to {who} {when}||the refund that went to {who} {when}", "{when}退给{who}的款||我们{when}给{who}的退款"),
+        ("the refunds that we made to {whom}", "退给{whom}的款"),
+        ("how much of that order is still to be refunded", "那笔订单还有多少没退"),
+        ("refund number", "退款单号"), "refund|refund_note|credit_note", "customer|buyer|shopper", "not_refunded|refund_left|still_to_refund",
+    ),
+    LedgerTheme(
+        Domain.EDUCATION,
+        (("Language School", "Music Academy", "Summer College"), ("语言学校", "音乐学院", "国际学校")),
+        None,
+        ("course fees", "学费收款"),
+        ("the course fee that {who} paid {when}||the course fee we got from {who} {when}", "{who}{when}交的学费||{when}收到的{who}的学费"),
+        ("the course fees paid by {whom}", "{whom}交的学费"),
+        ("how much of the term is still unpaid", "这学期还差多少没交"),
+        ("slip number", "缴费单号"), "fee_slip|payment_slip|fee_record", "student|pupil|learner", "term_balance|unpaid_fee|fee_left",
+    ),
+    LedgerTheme(
+        Domain.LOGISTICS,
+        (("Imports", "Wholesale", "Trading Post"), ("进出口公司", "批发部", "外贸公司")),
+        (("Shipping", "Freight", "Haulage", "Air Cargo"), ("航运", "货代", "物流", "空运")),
+        ("freight bills", "运费账目"),
+        ("the freight we paid {who} {when}||the freight charge from {who} that we settled {when}", "{when}付给{who}的运费||我们{when}结给{who}的运费"),
+        ("the freight charges we paid to {whom}", "付给{whom}的运费"),
+        ("how much of that shipment is still unsettled", "那批货还有多少运费没结"),
+        ("posting number", "记账号"), "freight_posting|freight_bill|posting", "carrier|forwarder|shipper", "unsettled|freight_left|open_freight",
+    ),
+    LedgerTheme(
+        Domain.MUSIC_AND_AUDIO,
+        (("Records", "Music Publishing", "Sound Library"), ("唱片公司", "音乐版权公司", "音乐工作室")),
+        None,
+        ("royalties of artists", "版税支付"),
+        ("the royalty payment {who} got {when}||the royalties we paid {who} {when}", "{when}付给{who}的版税||{who}{when}收到的版税"),
+        ("the royalties we paid to {whom}", "付给{whom}的版税"),
+        ("how much of that half-year is still to be paid out", "这半年的版税还有多少没付"),
+        ("statement number", "结算单号"), "royalty_line|royalty_statement|payout", "artist|composer|songwriter", "royalty_left|not_paid_out|still_owed",
+    ),
+)  # fmt: skip
+
+CURRENCIES = {
+    "EUR": (1_000_000, "euros", "欧元"), "GBP": (1_164_000, "pounds sterling", "英镑"), "USD": (918_000, "US dollars", "美元"),
+    "CHF": (1_042_000, "Swiss francs", "瑞士法郎"), "CNY": (127_400, "Chinese yuan", "人民币"), "CAD": (664_000, "Canadian dollars", "加元"),
+    "AUD": (598_000, "Australian dollars", "澳元"), "SGD": (684_000, "Singapore dollars", "新加坡元"), "HKD": (117_800, "Hong Kong dollars", "港元"),
+    "SEK": (88_700, "Swedish kronor", "瑞典克朗"), "NOK": (85_900, "Norwegian kroner", "挪威克朗"), "PLN": (233_500, "Polish zloty", "波兰兹罗提"),
+}  # fmt: skip
+"""Units of a millionth of a euro, and how people call it."""
