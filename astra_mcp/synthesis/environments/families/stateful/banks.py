@@ -98,8 +98,8 @@ def _goal(salt: str, pot: str) -> int:
     return 70_000 + issued(salt, pot, "goal") % 90 * 1_000
 
 
-def _fee(salt: str, account: str) -> int:
-    return 35 + issued(salt, account, "fee") % 560
+def _fee(salt: str, account: str, pot: str) -> int:
+    return 35 + issued(salt, account, pot, "fee") % 560
 
 
 def _allowed(salt: str, account: str) -> int:
@@ -187,10 +187,11 @@ class Bank(ABC):
         values = lacks.values() if self.by_goal else [_holds(salt, p) for p in pots]
         amount = self.draw.between(4, 38) * 10 + self.draw.pick([0, 5])
         balance, moved = _balance(salt, account), amount * self.scale
-        is_tied = len({*pots}) < 4 or len({*values}) < 4
+        lefts = {(balance - _fee(salt, account, p)) * self.scale // 100 for p in pots}
+        is_tied = min(len({*pots}), len({*values}), len(lefts)) < 4
         return Account(
             who, label, account, pots, pot, amount, -1 if is_tied else _holds(salt, pot), balance,
-            balance - moved - _fee(salt, account), _allowed(salt, account) - moved, f"{self.mark}-{issued(str(amount), account, pot)}",
+            balance - moved - _fee(salt, account, pot), _allowed(salt, account) - moved, f"{self.mark}-{issued(str(amount), account, pot)}",
         )  # fmt: skip
 
     def _arrives(self, one: Account) -> str:
@@ -362,8 +363,8 @@ class Bank(ABC):
         tells_left = self.brief.layout.depth == 3
         left = ', "$left": _shown(_left($code))' if tells_left else ""
         self.draft.tool(
-            "$move", say(f"Move some from an account to one {self.pot} of it, for a fee that comes on top. The same transfer again is made only once.",
-                         f"从{self.account}向名下某个{self.pot}划转，另收手续费；重复提交同一笔只执行一次。"),
+            "$move", say(f"Move some from one {self.account} to one {self.pot} of it, for a fee that comes on top and depends on the {self.pot}. The same transfer again is made only once.",
+                         f"从{self.account}向名下某个{self.pot}划转，另收手续费（因{self.pot}而异）；重复提交同一笔只执行一次。"),
             {"$code": self.code_schema, "$pot_id": {"type": "string", "pattern": "^[A-Z]{2}P[0-9]{4}$"},
              "$amount": {"type": "integer", "minimum": 1, "maximum": 900, "description": say(f"In whole {self.unit}.", f"整数，单位：{self.unit}。")}},
             f"""
@@ -371,7 +372,7 @@ class Bank(ABC):
             if $pot_id not in _pots(SALT, $code):
                 raise ValueError(f"{say("{$pot_id!r} does not belong to {$code}; $pots lists what does.", "{$code}名下没有{$pot_id}；请用 $pots 查看。")}")
             made = f"{self.mark}-{{issued(str($amount), $code, $pot_id)}}"
-            moved, fee = $amount * {self.scale}, _fee(SALT, $code)
+            moved, fee = $amount * {self.scale}, _fee(SALT, $code, $pot_id)
             if made not in DONE:
                 if moved + fee > _left($code) or moved > _allowance($code):
                     raise ValueError(f"{say("That is more than {_shown(min(_left($code), _allowance($code)))}, which is left; move less.", "超出可划转的{_shown(min(_left($code), _allowance($code)))}；请减少数额。")}")

@@ -135,18 +135,21 @@ class _Inventory(Stock):
             f"请在{house}{apiece}存货最多的{self.store}预留{amounts}。 || 麻烦在{house}订下{amounts}，从{apiece}存得最多的{self.store}里留。",
         )
 
+    def _joined(self, english: str, chinese: str) -> str:
+        return self._order() + ("" if self.zh else " ") + self.draft.say(english, chinese)
+
     def _third(self) -> str:
-        say, several = self.draft.say, len(self.asked) > 1
+        several = len(self.asked) > 1
         if self.brief.layout.concludes:
-            return self._order() + say(
-                " What do they charge for that in all? || What will both together cost me in fees?",
+            return self._joined(
+                "What do they charge for that in all? || What will both together cost me in fees?",
                 "手续费一共多少？ || 两笔的费用加起来是多少？",
-            ).join(["" if self.zh else " ", ""])
+            )
         them = f"{self.slip}s" if several else self.slip
-        return self._order() + say(
-            f" I just need the {'numbers' if several else 'number'} of the {them}. || What {'are' if several else 'is'} the {self.slip} {'numbers' if several else 'number'}?",
+        return self._joined(
+            f"I just need the {'numbers' if several else 'number'} of the {them}. || What {'are' if several else 'is'} the {self.slip} {'numbers' if several else 'number'}?",
             f"然后告诉我{self.slip}号。 || 办好后{self.slip}号{'分别' if several else ''}是多少？",
-        ).join(["" if self.zh else " ", ""])
+        )
 
     def _fourth(self) -> str:
         say, each = self.draft.say, " each time" if len(self.asked) > 1 else ""
@@ -163,10 +166,10 @@ class _Inventory(Stock):
             )
         bay = say(f"at which bay the goods stand ready{each}", f"货{apiece}在哪个交接区")
         wanted = [{"left": left, "bay": bay}[end] for end in self.ends]
-        return self._order() + say(
+        return self._joined(
             f"Then tell me {' and '.join(wanted)}. || Afterwards I want to know {' and '.join(wanted)}.",
             f"办好后告诉我{'，以及'.join(wanted)}。 || 然后我想知道{'，还有'.join(wanted)}。",
-        ).join(["" if self.zh else " ", ""])
+        )
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
 

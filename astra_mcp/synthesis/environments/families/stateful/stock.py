@@ -172,11 +172,9 @@ class Stock(ABC):
 
     def _fill(self) -> None:
         """Draw articles, and near misses of those that are asked for."""
-        knobs, layout, lang = self.brief.knobs, self.brief.layout, self.zh
-        nouns, self.variants = (
-            [a[lang] for a in self.theme.articles],
-            [v[lang] for v in self.theme.variants],
-        )
+        knobs, layout = self.brief.knobs, self.brief.layout
+        nouns = [article[self.zh] for article in self.theme.articles]
+        self.variants = [variant[self.zh] for variant in self.theme.variants]
         count = max(knobs.records, 6 + layout.subjects * (1 + knobs.near_misses))
         makers = self.entities.places(12 + count // 12)
         all_rows = [(m, n, v) for m in makers for n in nouns for v in self.variants]
@@ -243,7 +241,7 @@ class Stock(ABC):
             for n in (*one.stock.values(), self._after(one), one.stock[one.most] - one.taken)
         ]
         repeated = 0 if self.is_transfer else len(self.asked)
-        prices = {_price(self.salt, one.item) for one in self.asked}
+        prices = {self._price_of(one) for one in self.asked}
         return (
             len({*numbers}) == len(numbers) - repeated
             and len(prices) == len(self.asked)
@@ -365,10 +363,8 @@ class Stock(ABC):
 
     def _moving_tool(self) -> None:
         say = self.draft.say
-        place, count = (
-            {"type": "string", "enum": self.places},
-            {"type": "integer", "minimum": 1, "maximum": 60},
-        )
+        place = {"type": "string", "enum": self.places}
+        count = {"type": "integer", "minimum": 1, "maximum": 60}
         both = {"$source": place, "$target": place} if self.is_transfer else {"$place": place}
         source = "$source" if self.is_transfer else "$place"
         same = say(
