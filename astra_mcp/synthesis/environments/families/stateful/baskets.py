@@ -196,7 +196,11 @@ class _Baskets(Shop):
             return [first], [answer]
         asked, answer = self._looked_up(one)
         second = self.draft.solve(
-            asked, answer, "$show", {"$code": key(one.basket, self._others(one))}, needs=[first]
+            asked,
+            answer,
+            "$show",
+            {"$code": key(one.basket, self._others_than(one))},
+            needs=[first],
         )
         if depth == 2:
             return [second], [answer]
@@ -217,9 +221,6 @@ class _Baskets(Shop):
             "What does the cheapest item in it cost apiece?", "里面单价最低的商品单价是多少？"
         ), self._amount(self.cents[one.line])
 
-    def _others(self, one: Basket) -> list[str]:
-        return [c for c in self.baskets.values() if c != one.basket]
-
     def _change(self, one: Basket, first: int, second: int) -> tuple[list[int], list[str]]:
         say, total = self.draft.say, self._amount(one.changed)
         count = (
@@ -235,7 +236,7 @@ class _Baskets(Shop):
             say("What is its total without that item?", "去掉它之后总额是多少？") if self.removes
             else say(f"What is its total with {self.count} pieces of that?", f"改成{self.count}件之后总额是多少？"),
             total, "$change",
-            {"$code": key(one.basket, self._others(one)), "$item_id": key(one.line, [i for i in one.lines if i != one.line]), **count},
+            {"$code": key(one.basket, self._others_than(one)), "$item_id": key(one.line, [i for i in one.lines if i != one.line]), **count},
             needs=[first, second],
         )  # fmt: skip
         if self.brief.layout.depth == 3:
@@ -244,7 +245,7 @@ class _Baskets(Shop):
         return [number for number, _ in made], [answer for _, answer in made]
 
     def _end(self, one: Basket, end: str, first: int, third: int) -> tuple[int, str]:
-        say, code = self.draft.say, {"$code": key(one.basket, self._others(one))}
+        say, code = self.draft.say, {"$code": key(one.basket, self._others_than(one))}
         if end == "slot":
             asked, answer = (
                 say(

@@ -4,6 +4,7 @@ import datetime
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from astra_mcp.domains import Domain
 from astra_mcp.synthesis.environments.families.brief import Brief
@@ -13,6 +14,7 @@ from astra_mcp.synthesis.environments.families.issued import issued, source_of
 
 __all__ = ["Case", "Desk"]
 
+_MAX_OTHERS = 5
 _Text = tuple[str, str]
 """In English and in Chinese; several choices between ``||``."""
 
@@ -149,7 +151,7 @@ class Desk(ABC):
         self.first_day = self.calendar.today.toordinal() + 3
         self.house = self.entities.firms(1, *theme.houses[self.zh])[0]
         self.topics = [t[self.zh] for t in theme.topics]
-        self.staff = self.entities.people(44)
+        self.staff = self.entities.people(60)
         self.mark = "".join(brief.draw("mark").some("BCDFGHKLMNPRSTVW", 2))
         compared = brief.layout.concludes and brief.layout.depth == 2
         self.by_start = compared or brief.draw("criterion").chance(1, 2)
@@ -200,6 +202,11 @@ class Desk(ABC):
             who, topic, case, able, new, -1 if is_tied else figure[new], self.opened[case], follow,
             _moment(self.first_day, salt, case, new, "due"), _moment(self.first_day, follow),
         )  # fmt: skip
+
+    def _others_than(self, one: Case) -> list[str]:
+        """Some other cases, which that person could not take over."""
+        others = (c for c in self.cases.values() if one.new not in _able(self.salt, c, self.staff))
+        return [*islice(others, _MAX_OTHERS)]
 
     def is_clear(self) -> bool:
         """Whether no two facts are the same, and nobody ties."""

@@ -4,6 +4,7 @@ import datetime
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from astra_mcp.domains import Domain
 from astra_mcp.synthesis.environments.families.brief import Brief
@@ -13,6 +14,7 @@ from astra_mcp.synthesis.environments.families.issued import issued, source_of
 
 __all__ = ["Basket", "Shop"]
 
+_MAX_OTHERS = 5
 _Text = tuple[str, str]
 """In English and in Chinese; several choices between ``||``."""
 
@@ -197,6 +199,17 @@ class Shop(ABC):
 
     def _window(self, one: Basket) -> str:
         return _slot(self.first_day, one.basket, one.changed)
+
+    def _others_than(self, one: Basket) -> list[str]:
+        """Some other baskets, in which nothing lies that matters here."""
+        dearest = max(one.lines, key=lambda item: self.cents[item])
+        items = [*self.cents]
+        others = (
+            code
+            for code in self.baskets.values()
+            if {one.line, dearest}.isdisjoint(_filled(self.salt, code, items))
+        )
+        return [*islice(others, _MAX_OTHERS)]
 
     def is_clear(self) -> bool:
         """Whether no two amounts that matter are the same, and no item that matters lies in two of the baskets."""

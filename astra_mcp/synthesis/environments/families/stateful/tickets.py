@@ -201,14 +201,11 @@ class _Tickets(Desk):
         )
         second = self.draft.solve(
             say("When today could somebody else start on it at the earliest?", "今天最早几点有人能接手？") if by_time else asked,
-            start if by_time else one.new, "$able", {"$code": key(one.case, self._others(one))}, needs=[first],
+            start if by_time else one.new, "$able", {"$code": key(one.case, self._others_than(one))}, needs=[first],
         )  # fmt: skip
         if layout.depth == 2:
             return [second], [start if by_time else one.new]
         return self._hand(one, first, second)
-
-    def _others(self, one: Case) -> list[str]:
-        return [c for c in self.cases.values() if c != one.case]
 
     def _hand(self, one: Case, first: int, second: int) -> tuple[list[int], list[str]]:
         say, depth = self.draft.say, self.brief.layout.depth
@@ -218,7 +215,7 @@ class _Tickets(Desk):
             say("By when is it to be settled once that person has it?", "转给此人后办结期限是什么时候？") if by_due
             else say(f"What is the number of the {self.follow} that comes of handing it on to that person?", f"转给此人后，{self.follow}编号是多少？"),
             answer, "$hand",
-            {"$code": key(one.case, self._others(one)), "$person": key(one.new, [p for p in one.able if p != one.new])},
+            {"$code": key(one.case, self._others_than(one)), "$person": key(one.new, [p for p in one.able if p != one.new])},
             needs=[first, second],
         )  # fmt: skip
         if depth == 3:
@@ -236,7 +233,7 @@ class _Tickets(Desk):
             f"By when is the {self.case} to be settled now?",
             f"现在{self.case}的办结期限是什么时候？",
         )
-        arguments = {"$code": key(one.case, self._others(one))}
+        arguments = {"$code": key(one.case, self._others_than(one))}
         return self.draft.solve(asked, one.due, "$show", arguments, needs=[first, third]), one.due
 
 
