@@ -8,10 +8,10 @@ __all__ = ["issued", "source_of"]
 
 
 def issued(*parts: str) -> int:
-    """A number of six digits that nobody guesses from the parts that it depends on."""
+    """A number of six digits that nobody guesses from the parts that it depends on, nor from that of other parts."""
     number = 7
-    for sign in "/".join(parts):
-        number = (number * 131 + ord(sign)) % 899981
+    for sign in "/".join(parts) + "//":
+        number = (number * 131 + ord(sign) ^ number >> 5) % 899981
     return number + 100000
 
 

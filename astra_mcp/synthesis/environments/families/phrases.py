@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 __all__ = ["amount", "answered", "listed"]
 
 
-def listed(items: Sequence[str], language: str) -> str:
-    """``A, B and C``; in Chinese ``A、B和C``."""
+def listed(items: Sequence[str], language: str, *, either: bool = False) -> str:
+    """``A, B and C``, or with ``either`` ``A, B or C``; in Chinese ``A、B和C``."""
     *first, last = items
     if not first:
         return last
     if language == "zh":
         return "、".join(first) + "和" + last
-    return ", ".join(first) + " and " + last
+    return ", ".join(first) + (" or " if either else " and ") + last
 
 
 def answered(answers: Mapping[str, Sequence[str]], language: str) -> str:

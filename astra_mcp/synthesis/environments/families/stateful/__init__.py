@@ -1,1 +1,6 @@
-"""Families in which a call may change what later calls return."""
+"""Families in which a call may change what later calls return.
+
+Imported by ``astra_mcp.synthesis.environments.families`` alone. Read ``bookings`` first. Each of the others is in two
+modules, the world with its tools before what is asked of it: ``stock`` and ``inventories``, ``desks`` and ``tickets``,
+``shops`` and ``baskets``, ``banks`` and ``accounts``.
+"""
