@@ -398,7 +398,7 @@ class _Archive:
             )
         return self.draft.say(
             f"the {document} by {author} that is cited in the newer version of {meant}",
-            f"{meant}后来出了新版，新版里引用的{author}那份{document}",
+            f"{meant}的新版里引用的{author}那份{document}",
         )
 
     def _ask(self, ids: list[int]) -> None:
@@ -407,7 +407,7 @@ class _Archive:
         wording = self._first_wording if layout.depth == 1 else self._wording
         self.draft.question = wording(things)
         finals = [a[-layout.facets :] for a in self.answers]
-        labels = [self.rows[a.last].about for a in self.asked]
+        labels = [self.rows[a.first].about for a in self.asked]
         if layout.concludes:
             self._conclude(finals, labels, ids)
             return
@@ -467,7 +467,7 @@ class _Archive:
         if len(self.last) > 1:
             return say(
                 f"I need {things}, but it is out on loan from {house}. When is it due back, and on which shelf will I find it then? || "
-                f"Could you check with {house} when {things} is due back, and on which shelf it belongs?",
+                f"I am after {things}. {house} has lent it to somebody: when is it due back, and on which shelf does it belong?",
                 f"我要看{things}，{house}说借出去了。什么时候该还，还回来会放在哪个架位？ || 帮我问问{house}：{things}，哪天应还，架位是哪里？",
             )
         if self.last[0] == "back":

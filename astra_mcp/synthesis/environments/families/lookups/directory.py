@@ -110,17 +110,15 @@ class _Directory:
         ]
         for asked in self.asked:
             self._add_relatives(asked, units[wanted:])
-        calls, visits = (
-            draw.some(range(84, 120), len(units)),
-            draw.some(range(120, 171), len(units)),
-        )
+        calls, visits = draw.some(range(30), len(units)), draw.some(range(30, 60), len(units))
         self.opening = {
-            u: [_clock(5 * c), _clock(5 * v)] for u, c, v in zip(units, calls, visits, strict=True)
+            u: [_clock(425 + 10 * c), _clock(425 + 10 * v)]
+            for u, c, v in zip(units, calls, visits, strict=True)
         }
         phones = self.entities.codes(f"{draw.between(2, 8)}-####", 5 * len(units))
         everybody = [name for staff in self.staff.values() for name in staff]
         self.phones = {
-            n: [e, _clock(draw.between(96, 190) * 5)]
+            n: [e, _clock(draw.between(48, 95) * 10)]
             for n, e in zip(everybody, phones, strict=True)
         }
 
@@ -144,7 +142,7 @@ class _Directory:
 
     def _begins(self, unit: str) -> str:
         number = [*self.staff].index(unit) * 11 + self.day.toordinal() * 5
-        return _clock(450 + number % 49 * 5)
+        return _clock(450 + number % 29 * 10)
 
     def _answers_of(self, asked: _Asked) -> list[str]:
         """What the sub-tasks of a subject find, in order."""
@@ -178,8 +176,8 @@ class _Directory:
                 if $unit not in ROTA:
                     raise ValueError(f"{say(f"There is no {unit} {{$unit!r}}; $find gives the codes.", f"没有编号为{{$unit}}的{unit}；编号可由 $find 查得。")}")
                 {self._wrong_day()}
-                at = attime.at.fromisoformat($day)
-                begins = 450 + ([*ROTA].index($unit) * 11 + at.toordinal() * 5) % 49 * 5
+                at = datetime.date.fromisoformat($day)
+                begins = 450 + ([*ROTA].index($unit) * 11 + at.toordinal() * 5) % 29 * 10
                 turn = (at.weekday() + at.toordinal() // 7 * 2) % 5
                 return {{"$person": ROTA[$unit][turn], "from": f"{{begins // 60:02d}}:{{begins % 60:02d}}"}}
                 """,
