@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["amount", "answered", "listed"]
+__all__ = ["amount", "answered", "itemised", "listed", "with_article"]
 
 
 def listed(items: Sequence[str], language: str, *, either: bool = False) -> str:
@@ -24,6 +24,21 @@ def answered(answers: Mapping[str, Sequence[str]], language: str) -> str:
     return stop.join(found)
 
 
+def with_article(noun: str) -> str:
+    """An English noun with ``a`` or ``an``, by its first letter."""
+    return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
+
+
 def amount(cents: int, unit: str) -> str:
     """``12.05 EUR`` of 1205 cents."""
     return f"{cents // 100}.{cents % 100:02d} {unit}"
+
+
+def itemised(items: Sequence[str], language: str) -> str:
+    """Long items as one phrase: like :func:`listed`, with marks that keep more than two of them apart."""
+    if len(items) < 3:
+        return listed(items, language)
+    if language == "zh":
+        return "；".join(f"{n}）{item}" for n, item in enumerate(items, 1))
+    *first, last = items
+    return "; ".join(first) + "; and " + last

@@ -1,0 +1,504 @@
+"""Archives: a document by author and year, what replaced it, what it cites, where that stands and when it is back."""
+
+import datetime as dt
+from dataclasses import dataclass, replace
+from typing import Any
+
+from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
+from astra_mcp.synthesis.environments.families.dates import Calendar
+from astra_mcp.synthesis.environments.families.draft import Draft, key
+from astra_mcp.synthesis.environments.families.family import Family
+from astra_mcp.synthesis.environments.families.issued import issued, source_of
+from astra_mcp.synthesis.environments.families.lookups.archives_themes import THEMES, Theme
+from astra_mcp.synthesis.environments.families.phrases import itemised, listed, with_article
+
+__all__ = ["ARCHIVES"]
+
+
+def _shelf(mark: str) -> str:
+    number = issued(mark, "shelf")
+    return "ABCDEFGHKLMNPRST"[number % 16] + f"{number // 16 % 70 + 11}.{number // 1120 % 89 + 10}"
+
+
+def _days_out(mark: str) -> int:
+    number = issued(mark, "loan")
+    return 0 if number % 8 == 0 else 3 + number // 8 % 97
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """One row of the archive."""
+
+    author: str
+    about: str
+    year: int
+    pages: int
+    newer: str = ""
+    cites: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One subject of the question: the marks that its hops lead through."""
+
+    first: str
+    newer: str = ""
+    cited: str = ""
+
+    @property
+    def last(self) -> str:
+        """What is asked about in the end."""
+        return self.cited or self.newer or self.first
+
+
+def _make(brief: Brief) -> Draft:
+    theme = brief.draw("theme").pick(THEMES)
+    worlds = (_Archive(brief, theme, attempt) for attempt in range(100))
+    return next(world for world in worlds if world.is_unambiguous()).written()
+
+
+class _Archive:
+    """One archive, and what is asked of it."""
+
+    def __init__(self, brief: Brief, theme: Theme, attempt: int) -> None:
+        self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
+        self.draw, self.entities = brief.draw("world", attempt), brief.entities()
+        self.calendar = Calendar.drawn(self.draw, brief.language)
+        self.draft = Draft(brief, theme.domain, clock=self.calendar.clock)
+        self.house = self.entities.firms(1, *theme.house[self.zh])[0]
+        layout = brief.layout
+        hops = (
+            ("newer", "cited")
+            if layout.depth > 3
+            else (brief.draw("hop").pick(["newer", "cited"]),) * (layout.depth == 3)
+        )
+        self.is_newer, self.is_cited = "newer" in hops, "cited" in hops
+        asks_back = layout.concludes or brief.draw("last").chance(1, 2)
+        self.last = (
+            ("back", "shelf") if layout.facets > 1 else ("back",) if asks_back else ("shelf",)
+        )
+        self._fill()
+        self.answers = [self._answers_of(asked) for asked in self.asked]
+
+    def is_unambiguous(self) -> bool:
+        """Whether all that is asked about is out on loan, and no two subjects have an answer in common."""
+        flat = [a for answers in self.answers for a in answers]
+        return len(flat) == len({*flat}) and all(_days_out(a.last) for a in self.asked)
+
+    def written(self) -> Draft:
+        """The draft with its texts, tools and sub-tasks."""
+        say, document = self.draft.say, self.theme.document[self.zh]
+        self.draft.title = self.house
+        self.draft.description = say(
+            f"The holdings of {self.house}: each {document} with what replaced it, what it cites, and where it is.",
+            f"{self.house}馆藏：每份{document}的新版、引用文献、架位和借阅情况。",
+        )
+        self._name()
+        self._write_data()
+        self._tools()
+        ids = [
+            self._follow(a, answers) for a, answers in zip(self.asked, self.answers, strict=True)
+        ]
+        self._ask(ids)
+        return self.draft
+
+    # --- world --------------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        draw, wanted = self.draw, self.brief.layout.subjects
+        count = max(self.brief.knobs.records, 10 + 6 * wanted)
+        self.authors = self.entities.people(max(8, count // 4) + wanted)
+        self.places = self.entities.places(max(6, count // 10))
+        rows: list[_Document] = []
+        for author in self.authors[:wanted]:
+            rows += self._near(self._drawn(author))
+        starts = [rows.index(next(r for r in rows if r.author == a)) for a in self.authors[:wanted]]
+        while len(rows) < count * 2 // 3:
+            rows.append(
+                self._drawn(self.authors[wanted + len(rows) % (len(self.authors) - wanted)])
+            )
+        has_newer = [*dict.fromkeys([*starts, *(n for n in range(len(rows)) if draw.chance(1, 2))])]
+        newer = [self._revised(rows[n]) for n in has_newer]
+        letters = "".join(draw.pick("BCDFGHKLMNPRSTVW") for _ in range(2))
+        marks = self.entities.codes(f"{letters} ##.###", len(rows) + len(newer))
+        replaced = {n: marks[len(rows) + place] for place, n in enumerate(has_newer)}
+        rows = [replace(r, newer=replaced.get(n, "")) for n, r in enumerate(rows)] + newer
+        self._cite(dict(zip(marks, rows, strict=True)), [marks[n] for n in starts])
+
+    def _drawn(self, author: str) -> _Document:
+        draw = self.draw
+        about = draw.pick(self.theme.subjects)[self.zh].replace("PLACE", draw.pick(self.places))
+        return _Document(author, about, draw.between(1962, 2009), draw.between(104, 489))
+
+    def _near(self, meant: _Document) -> list[_Document]:
+        """A document that is meant, and others that agree with it in all but one mark."""
+        found, draw = [meant], self.draw
+        near = self.brief.knobs.near_misses
+        while len(found) < 3 + near:
+            other = self._drawn(meant.author)
+            match len(found) % 3:
+                case 1:
+                    other = replace(other, year=meant.year)
+                case 2:
+                    other = replace(other, year=meant.year + 1 + draw.below(9))
+                case _:
+                    other = replace(
+                        other,
+                        author=self.entities.relatives(meant.author, 1)[0],
+                        about=meant.about,
+                        year=meant.year,
+                    )
+            if other.about != meant.about or other.author != meant.author:
+                found.append(other)
+        return found
+
+    def _revised(self, row: _Document) -> _Document:
+        author = self.draw.pick(
+            [a for a in self.authors[self.brief.layout.subjects :] if a != row.author]
+        )
+        return _Document(
+            author,
+            row.about,
+            row.year + self.draw.between(3, 14),
+            row.pages + self.draw.between(8, 90),
+        )
+
+    def _cite(self, rows: dict[str, _Document], starts: list[str]) -> None:
+        """Let documents cite others; what is asked for is cited only where the question leads."""
+        draw, marks = self.draw, [*rows]
+        chained = {*starts, *(rows[s].newer for s in starts)}
+        targets = draw.some([m for m in marks if m not in chained], len(starts))
+        free = [m for m in marks if m not in targets]
+        cites = {m: draw.some([f for f in free if f != m], draw.between(2, 3)) for m in marks}
+        self.asked = [
+            _Asked(s, rows[s].newer if self.is_newer else "", t if self.is_cited else "")
+            for s, t in zip(starts, targets, strict=True)
+        ]
+        for asked in self.asked:
+            if asked.cited:
+                source = asked.newer or asked.first
+                others = [m for m in cites[source] if rows[m].author != rows[asked.cited].author]
+                cites[source] = draw.shuffled([*others, asked.cited])
+        order = draw.shuffled(marks)
+        self.rows = {m: replace(rows[m], cites=tuple(cites[m])) for m in order}
+
+    def _write_data(self) -> None:
+        rows = {
+            m: [r.author, r.about, r.year, r.pages, r.newer, [*r.cites]]
+            for m, r in self.rows.items()
+        }
+        self.draft.data(
+            "HOLDINGS",
+            {m: row[: 4 if self.brief.layout.depth < 3 else 6] for m, row in rows.items()},
+        )
+        if self.brief.layout.depth > 1:
+            self.draft.data("TODAY", self.calendar.today.isoformat())
+            self.draft.code(source_of(issued).replace("*parts: str) -> int", "*parts)"))
+            for name, function in (("back", _days_out), ("shelf", _shelf)):
+                if name in self.last:
+                    self.draft.code(source_of(function))
+
+    def _back(self, mark: str) -> str:
+        return (self.calendar.today + dt.timedelta(days=_days_out(mark))).isoformat()
+
+    def _answers_of(self, asked: _Asked) -> list[str]:
+        """What the sub-tasks of a subject find, in order."""
+        if self.brief.layout.depth == 1:
+            pages = f"{self.rows[asked.first].pages} {'页' if self.zh else 'pages'}"
+            return [pages if self.brief.layout.concludes else asked.first]
+        hops = [m for m in (asked.first, asked.newer, asked.cited) if m]
+        return hops + [
+            self._back(asked.last) if name == "back" else _shelf(asked.last) for name in self.last
+        ]
+
+    # --- tools --------------------------------------------------------------------------------------------------
+
+    def _name(self) -> None:
+        self.draft.name(
+            doc=self.theme.documents, mark=self.theme.mark, author=self.theme.author, year="year|published|year_of_issue",
+            word="title_word|keyword|containing", order="sort|order|sort_by",
+            find="find_$doc|search_$doc|${doc}_by_author", newer="newer_$doc|replacement_of_$doc|successor_of_$doc",
+            cites="cited_in_$doc|references_of_$doc|list_citations",
+            back="${doc}_loan|loan_status|due_back", shelf="shelf_of_$doc|locate_$doc|${doc}_location",
+        )  # fmt: skip
+
+    def _unknown(self) -> str:
+        document = self.theme.document[self.zh]
+        said = self.draft.say(
+            f"There is no {document} {{$mark!r}}; $find gives the numbers.", f"没有编号为{{$mark}}的{document}；编号可由 $find 查得。"
+        )  # fmt: skip
+        return f'if $mark not in HOLDINGS:\n                    raise ValueError(f"{said}")'
+
+    def _tools(self) -> None:
+        say, document, mark = self.draft.say, self.theme.document[self.zh], {"$mark": self._code()}
+        self._find_tool()
+        if self.is_newer:
+            self.newer = self.draft.tool(
+                "$newer", say(f"Say by what {with_article(document)} has been replaced.", f"查询某份{document}被哪份新版替代。"), mark,
+                f"""
+                {self._unknown()}
+                newer = HOLDINGS[$mark][4]
+                if not newer:
+                    return {{"$mark": $mark, "state": "{say("still current, not replaced", "现行有效，未被替代")}"}}
+                return {{"replaced": $mark, "by": newer, "$author": HOLDINGS[newer][0], "$year": HOLDINGS[newer][2]}}
+                """,
+            )  # fmt: skip
+        if self.is_cited:
+            self.cites = self.draft.tool(
+                "$cites", say(f"List what {with_article(document)} cites.", f"列出某份{document}引用的文献。"), mark,
+                f"""
+                {self._unknown()}
+                return {{"$doc": $mark, "cites": [{{"$mark": m, "$author": HOLDINGS[m][0], "title": HOLDINGS[m][1]}} for m in HOLDINGS[$mark][5]]}}
+                """,
+            )  # fmt: skip
+        if self.brief.layout.depth > 1:
+            self._last_tools(mark)
+
+    def _last_tools(self, mark: dict[str, Any]) -> None:
+        say, document = self.draft.say, self.theme.document[self.zh]
+        self.ends: dict[str, str] = {}
+        if "back" in self.last:
+            self.ends["back"] = self.draft.tool(
+                "$back", say(f"Say whether {with_article(document)} is out, and when it is due back.", f"查询某份{document}是否借出及应还日期。"), mark,
+                f"""
+                {self._unknown()}
+                days = _days_out($mark)
+                if not days:
+                    return {{"$mark": $mark, "state": "{say("not on loan", "在馆")}"}}
+                due = datetime.date.fromisoformat(TODAY) + datetime.timedelta(days=days)
+                return {{"$mark": $mark, "state": "{say("on loan", "已借出")}", "due": due.isoformat()}}
+                """,
+            )  # fmt: skip
+        if "shelf" in self.last:
+            self.ends["shelf"] = self.draft.tool(
+                "$shelf", say(f"Say on which shelf {with_article(document)} stands.", f"查询某份{document}的架位。"), mark,
+                f"""
+                {self._unknown()}
+                return {{"$mark": $mark, "shelf": _shelf($mark)}}
+                """,
+            )  # fmt: skip
+
+    def _find_tool(self) -> None:
+        say, options, document = (
+            self.draft.say,
+            self.brief.knobs.options,
+            self.theme.document[self.zh],
+        )
+        extra = {
+            "$order": {"type": "string", "enum": ["pages", "pages_desc"], "description": say("Order of the result.", "结果排序。")},
+            "$word": {"type": "string", "minLength": 2, "description": say("Only titles that contain this.", "标题须包含的词。")},
+        }  # fmt: skip
+        used = dict([*extra.items()][:options])
+        ordered = (
+            "\nif $order:\n    found.sort(key=lambda f: f[1][3], reverse=$order.endswith('desc'))"
+        )
+        narrowed = "\nif $word is not None:\n    found = [(m, r) for m, r in found if $word.casefold() in r[1].casefold()]"
+        self.find = self.draft.tool(
+            "$find", say(f"Find each {document} of an author and a year.", f"按作者和年份列出{document}。"),
+            {"$author": {"type": "string", "minLength": 2, "description": say("Full name.", "姓名全称。")},
+             "$year": {"type": "integer", "minimum": 1900, "maximum": 2030}, **used},
+            """
+            wanted = $author.strip().casefold()
+            found = [(m, r) for m, r in HOLDINGS.items() if r[0].casefold() == wanted and r[2] == $year]
+            """ + ("" if not options else ordered if options == 1 else narrowed + ordered).replace("\n", "\n            ") + f"""
+            if not found:
+                raise ValueError(f"{say("Nothing by {$author!r} from {$year} is kept here; give the full name and the year.", "没有{$author}{$year}年的馆藏；请提供姓名全称和正确的年份。")}")
+            return {{"$author": found[0][1][0], "found": [{{"$mark": m, "title": r[1], "pages": f"{{r[3]}} {say("pages", "页")}"}} for m, r in found]}}
+            """,
+            optional=[*used],
+        )  # fmt: skip
+        self._show_options(options)
+
+    def _show_options(self, options: int) -> None:
+        """Calls in which each option changes the result."""
+        meant = self.rows[self.asked[0].first]
+        same = [r for r in self.rows.values() if (r.author, r.year) == (meant.author, meant.year)]
+        pages = [r.pages for r in same]
+        given: dict[str, Any] = {"$author": meant.author, "$year": meant.year}
+        if options:
+            self.draft.example(
+                "$find", **given, **{"$order": "pages_desc" if pages == sorted(pages) else "pages"}
+            )
+        if options > 1:
+            self.draft.example("$find", **given, **{"$word": meant.about})
+
+    def _code(self) -> dict[str, str]:
+        return {"type": "string", "pattern": f"^{self.asked[0].first[:2]} [0-9]{{2}}\\.[0-9]{{3}}$"}
+
+    # --- sub-tasks ----------------------------------------------------------------------------------------------
+
+    def _follow(self, asked: _Asked, answers: list[str]) -> int:
+        """The sub-tasks of one subject; gives the last of those that answer the question first."""
+        say, row, layout = self.draft.say, self.rows[asked.first], self.brief.layout
+        authors = [r.author for r in self.rows.values() if r.year == row.year] + self.authors
+        years = [r.year for r in self.rows.values() if r.author == row.author] + [
+            r.year for r in self.rows.values()
+        ]
+        meant = self._meant(asked)
+        last = self.draft.solve(
+            say(f"How long is {meant}?", f"{meant}有多少页？") if layout.concludes and layout.depth == 1
+            else say(f"What is the number of {meant}?", f"{meant}的编号是多少？"),
+            answers[0], self.find, {"$author": key(row.author, authors), "$year": key(row.year, years)},
+        )  # fmt: skip
+        if layout.depth == 1:
+            return last
+        marks = [m for m, r in self.rows.items() if r.newer] + [*self.rows]
+        if asked.newer:
+            last = self.draft.solve(
+                say("What is the number of the newer version that replaced it?", "替代它的新版编号是多少？"),
+                asked.newer, self.newer, {"$mark": key(asked.first, marks)}, needs=[last],
+            )  # fmt: skip
+        if asked.cited:
+            author = self.rows[asked.cited].author
+            last = self.draft.solve(
+                say(f"What is the number of what it cites by {author}?", f"它引用的{author}的那份编号是多少？"),
+                asked.cited, self.cites, {"$mark": key(asked.newer or asked.first, [*self.rows])}, needs=[last],
+            )  # fmt: skip
+        questions = {
+            "back": say("When is that due back?", "那份什么时候应归还？"),
+            "shelf": say("On which shelf does that stand?", "那份放在哪个架位？"),
+        }
+        ends = [
+            self.draft.solve(
+                questions[name],
+                answer,
+                self.ends[name],
+                {"$mark": key(asked.last, [*self.rows])},
+                needs=[last],
+            )
+            for name, answer in zip(self.last, answers[-len(self.last) :], strict=True)
+        ]
+        return ends[0]
+
+    # --- question -----------------------------------------------------------------------------------------------
+
+    def _meant(self, asked: _Asked) -> str:
+        """The document from which the hops of a subject begin."""
+        row, document = self.rows[asked.first], self.theme.document[self.zh]
+        made = self.theme.made[self.zh]
+        return self.draft.say(
+            f"{row.author}'s {row.year} {document} {self.theme.on} {row.about} || the {document} {self.theme.on} {row.about} that {row.author} {made} in {row.year}",
+            f"{row.author}{row.year}年关于{row.about}的{document} || {row.author}在{row.year}年{made}的{row.about}{document}",
+        )
+
+    def _target(self, asked: _Asked) -> str:
+        """What the question asks about."""
+        meant, document = self._meant(asked), self.theme.document[self.zh]
+        if not asked.cited:
+            return (
+                self.draft.say(f"the newer version that replaced {meant}", f"替代{meant}的新版")
+                if asked.newer
+                else meant
+            )
+        author = self.rows[asked.cited].author
+        if not asked.newer:
+            return self.draft.say(
+                f"the {document} by {author} that is cited in {meant}",
+                f"{meant}里引用的{author}那份{document}",
+            )
+        return self.draft.say(
+            f"the {document} by {author} that is cited in the newer version of {meant}",
+            f"{meant}的新版里引用的{author}那份{document}",
+        )
+
+    def _ask(self, ids: list[int]) -> None:
+        layout, targets = self.brief.layout, [self._target(a) for a in self.asked]
+        things = targets[0] if layout.subjects == 1 else itemised(targets, self.brief.language)
+        wording = self._first_wording if layout.depth == 1 else self._wording
+        self.draft.question = wording(things)
+        finals = [a[-layout.facets :] for a in self.answers]
+        labels = [self.rows[a.first].about for a in self.asked]
+        if layout.concludes:
+            self._conclude(finals, labels, ids)
+            return
+        colon = "：" if self.zh else ": "
+        heads = [f"{label}{colon}" if layout.subjects > 1 else "" for label in labels]
+        self.draft.answer = ("；" if self.zh else "; ").join(
+            head + listed(final, self.brief.language)
+            for head, final in zip(heads, finals, strict=True)
+        )
+
+    def _conclude(self, finals: list[list[str]], labels: list[str], ids: list[int]) -> None:
+        if self.brief.layout.depth == 1:
+            total = sum(int(final[0].split()[0]) for final in finals)
+            self.draft.answer = self.draft.say(f"{total} pages", f"{total} 页")
+            self.draft.conclude(
+                self.draft.say("How many pages are that in all?", "一共多少页？"),
+                self.draft.answer,
+                ids,
+            )
+            return
+        first = min(range(len(finals)), key=lambda n: finals[n][0])
+        self.draft.answer = f"{labels[first]}{'，' if self.zh else ', '}{finals[first][0]}"
+        self.draft.conclude(
+            self.draft.say("Which of them is due back first?", "哪一份最早归还？"),
+            self.draft.answer,
+            ids,
+        )
+
+    def _first_wording(self, things: str) -> str:
+        say, house, plural = self.draft.say, self.house, self.brief.layout.subjects > 1
+        if self.brief.layout.concludes:
+            return say(
+                f"I want to have these scanned at {house}: {things}. How many pages will that be in all? || "
+                f"{house} charges by the page for copies. How many pages are {things} together?",
+                f"我想请{house}扫描这几份：{things}。一共多少页？ || {house}复印按页收费，下面几份加起来有多少页：{things}？",
+            )
+        if plural:
+            return say(
+                f"For the order form of {house} I need the numbers of {things}. || Under which numbers does {house} keep {things}?",
+                f"填{house}的调阅单要写编号，请查一下这几份：{things}。 || 这几份在{house}的编号分别是多少：{things}？",
+            )
+        return say(
+            f"Under which number does {house} keep {things}? || I want to order {things} at {house}. What number do I write on the slip?",
+            f"{house}里{things}，编号是多少？ || 我想在{house}调阅{things}，单子上的编号该填什么？",
+        )
+
+    def _wording(self, things: str) -> str:
+        say, house, layout = self.draft.say, self.house, self.brief.layout
+        if layout.concludes:
+            return say(
+                f"I am waiting for several things that are out on loan from {house}: {things}. Which of them is due back first, and when? || "
+                f"All of these are out at {house}: {things}. Which can I have first, and on which day is it due back?",
+                f"我在等{house}的几份资料，都借出去了：{things}。哪一份最早还回来，哪天？ || 这几份在{house}都被借走了：{things}。哪份最先到期归还，是哪天？",
+            )
+        if layout.subjects > 1:
+            return self._wording_for_several(things)
+        if len(self.last) > 1:
+            return say(
+                f"I need {things}, but it is out on loan from {house}. When is it due back, and on which shelf will I find it then? || "
+                f"I am after {things}. {house} has lent it to somebody: when is it due back, and on which shelf does it belong?",
+                f"我要看{things}，{house}说借出去了。什么时候该还，还回来会放在哪个架位？ || 帮我问问{house}：{things}，哪天应还，架位是哪里？",
+            )
+        if self.last[0] == "back":
+            return say(
+                f"I need {things}, but somebody has borrowed it from {house}. When is it due back? || Until when is {things} out on loan from {house}?",
+                f"我要看{things}，可是{house}说被人借走了，应该哪天还？ || 想借{things}，{house}那边显示已借出，最晚哪天归还？",
+            )
+        return say(
+            f"On which shelf at {house} do I find {things}? || I am standing in {house} and looking for {things}. Which shelf do I have to go to?",
+            f"我在{house}找{things}，在哪个架位？ || 到{house}看{things}，该去哪个架位找？",
+        )
+
+    def _wording_for_several(self, things: str) -> str:
+        say, house = self.draft.say, self.house
+        if len(self.last) > 1:
+            return say(
+                f"These are out on loan from {house}: {things}. When is each of them due back, and on which shelf will it be then?",
+                f"这几份都从{house}借出去了：{things}。分别哪天该还，还回来放在哪个架位？",
+            )
+        if self.last[0] == "back":
+            return say(
+                f"I need {things}, all out on loan from {house}. When is each of them due back? || When will {house} have these back: {things}?",
+                f"我要用这几份，{house}说都借走了：{things}。分别应该哪天还？ || {house}的这几份借出了：{things}。各自的应还日期是哪天？",
+            )
+        return say(
+            f"On which shelves at {house} do I find {things}? || I am going to {house} to read {things}. Which shelf is each of them on?",
+            f"我要去{house}看这几份：{things}。分别在哪个架位？ || 这几份在{house}各放在哪个架位：{things}？",
+        )
+
+
+ARCHIVES = Family(
+    "archives", "Documents that are found by author and year, replaced, cited, kept somewhere and lent.", _make,
+    Bounds(subjects=4, depth=4, facets=2, facets_from=2),
+)  # fmt: skip

@@ -1,0 +1,503 @@
+"""Catalogues: a product by what is known of it, its spare part, who sells that cheapest, and when it arrives."""
+
+import datetime as dt
+from dataclasses import dataclass
+
+from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
+from astra_mcp.synthesis.environments.families.dates import Calendar
+from astra_mcp.synthesis.environments.families.draft import Draft, key
+from astra_mcp.synthesis.environments.families.family import Family
+from astra_mcp.synthesis.environments.families.issued import issued, source_of
+from astra_mcp.synthesis.environments.families.lookups.catalogue_themes import THEMES, Mark, Theme
+from astra_mcp.synthesis.environments.families.phrases import amount, itemised, listed, with_article
+
+__all__ = ["CATALOGUE"]
+
+
+def _offered(part: str, price: int, dealers: list[str]) -> dict[str, int]:
+    start = issued(part, "dealers") % len(dealers)
+    chosen = [dealers[(start + n) % len(dealers)] for n in range(3)]
+    ranked = sorted(chosen, key=lambda d: issued(part, d))
+    return {d: price * (81 + 6 * n + issued(d, part) % 5) // 100 for n, d in enumerate(ranked)}
+
+
+def _days_under_way(part: str, dealer: str, town: str) -> int:
+    return 2 + issued(part, dealer, town) % 26
+
+
+def _fee(part: str, dealer: str, town: str) -> int:
+    return 285 + issued(town, dealer, part) % 180 * 5
+
+
+def _make(brief: Brief) -> Draft:
+    theme = brief.draw("theme").pick(THEMES)
+    worlds = (_Catalogue(brief, theme, attempt) for attempt in range(100))
+    return next(world for world in worlds if world.is_unambiguous()).written()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One subject of the question."""
+
+    maker: str
+    kind: str
+    mark: Mark
+    limit: int | None
+    article: str
+    name: str
+    """Of its part."""
+    part: str
+
+
+class _Catalogue:
+    """One world of products, and what is asked of it."""
+
+    def __init__(self, brief: Brief, theme: Theme, attempt: int) -> None:
+        self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
+        self.draw, self.entities = brief.draw("world", attempt), brief.entities()
+        self.calendar = Calendar.drawn(self.draw, brief.language)
+        self.unit = "元" if self.zh else brief.draw("money").pick(["EUR", "GBP", "USD"])
+        self.kinds, self.names = theme.kinds[self.zh], theme.parts[self.zh]
+        self.draft = Draft(brief, theme.domain, clock=self.calendar.clock)
+        self._fill()
+        self.answers: list[list[str]] = [self._answers_of(asked) for asked in self.asked]
+
+    def is_unambiguous(self) -> bool:
+        """Whether no two subjects have an answer in common."""
+        flat = [a for answers in self.answers for a in answers]
+        return len(flat) == len({*flat})
+
+    def written(self) -> Draft:
+        """The draft with its texts, tools and sub-tasks."""
+        self.draft.title = self.draft.say(*self.theme.about)
+        self.draft.description = self.draft.say(
+            "A trade catalogue: products, parts for them, and the dealers who sell those.",
+            "产品目录：产品、备件以及销售备件的商家。",
+        )
+        self._name()
+        self._write_data()
+        self._tools()
+        ids = [
+            self._follow(a, answers) for a, answers in zip(self.asked, self.answers, strict=True)
+        ]
+        self._ask(ids)
+        return self.draft
+
+    # --- world --------------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        count, draw = self.brief.knobs.records, self.draw
+        makers = self.entities.firms(max(4, count // 12), *self.theme.makers[self.zh])
+        self.dealers = self.entities.firms(6, *self.theme.dealers[self.zh])
+        self.towns = self.entities.places(7)
+        self.town = draw.pick(self.towns)
+        self.prices = iter(draw.some(range(9000, 16000), count + 60))
+        self.rows: list[list[str | int]] = []
+        pairs = draw.shuffled([(m, k) for m in makers for k in self.kinds])
+        wanted = [(*pair, *self._offer(*pair)) for pair in pairs[: self.brief.layout.subjects]]
+        for maker, kind in pairs[len(wanted) :]:
+            if len(self.rows) < count or kind == pairs[0][1]:
+                self._add(maker, kind, 1 + draw.below(3))
+        self._number(wanted)
+
+    def _add(self, maker: str, kind: str, count: int) -> None:
+        for _ in range(count):
+            marks = [self.draw.between(m.low, m.high) for m in self.theme.marks]
+            self.rows.append([maker, kind, next(self.prices) * 5, *marks])
+
+    def _offer(self, maker: str, kind: str) -> tuple[Mark, int | None, list[str | int]]:
+        """Draw what a maker has of a kind: the one that is meant, dearer and cheap ones that are not."""
+        place = self.draw.below(2)
+        mark, near = self.theme.marks[place], self.brief.knobs.near_misses
+        values = sorted(
+            self.draw.some(range(mark.low, mark.high + 1), near + 2), reverse=not mark.is_low
+        )
+        others = [self.draw.between(m.low, m.high) for m in self.theme.marks]
+        better = (near + 1) // 2
+        limit = self.draw.between(12, 70) * 10 if near else None
+        meant: list[str | int] = []
+        for rank, value in enumerate(values):
+            within = self._price(limit, is_above=rank < better)
+            row: list[str | int] = [maker, kind, within, *others]
+            row[3 + place] = value
+            self.rows.append(row)
+            meant = row if rank == better else meant
+        return mark, limit, meant
+
+    def _price(self, limit: int | None, *, is_above: bool) -> int:
+        """A price in cents on one side of a limit; prices of all others lie above 450.00, so some may be the same."""
+        if limit is None:
+            return next(self.prices) * 5
+        low, high = (limit * 102, limit * 150) if is_above else (limit * 60, limit * 98)
+        return self.draw.between(low, high) // 10 * 10 + 9
+
+    def _number(self, wanted: list[tuple[str, str, Mark, int | None, list[str | int]]]) -> None:
+        letters = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(4))
+        rows = self.draw.shuffled(self.rows)
+        codes = self.entities.codes(f"{letters[:2]}###@", len(rows))
+        self.articles = dict(zip(codes, rows, strict=True))
+        numbers = self.entities.codes(f"{letters[2:]}-#####", 3 * len(rows))
+        self.parts: dict[str, list[str | int]] = {}
+        for place, article in enumerate(codes):
+            for step in range(3):
+                name = self.names[(place + step) % len(self.names)]
+                price = self.draw.between(700, 5600) + step
+                self.parts[numbers[3 * place + step]] = [article, name, price]
+        self.asked: list[_Asked] = []
+        for maker, kind, mark, limit, meant in wanted:
+            article = next(a for a, r in self.articles.items() if r is meant)
+            part = self.draw.pick([p for p, r in self.parts.items() if r[0] == article])
+            name = str(self.parts[part][1])
+            self.asked.append(_Asked(maker, kind, mark, limit, article, name, part))
+
+    def _write_data(self) -> None:
+        self.draft.data("PRODUCTS", self.articles)
+        if self.brief.layout.depth > 1:
+            self.draft.data("PARTS", self.parts)
+        if self.brief.layout.depth > 2:
+            self.draft.data("DEALERS", self.dealers)
+            self.draft.code(source_of(issued).replace("*parts: str) -> int", "*parts)"))
+            self.draft.code(source_of(_offered))
+        if self.brief.layout.depth > 3:
+            self.draft.data("TOWNS", self.towns)
+            self.draft.data("TODAY", self.calendar.today.isoformat())
+            self.draft.code(source_of(_days_under_way))
+            self.draft.code(source_of(_fee))
+
+    def _answers_of(self, asked: _Asked) -> list[str]:
+        """What the sub-tasks of a subject find, in order."""
+        layout, row = self.brief.layout, self.parts[asked.part]
+        sums = layout.concludes
+        if layout.depth == 1:
+            price = int(self.articles[asked.article][2])
+            return [amount(price, self.unit) if sums else asked.article]
+        if layout.depth == 2:
+            return [asked.article, amount(int(row[2]), self.unit) if sums else asked.part]
+        offered = _offered(asked.part, int(row[2]), self.dealers)
+        dealer = min(offered, key=lambda d: offered[d])
+        found = [asked.article, asked.part, amount(offered[dealer], self.unit)]
+        if layout.depth == 4:
+            days = _days_under_way(asked.part, dealer, self.town)
+            found.append((self.calendar.today + dt.timedelta(days=days)).isoformat())
+            found += [amount(_fee(asked.part, dealer, self.town), self.unit)] * (layout.facets > 1)
+        return found
+
+    # --- tools --------------------------------------------------------------------------------------------------
+
+    def _name(self) -> None:
+        self.draft.name(
+            article=self.theme.article, part=self.theme.part, kind=self.theme.kind, maker="maker|brand|manufacturer",
+            price="price|list_price", dealer="dealer|seller|shop", town="town|destination|place",
+            limit="max_price|price_up_to|at_most", order="sort|order_by|sorted_by",
+            things=self.theme.things, spares=self.theme.spares,
+            find="find_$things|search_$things|list_$things", parts="${spares}_list|list_$spares|get_$spares",
+            offers="offers_for_$part|who_sells_$part|compare_${dealer}s",
+            arrival="delivery_of_$part|arrival_date|delivery_date", fee="shipping_fee|delivery_cost|postage",
+        )  # fmt: skip
+
+    def _tools(self) -> None:
+        depth, say = self.brief.layout.depth, self.draft.say
+        self._find_tool()
+        if depth > 1:
+            self.list_parts = self.draft.tool(
+                "$parts", say("List the spare parts of a product, with their list prices.", "列出某产品的备件及标价。"),
+                {"$article": self._code([*self.articles])},
+                f"""
+                found = [{{"$part": n, "name": r[1], "$price": f"{{r[2] // 100}}.{{r[2] % 100:02d}} {self.unit}"}}
+                         for n, r in PARTS.items() if r[0] == $article]
+                if not found:
+                    raise ValueError(f"{say("There is no product {$article!r}; $find gives the numbers.", "没有产品{$article}；编号可由 $find 查得。")}")
+                return {{"$article": $article, "parts": found}}
+                """,
+            )  # fmt: skip
+        if depth > 2:
+            self.offers = self.draft.tool(
+                "$offers", say("List who sells a part, and for how much.", "查询销售某备件的商家及售价。"),
+                {"$part": self._code([*self.parts])},
+                f"""
+                {self._unknown_part()}
+                offered = _offered($part, PARTS[$part][2], DEALERS)
+                named = [d for d in DEALERS if d in offered]
+                return {{"$part": $part, "offers": [{{"$dealer": d, "price": f"{{offered[d] // 100}}.{{offered[d] % 100:02d}} {self.unit}"}} for d in named]}}
+                """,
+            )  # fmt: skip
+        if depth > 3:
+            self._last_tools()
+
+    def _find_tool(self) -> None:
+        say, options = self.draft.say, self.brief.knobs.options
+        first, second = self.theme.marks
+        self.draft.name(mark=first.field, other=second.field)
+        extra = {
+            "$order": {"type": "string", "enum": ["price", "price_desc"], "description": say("Order of the result.", "结果排序。")},
+            "$limit": {"type": "integer", "minimum": 1, "description": say(f"Highest price in {self.unit}.", f"最高价格（{self.unit}）。")},
+        }  # fmt: skip
+        used = dict([*extra.items()][:options])
+        narrowed = "\nif $limit is not None:\n    found = [(a, r) for a, r in found if r[2] <= $limit * 100]"
+        ordered = (
+            "\nif $order:\n    found.sort(key=lambda f: f[1][2], reverse=$order.endswith('desc'))"
+        )
+        self.find = self.draft.tool(
+            "$find", say("List what a maker offers of a kind, with prices and data.", "按厂家和类别列出产品、价格和参数。"),
+            {"$maker": {"type": "string", "minLength": 2, "description": say("Full name.", "厂家全称。")},
+             "$kind": {"type": "string", "enum": [*self.kinds]}, **used},
+            f"""
+            wanted = $maker.strip().casefold()
+            if all(r[0].casefold() != wanted for r in PRODUCTS.values()):
+                raise ValueError(f"{say("No maker is called {$maker!r} here; give the full name.", "目录中没有厂家{$maker}；请提供全称。")}")
+            found = [(a, r) for a, r in PRODUCTS.items() if r[0].casefold() == wanted and r[1] == $kind]
+            """ + (narrowed + ordered if options > 1 else ordered if options else "").replace("\n", "\n            ") + f"""
+            if not found:
+                raise ValueError(f"{say("Nothing of this kind by {$maker}; try another kind or fewer conditions.", "{$maker}没有符合条件的产品；请换一个类别或放宽条件。")}")
+            return {{"$maker": found[0][1][0], "products": [{{"$article": a, "$price": f"{{r[2] // 100}}.{{r[2] % 100:02d}} {self.unit}",
+                "$mark": f"{{r[3]}} {first.unit}", "$other": f"{{r[4]}} {second.unit}"}} for a, r in found]}}
+            """,
+            optional=[*used],
+        )  # fmt: skip
+        self._show_options(options)
+
+    def _show_options(self, options: int) -> None:
+        """Calls in which each option changes the result."""
+        asked = self.asked[0]
+        prices = [
+            int(r[2]) for r in self.articles.values() if [*r[:2]] == [asked.maker, asked.kind]
+        ]
+        order = "price_desc" if prices == sorted(prices) else "price"
+        given = {"$maker": asked.maker, "$kind": asked.kind}
+        if options:
+            self.draft.example("$find", **given, **{"$order": order})
+        if options > 1:
+            self.draft.example("$find", **given, **{"$limit": (max(prices) - 1) // 100})
+
+    def _code(self, codes: list[str]) -> dict[str, str]:
+        head = codes[0][: 3 if "-" in codes[0] else 2]
+        tail = "[0-9]{5}" if "-" in head else "[0-9]{3}[A-Z]"
+        return {"type": "string", "pattern": f"^{head}{tail}$"}
+
+    def _unknown_part(self) -> str:
+        said = self.draft.say(
+            "There is no part {$part!r}; $parts gives the numbers.",
+            "没有备件{$part}；编号可由 $parts 查得。",
+        )
+        return f'if $part not in PARTS:\n                    raise ValueError(f"{said}")'
+
+    def _last_tools(self) -> None:
+        say = self.draft.say
+        given = {
+            "$part": self._code([*self.parts]), "$dealer": {"type": "string", "minLength": 2},
+            "$town": {"type": "string", "minLength": 2},
+        }  # fmt: skip
+        checks = f"""
+                {self._unknown_part()}
+                if $dealer not in _offered($part, PARTS[$part][2], DEALERS):
+                    raise ValueError(f"{say("{$dealer!r} does not sell this part; see $offers.", "{$dealer}不销售该备件；请见 $offers。")}")
+                if $town not in TOWNS:
+                    raise ValueError(f"{say("Nobody delivers to {$town!r}; towns are: {', '.join(TOWNS)}.", "不能寄往{$town}；可送达：{'、'.join(TOWNS)}。")}")
+                """
+        self.arrival = self.draft.tool(
+            "$arrival", say("Say when a part that is ordered today arrives.", "查询今天下单的备件哪天送到。"), given,
+            checks + """
+                arrives = datetime.date.fromisoformat(TODAY) + datetime.timedelta(days=_days_under_way($part, $dealer, $town))
+                return {"$part": $part, "arrives": arrives.isoformat()}
+            """,
+        )  # fmt: skip
+        if self.brief.layout.facets > 1:
+            self.fee = self.draft.tool(
+                "$fee", say("Say what a dealer charges for sending a part.", "查询商家寄送备件的运费。"), given,
+                checks + f"""
+                fee = _fee($part, $dealer, $town)
+                return {{"$part": $part, "$fee": f"{{fee // 100}}.{{fee % 100:02d}} {self.unit}"}}
+                """,
+            )  # fmt: skip
+
+    # --- sub-tasks ----------------------------------------------------------------------------------------------
+
+    def _follow(self, asked: _Asked, answers: list[str]) -> int:
+        """The sub-tasks of one subject; gives the last."""
+        say, sums, depth = self.draft.say, self.brief.layout.concludes, self.brief.layout.depth
+        product = self._product(asked)
+        rows = [*self.articles.values()]
+        makers = [str(r[0]) for r in rows if r[1] == asked.kind] + [str(r[0]) for r in rows]
+        last = self.draft.solve(
+            say(f"What does {product} cost?", f"{product}多少钱？") if sums and depth == 1
+            else say(f"What is the number of {product}?", f"{product}的编号是多少？"),
+            answers[0], self.find, {"$maker": key(asked.maker, makers), "$kind": key(asked.kind, self.kinds)},
+        )  # fmt: skip
+        if depth == 1:
+            return last
+        last = self.draft.solve(
+            say(f"What is the list price of its {asked.name}?", f"它的{asked.name}标价多少？") if sums and depth == 2
+            else say(f"What is the number of its {asked.name}?", f"它的{asked.name}的编号是多少？"),
+            answers[1], self.list_parts, {"$article": key(asked.article, self.articles)}, needs=[last],
+        )  # fmt: skip
+        return last if depth == 2 else self._buy(asked, answers, last)
+
+    def _buy(self, asked: _Asked, answers: list[str], second: int) -> int:
+        say = self.draft.say
+        part = {"$part": key(asked.part, [p for p in [*self.parts][::-1] if p != asked.part])}
+        third = self.draft.solve(
+            say(f"What does this {asked.name} cost at the cheapest dealer?", f"这种{asked.name}最便宜卖多少钱？"),
+            answers[2], self.offers, part, needs=[second],
+        )  # fmt: skip
+        if self.brief.layout.depth == 3:
+            return third
+        offered = _offered(asked.part, int(self.parts[asked.part][2]), self.dealers)
+        dealer = min(offered, key=lambda d: offered[d])
+        given = {
+            **part,
+            "$dealer": key(dealer, [*offered, *self.dealers]),
+            "$town": key(self.town, self.towns),
+        }
+        self.draft.solve(
+            say(f"When does it arrive in {self.town} from there?", f"在那家买，哪天能送到{self.town}？"),
+            answers[3], self.arrival, given, needs=[second, third],
+        )  # fmt: skip
+        if self.brief.layout.facets > 1:
+            self.draft.solve(
+                say(f"What does that dealer charge for sending it to {self.town}?", f"那家寄到{self.town}运费多少？"),
+                answers[4], self.fee, given, needs=[second, third],
+            )  # fmt: skip
+        return third
+
+    # --- question -----------------------------------------------------------------------------------------------
+
+    def _product(self, asked: _Asked) -> str:
+        money = {"EUR": "euros", "GBP": "pounds", "USD": "dollars", "元": "元"}[self.unit]
+        best = asked.mark.best[self.zh]
+        if self.zh:
+            limit = "" if asked.limit is None else f"{asked.limit}{money}以内"
+            return f"{asked.maker}{limit}{best}的{asked.kind}"
+        if asked.limit is None:
+            return self.draft.say(
+                f"the {best} {asked.kind} from {asked.maker}||the {best} {asked.kind} made by {asked.maker}",
+                "",
+            )
+        return self.draft.say(
+            f"the {best} {asked.kind} under {asked.limit} {money} from {asked.maker} || "
+            f"the {best} {asked.kind} that {asked.maker} has for less than {asked.limit} {money}",
+            "",
+        )
+
+    def _wish(self, asked: _Asked) -> str:
+        """What is asked about, so that it can stand in a list."""
+        product = self._product(asked)
+        if self.brief.layout.depth == 1:
+            return product
+        return (
+            f"{asked.name}（配{product}）"
+            if self.zh
+            else f"{with_article('spare ' + asked.name)} for {product}"
+        )
+
+    def _label(self, asked: _Asked) -> str:
+        name = asked.kind if self.brief.layout.depth == 1 else asked.name
+        return f"{name}（{asked.maker}）：" if self.zh else f"{name} ({asked.maker}): "
+
+    def _ask(self, ids: list[int]) -> None:
+        layout, things = self.brief.layout, [self._wish(a) for a in self.asked]
+        self.draft.question = (
+            self._wording_for_one(self.asked[0]) if layout.subjects == 1
+            else self._wording_for_several(itemised(things, self.brief.language))
+        )  # fmt: skip
+        finals = [listed(a[-layout.facets :], self.brief.language) for a in self.answers]
+        if layout.concludes:
+            cents = sum(int(f.split()[0].replace(".", "")) for f in finals)
+            total = amount(cents, self.unit)
+            self.draft.conclude(
+                self.draft.say("What do they come to in all?", "一共是多少钱？"), total, ids
+            )
+            self.draft.answer = total
+            return
+        heads = [self._label(a) if layout.subjects > 1 else "" for a in self.asked]
+        self.draft.answer = ("；" if self.zh else "; ").join(
+            h + f for h, f in zip(heads, finals, strict=True)
+        )
+
+    def _now(self) -> str:
+        return self.calendar.now() + " " * (not self.zh)
+
+    def _wording_for_one(self, asked: _Asked) -> str:
+        say, layout, product, name = (
+            self.draft.say,
+            self.brief.layout,
+            self._product(asked),
+            asked.name,
+        )
+        thing = f"{with_article('spare ' + name)} for {product}"
+        if layout.depth == 1:
+            return say(
+                f"I'd like to order {product}. What number do I put on the order form? || "
+                f"We have settled on {product}. Could you look up its number in the catalogue? || "
+                f"Which number does {product} have in the catalogue?",
+                f"我想订{product}，订单上的产品编号该填什么？ || 我们选定了{product}，请帮忙查一下目录里的编号。 || "
+                f"目录里{product}的编号是多少？",
+            )
+        if layout.depth == 2:
+            return say(
+                f"I need {thing}. Which part number is that? || What do I have to order to get {thing}? The part number is enough. || "
+                f"I'm about to buy {product} and want a spare {name} with it. What is the part number?",
+                f"我打算买{product}，顺便备一份{name}，备件编号是多少？ || 我们用的是{product}，{name}要换新的，备件编号是多少？",
+            )
+        if layout.depth == 3:
+            return say(
+                f"How cheaply can I get {thing}? || I need {thing}. What is the least I can pay for it? || "
+                f"We use {product}, and the {name} has to be replaced. What would a new one cost where it is cheapest?",
+                f"我们用的是{product}，{name}坏了要换，最便宜多少钱能买到？ || 想给{product}配一份备用{name}，各家商家里最低价是多少？",
+            )
+        fee = layout.facets > 1
+        return self._now() + say(
+            f"If I order {thing} today from whoever has it cheapest, when will it be in {self.town}{', and what does sending it cost' * fee}? || "
+            f"I live in {self.town} and need {thing}. If I ordered it today where it is cheapest, which day would it get here{', and how much is the postage' * fee}?",
+            f"我们用的是{product}，要换{name}。今天在卖得最便宜的商家下单，寄到{self.town}，哪天能到{'，运费多少' * fee}？ || "
+            f"我在{self.town}，想给{product}买一份{name}，就找最便宜的那家，今天下单哪天送到{'，要付多少运费' * fee}？",
+        )
+
+    def _wording_for_several(self, things: str) -> str:
+        return (self._sum_wording if self.brief.layout.concludes else self._list_wording)(things)
+
+    def _list_wording(self, things: str) -> str:
+        say, depth = self.draft.say, self.brief.layout.depth
+        if depth == 1:
+            return say(
+                f"Our order form is missing a few catalogue numbers. Could you look them up? It is about {things}. || "
+                f"We are going to order {things}. Which catalogue numbers are these?",
+                f"订单上还缺几个产品编号，请帮忙查一下：{things}。 || 我们准备订这几样：{things}。目录里的编号分别是多少？",
+            )
+        if depth == 2:
+            return say(
+                f"I have to order {things}. Which part numbers are these? || Please find me the part numbers of {things}.",
+                f"我要订几样备件：{things}。备件编号分别是多少？ || 请查一下这些备件的编号：{things}。",
+            )
+        if depth == 3:
+            return say(
+                f"We need {things}. What is the least we can pay for each? || How much are {things}, each at its cheapest dealer?",
+                f"要买这几样备件：{things}。最便宜分别要多少钱？ || 帮我比一下价，下面几样备件各自的最低售价是多少：{things}？",
+            )
+        return self._now() + say(
+            f"We need {things} in {self.town}, each ordered today from whoever has it cheapest. When does each of them get here?",
+            f"今天要下单买两样备件：{things}。每样都选最便宜的商家，寄到{self.town}，分别哪天能到？",
+        )
+
+    def _sum_wording(self, things: str) -> str:
+        say, depth = self.draft.say, self.brief.layout.depth
+        if depth == 1:
+            return say(
+                f"What would we pay for all of this together: {things}? || We want to buy {things}. How much money is that in all?",
+                f"下面几样各买一件，一共要多少钱：{things}？ || 我们打算买这几样：{things}。总共要花多少钱？",
+            )
+        if depth == 2:
+            return say(
+                f"We need {things}. What do they come to together at list price? || Going by list prices, how much would {things} cost in all?",
+                f"要换这几样：{things}。按标价一共多少钱？ || 这几样备件按标价加起来是多少钱：{things}？",
+            )
+        return say(
+            f"We need {things}. If we buy each where it is cheapest, what do we spend in all? || "
+            f"What is the least that {things} cost together, each from its cheapest dealer?",
+            f"要买这几样：{things}。每样都挑最便宜的商家，一共要花多少钱？ || 这几样备件都按各自的最低售价买，总共多少钱：{things}？",
+        )
+
+
+CATALOGUE = Family(
+    "catalogue", "Products that are found by what is known of them, their parts, and who sells those.", _make,
+    Bounds(subjects=4, depth=4, facets=2, facets_from=4),
+)  # fmt: skip

@@ -1,0 +1,586 @@
+"""Searches: by words and town, sorted or page by page, then one hit, who is behind it, and how to reach them."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
+from astra_mcp.synthesis.environments.families.dates import Calendar
+from astra_mcp.synthesis.environments.families.draft import Draft, key, shaping
+from astra_mcp.synthesis.environments.families.family import Family
+from astra_mcp.synthesis.environments.families.issued import issued, source_of
+from astra_mcp.synthesis.environments.families.lookups.search_themes import THEMES, Theme
+from astra_mcp.synthesis.environments.families.phrases import itemised, listed
+
+__all__ = ["SEARCH"]
+
+_PAGE = 4
+
+
+def _phone(code: str) -> str:
+    number = issued(code, "phone")
+    return f"{number // 1000}-{number % 1000:03d}"
+
+
+def _calls_from(code: str) -> str:
+    minutes = 420 + issued(code, "calls") % 131 * 5
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+def _cursor(kind: str, town: str, start: int) -> str:
+    return f"next-{issued(kind, town, str(start))}"
+
+
+def _make(brief: Brief) -> Draft:
+    theme = brief.draw("theme").pick(THEMES)
+    worlds = (_Search(brief, theme, attempt) for attempt in range(100))
+    return next(world for world in worlds if world.is_unambiguous()).written()
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """One advertisement."""
+
+    kind: str
+    town: str
+    price: int
+    poster: str
+    posted: dt.date
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One subject of the question."""
+
+    code: str
+    hit: _Hit
+    account: str
+
+
+class _Search:
+    """One site, and what is asked of it."""
+
+    def __init__(self, brief: Brief, theme: Theme, attempt: int) -> None:
+        self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
+        self.draw, self.entities = brief.draw("world", attempt), brief.entities()
+        self.calendar = Calendar.drawn(self.draw, brief.language)
+        self.draft = Draft(brief, theme.domain, clock=self.calendar.clock)
+        self.site = self.entities.firms(1, *theme.site[self.zh])[0]
+        self.unit = "元" if self.zh else brief.draw("money").pick(["EUR", "GBP", "USD"])
+        layout = brief.layout
+        self.has_pages, self.has_accounts = layout.depth > 2, layout.depth > 3
+        self.is_forgiving = brief.draw("forgiving").chance(1, 3)
+        asks_time = layout.concludes or brief.draw("last").chance(1, 3)
+        self.last = (
+            ("phone", "calls") if layout.facets > 1 else ("calls",) if asks_time else ("phone",)
+        )
+        self._fill()
+        self.answers = [self._answers_of(asked) for asked in self.asked]
+
+    def is_unambiguous(self) -> bool:
+        """Whether no two subjects have an answer in common, and no two lists a place where they go on."""
+        flat = [a for answers in self.answers for a in answers]
+        cells = {(h.kind, h.town) for h in self.hits.values()}
+        cursors = [_cursor(*cell, start) for cell in cells for start in (4, 8, 12)]
+        return len(flat) == len({*flat}) and len(cursors) == len({*cursors})
+
+    def written(self) -> Draft:
+        """The draft with its texts, tools and sub-tasks."""
+        say, listing = self.draft.say, self.theme.listing[self.zh]
+        self.draft.title = self.site
+        self.draft.description = say(
+            f"{self.site}: a search, each {listing}, and how to reach whoever is behind it.",
+            f"{self.site}：检索、{listing}详情和联系方式。",
+        )
+        self._name()
+        self._write_data()
+        self._tools()
+        ids = [
+            self._follow(a, answers) for a, answers in zip(self.asked, self.answers, strict=True)
+        ]
+        self._ask(ids)
+        return self.draft
+
+    # --- world --------------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        draw, knobs, wanted = self.draw, self.brief.knobs, self.brief.layout.subjects
+        self.kinds = self.theme.kinds[self.zh]
+        self.towns = self.entities.places(max(6, knobs.records // 16))
+        self.people = iter(self.entities.people(knobs.records + 110))
+        kinds = draw.some(self.kinds, wanted)
+        cells = [(kind, draw.pick(self.towns)) for kind in kinds]
+        rows: list[_Hit] = []
+        meant = [rows[-1] for cell in cells if self._add_meant(rows, *cell)]
+        for cell in self._others(cells):
+            size = (
+                draw.between(5, 6) if self.has_pages and draw.chance(1, 2) else draw.between(1, 3)
+            )
+            rows += (
+                self._cell(*cell, size)
+                if len(rows) < knobs.records or self._is_near(cell, cells)
+                else []
+            )
+        letter = draw.pick("BCDFGHKLMNPRSTVW")
+        rows = draw.shuffled(rows)
+        codes = self.entities.codes(f"{letter}#####", len(rows))
+        self.hits = dict(zip(codes, rows, strict=True))
+        self.accounts = dict(
+            zip(codes, self.entities.codes(f"@@{letter}-###", len(rows)), strict=True)
+        )
+        of = {id(hit): code for code, hit in self.hits.items()}
+        self.asked = [_Asked(of[id(hit)], hit, self.accounts[of[id(hit)]]) for hit in meant]
+
+    def _others(self, cells: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """All other pairs of a kind and a town, those first that share one of them with what is asked for."""
+        pairs = self.draw.shuffled(
+            [(k, t) for k in self.kinds for t in self.towns if (k, t) not in cells]
+        )
+        return sorted(pairs, key=lambda p: not self._is_near(p, cells))
+
+    def _is_near(self, cell: tuple[str, str], cells: list[tuple[str, str]]) -> bool:
+        return (
+            any((cell[0] == kind) != (cell[1] == town) for kind, town in cells)
+            and self._rank(cell) < 4
+        )
+
+    def _rank(self, cell: tuple[str, str]) -> int:
+        return (self.kinds.index(cell[0]) + self.towns.index(cell[1])) % 8
+
+    def _cell(self, kind: str, town: str, size: int) -> list[_Hit]:
+        """Advertisements of one kind in a town: no price and no day twice."""
+        low = self.theme.low
+        prices = self.draw.some(range(low, 5 * low), size)
+        days = self.draw.some(range(1, 60), size)
+        return [
+            _Hit(kind, town, price, next(self.people), self.calendar.today - dt.timedelta(days=day))
+            for price, day in zip(prices, days, strict=True)
+        ]
+
+    def _add_meant(self, rows: list[_Hit], kind: str, town: str) -> bool:
+        """Add a list that needs its second page, or its order by price, for what is meant: the last row."""
+        near = self.brief.knobs.near_misses
+        size = self.draw.between(6, 7) + near // 2
+        found = sorted(self._cell(kind, town, size), key=lambda h: h.posted, reverse=True)
+        if not self.has_pages:
+            cheapest = min(found, key=lambda h: h.price)
+            place = found.index(cheapest)
+            later = found[self.draw.between(_PAGE, size - 1)]
+            found[place] = self._with(cheapest, price=later.price)
+            found[found.index(later)] = meant = self._with(later, price=cheapest.price)
+        else:
+            meant = found[self.draw.between(_PAGE, min(size, 2 * _PAGE) - 1)]
+            others = [n for n, h in enumerate(found) if h is not meant]
+            for place in self.draw.some(others, near - near // 2):
+                found[place] = self._with(
+                    found[place], poster=self.entities.relatives(meant.poster, 1)[0]
+                )
+        rows += [h for h in found if h is not meant]
+        rows.append(meant)
+        return True
+
+    @staticmethod
+    def _with(hit: _Hit, *, price: int | None = None, poster: str = "") -> _Hit:
+        return _Hit(
+            hit.kind,
+            hit.town,
+            hit.price if price is None else price,
+            poster or hit.poster,
+            hit.posted,
+        )
+
+    def _write_data(self) -> None:
+        rows = {
+            c: [
+                h.kind,
+                h.town,
+                h.price,
+                h.poster,
+                h.posted.isoformat(),
+                *([self.accounts[c]] * self.has_accounts),
+            ]
+            for c, h in self.hits.items()
+        }
+        self.draft.data("HITS", rows)
+        self.draft.data("KINDS", [*self.kinds])
+        if self.is_forgiving:
+            self.draft.code("import difflib")
+        if self.brief.layout.depth > 1:
+            self.draft.code(source_of(issued).replace("*parts: str) -> int", "*parts)"))
+        for name, function in (("phone", _phone), ("calls", _calls_from)):
+            if name in self.last and self.brief.layout.depth > 1:
+                self.draft.code(source_of(function))
+        if self.has_pages:
+            self.draft.code(source_of(_cursor))
+            self.draft.code("""
+                CURSORS = {_cursor(r[0], r[1], start): (r[0], r[1], start) for r in HITS.values() for start in (4, 8, 12)}
+            """)
+        self.draft.code(f"""
+            def _listed(kind, town):
+                own = [(c, r) for c, r in HITS.items() if r[0] == kind and r[1] == town]
+                return sorted(own, key=lambda hit: hit[1][4], reverse=True)
+
+
+            def _shown(code, row):
+                return {{"$item": code, "title": row[0], "price": f"{{row[2]}} {self.unit}", "by": row[3], "posted": row[4]}}
+        """)
+
+    def _answers_of(self, asked: _Asked) -> list[str]:
+        """What the sub-tasks of a subject find, in order."""
+        layout = self.brief.layout
+        if layout.depth == 1:
+            return [f"{asked.hit.price} {self.unit}" if layout.concludes else asked.code]
+        cursor = [_cursor(asked.hit.kind, asked.hit.town, _PAGE)] * self.has_pages
+        found = [*cursor, asked.code, *([asked.account] * self.has_accounts)]
+        return found + [
+            _phone(found[-1]) if n == "phone" else _calls_from(found[-1]) for n in self.last
+        ]
+
+    # --- tools --------------------------------------------------------------------------------------------------
+
+    def _name(self) -> None:
+        self.draft.name(
+            item=self.theme.item, poster=self.theme.poster, query=self.theme.query, town="town|place|location",
+            order="sort|order_by|sort_by", limit="max_price|price_limit|up_to", photos="with_photos|show_photos|count_photos",
+            cursor="cursor|continue_from|next_page", abroad="international|from_abroad|with_country_code",
+            search="search|search_${item}s|find_${item}s", more="more_results|next_${item}s|continue_search",
+            behind="${poster}_of_$item|show_$item|open_$item",
+            phone="phone_number|contact_number|telephone", calls="calling_hours|reachable_from|when_to_call",
+        )  # fmt: skip
+
+    def _tools(self) -> None:
+        say, listing = self.draft.say, self.theme.listing[self.zh]
+        self._search_tool()
+        if self.has_pages:
+            self.more = self.draft.tool(
+                "$more", say("Go on with a search from where its last page ended.", "从上一页结束处继续列出结果。"),
+                {"$cursor": {"type": "string", "pattern": "^next-[0-9]{6,7}$"}},
+                f"""
+                if $cursor not in CURSORS or not _listed(*CURSORS[$cursor][:2])[CURSORS[$cursor][2] :]:
+                    raise ValueError(f"{say("No list goes on at {$cursor!r}; $search says where one does.", "没有从{$cursor}继续的列表；请使用 $search 返回的值。")}")
+                kind, town, start = CURSORS[$cursor]
+                own = _listed(kind, town)
+                found = {{"hits": [_shown(*hit) for hit in own[start : start + {_PAGE}]]}}
+                if len(own) > start + {_PAGE}:
+                    found["$cursor"] = _cursor(kind, town, start + {_PAGE})
+                return found
+                """,
+            )  # fmt: skip
+        if self.has_accounts:
+            self.behind = self.draft.tool(
+                "$behind", say(f"Say who is behind a {listing}.", f"查询{listing}的发布账号。"), {"$item": self._code([*self.hits])},
+                f"""
+                {self._unknown("$item", "HITS")}
+                return {{"$item": $item, "name": HITS[$item][3], "$poster": HITS[$item][5]}}
+                """,
+            )  # fmt: skip
+        if self.brief.layout.depth > 1:
+            self._last_tools()
+
+    def _unknown(self, name: str, table: str) -> str:
+        said = self.draft.say(
+            f"Nothing has the code {{{name}!r}}; take one from an earlier result.",
+            f"没有编号{{{name}}}；请使用前面查到的编号。",
+        )
+        return f'if {name} not in {table}:\n                    raise ValueError(f"{said}")'
+
+    def _last_tools(self) -> None:
+        say = self.draft.say
+        name, codes = (
+            ("$poster", [*self.accounts.values()]) if self.has_accounts else ("$item", [*self.hits])
+        )
+        if self.has_accounts:
+            self.draft.code("ACCOUNTS = {r[5] for r in HITS.values()}")
+        unknown = self._unknown(name, "ACCOUNTS" if self.has_accounts else "HITS")
+        has_abroad = self.has_pages and self.brief.knobs.options > 1 and "phone" in self.last
+        abroad: dict[str, Any] = {
+            "$abroad": {
+                "type": "boolean",
+                "default": False,
+                "description": say("With the country code.", "是否带国家代码。"),
+            }
+        }
+        prefix = f'("{say("+44 ", "+86 ")}" if $abroad else "") + ' if has_abroad else ""
+        self.last_of: dict[str, str] = {}
+        if "phone" in self.last:
+            self.last_of["phone"] = self.draft.tool(
+                "$phone", say("Give the telephone number to call.", "查询联系电话。"),
+                {name: self._code(codes), **(abroad if has_abroad else {})},
+                f"""
+                {unknown}
+                return {{"{name}": {name}, "phone": {prefix}_phone({name})}}
+                """,
+            )  # fmt: skip
+            if has_abroad:
+                code = self.asked[0].account if self.has_accounts else self.asked[0].code
+                self.draft.example("$phone", **{name: code, "$abroad": True})
+        if "calls" in self.last:
+            self.last_of["calls"] = self.draft.tool(
+                "$calls", say("Say from what time on the telephone is answered.", "查询几点起可以打电话联系。"), {name: self._code(codes)},
+                f"""
+                {unknown}
+                return {{"{name}": {name}, "from": _calls_from({name})}}
+                """,
+            )  # fmt: skip
+
+    def _search_tool(self) -> None:
+        say, options = self.draft.say, self.brief.knobs.options
+        orders = {
+            "$order": {
+                "type": "string",
+                "enum": ["newest", "price"],
+                "default": "newest",
+                "description": say("Order of the hits.", "结果顺序。"),
+            }
+        }
+        photos = {
+            "$photos": {
+                "type": "boolean",
+                "default": False,
+                "description": say("Also count the photos.", "同时返回照片数量。"),
+            }
+        }
+        limit = {
+            "$limit": {
+                "type": "integer",
+                "minimum": 1,
+                "description": say(f"Highest price in {self.unit}.", f"最高价格（{self.unit}）。"),
+            }
+        }
+        has_limit = options > 1 and not self.has_pages
+        more = (
+            f'found["$cursor"] = _cursor(kind, $town, {_PAGE})'
+            if self.has_pages
+            else f'found["not_shown"] = len(own) - {_PAGE}'
+        )
+        close = (
+            "\n    near = near or difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.8)"
+            if self.is_forgiving
+            else ""
+        )
+        about = (
+            say("; small misspellings are forgiven.", "；容许个别错字。")
+            if self.is_forgiving
+            else say(".", "。")
+        )
+        vague = say(
+            "{$query!r} is too vague or unknown; search for one of: {', '.join(fitting)}.",
+            "{$query}太笼统或不存在；可以检索：{'、'.join(fitting)}。",
+        )
+        nothing = say(
+            "No such hits in {$town!r}; give another town or fewer conditions.",
+            "{$town}没有符合条件的结果；请换一个地点或放宽条件。",
+        )
+        lines = [
+            "lowered = {k.casefold(): k for k in KINDS}",
+            "wanted = $query.strip().casefold()",
+            "if wanted not in lowered:",
+            "    near = []" if self.is_forgiving else "",
+            *close.strip("\n").split("\n"),
+            "    if not near:" if self.is_forgiving else "",
+            f'    {"    " * self.is_forgiving}fitting = [k for k in KINDS if wanted in k.casefold().split()] or KINDS',
+            f'    {"    " * self.is_forgiving}raise ValueError(f"{vague}")',
+            "    wanted = near[0]" if self.is_forgiving else "",
+            "kind = lowered[wanted]",
+            "own = _listed(kind, $town)",
+            "if $limit is not None:\n    own = [hit for hit in own if hit[1][2] <= $limit]" if has_limit else "",
+            "if not own:",
+            f'    raise ValueError(f"{nothing}")',
+            "" if self.has_pages else 'if $order == "price":\n    own.sort(key=lambda hit: hit[1][2])',
+            f'found = {{"hits": [_shown(*hit) for hit in own[:{_PAGE}]]}}',
+            'if $photos:\n    for hit in found["hits"]:\n        hit["photos"] = sum(map(ord, hit["$item"])) % 9 + 1' if options else "",
+            f"if len(own) > {_PAGE}:\n    {more}",
+            "return found",
+        ]  # fmt: skip
+        self.search = self.draft.tool(
+            "$search", say(f"Search by words in a town, {_PAGE} hits at a time, the newest first", f"按关键词和地点检索，每次{_PAGE}条，新的在前") + about,
+            {"$query": {"type": "string", "minLength": 2}, "$town": {"type": "string", "minLength": 2},
+             **({} if self.has_pages else orders), **(photos if options else {}), **(limit if has_limit else {})},
+            "\n".join(line for line in lines if line), optional=["$limit"] if has_limit else [],
+        )  # fmt: skip
+        self._show_options(has_limit=has_limit)
+
+    def _show_options(self, *, has_limit: bool) -> None:
+        """Calls in which each option changes the result."""
+        meant = self.asked[0].hit
+        given: dict[str, Any] = {"$query": meant.kind, "$town": meant.town}
+        if self.brief.knobs.options:
+            self.draft.example("$search", **given, **{"$photos": True})
+        if has_limit:
+            prices = sorted(
+                h.price for h in self.hits.values() if (h.kind, h.town) == (meant.kind, meant.town)
+            )
+            self.draft.example("$search", **given, **{"$limit": prices[1]})
+
+    def _code(self, codes: list[str]) -> dict[str, str]:
+        return {
+            "type": "string",
+            "pattern": "^[A-Z]{3}-[0-9]{3}$" if "-" in codes[0] else f"^{codes[0][0]}[0-9]{{5}}$",
+        }
+
+    # --- sub-tasks ----------------------------------------------------------------------------------------------
+
+    def _follow(self, asked: _Asked, answers: list[str]) -> int:
+        """The sub-tasks of one subject; gives the last of those that answer the question first."""
+        say, layout, hit = self.draft.say, self.brief.layout, asked.hit
+        towns = [h.town for h in self.hits.values() if h.kind == hit.kind]
+        kinds = [h.kind for h in self.hits.values() if h.town == hit.town]
+        query = key(hit.kind, kinds, forgiving=True) if self.is_forgiving else key(hit.kind, kinds)
+        given = {"$query": query, "$town": key(hit.town, towns)}
+        meant, steps = self._meant(asked), [*answers]
+        if self.has_pages:
+            last = self.draft.solve(
+                say(f"Where does the list for {hit.kind} in {hit.town} go on after its first page?", f"{hit.town}的{hit.kind}，第一页之后从哪里继续？"),
+                steps[0], self.search, given,
+            )  # fmt: skip
+            cursors = [_cursor(h.kind, h.town, _PAGE) for h in self._beginnings()]
+            last = self.draft.solve(
+                say(f"Which code has {meant}?", f"{meant}的编号是多少？"), asked.code, self.more, {"$cursor": key(steps[0], cursors)}, needs=[last]
+            )  # fmt: skip
+        else:
+            last = self.draft.solve(
+                say(f"What does {meant} cost?", f"{meant}要多少钱？") if layout.concludes and layout.depth == 1
+                else say(f"Which code has {meant}?", f"{meant}的编号是多少？"),
+                steps[0], self.search, {**given, "$order": shaping("price")},
+            )  # fmt: skip
+        return last if layout.depth == 1 else self._reach(asked, answers, last)
+
+    def _beginnings(self) -> list[_Hit]:
+        """One hit of each list that has a second page."""
+        cells: dict[tuple[str, str], list[_Hit]] = {}
+        for hit in self.hits.values():
+            cells.setdefault((hit.kind, hit.town), []).append(hit)
+        return [hits[0] for hits in cells.values() if len(hits) > _PAGE]
+
+    def _reach(self, asked: _Asked, answers: list[str], last: int) -> int:
+        say, code, name, codes = self.draft.say, asked.code, "$item", [*self.hits]
+        if self.has_accounts:
+            last = self.draft.solve(
+                say("Under which account was it put there?", "它是用哪个账号发布的？"), asked.account, self.behind, {"$item": key(code, codes)}, needs=[last]
+            )  # fmt: skip
+            code, name, codes = asked.account, "$poster", [*self.accounts.values()]
+        questions = {
+            "phone": say("Which number does one call about it?", "联系电话是多少？"),
+            "calls": say("From what time on is the phone answered?", "几点起可以打电话？"),
+        }
+        ends = [
+            self.draft.solve(
+                questions[n], answer, self.last_of[n], {name: key(code, codes)}, needs=[last]
+            )
+            for n, answer in zip(self.last, answers[-len(self.last) :], strict=True)
+        ]
+        return ends[0]
+
+    # --- question -----------------------------------------------------------------------------------------------
+
+    def _meant(self, asked: _Asked) -> str:
+        hit, offers = asked.hit, self.theme.offers[self.zh]
+        if self.has_pages:
+            return self.draft.say(
+                f"the {hit.kind} that {hit.poster} {offers} in {hit.town} || {hit.poster}'s {hit.kind} in {hit.town}",
+                f"{hit.poster}在{hit.town}{offers}的{hit.kind} || {hit.town}的{hit.poster}{offers}的{hit.kind}",
+            )
+        cheapest = self.theme.cheapest[self.zh]
+        return self.draft.say(
+            f"the {cheapest} {hit.kind} in {hit.town}", f"{hit.town}{cheapest}的{hit.kind}"
+        )
+
+    def _ask(self, ids: list[int]) -> None:
+        layout, meant = self.brief.layout, [self._meant(a) for a in self.asked]
+        things = meant[0] if layout.subjects == 1 else itemised(meant, self.brief.language)
+        self.draft.question = (self._first_wording if layout.depth == 1 else self._wording)(things)
+        finals = [a[-layout.facets :] for a in self.answers]
+        labels = [
+            f"{a.hit.kind}（{a.hit.town}）" if self.zh else f"{a.hit.kind} ({a.hit.town})"
+            for a in self.asked
+        ]
+        if layout.concludes:
+            self._conclude(finals, labels, ids)
+            return
+        colon = "：" if self.zh else ": "
+        heads = [f"{label}{colon}" if layout.subjects > 1 else "" for label in labels]
+        self.draft.answer = ("；" if self.zh else "; ").join(
+            head + listed(final, self.brief.language)
+            for head, final in zip(heads, finals, strict=True)
+        )
+
+    def _conclude(self, finals: list[list[str]], labels: list[str], ids: list[int]) -> None:
+        if self.brief.layout.depth == 1:
+            self.draft.answer = f"{sum(int(final[0].split()[0]) for final in finals)} {self.unit}"
+            self.draft.conclude(
+                self.draft.say("What is that together?", "加起来是多少钱？"), self.draft.answer, ids
+            )
+            return
+        first = min(range(len(finals)), key=lambda n: finals[n][0])
+        self.draft.answer = f"{labels[first]}{'，' if self.zh else ', '}{finals[first][0]}"
+        self.draft.conclude(
+            self.draft.say("For which of them can one call first?", "哪一个最早可以打电话？"),
+            self.draft.answer,
+            ids,
+        )
+
+    def _first_wording(self, things: str) -> str:
+        say, site, listing = self.draft.say, self.site, self.theme.listing[self.zh]
+        if self.brief.layout.concludes:
+            return say(
+                f"I am making a budget with prices from {site}: {things}. What is that together? || Going by {site}, what would these cost me in all: {things}?",
+                f"我按{site}上的价格做预算：{things}。加起来是多少钱？ || {site}上这几个都要，总共要花多少钱：{things}？",
+            )
+        if self.brief.layout.subjects > 1:
+            return say(
+                f"Please note down for me which codes these have on {site}: {things}. || I want to save {things} on {site}. Which codes do they have?",
+                f"请帮我记一下{site}上这几个的编号：{things}。 || 我想收藏{site}上的这几条：{things}。编号分别是多少？",
+            )
+        return say(
+            f"Which code does {things} have on {site}? || I'd like to send my sister {things} from {site}. What is the code of that {listing}?",
+            f"{site}上{things}，编号是多少？ || 我想把{site}上{things}发给朋友看，那条{listing}的编号是多少？",
+        )
+
+    def _wording(self, things: str) -> str:
+        say, site, layout = self.draft.say, self.site, self.brief.layout
+        if layout.concludes:
+            return say(
+                f"I saw these on {site}: {things}. About which of them can I phone first in the day, and from what time? || "
+                f"I have to ring several people from {site} about {things}. Who answers the phone earliest, and from when?",
+                f"我在{site}上看中了：{things}。哪一个最早可以打电话联系，几点起？ || 我要打电话问{site}上的这几个：{things}。哪个最早有人接电话，从几点开始？",
+            )
+        if layout.subjects > 1:
+            return self._wording_for_several(things)
+        if len(self.last) > 1:
+            return say(
+                f"I saw {things} on {site}. What number do I call about it, and from what time is it answered? || "
+                f"Could you find out for me how to phone about {things} on {site}? I need the number and the time from which somebody answers.",
+                f"我在{site}上看到{things}，想打电话问问，号码是多少，几点以后打？ || 帮我查{site}上{things}的联系电话，还有几点起可以打。",
+            )
+        if self.last[0] == "phone":
+            return say(
+                f"I saw {things} on {site}. What number do I call about it? || Which phone number do I have to call for {things} on {site}?",
+                f"我在{site}上看到{things}，联系电话是多少？ || 想问问{site}上{things}，该打哪个电话？",
+            )
+        return say(
+            f"I want to ring about {things} on {site}. From what time on is the phone answered? || How early can I call about {things} from {site}?",
+            f"我想打电话问{site}上{things}，最早几点可以打？ || {site}上{things}，几点起可以打电话联系？",
+        )
+
+    def _wording_for_several(self, things: str) -> str:
+        say, site = self.draft.say, self.site
+        if len(self.last) > 1:
+            return say(
+                f"I want to phone about {things}, all on {site}. Which numbers do I call, and from what time is each of them answered?",
+                f"我想打电话问{site}上的这几个：{things}。电话分别是多少，各从几点起可以打？",
+            )
+        if self.last[0] == "phone":
+            return say(
+                f"I need the phone numbers for these on {site}: {things}. || I saw {things} on {site}. Which numbers do I call about them?",
+                f"帮我查一下{site}上这几个的联系电话：{things}。 || 我在{site}上看中了：{things}。电话分别是多少？",
+            )
+        return say(
+            f"I want to call about {things}, all on {site}. From what time on is the phone answered for each?",
+            f"我想打电话问{site}上的这几个：{things}。分别几点起可以打？",
+        )
+
+
+SEARCH = Family(
+    "search", "Advertisements that are searched, sorted or read page by page, and how to reach who is behind them.", _make,
+    Bounds(subjects=4, depth=4, facets=2, facets_from=2),
+)  # fmt: skip
