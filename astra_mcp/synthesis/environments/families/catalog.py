@@ -10,7 +10,19 @@ __all__ = ["FAMILIES", "find_families"]
 
 _HERE = __package__
 FAMILIES: Mapping[str, str] = {
+    "accounts": "stateful.accounts:ACCOUNTS",
+    "archives": "lookups.archives:ARCHIVES",
+    "baskets": "stateful.baskets:BASKETS",
     "bookings": "stateful.bookings:BOOKINGS",
+    "catalogue": "lookups.catalogue:CATALOGUE",
+    "directory": "lookups.directory:DIRECTORY",
+    "dosages": "lookups.dosages:DOSAGES",
+    "inventories": "stateful.inventories:INVENTORIES",
+    "ledgers": "lookups.ledgers:LEDGERS",
+    "measurements": "lookups.measurements:MEASUREMENTS",
+    "permissions": "lookups.permissions:PERMISSIONS",
+    "search": "lookups.search:SEARCH",
+    "tickets": "stateful.tickets:TICKETS",
     "micro-boxes": "micro.boxes:MICRO_BOXES",
     "micro-relations": "micro.relations:MICRO_RELATIONS",
 }
