@@ -1,0 +1,63 @@
+"""``astra-mcp synth environments``: what it writes, what it keeps, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import Cli
+
+MICRO = ("synth", "environments", "--families", "micro", "--out", "made", "--json")
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Commands in a home of their own."""
+    return Cli(tmp_path / "home")
+
+
+def test_accepted_environments_are_written_once_and_kept_the_next_time(cli: Cli) -> None:
+    first = cli.run(*MICRO, "--count", "2")
+    again = cli.run(*MICRO, "--count", "3", "--no-acceptance")
+    assert first.returncode == 0
+    told = json.loads(first.stdout)
+    assert (told["accepted"], told["kept"], told["model_calls"]) == (2, 0, 0)
+    statuses = [
+        json.loads(file.read_text(encoding="utf-8"))["status"]
+        for file in sorted((cli.folder / "made").glob("*/environment.json"))
+    ]
+    assert statuses == ["verified"] * 2
+    assert again.returncode == 1
+    assert "holds something else" in again.stderr  # verified ones are no unverified ones
+
+    kept = cli.run(*MICRO, "--count", "2")
+    assert json.loads(kept.stdout)["kept"] == 2
+
+
+def test_splits_are_folders_of_their_own(cli: Cli) -> None:
+    done = cli.run(*MICRO, "--count", "30", "--no-acceptance", "--split", "train=60,test=40")
+    assert done.returncode == 0
+    found = {f.parent.parent.name for f in (cli.folder / "made").glob("*/*/environment.json")}
+    assert found == {"train", "test"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--families", "bokings", "bookings"),
+        ("--split", "train=80,test=10", "90"),
+        ("--split", "train:80", "train=80,validation=10,test=10"),
+        ("--records", "9-3", "smaller first"),
+        ("--hops", "many", "no range"),
+        ("--language", "fr", "en and zh"),
+        ("--type", "Multi", "Multi-Hop"),
+        ("--split-by", "family", "--split"),
+    ],
+)
+def test_what_an_option_cannot_mean_is_refused_with_what_it_can(
+    cli: Cli, option: str, value: str, words: str
+) -> None:
+    done = cli.run(*MICRO, "--count", "1", option, value)
+    assert done.returncode != 0
+    assert words in done.stderr
+    assert not (cli.folder / "made").exists()
