@@ -4,6 +4,6 @@ Values in, values out: a brief becomes a bundle, and the same brief the same byt
 its own words; never the acceptance, files or settings. Imported by ``astra_mcp.synthesis.environments`` alone.
 
 Read in this order: ``draw``, ``entities`` (names and codes, by split), ``brief`` (what an environment should be),
-``dates``, ``phrases``, ``issued``, ``draft`` (writing a bundle), ``family``; then the families themselves, those in
-``stateful`` (a call may change what later calls return) and those in ``lookups``.
+``dates``, ``times``, ``phrases``, ``issued``, ``graphs``, ``draft`` (writing a bundle), ``conclusions``, ``family``; then
+the families themselves, those in ``stateful`` (a call may change what later calls return) and those in ``lookups``.
 """
