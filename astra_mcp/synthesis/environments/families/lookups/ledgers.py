@@ -280,7 +280,10 @@ class _Ledger:
             asked = (
                 ("What is that altogether?", "合计是多少？")
                 if total
-                else ("Whose is the largest?", "谁的最多？")
+                else (
+                    "Whose is the largest?",
+                    "谁的最多？" if self.theme.parties is None else "哪家的最多？",
+                )
             )
             self.draft.conclude(say(*asked), answer, self.last)
             self.draft.answer, wording = answer, self._wording_of_conclusion(total=total)
@@ -315,7 +318,7 @@ class _Ledger:
             return say(
                 f"The auditor asks about {{it}}. {'What is its' if one else 'What are their'} {number}{'' if one else 's'}? || "
                 f"I have to file the papers for {{it}}; which {number}{'' if one else 's'} must I write on them?",
-                f"审计在问{{it}}，{number}{'' if one else '各'}是多少？ || 我要整理{{it}}的单据，上面该写什么{number}？",
+                f"审计在问{{it}}，{number}{'' if one else '各'}是多少？ || 我要整理{{it}}的单据，上面{'' if one else '分别'}该写什么{number}？",
             )
         if layout.depth == 2:
             it = "{it}" if one else "each of {it}"
@@ -349,7 +352,7 @@ class _Ledger:
                     "{it}加起来一共多少？都是同一种货币。 || 这几笔都是同一种货币：{it}，合计多少？",
                 )
             return say(
-                "Looking at {it}: whose was the largest? They were all in one currency. || We compare {it}, all in the same currency. Whose was the largest?",
+                "Looking at {it}: whose was the largest? They were all in one currency. || Comparing {it}, all in the same currency: whose was the largest?",
                 f"{{it}}都是同一种货币，{who}的那笔最多？ || 比一下{{it}}，{who}的金额最大？货币都一样。",
             )
         if total:
