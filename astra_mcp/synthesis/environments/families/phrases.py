@@ -1,8 +1,8 @@
-"""Lists and amounts as people write them."""
+"""Lists and nouns as people write them."""
 
 from collections.abc import Sequence
 
-__all__ = ["listed"]
+__all__ = ["indefinite", "listed"]
 
 
 def listed(items: Sequence[str], language: str, *, either: bool = False) -> str:
@@ -13,3 +13,9 @@ def listed(items: Sequence[str], language: str, *, either: bool = False) -> str:
     if language == "zh":
         return "、".join(first) + "和" + last
     return ", ".join(first) + (" or " if either else " and ") + last
+
+
+def indefinite(noun: str) -> str:
+    """An English noun with its article: ``a ticket``, ``an order``."""
+    is_vowel = noun[0] in "aeiou" and not noun.startswith("uni")
+    return f"{'an' if is_vowel else 'a'} {noun}"
