@@ -1,4 +1,4 @@
-"""Lists and amounts as people write them."""
+"""Lists, nouns and amounts as people write them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,8 +25,10 @@ def answered(answers: Mapping[str, Sequence[str]], language: str) -> str:
 
 
 def with_article(noun: str) -> str:
-    """An English noun with ``a`` or ``an``, by its first letter."""
-    return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
+    """An English noun with its article: ``a ticket``, ``an order``, ``a unit``."""
+    first = noun.lower()
+    is_vowel = first[0] in "aeiou" and not first.startswith(("uni", "one", "eu"))
+    return f"{'an' if is_vowel else 'a'} {noun}"
 
 
 def amount(cents: int, unit: str) -> str:

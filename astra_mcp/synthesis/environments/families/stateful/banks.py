@@ -10,6 +10,7 @@ from astra_mcp.synthesis.environments.families.brief import Brief
 from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
+from astra_mcp.synthesis.environments.families.phrases import with_article
 
 __all__ = ["Account", "Bank"]
 
@@ -234,7 +235,7 @@ class Bank(ABC):
         if self.brief.layout.depth > 2:
             self._move_tool()
         if "left" in ends:
-            self._status_tool("$balance", "_left", say(f"Say how much is on an {self.account} now." if self.account[0] in "aeiou" else f"Say how much is on a {self.account} now.", f"查询{self.account}当前余额。"))  # fmt: skip
+            self._status_tool("$balance", "_left", say(f"Say how much is on {with_article(self.account)} now.", f"查询{self.account}当前余额。"))  # fmt: skip
         if "allowed" in ends:
             self._status_tool("$allowance", "_allowance", say("Say how much may still be moved this month.", "查询本月还可以划转多少。"))  # fmt: skip
         if "arrives" in ends:

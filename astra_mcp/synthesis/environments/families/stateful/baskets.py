@@ -3,7 +3,7 @@
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.family import Family
-from astra_mcp.synthesis.environments.families.phrases import listed
+from astra_mcp.synthesis.environments.families.phrases import listed, with_article
 from astra_mcp.synthesis.environments.families.stateful.shops import Basket, Shop
 
 __all__ = ["BASKETS"]
@@ -104,7 +104,7 @@ class _Baskets(Shop):
         if self.brief.layout.concludes:
             which = listed([self._for(one) for one in self.asked], self.brief.language, either=True)
             return say(
-                f"{them} each have a {self.basket} at {house}. Who of them has put in the dearest single item, going by the price apiece? || "
+                f"{them} each have {with_article(self.basket)} at {house}. Who of them has put in the dearest single item, going by the price apiece? || "
                 f"Going by the price of one piece, whose {self.basket} at {house} holds the most expensive item: {which}?",
                 f"{them}在{house}各有一个{self.basket}，按单价算，谁选的东西最贵？ || 在{house}，{them}的{self.basket}里，谁的里面有单价最高的商品？",
             )
@@ -137,8 +137,8 @@ class _Baskets(Shop):
             )
         return say(
             f"Please change the item with the lowest price apiece in {from_each}{baskets} at {house} to {self.count} pieces. || "
-            f"More people are coming: the item with the lowest price apiece in {from_each}{baskets} at {house} should be {self.count} pieces now.",
-            f"{house}里{baskets}，请把{apiece}单价最低的商品改成{self.count}件。 || 人数增加了，{baskets}在{house}{apiece}单价最低的那样要改成{self.count}件。",
+            f"We need more after all: the item with the lowest price apiece in {from_each}{baskets} at {house} should be {self.count} pieces now.",
+            f"{house}里{baskets}，请把{apiece}单价最低的商品改成{self.count}件。 || 原来的数量不够，{baskets}在{house}{apiece}单价最低的那样要改成{self.count}件。",
         )
 
     def _joined(self, english: str, chinese: str) -> str:

@@ -11,6 +11,7 @@ from astra_mcp.synthesis.environments.families.brief import Brief
 from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
+from astra_mcp.synthesis.environments.families.phrases import with_article
 
 __all__ = ["Case", "Desk"]
 
@@ -303,7 +304,7 @@ class Desk(ABC):
         row = '"$person": p, "$load": _load(SALT, p), "$starts": f"{t // 60:02d}:{t % 60:02d}"'
         phone = '{"extension": issued(p, "phone") % 9000 + 1000}'
         self.draft.tool(
-            "$able", say(f"List who could take over a {self.case}: with how many they have open, and when they could start today.",
+            "$able", say(f"List who could take over {with_article(self.case)}: with how many they have open, and when they could start today.",
                          f"列出可以接手某{self.case}的{self.one}，包括在办数量和今天最早可开始的时间。"),
             {"$code": self.code_schema, **(more if has_more else {})},
             f"""
@@ -319,7 +320,7 @@ class Desk(ABC):
         say, tells_due = self.draft.say, self.brief.layout.depth == 3
         due = ', "$due": _moment(FIRST_DAY, SALT, $code, $person, "due")' if tells_due else ""
         self.draft.tool(
-            "$hand", say(f"Hand a {self.case} over to somebody else. That sets a new deadline, and opens a {self.follow} with the person concerned.",
+            "$hand", say(f"Hand {with_article(self.case)} over to somebody else. That sets a new deadline, and opens {with_article(self.follow)} with the person concerned.",
                          f"把{self.case}转给他人；会重新确定办结期限，并为当事人生成一次{self.follow}。"),
             {"$code": self.code_schema, "$person": {"type": "string", "minLength": 2}},
             f"""
@@ -336,7 +337,7 @@ class Desk(ABC):
     def _follow_tool(self) -> None:
         say = self.draft.say
         self.draft.tool(
-            "$meet", say(f"Read a {self.follow}: when it is.", f"查看一次{self.follow}的时间。"),
+            "$meet", say(f"Read {with_article(self.follow)}: when it is.", f"查看一次{self.follow}的时间。"),
             {"$follow": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{6}$"}},
             f"""
             if $follow not in FOLLOWING:
@@ -348,7 +349,7 @@ class Desk(ABC):
     def _show_tool(self) -> None:
         say = self.draft.say
         self.draft.tool(
-            "$show", say(f"Show how a {self.case} stands: who has it, and by when it is to be settled.", f"查看{self.case}现状：负责人和办结期限。"),
+            "$show", say(f"Show how {with_article(self.case)} stands: who has it, and by when it is to be settled.", f"查看{self.case}现状：负责人和办结期限。"),
             {"$code": self.code_schema},
             """
             _known($code)

@@ -3,7 +3,7 @@
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.family import Family
-from astra_mcp.synthesis.environments.families.phrases import listed
+from astra_mcp.synthesis.environments.families.phrases import listed, with_article
 from astra_mcp.synthesis.environments.families.stateful.stock import Article, Stock
 
 __all__ = ["INVENTORIES"]
@@ -77,7 +77,7 @@ class _Inventory(Stock):
                 f"帮我算一下：从{house}买{amounts}，合计多少钱？",
             )
         if self.by_price:
-            a_piece = f"one {self.one} each" if len(self.asked) > 1 else f"a {self.one}"
+            a_piece = f"one {self.one} each" if len(self.asked) > 1 else with_article(self.one)
             return say(
                 f"What does {house} charge per {self.one} for {them}? || "
                 f"How much is {a_piece} of {them} at {house}? || "

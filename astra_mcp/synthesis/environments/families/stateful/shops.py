@@ -11,6 +11,7 @@ from astra_mcp.synthesis.environments.families.brief import Brief
 from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
+from astra_mcp.synthesis.environments.families.phrases import with_article
 
 __all__ = ["Basket", "Shop"]
 
@@ -318,7 +319,7 @@ class Shop(ABC):
             for code, row in BASKETS.items():
                 if row == [$who.strip(), $label]:
                     found = {{"$code": code, "$total": _money(_sum(LINES[code], CENTS))}}
-                    return {'found | ({"pieces": sum(LINES[code].values()) + 0} if $details else {})' if has_more else "found"}
+                    return {'found | ({"pieces": sum(LINES[code].values())} if $details else {})' if has_more else "found"}
             raise ValueError(f"{say("{$who!r} has nothing open for {$label}; give the full name, and what it is for.", "{$who}没有用于“{$label}”的记录；请核对姓名全称和用途。")}")
             """,
         )  # fmt: skip
@@ -332,18 +333,14 @@ class Shop(ABC):
         more = {
             "$order": {"type": "string", "enum": ["added", "name", "price"], "default": "added"}
         }
-        order = (
-            ', key={"name": NAMES.get, "price": CENTS.get}.get($order, lambda i: 0)'
-            if has_more
-            else ", key=lambda i: 0"
-        )
+        lines = 'sorted(lines, key={"name": NAMES.get, "price": CENTS.get}.get($order, lambda i: 0))' if has_more else "lines"  # fmt: skip
         self.draft.tool(
-            "$show", say(f"Show what lies in a {self.basket}, at which price, and what is missing until delivery is free.",
+            "$show", say(f"Show what lies in {with_article(self.basket)}, at which price, and what is missing until delivery is free.",
                          f"查看{self.basket}里的商品、单价，以及还差多少免运费。"),
             {"$code": self.code_schema, **(more if has_more else {})},
             f"""
             lines = _lines($code)
-            rows = [{{"$item_id": i, "name": NAMES[i], "$count": lines[i], "$each": _money(CENTS[i])}} for i in sorted(lines{order})]
+            rows = [{{"$item_id": i, "name": NAMES[i], "$count": lines[i], "$each": _money(CENTS[i])}} for i in {lines}]
             return {{"lines": rows, "$missing": _money(max({self.free_from} - _sum(lines, CENTS), 0))}}
             """,
         )  # fmt: skip
@@ -355,9 +352,9 @@ class Shop(ABC):
         say, item = self.draft.say, {"type": "string", "pattern": "^[A-Z][0-9]{4}$"}
         count = {"$count": {"type": "integer", "minimum": 1, "maximum": 40}}
         about = (
-            say(f"Take something out of a {self.basket} altogether; gives its new total.", f"从{self.basket}中移除某商品，返回新的总额。")
+            say(f"Take something out of {with_article(self.basket)} altogether; gives its new total.", f"从{self.basket}中移除某商品，返回新的总额。")
             if self.removes
-            else say(f"Set how many pieces of something lie in a {self.basket}; gives its new total.", f"设置{self.basket}中某商品的件数，返回新的总额。")
+            else say(f"Set how many pieces of something lie in {with_article(self.basket)}; gives its new total.", f"设置{self.basket}中某商品的件数，返回新的总额。")
         )  # fmt: skip
         self.draft.tool(
             "$change", about, {"$code": self.code_schema, "$item_id": item, **({} if self.removes else count)},
@@ -376,7 +373,7 @@ class Shop(ABC):
         self.draft.data("VOUCHERS", {c: [*v] for c, v in self.vouchers.items()})
         self.draft.data("REDEEMED", {})
         self.draft.tool(
-            "$redeem", say(f"Redeem a voucher for a {self.basket}; gives what is to be paid with delivery. It takes the place of one redeemed before.",
+            "$redeem", say(f"Redeem a voucher for {with_article(self.basket)}; gives what is to be paid with delivery. It takes the place of one redeemed before.",
                            f"在{self.basket}上使用优惠券，返回含运费的应付金额；新券会替换之前用的券。"),
             {"$code": self.code_schema, "$voucher": {"type": "string", "minLength": 3}},
             f"""
@@ -393,7 +390,7 @@ class Shop(ABC):
 
     def _slot_tool(self) -> None:
         self.draft.tool(
-            "$slot", self.draft.say(f"Give the next delivery window for what lies in a {self.basket} now.", f"按{self.basket}当前内容查询最近的送货时段。"),
+            "$slot", self.draft.say(f"Give the next delivery window for what lies in {with_article(self.basket)} now.", f"按{self.basket}当前内容查询最近的送货时段。"),
             {"$code": self.code_schema},
             """
             return {"$begins": _slot(FIRST_DAY, $code, _sum(_lines($code), CENTS)), "minutes": 60}

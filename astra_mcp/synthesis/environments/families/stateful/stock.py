@@ -7,6 +7,7 @@ from astra_mcp.domains import Domain
 from astra_mcp.synthesis.environments.families.brief import Brief
 from astra_mcp.synthesis.environments.families.draft import Draft
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
+from astra_mcp.synthesis.environments.families.phrases import with_article
 
 __all__ = ["Article", "Stock"]
 
@@ -408,7 +409,7 @@ class Stock(ABC):
     def _dispatch_tool(self) -> None:
         say = self.draft.say
         self.draft.tool(
-            "$dispatch", say(f"Read a {self.slip}: where the goods stand ready.", f"查看{self.slip}：货物在哪里交接。"),
+            "$dispatch", say(f"Read {with_article(self.slip)}: where the goods stand ready.", f"查看{self.slip}：货物在哪里交接。"),
             {"$slip": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{6}$"}},
             f"""
             if $slip not in SLIPS:

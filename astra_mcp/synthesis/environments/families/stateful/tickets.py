@@ -3,7 +3,7 @@
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.family import Family
-from astra_mcp.synthesis.environments.families.phrases import listed
+from astra_mcp.synthesis.environments.families.phrases import listed, with_article
 from astra_mcp.synthesis.environments.families.stateful.desks import Case, Desk
 
 __all__ = ["TICKETS"]
@@ -80,7 +80,7 @@ class _Tickets(Desk):
         if self.brief.layout.concludes:
             which = self._them(either=True)
             return say(
-                f"{them} each have a {case} open with {house}. Who of them has been waiting longest? || "
+                f"{them} each have {with_article(case)} open with {house}. Who of them has been waiting longest? || "
                 f"I would like to deal with the oldest one first. Whose {case} came in first at {house}: {which}?",
                 f"{them}都在{house}有{case}，谁等得最久？ || 我想先处理最早的那个：{them}，哪一位的{case}在{house}登记得最早？",
             )
@@ -110,7 +110,7 @@ class _Tickets(Desk):
         if self.brief.layout.concludes:
             which = self._them(either=True)
             return say(
-                f"{house} has a {case} open for each of {them}. If all of these were handed on today, for whom could somebody else start first? || "
+                f"{house} has {with_article(case)} open for each of {them}. If all of these were handed on today, for whom could somebody else start first? || "
                 f"Whose {case} at {house} could get a new {one} first today: {which}?",
                 f"{them}在{house}各有一个{case}，如果今天都换人接手，谁的能最早有人开始处理？ || {house}要给{them}的{case}换{one}，今天谁的能最先有人接手？",
             )
