@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["amount", "answered", "itemised", "listed", "with_article"]
+__all__ = ["amount", "answered", "itemised", "labelled", "listed", "with_article"]
 
 
 def listed(items: Sequence[str], language: str, *, either: bool = False) -> str:
@@ -44,3 +44,12 @@ def itemised(items: Sequence[str], language: str) -> str:
         return "；".join(f"{n}）{item}" for n, item in enumerate(items, 1))
     *first, last = items
     return "; ".join(first) + "; and " + last
+
+
+def labelled(labels: Sequence[str], answers: Sequence[Sequence[str]], language: str) -> str:
+    """What was found for each of several subjects; for a single one without its label."""
+    found = [listed(answer, language) for answer in answers]
+    if len(found) == 1:
+        return found[0]
+    colon, end = ("：", "；") if language == "zh" else (": ", "; ")
+    return end.join(f"{label}{colon}{text}" for label, text in zip(labels, found, strict=True))

@@ -9,8 +9,9 @@ from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft, key, shaping
 from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
-from astra_mcp.synthesis.environments.families.lookups.search_themes import THEMES, Theme
-from astra_mcp.synthesis.environments.families.phrases import itemised, listed
+from astra_mcp.synthesis.environments.families.lookups.questions.search import Questions
+from astra_mcp.synthesis.environments.families.lookups.themes.search import THEMES, Theme
+from astra_mcp.synthesis.environments.families.phrases import itemised, labelled
 
 __all__ = ["SEARCH"]
 
@@ -488,7 +489,8 @@ class _Search:
     def _ask(self, ids: list[int]) -> None:
         layout, meant = self.brief.layout, [self._meant(a) for a in self.asked]
         things = meant[0] if layout.subjects == 1 else itemised(meant, self.brief.language)
-        self.draft.question = (self._first_wording if layout.depth == 1 else self._wording)(things)
+        listing = self.theme.listing[self.zh]
+        self.draft.question = Questions(self.draft, self.site, listing, self.last).asked(things)
         finals = [a[-layout.facets :] for a in self.answers]
         labels = [
             f"{a.hit.kind}（{a.hit.town}）" if self.zh else f"{a.hit.kind} ({a.hit.town})"
@@ -497,12 +499,7 @@ class _Search:
         if layout.concludes:
             self._conclude(finals, labels, ids)
             return
-        colon = "：" if self.zh else ": "
-        heads = [f"{label}{colon}" if layout.subjects > 1 else "" for label in labels]
-        self.draft.answer = ("；" if self.zh else "; ").join(
-            head + listed(final, self.brief.language)
-            for head, final in zip(heads, finals, strict=True)
-        )
+        self.draft.answer = labelled(labels, finals, self.brief.language)
 
     def _conclude(self, finals: list[list[str]], labels: list[str], ids: list[int]) -> None:
         if self.brief.layout.depth == 1:
@@ -517,66 +514,6 @@ class _Search:
             self.draft.say("For which of them can one call first?", "哪一个最早可以打电话？"),
             self.draft.answer,
             ids,
-        )
-
-    def _first_wording(self, things: str) -> str:
-        say, site, listing = self.draft.say, self.site, self.theme.listing[self.zh]
-        if self.brief.layout.concludes:
-            return say(
-                f"I am making a budget with prices from {site}: {things}. What is that together? || Going by {site}, what would these cost me in all: {things}?",
-                f"我按{site}上的价格做预算：{things}。加起来是多少钱？ || {site}上这几个都要，总共要花多少钱：{things}？",
-            )
-        if self.brief.layout.subjects > 1:
-            return say(
-                f"Please note down for me which codes these have on {site}: {things}. || I want to save {things} on {site}. Which codes do they have?",
-                f"请帮我记一下{site}上这几个的编号：{things}。 || 我想收藏{site}上的这几条：{things}。编号分别是多少？",
-            )
-        return say(
-            f"Which code does {things} have on {site}? || I'd like to send my sister {things} from {site}. What is the code of that {listing}?",
-            f"{site}上{things}，编号是多少？ || 我想把{site}上{things}发给朋友看，那条{listing}的编号是多少？",
-        )
-
-    def _wording(self, things: str) -> str:
-        say, site, layout = self.draft.say, self.site, self.brief.layout
-        if layout.concludes:
-            return say(
-                f"I saw these on {site}: {things}. About which of them can I phone first in the day, and from what time? || "
-                f"I have to ring several people from {site} about {things}. Who answers the phone earliest, and from when?",
-                f"我在{site}上看中了：{things}。哪一个最早可以打电话联系，几点起？ || 我要打电话问{site}上的这几个：{things}。哪个最早有人接电话，从几点开始？",
-            )
-        if layout.subjects > 1:
-            return self._wording_for_several(things)
-        if len(self.last) > 1:
-            return say(
-                f"I saw {things} on {site}. What number do I call about it, and from what time is it answered? || "
-                f"Could you find out for me how to phone about {things} on {site}? I need the number and the time from which somebody answers.",
-                f"我在{site}上看到{things}，想打电话问问，号码是多少，几点以后打？ || 帮我查{site}上{things}的联系电话，还有几点起可以打。",
-            )
-        if self.last[0] == "phone":
-            return say(
-                f"I saw {things} on {site}. What number do I call about it? || Which phone number do I have to call for {things} on {site}?",
-                f"我在{site}上看到{things}，联系电话是多少？ || 想问问{site}上{things}，该打哪个电话？",
-            )
-        return say(
-            f"I want to ring about {things} on {site}. From what time on is the phone answered? || How early can I call about {things} from {site}?",
-            f"我想打电话问{site}上{things}，最早几点可以打？ || {site}上{things}，几点起可以打电话联系？",
-        )
-
-    def _wording_for_several(self, things: str) -> str:
-        say, site = self.draft.say, self.site
-        if len(self.last) > 1:
-            return say(
-                f"I want to phone about {things}, all on {site}. Which numbers do I call, and from what time is each of them answered?",
-                f"我想打电话问{site}上的这几个：{things}。电话分别是多少，各从几点起可以打？",
-            )
-        if self.last[0] == "phone":
-            return say(
-                f"I need the phone numbers for these on {site}: {things}. || I saw {things} on {site}. Which numbers do I call about them?",
-                f"帮我查一下{site}上这几个的联系电话：{things}。 || 我在{site}上看中了：{things}。电话分别是多少？",
-            )
-        return say(
-            f"I want to call about {things}, all on {site}. From what time on is the phone answered for each?",
-            f"我想打电话问{site}上的这几个：{things}。分别几点起可以打？",
         )
 
 

@@ -1,0 +1,1 @@
+"""How the families of look-ups ask: questions in English and in Chinese, in several wordings; texts alone."""
