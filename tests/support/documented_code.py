@@ -1,10 +1,10 @@
-"""What pages and docstrings repeat of the code: layers, lists of modules, the tree of errors.
+"""What pages and docstrings repeat of the code: layers, lists of modules, families, the tree of errors.
 
     python tests/support/documented_code.py
 
-writes them anew. In a page, a block stands between ``<!-- generated: layers -->`` or
-``<!-- generated: modules FOLDER -->`` and ``<!-- end -->``; the tree of errors stands in the docstring of
-``astra_mcp/errors.py``.
+writes them anew. In a page, a block stands between ``<!-- generated: layers -->``,
+``<!-- generated: families -->`` or ``<!-- generated: modules FOLDER -->`` and ``<!-- end -->``; the tree
+of errors stands in the docstring of ``astra_mcp/errors.py``.
 """
 
 import ast
@@ -16,6 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks" / "support"))
+
+from astra_mcp.synthesis.environments.families.catalog import find_families  # noqa: E402
 
 from source_graph import Source, SourceGraph, offered_names, read_sources  # noqa: E402
 
@@ -48,7 +50,13 @@ def with_blocks(text: str, graph: SourceGraph) -> str:
 
     def block(match: re.Match[str]) -> str:
         begin, kind, folder, _, end = match.groups()
-        rows = _layers(graph) if kind == "layers" else _modules(graph, folder)
+        match kind:
+            case "layers":
+                rows = _layers(graph)
+            case "families":
+                rows = _families()
+            case _:
+                rows = _modules(graph, folder)
         return "\n".join([begin.strip(), *rows, end])
 
     return _BLOCK.sub(block, text)
@@ -60,6 +68,13 @@ def with_error_tree(text: str, graph: SourceGraph) -> str:
 
 
 # --- layers and modules ---------------------------------------------------------------------------
+
+
+def _families() -> Iterator[str]:
+    yield "| family | its environments |"
+    yield "|---|---|"
+    for family in find_families(["all"]):
+        yield f"| `{family.name}` | {family.about.rstrip('.')} |"
 
 
 def _layers(graph: SourceGraph) -> Iterator[str]:
