@@ -110,6 +110,7 @@ class _Archive:
         count = max(self.brief.knobs.records, 10 + 6 * wanted)
         self.authors = self.entities.people(max(8, count // 4) + wanted)
         self.places = self.entities.places(max(6, count // 10))
+        self.pages = iter(draw.some(range(104, 690), 2 * count))
         rows: list[_Document] = []
         for author in self.authors[:wanted]:
             rows += self._near(self._drawn(author))
@@ -129,7 +130,7 @@ class _Archive:
     def _drawn(self, author: str) -> _Document:
         draw = self.draw
         about = draw.pick(self.theme.subjects)[self.zh].replace("PLACE", draw.pick(self.places))
-        return _Document(author, about, draw.between(1962, 2009), draw.between(104, 489))
+        return _Document(author, about, draw.between(1962, 2009), next(self.pages))
 
     def _near(self, meant: _Document) -> list[_Document]:
         """A document that is meant, and others that agree with it in all but one mark."""
@@ -161,7 +162,7 @@ class _Archive:
             author,
             row.about,
             row.year + self.draw.between(3, 14),
-            row.pages + self.draw.between(8, 90),
+            next(self.pages),
         )
 
     def _cite(self, rows: dict[str, _Document], starts: list[str]) -> None:

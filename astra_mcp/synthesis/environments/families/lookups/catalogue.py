@@ -71,7 +71,8 @@ class _Catalogue:
     def is_unambiguous(self) -> bool:
         """Whether no two subjects have an answer in common."""
         flat = [a for answers in self.answers for a in answers]
-        return len(flat) == len({*flat})
+        offered = [p for a in self.asked for p in self._offered_prices(a)]
+        return len(flat) == len({*flat}) and len(offered) == len({*offered})
 
     def written(self) -> Draft:
         """The draft with its texts, tools and sub-tasks."""
@@ -97,6 +98,7 @@ class _Catalogue:
         self.dealers = self.entities.firms(6, *self.theme.dealers[self.zh])
         self.towns = self.entities.places(7)
         self.town = draw.pick(self.towns)
+        self.taken: set[int] = set()
         self.prices = iter(draw.some(range(9000, 16000), count + 60))
         self.rows: list[list[str | int]] = []
         pairs = draw.shuffled([(m, k) for m in makers for k in self.kinds])
@@ -135,7 +137,11 @@ class _Catalogue:
         if limit is None:
             return next(self.prices) * 5
         low, high = (limit * 102, limit * 150) if is_above else (limit * 60, limit * 98)
-        return self.draw.between(low, high) // 10 * 10 + 9
+        price = self.draw.between(low, high) // 10 * 10 + 9
+        while price in self.taken:
+            price += 10 if is_above else -10
+        self.taken.add(price)
+        return price
 
     def _number(self, wanted: list[tuple[str, str, Mark, int | None, list[str | int]]]) -> None:
         letters = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(4))
@@ -144,10 +150,11 @@ class _Catalogue:
         self.articles = dict(zip(codes, rows, strict=True))
         numbers = self.entities.codes(f"{letters[2:]}-#####", 3 * len(rows))
         self.parts: dict[str, list[str | int]] = {}
+        prices = self.draw.some(range(700, 5600), len(numbers))
         for place, article in enumerate(codes):
             for step in range(3):
                 name = self.names[(place + step) % len(self.names)]
-                price = self.draw.between(700, 5600) + step
+                price = prices[3 * place + step]
                 self.parts[numbers[3 * place + step]] = [article, name, price]
         self.asked: list[_Asked] = []
         for maker, kind, mark, limit, meant in wanted:
@@ -155,6 +162,10 @@ class _Catalogue:
             part = self.draw.pick([p for p, r in self.parts.items() if r[0] == article])
             name = str(self.parts[part][1])
             self.asked.append(_Asked(maker, kind, mark, limit, article, name, part))
+
+    def _offered_prices(self, asked: _Asked) -> list[int]:
+        price = int(self.parts[asked.part][2])
+        return [*_offered(asked.part, price, self.dealers).values()]
 
     def _write_data(self) -> None:
         self.draft.data("PRODUCTS", self.articles)

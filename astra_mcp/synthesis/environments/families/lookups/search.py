@@ -1,6 +1,7 @@
 """Searches: by words and town, sorted or page by page, then one hit, who is behind it, and how to reach them."""
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,6 +110,7 @@ class _Search:
         self.kinds = self.theme.kinds[self.zh]
         self.towns = self.entities.places(max(6, knobs.records // 16))
         self.people = iter(self.entities.people(knobs.records + 110))
+        self.prices = iter(draw.some(range(self.theme.low, 5 * self.theme.low), 9 * wanted))
         kinds = draw.some(self.kinds, wanted)
         cells = [(kind, draw.pick(self.towns)) for kind in kinds]
         rows: list[_Hit] = []
@@ -148,10 +150,10 @@ class _Search:
     def _rank(self, cell: tuple[str, str]) -> int:
         return (self.kinds.index(cell[0]) + self.towns.index(cell[1])) % 8
 
-    def _cell(self, kind: str, town: str, size: int) -> list[_Hit]:
+    def _cell(self, kind: str, town: str, size: int, prices: Sequence[int] = ()) -> list[_Hit]:
         """Advertisements of one kind in a town: no price and no day twice."""
         low = self.theme.low
-        prices = self.draw.some(range(low, 5 * low), size)
+        prices = prices or self.draw.some(range(low, 5 * low), size)
         days = self.draw.some(range(1, 60), size)
         return [
             _Hit(kind, town, price, next(self.people), self.calendar.today - dt.timedelta(days=day))
@@ -162,7 +164,8 @@ class _Search:
         """Add a list that needs its second page, or its order by price, for what is meant: the last row."""
         near = self.brief.knobs.near_misses
         size = self.draw.between(6, 7) + near // 2
-        found = sorted(self._cell(kind, town, size), key=lambda h: h.posted, reverse=True)
+        prices = [next(self.prices) for _ in range(size)]
+        found = sorted(self._cell(kind, town, size, prices), key=lambda h: h.posted, reverse=True)
         if not self.has_pages:
             cheapest = min(found, key=lambda h: h.price)
             place = found.index(cheapest)
