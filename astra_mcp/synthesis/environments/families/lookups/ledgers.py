@@ -14,6 +14,7 @@ from astra_mcp.synthesis.environments.families.lookups.asides import Aside, Asid
 from astra_mcp.synthesis.environments.families.lookups.themes.ledgers import (
     CURRENCIES,
     LEDGER_THEMES,
+    LedgerWording,
 )
 from astra_mcp.synthesis.environments.families.phrases import amount, answered, listed
 
@@ -62,6 +63,7 @@ class _Ledger:
         )
         self._name()
         self._fill()
+        self.wording = LedgerWording(self.draft, self.theme, self.number, self.targets)
         self._tools()
         self._ask()
 
@@ -286,10 +288,13 @@ class _Ledger:
                 )
             )
             self.draft.conclude(say(*asked), answer, self.last)
-            self.draft.answer, wording = answer, self._wording_of_conclusion(total=total)
+            self.draft.answer, wording = answer, self.wording.concluded(total=total)
         else:
-            self.draft.answer, wording = answered(answers, self.brief.language), self._wording()
-        asked = wording.format(it=self._events(gold), self=self)
+            self.draft.answer, wording = (
+                answered(answers, self.brief.language),
+                self.wording.asked(),
+            )
+        asked = wording.format(it=self._events(gold))
         self.draft.question = f"{self.calendar.now()}{'' if self.zh else ' '}{asked}"
 
     def _event(self, entry: _Entry) -> str:
@@ -305,67 +310,6 @@ class _Ledger:
             for e, day in zip(entries, days, strict=True)
         ]
         return self.draft.say(*self.theme.events).format(whom=listed(whom, self.brief.language))
-
-    def _called(self, currency: str) -> str:
-        _, english, chinese = CURRENCIES[currency]
-        return chinese if self.zh else english
-
-    def _wording(self) -> str:
-        """The question without a conclusion; ``{it}`` stands for the payments."""
-        say, layout, number = self.draft.say, self.layout, self.number
-        one, rest = layout.subjects == 1, say(*self.theme.rest)
-        if layout.depth == 1:
-            return say(
-                f"The auditor asks about {{it}}. {'What is its' if one else 'What are their'} {number}{'' if one else 's'}? || "
-                f"I have to file the papers for {{it}}; which {number}{'' if one else 's'} must I write on them?",
-                f"审计在问{{it}}，{number}{'' if one else '各'}是多少？ || 我要整理{{it}}的单据，上面{'' if one else '分别'}该写什么{number}？",
-            )
-        if layout.depth == 2:
-            it = "{it}" if one else "each of {it}"
-            more = f", and {rest}{'' if one else ' in each case'}" if layout.facets > 1 else ""
-            more_zh = f"，另外{'' if one else '各自'}{rest}" if layout.facets > 1 else ""
-            return say(
-                f"I forgot to note the exact amount{'' if one else 's'}: how much did {it} come to{more}? || "
-                f"How much exactly did {it} come to{more}? I only have a blurred bank statement here.",
-                f"手边的银行单据看不清了，{{it}}{'' if one else '分别'}是多少{more_zh}？ || 帮我查一下，{{it}}{'具体' if one else '各'}是多少{more_zh}？",
-            )
-        into = [self._called(c) for c in self.targets[: layout.facets]]
-        return self._wording_in(listed(into, self.brief.language), one=one)
-
-    def _wording_in(self, into: str, *, one: bool) -> str:
-        it, each = ("{it}", "it") if one else ("each of {it}", "each")
-        several = "分别" if not one or self.layout.facets > 1 else ""
-        return self.draft.say(
-            f"What did {it} come to in {into}, at the rate of the day {each} was booked? || "
-            f"For the annual report I need {it} in {into}, at the rate of the day {each} was booked. How much is that?",
-            f"{{it}}按{'' if one else '各自'}入账当天的汇率{several}折合多少{into}？ || "
-            f"做年报要把{{it}}折算成{into}，汇率按{'' if one else '各自'}入账那天的算，{several}是多少？",
-        )
-
-    def _wording_of_conclusion(self, *, total: bool) -> str:
-        say, into = self.draft.say, self._called(self.targets[0])
-        who = "谁" if self.theme.parties is None else "哪家"
-        if self.layout.depth == 2:
-            if total:
-                return say(
-                    "All in the same currency this time: what do {it} add up to? || How much did {it} come to altogether? They were in one currency.",
-                    "{it}加起来一共多少？都是同一种货币。 || 这几笔都是同一种货币：{it}，合计多少？",
-                )
-            return say(
-                "Looking at {it}: whose was the largest? They were all in one currency. || Comparing {it}, all in the same currency: whose was the largest?",
-                f"{{it}}都是同一种货币，{who}的那笔最多？ || 比一下{{it}}，{who}的金额最大？货币都一样。",
-            )
-        if total:
-            return say(
-                f"How much do {{it}} make in {into} altogether, each at the rate of the day it was booked? || "
-                f"For the report I need one figure in {into} for {{it}}, each converted at the rate of its day of booking. What is it?",
-                f"{{it}}各按入账当天的汇率折成{into}，合计多少？ || 报表里要把{{it}}合成一个数，都按各自入账当天的汇率折成{into}，一共多少？",
-            )
-        return say(
-            f"They were in different currencies: converted into {into} at the rate of the day each was booked, whose was the largest of {{it}}? || "
-            f"Compare {{it}}, please. Whose was worth most in {into}, each at the rate of the day it was booked?",
-            f"{{it}}，都按各自入账当天的汇率折成{into}的话，{who}的最多？ || 帮忙比较一下{{it}}：按各自入账当天的汇率折成{into}，{who}的金额最大？",
-        )
 
     def _concluded(self, gold: Sequence[_Entry], *, total: bool) -> str:
         values = [
@@ -453,15 +397,17 @@ class _Ledger:
         days = [(entry.booked + dt.timedelta(days=n)).isoformat() for n in (-9, -4, -1, 1)]
         for into in self.targets[: self.layout.facets]:
             asked = self.draft.say(
-                f"What is that in {self._called(into)} at the rate of the day it was booked?",
-                f"按入账当天的汇率折合多少{self._called(into)}？",
+                f"What is that in {self.wording.called(into)} at the rate of the day it was booked?",
+                f"按入账当天的汇率折合多少{self.wording.called(into)}？",
             )
             answer = amount(self._converted(entry, into), into)
             arguments = {
                 "$amount": key(entry.amount / 100, any_value=True),
                 "$source": key(entry.currency, [c for c in self.rates if c != into]),
                 "$target": key(
-                    into, [c for c in self.rates if c != entry.currency], source=self._called(into)
+                    into,
+                    [c for c in self.rates if c != entry.currency],
+                    source=self.wording.called(into),
                 ),
                 "$rate_day": key(booked, days),
             }

@@ -10,7 +10,10 @@ from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.asides import Aside, Asides
-from astra_mcp.synthesis.environments.families.lookups.themes.measurements import MEASUREMENT_THEMES
+from astra_mcp.synthesis.environments.families.lookups.themes.measurements import (
+    MEASUREMENT_THEMES,
+    MeasurementWording,
+)
 from astra_mcp.synthesis.environments.families.phrases import answered, listed
 
 __all__ = ["MEASUREMENTS"]
@@ -71,6 +74,13 @@ class _Measurement:
         )
         self._name()
         self._fill()
+        self.wording = MeasurementWording(
+            self.draft,
+            self.theme,
+            self.measure,
+            self.calendar.month(self.month[0]),
+            [self.calendar.day(d) for d in self.between],
+        )
         self._tools()
         self._ask()
 
@@ -313,106 +323,29 @@ class _Measurement:
         return self.draft.say(*self.theme.meter).format(site=meter.site, spot=meter.spot)
 
     def _ask(self) -> None:
-        say, language = self.draft.say, self.brief.language
-        self.when = self.calendar.month(self.month[0])
-        self.then = self.when if self.zh or self.when == "last month" else f"in {self.when}"
+        language = self.brief.language
         found = [self._follow(meter) for meter in self.asked]
         names = [self._it(meter) for meter in self.asked]
         if self.layout.concludes:
-            asked, answer, wording = self._conclusion(listed(names, language))
-            self.draft.conclude(asked, answer, [steps for steps, _ in found])
-            self.draft.answer = answer
+            asked, self.draft.answer = self._conclusion()
+            self.draft.conclude(asked, self.draft.answer, [step for step, _ in found])
+            question = self.wording.concluded(listed(names, language))
         else:
-            self.draft.answer = answered(
-                dict(zip(names, (told for _, told in found), strict=True)), language
-            )
-            wording = self._wording(listed(names, language))
-        self.draft.question = (
-            wording
-            if self.layout.depth == 1
-            else say(f"{self.calendar.now()} {wording}", f"{self.calendar.now()}{wording}")
-        )
+            told = (told for _, told in found)
+            self.draft.answer = answered(dict(zip(names, told, strict=True)), language)
+            question = self.wording.asked(listed(names, language))
+        today = f"{self.calendar.now()}{'' if self.zh else ' '}" if self.layout.depth > 1 else ""
+        self.draft.question = today + question
 
-    def _wording(self, it: str) -> str:
-        say, measure, then, layout = self.draft.say, self.measure, self.then, self.layout
-        one = layout.subjects == 1
-        if layout.depth == 1:
-            numbers = "number" if one else "numbers"
-            return say(
-                f"I need to put the {numbers} of {it} on the work sheet. What {'is it' if one else 'are they'}? || "
-                f"What {'is' if one else 'are'} the {numbers} of {it}?",
-                f"工单上要写编号，{it}的编号{'' if one else '各'}是多少？ || 请问{it}{'的编号' if one else '，编号分别'}是多少？",
-            )
-        if layout.depth == 2:
-            days = [self.calendar.day(d) for d in self.between]
-            more, more_zh = "", ""
-            if layout.facets > 1:
-                more = f" And how did the reading change from {days[0]} to {days[1]}{'' if one else ' in each case'}?"
-                more_zh = f"另外，从{days[0]}到{days[1]}{'' if one else '各自'}变化了多少？"
-            english = (
-                f"On which day {then} did {it} record the highest {measure}?{more} || "
-                f"I am writing up the figures: when exactly {then} was the {measure} recorded by {it} at its highest?{more}"
-                if one
-                else f"On which day {then} did each of these record its highest {measure}: {it}?{more} || "
-                f"For {it}, I need the day {then} on which the {measure} was highest in each case.{more}"
-            )
-            return say(
-                english,
-                f"{it}{'' if one else '，'}{then}{measure}{'' if one else '各是'}哪天最高？{more_zh} || 整理数据要用：{then}{it}的{measure}{'' if one else '分别'}在哪一天达到最高？{more_zh}",
-            )
-        return self._wording_of_limits(it, one=one)
-
-    def _wording_of_limits(self, it: str, *, one: bool) -> str:
-        say, measure, then, layout = self.draft.say, self.measure, self.then, self.layout
-        each, both = "" if one else "各自", layout.facets > 1
-        if layout.depth == 3:
-            beside = say(*self.theme.beside)
-            more = f" And what was the figure for {beside} on that day?" if both else ""
-            more_zh = f"当天的{beside}又是多少？" if both else ""
-            english = (
-                f"On its worst day {then}, how far above the limit was the {measure} recorded by {it}?{more} || "
-                f"The {measure} recorded by {it} went over the limit {then}. By how much on the highest day?{more}"
-                if one
-                else f"Take the worst day {then} of each of these: {it}. How far above the limit was the {measure}?{more} || "
-                f"The {measure} recorded by {it} went over the limit {then}. By how much, on the highest day of each?{more}"
-            )
-            return say(
-                english,
-                f"{it}，{then}{each}{measure}最高的那天超出限值多少？{more_zh} || {then}{it}的{measure}超标了，{each}最高那天超了多少？{more_zh}",
-            )
-        more = " And how long do we have for it?" if both else ""
-        more_zh = "要在多长时间内通知？" if both else ""
-        told = f"recorded by {it} {then}" if one else f"{then} of each of these: {it}"
-        return say(
-            f"The {measure} recorded by {it} went over the limit {then}. Whom do we have to notify about the worst day{'' if one else ' of each'}?{more} || "
-            f"Our limits were exceeded. Who has to be told about the highest {measure} {told}?{more}",
-            f"{it}{then}{measure}超限，{each}最高的那天按规定该通知谁？{more_zh} || {then}{it}的{measure}超过了限值，最严重的那天{each}应该报给谁？{more_zh}",
-        )
-
-    def _conclusion(self, it: str) -> tuple[str, str, str]:
-        say, measure, then = self.draft.say, self.measure, self.then
+    def _conclusion(self) -> tuple[str, str]:
+        say = self.draft.say
         if self.layout.depth == 2:
             first = min(self.asked, key=lambda m: self.peaks[m.code])
-            wording = say(
-                f"Looking at {self.when}: which of these recorded its highest {measure} earliest, {it}? || Of {it}, which had its peak {measure} earliest {then}?",
-                f"{then}{it}，哪一个最先达到当月最高{measure}？ || {it}，{then}哪处的{measure}最早到达最高值？",
-            )
-            return (
-                say("Which of these days is the earliest, and where?", "哪一处最早？"),
-                self._it(first),
-                wording,
+            return say("Which of these days is the earliest, and where?", "哪一处最早？"), self._it(
+                first
             )
         most = max(self.asked, key=lambda m: m.over(self.peaks[m.code]))
-        wording = say(
-            f"All of these went over the limit {then}: {it}. Which one was furthest above it on its worst day? || "
-            f"Compare {it}: where did the {measure} go furthest above the limit on the worst day {then}?",
-            f"{it}，{then}都超过了限值。各取{measure}最高的那天，哪处超得最多？ || 比较一下{it}{then}{measure}最高的那天，哪一处超出限值最多？",
-        )
-        return (
-            say("Which is furthest above its limit?", "哪一处超出最多？"),
-            self._it(most),
-            wording,
-        )
+        return say("Which is furthest above its limit?", "哪一处超出最多？"), self._it(most)
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
 
@@ -440,10 +373,10 @@ class _Measurement:
         months = [d.isoformat()[:7] for d in (before, before.replace(day=1) - dt.timedelta(days=2))]
         of_meter = {"$meter": key(meter.code, self._near(meter))}
         asked = say(
-            f"On which day {self.then} was its {self.measure} highest?",
-            f"{self.then}它的{self.measure}哪天最高？",
+            f"On which day {self.wording.then} was its {self.measure} highest?",
+            f"{self.wording.then}它的{self.measure}哪天最高？",
         )
-        arguments = {**of_meter, "$month": key(peak[:7], months, source=self.when)}
+        arguments = {**of_meter, "$month": key(peak[:7], months, source=self.wording.month)}
         step = self.draft.solve(asked, peak, "$peak", arguments, needs=[found])
         if self.layout.depth > 2:
             return self._limit(meter, found, step)

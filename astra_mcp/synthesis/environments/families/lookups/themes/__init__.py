@@ -1,1 +1,1 @@
-"""What the families of look-ups are about: nouns, units and sentences, in English and in Chinese; data alone."""
+"""What the families of look-ups are about, and how they ask: nouns, units and sentences in English and in Chinese."""

@@ -1,10 +1,13 @@
 """Themes of the family ``ledgers``: whose money goes where."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from astra_mcp.domains import Domain
+from astra_mcp.synthesis.environments.families.draft import Draft
+from astra_mcp.synthesis.environments.families.phrases import listed
 
-__all__ = ["CURRENCIES", "LEDGER_THEMES", "LedgerTheme"]
+__all__ = ["CURRENCIES", "LEDGER_THEMES", "LedgerTheme", "LedgerWording"]
 
 Words = tuple[str, str]
 
@@ -115,3 +118,77 @@ CURRENCIES = {
     "SEK": (88_700, "Swedish kronor", "瑞典克朗"), "NOK": (85_900, "Norwegian kroner", "挪威克朗"), "PLN": (233_500, "Polish zloty", "波兰兹罗提"),
 }  # fmt: skip
 """Units of a millionth of a euro, and how people call it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerWording:
+    """How is asked for payments; ``{it}`` stands for them."""
+
+    draft: Draft
+    theme: LedgerTheme
+    number: str
+    targets: Sequence[str]
+    """Currencies that it is asked for in."""
+
+    def called(self, currency: str) -> str:
+        """What people call a currency."""
+        _, english, chinese = CURRENCIES[currency]
+        return chinese if self.draft.brief.language == "zh" else english
+
+    def asked(self) -> str:
+        """The question without a conclusion."""
+        say, layout, number = self.draft.say, self.draft.brief.layout, self.number
+        one, rest = layout.subjects == 1, say(*self.theme.rest)
+        if layout.depth == 1:
+            return say(
+                f"The auditor asks about {{it}}. {'What is its' if one else 'What are their'} {number}{'' if one else 's'}? || "
+                f"I have to file the papers for {{it}}; which {number}{'' if one else 's'} must I write on them?",
+                f"审计在问{{it}}，{number}{'' if one else '各'}是多少？ || 我要整理{{it}}的单据，上面{'' if one else '分别'}该写什么{number}？",
+            )
+        if layout.depth == 2:
+            it = "{it}" if one else "each of {it}"
+            more = f", and {rest}{'' if one else ' in each case'}" if layout.facets > 1 else ""
+            more_zh = f"，另外{'' if one else '各自'}{rest}" if layout.facets > 1 else ""
+            return say(
+                f"I forgot to note the exact amount{'' if one else 's'}: how much did {it} come to{more}? || "
+                f"How much exactly did {it} come to{more}? I only have a blurred bank statement here.",
+                f"手边的银行单据看不清了，{{it}}{'' if one else '分别'}是多少{more_zh}？ || 帮我查一下，{{it}}{'具体' if one else '各'}是多少{more_zh}？",
+            )
+        into = [self.called(c) for c in self.targets[: layout.facets]]
+        return self._wording_in(listed(into, self.draft.brief.language), one=one)
+
+    def _wording_in(self, into: str, *, one: bool) -> str:
+        it, each = ("{it}", "it") if one else ("each of {it}", "each")
+        several = "分别" if not one or self.draft.brief.layout.facets > 1 else ""
+        return self.draft.say(
+            f"What did {it} come to in {into}, at the rate of the day {each} was booked? || "
+            f"For the annual report I need {it} in {into}, at the rate of the day {each} was booked. How much is that?",
+            f"{{it}}按{'' if one else '各自'}入账当天的汇率{several}折合多少{into}？ || "
+            f"做年报要把{{it}}折算成{into}，汇率按{'' if one else '各自'}入账那天的算，{several}是多少？",
+        )
+
+    def concluded(self, *, total: bool) -> str:
+        """The question for the sum, or for the largest."""
+        say, into = self.draft.say, self.called(self.targets[0])
+        who = "谁" if self.theme.parties is None else "哪家"
+        if self.draft.brief.layout.depth == 2:
+            if total:
+                return say(
+                    "All in the same currency this time: what do {it} add up to? || How much did {it} come to altogether? They were in one currency.",
+                    "{it}加起来一共多少？都是同一种货币。 || 这几笔都是同一种货币：{it}，合计多少？",
+                )
+            return say(
+                "Looking at {it}: whose was the largest? They were all in one currency. || Comparing {it}, all in the same currency: whose was the largest?",
+                f"{{it}}都是同一种货币，{who}的那笔最多？ || 比一下{{it}}，{who}的金额最大？货币都一样。",
+            )
+        if total:
+            return say(
+                f"How much do {{it}} make in {into} altogether, each at the rate of the day it was booked? || "
+                f"For the report I need one figure in {into} for {{it}}, each converted at the rate of its day of booking. What is it?",
+                f"{{it}}各按入账当天的汇率折成{into}，合计多少？ || 报表里要把{{it}}合成一个数，都按各自入账当天的汇率折成{into}，一共多少？",
+            )
+        return say(
+            f"Whose was the largest of {{it}}, once each is converted into {into} at the rate of the day it was booked? || "
+            f"Compare {{it}}, please. Whose was worth most in {into}, each at the rate of the day it was booked?",
+            f"{{it}}，都按各自入账当天的汇率折成{into}的话，{who}的最多？ || 帮忙比较一下{{it}}：按各自入账当天的汇率折成{into}，{who}的金额最大？",
+        )

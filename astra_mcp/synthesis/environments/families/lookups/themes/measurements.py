@@ -1,10 +1,12 @@
 """Themes of the family ``measurements``: what is measured where."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from astra_mcp.domains import Domain
+from astra_mcp.synthesis.environments.families.draft import Draft
 
-__all__ = ["MEASUREMENT_THEMES", "MeasurementTheme"]
+__all__ = ["MEASUREMENT_THEMES", "MeasurementTheme", "MeasurementWording"]
 
 Words = tuple[str, str]
 
@@ -97,3 +99,103 @@ MEASUREMENT_THEMES = (
         "gate_counter|visitor_counter|turnstile", "attraction|park|sight", "visitors|visitor_count|entries", "season_tickets|pass_holders|annual_passes",
     ),
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementWording:
+    """How is asked for what was measured by ``it``."""
+
+    draft: Draft
+    theme: MeasurementTheme
+    measure: str
+    month: str
+    """The month as people say it."""
+    days: Sequence[str]
+    """Two days in it."""
+
+    @property
+    def then(self) -> str:
+        """The month as an adverb."""
+        is_adverb = self.draft.brief.language == "zh" or self.month == "last month"
+        return self.month if is_adverb else f"in {self.month}"
+
+    def asked(self, it: str) -> str:
+        """The question without a conclusion."""
+        say, measure, then, layout = (
+            self.draft.say,
+            self.measure,
+            self.then,
+            self.draft.brief.layout,
+        )
+        one = layout.subjects == 1
+        if layout.depth == 1:
+            numbers = "number" if one else "numbers"
+            return say(
+                f"I need to put the {numbers} of {it} on the work sheet. What {'is it' if one else 'are they'}? || "
+                f"What {'is' if one else 'are'} the {numbers} of {it}?",
+                f"工单上要写编号，{it}的编号{'' if one else '各'}是多少？ || 请问{it}{'的编号' if one else '，编号分别'}是多少？",
+            )
+        if layout.depth == 2:
+            days = self.days
+            more, more_zh = "", ""
+            if layout.facets > 1:
+                more = f" And how did the reading change from {days[0]} to {days[1]}{'' if one else ' in each case'}?"
+                more_zh = f"另外，从{days[0]}到{days[1]}{'' if one else '各自'}变化了多少？"
+            english = (
+                f"On which day {then} did {it} record the highest {measure}?{more} || "
+                f"I am writing up the figures: when exactly {then} was the {measure} recorded by {it} at its highest?{more}"
+                if one
+                else f"On which day {then} did each of these record its highest {measure}: {it}?{more} || "
+                f"For {it}, I need the day {then} on which the {measure} was highest in each case.{more}"
+            )
+            return say(
+                english,
+                f"{it}{'' if one else '，'}{then}{measure}{'' if one else '各是'}哪天最高？{more_zh} || 整理数据要用：{then}{it}的{measure}{'' if one else '分别'}在哪一天达到最高？{more_zh}",
+            )
+        return self._wording_of_limits(it, one=one)
+
+    def _wording_of_limits(self, it: str, *, one: bool) -> str:
+        say, measure, then, layout = (
+            self.draft.say,
+            self.measure,
+            self.then,
+            self.draft.brief.layout,
+        )
+        each, both = "" if one else "各自", layout.facets > 1
+        if layout.depth == 3:
+            beside = say(*self.theme.beside)
+            more = f" And what was the figure for {beside} on that day?" if both else ""
+            more_zh = f"当天的{beside}又是多少？" if both else ""
+            english = (
+                f"On its worst day {then}, how far above the limit was the {measure} recorded by {it}?{more} || "
+                f"The {measure} recorded by {it} went over the limit {then}. By how much on the highest day?{more}"
+                if one
+                else f"Take the worst day {then} of each of these: {it}. How far above the limit was the {measure}?{more} || "
+                f"The {measure} recorded by {it} went over the limit {then}. By how much, on the highest day of each?{more}"
+            )
+            return say(
+                english,
+                f"{it}，{then}{each}{measure}最高的那天超出限值多少？{more_zh} || {then}{it}的{measure}超标了，{each}最高那天超了多少？{more_zh}",
+            )
+        more = " And how long do we have for it?" if both else ""
+        more_zh = "要在多长时间内通知？" if both else ""
+        told = f"recorded by {it} {then}" if one else f"{then} of each of these: {it}"
+        return say(
+            f"The {measure} recorded by {it} went over the limit {then}. Whom do we have to notify about the worst day{'' if one else ' of each'}?{more} || "
+            f"Our limits were exceeded. Who has to be told about the highest {measure} {told}?{more}",
+            f"{it}{then}{measure}超限，{each}最高的那天按规定该通知谁？{more_zh} || {then}{it}的{measure}超过了限值，最严重的那天{each}应该报给谁？{more_zh}",
+        )
+
+    def concluded(self, it: str) -> str:
+        """The question for the one that is first, or furthest above its limit."""
+        say, measure, then = self.draft.say, self.measure, self.then
+        if self.draft.brief.layout.depth == 2:
+            return say(
+                f"Looking at {self.month}: which of these recorded its highest {measure} earliest, {it}? || Of {it}, which had its peak {measure} earliest {then}?",
+                f"{then}{it}，哪一个最先达到当月最高{measure}？ || {it}，{then}哪处的{measure}最早到达最高值？",
+            )
+        return say(
+            f"All of these went over the limit {then}: {it}. Which one was furthest above it on its worst day? || "
+            f"Compare {it}: where did the {measure} go furthest above the limit on the worst day {then}?",
+            f"{it}，{then}都超过了限值。各取{measure}最高的那天，哪处超得最多？ || 比较一下{it}{then}{measure}最高的那天，哪一处超出限值最多？",
+        )
