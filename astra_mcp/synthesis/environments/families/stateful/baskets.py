@@ -87,7 +87,7 @@ class _Baskets(Shop):
             )
         if self.by_total:
             return say(
-                f"What do the goods in {baskets} at {house} come to at the moment{', each' if several else ''}? || "
+                f"What do the goods in {'each of ' if several else ''}{baskets} at {house} come to at the moment? || "
                 f"I keep an eye on our spending: how much is in {baskets} at {house} so far?",
                 f"{house}里{baskets}，目前商品总额{'分别' if several else ''}是多少？ || 我在盯预算，{baskets}在{house}目前{'各' if several else ''}花了多少？",
             )
@@ -100,7 +100,7 @@ class _Baskets(Shop):
 
     def _second(self) -> str:
         say, house, baskets, them = self.draft.say, self.house, self._baskets(), self._them()
-        each, apiece = (", each", "分别") if len(self.asked) > 1 else ("", "")
+        each, apiece = ("each of ", "分别") if len(self.asked) > 1 else ("", "")
         if self.brief.layout.concludes:
             which = listed([self._for(one) for one in self.asked], self.brief.language, either=True)
             return say(
@@ -110,13 +110,13 @@ class _Baskets(Shop):
             )
         if self.by_missing:
             return say(
-                f"How much more would have to go into {baskets} at {house} for delivery to be free{each}? || "
-                f"I would like free delivery from {house}. What is still missing for that in {baskets}{each}?",
+                f"How much more would have to go into {each}{baskets} at {house} for delivery to be free? || "
+                f"I would like free delivery from {house}. What is still missing for that in {each}{baskets}?",
                 f"{baskets}在{house}{apiece}还差多少可以免运费？ || 想让{house}免运费，{baskets}{apiece}还要再买多少钱的东西？",
             )
         return say(
-            f"What is the price apiece of the dearest item in {baskets} at {house}{each}? || "
-            f"Something in {baskets} at {house} seems very dear. What does the most expensive item cost apiece{each}?",
+            f"What is the price apiece of the dearest item in {each}{baskets} at {house}? || "
+            f"I think we pay too much at {house}. What does the most expensive item in {each}{baskets} cost apiece?",
             f"{house}里{baskets}，单价最高的商品{apiece}要多少钱一件？ || 总觉得{baskets}在{house}买贵了，里面最贵的商品单价{apiece}是多少？",
         )
 

@@ -179,9 +179,12 @@ class _Inventory(Stock):
         price = f"{self._price_of(one) / 100:.2f}{self.money}"
         answer = price if self.by_price else one.item
         asked = (
-            say(f"What do {one.said} cost per {self.one}?", f"{one.said}每{self.one}多少钱？")
+            say(
+                f"What is the price of {one.said} per {self.one}?",
+                f"{one.said}每{self.one}多少钱？",
+            )
             if self.by_price
-            else say(f"Which catalogue number do {one.said} have?", f"{one.said}的编号是什么？")
+            else say(f"What is the catalogue number of {one.said}?", f"{one.said}的编号是什么？")
         )
         names = [p for p, v in self.items if v == one.variant] + [p for p, _ in self.items]
         first = self.draft.solve(
