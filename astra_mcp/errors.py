@@ -24,6 +24,7 @@ AstraError
         PortInUseError
     PipelineError
     RegistryError
+    DrawError
     TransportError
         RefusedError    in gateway.api.client
         CallRefusedError    in gateway.api.client
@@ -49,6 +50,7 @@ __all__ = [
     "CallFaultError",
     "CapacityError",
     "ConfigError",
+    "DrawError",
     "EpisodeEndedError",
     "GatewayError",
     "ModelError",
@@ -284,6 +286,10 @@ class PipelineError(AstraError):
 
 class RegistryError(AstraError):
     """The registry's database cannot be opened, read or written; nothing of the transaction is kept."""
+
+
+class DrawError(AstraError):
+    """A family drew no world in which its question has one answer; other draws may."""
 
 
 class TransportError(AstraError):

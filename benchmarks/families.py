@@ -33,6 +33,7 @@ sys.path[:] = [
 from astra_mcp.embedding.lexical import LexicalEmbedder  # noqa: E402 - after the search path is right
 from astra_mcp.environments.acceptance import verify_bundle  # noqa: E402
 from astra_mcp.environments.bundle import Bundle  # noqa: E402
+from astra_mcp.errors import DrawError  # noqa: E402
 from astra_mcp.sandbox import SandboxLimits, open_sandbox  # noqa: E402
 from astra_mcp.synthesis.environments.families.catalog import find_families  # noqa: E402
 from astra_mcp.synthesis.environments.families.generation import (  # noqa: E402
@@ -76,7 +77,11 @@ def _cpu() -> float:
 def _draw(order: Order) -> Iterator[Drawn]:
     for planned in plan(order):
         began = time.process_time()
-        bundle = make_planned(planned)
+        try:
+            bundle = make_planned(planned)
+        except DrawError as error:
+            print(f"not drawn: {planned.name}: {error}", file=sys.stderr)
+            continue
         yield Drawn(planned, bundle, time.process_time() - began)
 
 

@@ -8,13 +8,13 @@ from typing import Protocol
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.environments.acceptance import Verdict
 from astra_mcp.environments.bundle import Bundle
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.generation import Planned, make_planned
 
 __all__ = ["Acceptance", "Made", "Publisher", "make_environments"]
 
 _MAX_ATTEMPTS = 4
 """Draws for one environment, before it is given up."""
-_STAGE = "acceptance"
 
 
 class Acceptance(Protocol):
@@ -102,7 +102,11 @@ async def _make_one(
     planned: Planned, publisher: Publisher, accept: Acceptance | None, made: Made
 ) -> bool:
     for attempt in range(_MAX_ATTEMPTS):
-        bundle = make_planned(planned.again(attempt) if attempt else planned)
+        try:
+            bundle = make_planned(planned.again(attempt) if attempt else planned)
+        except DrawError:
+            made.rejected.setdefault("draw", Counter())["no world with one answer"] += 1
+            continue
         drawn = bundle if accept is not None else _unverified(bundle)
         if publisher.holds(drawn, planned.split):
             made.kept += 1
@@ -113,7 +117,7 @@ async def _make_one(
             publisher.publish(drawn, planned.split)
             made.accepted += 1
             return True
-        reasons = made.rejected.setdefault(_STAGE, Counter())
+        reasons = made.rejected.setdefault("acceptance", Counter())
         reasons.update({failed.check.value for failed in verdict.failed_checks})
     made.given_up.append(planned.name)
     return False

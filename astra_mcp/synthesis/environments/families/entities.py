@@ -7,6 +7,7 @@ from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
 
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.draw import Draw
 
 __all__ = ["Entities", "Split", "closed_vocabulary"]
@@ -45,7 +46,7 @@ def closed_vocabulary(language: str) -> tuple[str, ...]:
 
 
 class Entities:
-    """Draws entities of one world, none of them twice."""
+    """Draws entities of one world, none of them twice; ``DrawError`` where a split holds too few."""
 
     def __init__(self, draw: Draw, language: str, split: Split | None = None) -> None:
         """Begin a world.
@@ -120,6 +121,5 @@ class Entities:
                 self._used.add(name)
                 found.append(name)
         if len(found) < count:
-            msg = f"only {len(found)} of {count} names are left; ask for fewer, or for a longer pattern"
-            raise ValueError(msg)
+            raise DrawError(f"only {len(found)} of {count} names or codes are left for one world")
         return found

@@ -1,12 +1,16 @@
 """What a family is: a maker of environments that vary in everything but how their parts hang together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft
 
-__all__ = ["Family"]
+__all__ = ["Family", "first_clear"]
+
+W = TypeVar("W")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +25,15 @@ class Family:
     bounds: Bounds = field(default_factory=Bounds)
     is_micro: bool = False
     """For small models: few, short tools over a closed vocabulary."""
+
+
+def first_clear(worlds: Iterable[W], is_clear: Callable[[W], bool]) -> W:
+    """The first of several worlds in which what is asked has one answer.
+
+    Raises:
+        DrawError: There is none among them.
+    """
+    for world in worlds:
+        if is_clear(world):
+            return world
+    raise DrawError("no world was drawn in which the question has one answer")

@@ -92,7 +92,11 @@ def plan(order: Order) -> Iterator[Planned]:
 
 
 def make_planned(planned: Planned) -> Bundle:
-    """Make one environment."""
+    """Make one environment.
+
+    Raises:
+        DrawError: These draws make no world in which the question has one answer.
+    """
     return planned.family.make(planned.brief).bundle(planned.name)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.draw import Draw
 
 __all__ = ["Graph", "way_between"]
@@ -44,7 +45,7 @@ class Graph:
         """A graph in which so many ways are asked for.
 
         Raises:
-            ValueError: None was found among many.
+            DrawError: None was found among many.
         """
         for _ in range(_MAX_TRIES):
             ways = _Finder(_grid(draw, nodes, columns))
@@ -52,8 +53,7 @@ class Graph:
             asked = _chosen(draw.shuffled(nodes), goal, ways, count)
             if len(asked) == count:
                 return cls(ways.edges, goal, tuple(asked))
-        msg = f"no graph of {len(nodes)} places has {count} ways that share little"
-        raise ValueError(msg)
+        raise DrawError(f"no graph of {len(nodes)} places has {count} ways that share little")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Lists, nouns and amounts as people write them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-__all__ = ["amount", "answered", "itemised", "labelled", "listed", "with_article"]
+__all__ = ["amount", "itemised", "labelled", "listed", "with_article"]
 
 
 def listed(items: Sequence[str], language: str, *, either: bool = False) -> str:
@@ -13,15 +13,6 @@ def listed(items: Sequence[str], language: str, *, either: bool = False) -> str:
     if language == "zh":
         return "、".join(first) + "和" + last
     return ", ".join(first) + (" or " if either else " and ") + last
-
-
-def answered(answers: Mapping[str, Sequence[str]], language: str) -> str:
-    """What was found for each subject, by its name where there are several."""
-    colon, stop = ("：", "；") if language == "zh" else (": ", "; ")
-    found = [listed(a, language) for a in answers.values()]
-    if len(found) > 1:
-        found = [f"{who}{colon}{told}" for who, told in zip(answers, found, strict=True)]
-    return stop.join(found)
 
 
 def with_article(noun: str) -> str:

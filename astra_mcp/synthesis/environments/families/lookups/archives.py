@@ -7,7 +7,7 @@ from typing import Any
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft, key
-from astra_mcp.synthesis.environments.families.family import Family
+from astra_mcp.synthesis.environments.families.family import Family, first_clear
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.questions.archives import Questions
 from astra_mcp.synthesis.environments.families.lookups.themes.archives import THEMES, Theme
@@ -55,7 +55,7 @@ class _Asked:
 def _make(brief: Brief) -> Draft:
     theme = brief.draw("theme").pick(THEMES)
     worlds = (_Archive(brief, theme, attempt) for attempt in range(100))
-    return next(world for world in worlds if world.is_unambiguous()).written()
+    return first_clear(worlds, _Archive.is_unambiguous).written()
 
 
 class _Archive:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft, key
-from astra_mcp.synthesis.environments.families.family import Family
+from astra_mcp.synthesis.environments.families.family import Family, first_clear
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.questions.catalogue import Questions
 from astra_mcp.synthesis.environments.families.lookups.themes.catalogue import THEMES, Mark, Theme
@@ -38,7 +38,7 @@ def _fee(part: str, dealer: str, town: str) -> int:
 def _make(brief: Brief) -> Draft:
     theme = brief.draw("theme").pick(THEMES)
     worlds = (_Catalogue(brief, theme, attempt) for attempt in range(100))
-    return next(world for world in worlds if world.is_unambiguous()).written()
+    return first_clear(worlds, _Catalogue.is_unambiguous).written()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft, key
-from astra_mcp.synthesis.environments.families.family import Family
+from astra_mcp.synthesis.environments.families.family import Family, first_clear
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.questions.directory import Questions
 from astra_mcp.synthesis.environments.families.lookups.themes.directory import THEMES, Matter, Theme
@@ -33,7 +33,7 @@ def _room(person: str, day: str) -> str:
 def _make(brief: Brief) -> Draft:
     theme = brief.draw("theme").pick(THEMES)
     worlds = (_Directory(brief, theme, attempt) for attempt in range(100))
-    return next(world for world in worlds if world.is_unambiguous()).written()
+    return first_clear(worlds, _Directory.is_unambiguous).written()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.asides import Aside, Asides
 from astra_mcp.synthesis.environments.families.lookups.themes.dosages import DOSAGE_THEMES, Unit
-from astra_mcp.synthesis.environments.families.phrases import answered, listed
+from astra_mcp.synthesis.environments.families.phrases import labelled, listed
 
 __all__ = ["DOSAGES"]
 
@@ -215,9 +215,7 @@ class _Dosage:
         names = [self._it(pair) for pair in self.asked]
         it = listed(names, self.brief.language)
         if not self.layout.concludes:
-            self.draft.answer = answered(
-                dict(zip(names, (a for _, a, _ in found), strict=True)), self.brief.language
-            )
+            self.draft.answer = labelled(names, [a for _, a, _ in found], self.brief.language)
             self.draft.question = (
                 self._size_question(it) if self.layout.depth == 1 else self._wording(it)
             )

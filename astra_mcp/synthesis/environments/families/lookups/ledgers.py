@@ -16,7 +16,7 @@ from astra_mcp.synthesis.environments.families.lookups.themes.ledgers import (
     LEDGER_THEMES,
     LedgerWording,
 )
-from astra_mcp.synthesis.environments.families.phrases import amount, answered, listed
+from astra_mcp.synthesis.environments.families.phrases import amount, labelled, listed
 
 __all__ = ["LEDGERS"]
 
@@ -291,7 +291,7 @@ class _Ledger:
             self.draft.answer, wording = answer, self.wording.concluded(total=total)
         else:
             self.draft.answer, wording = (
-                answered(answers, self.brief.language),
+                labelled([*answers], [*answers.values()], self.brief.language),
                 self.wording.asked(),
             )
         asked = wording.format(it=self._events(gold))

@@ -14,7 +14,7 @@ from astra_mcp.synthesis.environments.families.lookups.themes.measurements impor
     MEASUREMENT_THEMES,
     MeasurementWording,
 )
-from astra_mcp.synthesis.environments.families.phrases import answered, listed
+from astra_mcp.synthesis.environments.families.phrases import labelled, listed
 
 __all__ = ["MEASUREMENTS"]
 
@@ -332,7 +332,7 @@ class _Measurement:
             question = self.wording.concluded(listed(names, language))
         else:
             told = (told for _, told in found)
-            self.draft.answer = answered(dict(zip(names, told, strict=True)), language)
+            self.draft.answer = labelled(names, told, language)
             question = self.wording.asked(listed(names, language))
         today = f"{self.calendar.now()}{'' if self.zh else ' '}" if self.layout.depth > 1 else ""
         self.draft.question = today + question

@@ -10,7 +10,7 @@ from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.asides import Aside, Asides
 from astra_mcp.synthesis.environments.families.lookups.themes.permissions import PERMISSION_THEMES
-from astra_mcp.synthesis.environments.families.phrases import answered, listed
+from astra_mcp.synthesis.environments.families.phrases import labelled, listed
 
 __all__ = ["PERMISSIONS"]
 
@@ -235,7 +235,7 @@ class _Permission:
         who = listed(names, self.brief.language)
         if not self.layout.concludes:
             answers = dict(zip(names, (told for _, told, _ in found), strict=True))
-            self.draft.answer = answered(answers, self.brief.language)
+            self.draft.answer = labelled([*answers], [*answers.values()], self.brief.language)
             self.draft.question = self._wording(who)
             return
         ranked = [value for _, _, value in found]

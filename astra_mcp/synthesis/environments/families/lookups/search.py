@@ -8,7 +8,7 @@ from typing import Any
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft, key, shaping
-from astra_mcp.synthesis.environments.families.family import Family
+from astra_mcp.synthesis.environments.families.family import Family, first_clear
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.questions.search import Questions
 from astra_mcp.synthesis.environments.families.lookups.themes.search import THEMES, Theme
@@ -36,7 +36,7 @@ def _cursor(kind: str, town: str, start: int) -> str:
 def _make(brief: Brief) -> Draft:
     theme = brief.draw("theme").pick(THEMES)
     worlds = (_Search(brief, theme, attempt) for attempt in range(100))
-    return next(world for world in worlds if world.is_unambiguous()).written()
+    return first_clear(worlds, _Search.is_unambiguous).written()
 
 
 @dataclass(frozen=True, slots=True)

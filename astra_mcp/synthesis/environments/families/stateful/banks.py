@@ -149,7 +149,12 @@ class Bank(ABC):
         self.scale = 100 if theme.unit is None else 10
         self._fill()
 
-    def salt_with(self, number: int) -> None:
+    def is_clear_with(self, number: int) -> bool:
+        """Draw the figures that tools work out anew, and say whether what is asked has one answer then."""
+        self._salt_with(number)
+        return self._is_clear()
+
+    def _salt_with(self, number: int) -> None:
         """Draw the figures that the code of tools works out."""
         self.salt = str(number)
         self.asked = [self._seen(who, label) for who, label in self.chosen]
@@ -198,7 +203,7 @@ class Bank(ABC):
     def _arrives(self, one: Account) -> str:
         return _arrival(self.first_day, one.code)
 
-    def is_clear(self) -> bool:
+    def _is_clear(self) -> bool:
         """Whether no two amounts that matter are the same."""
         numbers = [
             n

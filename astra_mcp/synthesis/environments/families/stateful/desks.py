@@ -158,7 +158,12 @@ class Desk(ABC):
         self.by_start = compared or brief.draw("criterion").chance(1, 2)
         self._fill()
 
-    def salt_with(self, number: int) -> None:
+    def is_clear_with(self, number: int) -> bool:
+        """Draw the figures that tools work out anew, and say whether what is asked has one answer then."""
+        self._salt_with(number)
+        return self._is_clear()
+
+    def _salt_with(self, number: int) -> None:
         """Draw the figures that the code of tools works out."""
         self.salt = str(number)
         self.asked = [self._seen(who, topic) for who, topic in self.chosen]
@@ -209,7 +214,7 @@ class Desk(ABC):
         others = (c for c in self.cases.values() if one.new not in _able(self.salt, c, self.staff))
         return [*islice(others, _MAX_OTHERS)]
 
-    def is_clear(self) -> bool:
+    def _is_clear(self) -> bool:
         """Whether no two facts are the same, and nobody ties."""
         facts = [fact for one in self.asked for fact in one.facts]
         return len({*facts}) == len(facts) and all(one.figure >= 0 for one in self.asked)

@@ -137,7 +137,12 @@ class Shop(ABC):
         self._fill()
         self.vouchers = self._vouchers()
 
-    def salt_with(self, number: int) -> None:
+    def is_clear_with(self, number: int) -> bool:
+        """Draw the figures that tools work out anew, and say whether what is asked has one answer then."""
+        self._salt_with(number)
+        return self._is_clear()
+
+    def _salt_with(self, number: int) -> None:
         """Draw the figures that the code of tools works out."""
         self.salt = str(number)
         self.asked = [self._seen(who, label) for who, label in self.chosen]
@@ -212,7 +217,7 @@ class Shop(ABC):
         )
         return [*islice(others, _MAX_OTHERS)]
 
-    def is_clear(self) -> bool:
+    def _is_clear(self) -> bool:
         """Whether no two amounts that matter are the same, and no item that matters lies in two of the baskets."""
         amounts = [
             n

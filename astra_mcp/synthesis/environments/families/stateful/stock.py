@@ -166,7 +166,12 @@ class Stock(ABC):
         self.mark = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(2))
         self._fill()
 
-    def salt_with(self, number: int) -> None:
+    def is_clear_with(self, number: int) -> bool:
+        """Draw the figures that tools work out anew, and say whether what is asked has one answer then."""
+        self._salt_with(number)
+        return self._is_clear()
+
+    def _salt_with(self, number: int) -> None:
         """Draw the figures that the code of tools works out."""
         self.salt = str(number)
         self.asked = [self._seen(*row) for row in self.chosen]
@@ -234,7 +239,7 @@ class Stock(ABC):
     def _bay_of(self, one: Article) -> str:
         return f"{self.draft.say('bay', '交接区')} {_bay(self._slip(one))}"
 
-    def is_clear(self) -> bool:
+    def _is_clear(self) -> bool:
         """Whether no two numbers that matter are the same, and goods need not stay where they are."""
         numbers = [
             n

@@ -2,7 +2,7 @@
 
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
-from astra_mcp.synthesis.environments.families.family import Family
+from astra_mcp.synthesis.environments.families.family import Family, first_clear
 from astra_mcp.synthesis.environments.families.phrases import listed, with_article
 from astra_mcp.synthesis.environments.families.stateful.desks import Case, Desk
 
@@ -13,12 +13,9 @@ _MAX_ATTEMPTS = 300
 
 def _make(brief: Brief) -> Draft:
     world = _Tickets(brief)
-    for attempt in range(_MAX_ATTEMPTS):
-        world.salt_with(brief.draw("salt", attempt).between(1000, 9999))
-        if world.is_clear():
-            return world.written()
-    msg = "no cases without ties were drawn"
-    raise ValueError(msg)
+    salts = (brief.draw("salt", attempt).between(1000, 9999) for attempt in range(_MAX_ATTEMPTS))
+    first_clear(salts, world.is_clear_with)
+    return world.written()
 
 
 class _Tickets(Desk):
