@@ -13,7 +13,7 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     blocks = re.findall(r"```bash\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     assert len(blocks) == 2
     for block in blocks:
-        program, *words = shlex.split(block)
+        program, *words = shlex.split(block.replace("\\\n", " "))
         assert program == "astra-mcp"
         faster = () if "--no-acceptance" in words else ("--no-acceptance",)
         done = Cli(tmp_path / "home").run(*words, *faster)

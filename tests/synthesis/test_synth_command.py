@@ -27,7 +27,7 @@ def test_accepted_environments_are_written_once_and_kept_the_next_time(cli: Cli)
         for file in sorted((cli.folder / "made").glob("*/environment.json"))
     ]
     assert statuses == ["verified"] * 2
-    assert again.returncode == 1
+    assert again.returncode == 2
     assert "holds something else" in again.stderr  # verified ones are no unverified ones
 
     kept = cli.run(*MICRO, "--count", "2")
