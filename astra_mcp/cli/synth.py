@@ -192,7 +192,7 @@ def _as_json(made: Made, seconds: float) -> JsonObject:
         "accepted": made.accepted,
         "kept": made.kept,
         "rejected": {stage: dict(reasons) for stage, reasons in made.rejected.items()},
-        "given_up": made.given_up,
+        "given_up": [*made.given_up],
         "model_calls": 0,
         "cached_calls": 0,
         "tokens": 0,

@@ -77,6 +77,6 @@ def texts_of(bundle: Bundle) -> dict[str, str]:
 
 def _tool_document(tool: JsonObject) -> JsonObject:
     """A tool as authors write it: annotations beside its name, nothing that is not said."""
-    said = {name: value for name, value in tool.items() if name != "extra" and value is not None}
+    said: JsonObject = {n: v for n, v in tool.items() if n != "extra" and v is not None}
     extra = tool.get("extra")
-    return {**said, **extra} if isinstance(extra, dict) else said
+    return said | extra if isinstance(extra, dict) else said

@@ -331,7 +331,7 @@ class _Measurement:
             self.draft.conclude(asked, self.draft.answer, [step for step, _ in found])
             question = self.wording.concluded(listed(names, language))
         else:
-            told = (told for _, told in found)
+            told = [told for _, told in found]
             self.draft.answer = labelled(names, told, language)
             question = self.wording.asked(listed(names, language))
         today = f"{self.calendar.now()}{'' if self.zh else ' '}" if self.layout.depth > 1 else ""
