@@ -38,7 +38,8 @@ class _Theme:
     lies: _Text
     """The place of the unit, as said of it."""
     stretch: _Text
-    measure: _Text
+    measure: str
+    """What of a stretch is compared, as code calls it."""
     measured: str
     """Its unit of measurement."""
     is_most: bool
@@ -61,7 +62,7 @@ _THEMES = (
     _Theme(
         Domain.CLOUD_SERVICES, (("Networks", "Data Lines", "Fibre"), ("网络", "通信", "专网")),
         ("access point", "接入点"), ("ticket", "工单"), ("the site of", "接入的站点"), ("line", "线路"),
-        ("bandwidth", "带宽"), "Mbit/s", False, ("the line with the least bandwidth", "带宽最小的那条线路"),
+        "bandwidth", "Mbit/s", False, ("the line with the least bandwidth", "带宽最小的那条线路"),
         ("Data from {start} crawls on its way to {goal}; it always takes the shortest way there. || Users complain: from {start} to {goal} everything is slow, and traffic takes the shortest way.", "从{start}到{goal}的数据走最短路径，最近慢得很。 || 用户反映{start}到{goal}很卡，流量走的是最短路径。"),
         ("Data to {goal} takes the shortest way from each of these places: {start}.", "以下几处到{goal}的数据都走最短路径：{start}。"),
         ("who maintains {it}?||which person looks after {it}?", "{it}由谁维护？"), ("what would an upgrade of {it} cost?", "{it}扩容要多少钱？"),
@@ -71,7 +72,7 @@ _THEMES = (
     _Theme(
         Domain.LOGISTICS, (("Heavy Haulage", "Special Loads", "Transport"), ("大件运输", "重载物流", "特种运输")),
         ("transformer crate", "大件货箱"), ("order", "订单"), ("the yard with", "存放的货场"), ("road section", "路段"),
-        ("load limit", "限重"), "t", False, ("the section with the lowest load limit", "限重最低的那个路段"),
+        "load_limit", "t", False, ("the section with the lowest load limit", "限重最低的那个路段"),
         ("A heavy load has to go from {start} to {goal}, by the shortest way. || We are to haul something heavy the shortest way from {start} to {goal}.", "有一件大件货要从{start}按最短路线运到{goal}。 || 我们要把一件重货从{start}走最短路线拉到{goal}。"),
         ("Heavy loads go to {goal}, each by the shortest way, from these places: {start}.", "几件大件货都按最短路线运到{goal}，起点分别是：{start}。"),
         ("who has to be asked about {it}?||which officer is in charge of {it}?", "{it}归谁负责？"), ("what does the permit for {it} cost?", "{it}的通行许可要多少钱？"),
@@ -81,7 +82,7 @@ _THEMES = (
     _Theme(
         Domain.TRAVEL, (("Alpine Huts", "Trails", "Hut Association"), ("登山协会", "徒步俱乐部", "山地营地")),
         ("party", "小队"), ("booking", "预订"), ("tonight's hut of", "今晚住的营地"), ("trail section", "山路路段"),
-        ("climb", "爬升"), "m", True, ("the section with the biggest climb", "爬升最大的那一段"),
+        "climb", "m", True, ("the section with the biggest climb", "爬升最大的那一段"),
         ("Tomorrow we walk from {start} to {goal}, the shortest way. || A tour sets out from {start} and takes the shortest way to {goal}.", "明天从{start}走最短的路去{goal}。 || 有一队人要从{start}出发，走最短路线到{goal}。"),
         ("Several of us walk to {goal} tomorrow, each the shortest way, from these places: {start}.", "明天几队人都走最短路线去{goal}，出发地分别是：{start}。"),
         ("who is the ranger for {it}?||which ranger takes care of {it}?", "{it}的巡山员是谁？"), ("what does it cost to have the luggage carried on {it}?", "{it}请人背行李要多少钱？"),
@@ -91,7 +92,7 @@ _THEMES = (
     _Theme(
         Domain.ENERGY, (("Power Grid", "Electricity Works", "Energy Network"), ("电网", "供电公司", "电力")),
         ("meter", "电表"), ("complaint", "投诉单"), ("the substation of", "所接的变电站"), ("power line", "输电线"),
-        ("capacity", "容量"), "MW", False, ("the line with the least capacity", "容量最小的那条线"),
+        "capacity", "MW", False, ("the line with the least capacity", "容量最小的那条线"),
         ("We want to send more power from {start} to {goal}, by the shortest way. || More current is to flow from {start} to {goal}; planning takes the shortest way.", "想沿最短线路从{start}向{goal}多送些电。 || 规划沿最短线路，把更多电力从{start}送到{goal}。"),
         ("More power is to go to {goal}, by the shortest way from each of these places: {start}.", "以下几处都要沿最短线路向{goal}多送电：{start}。"),
         ("who is the engineer for {it}?||which engineer is in charge of {it}?", "{it}由哪位工程师负责？"), ("what would it cost to reinforce {it}?", "{it}加固要多少钱？"),
@@ -101,7 +102,7 @@ _THEMES = (
     _Theme(
         Domain.GOVERNMENT, (("Waterworks", "Water Board", "Municipal Water"), ("水务", "自来水公司", "供水局")),
         ("hydrant", "消火栓"), ("inspection report", "检查单"), ("the pumping station of", "供水的泵站"), ("main", "管段"),
-        ("diameter", "管径"), "mm", False, ("the narrowest main", "管径最小的那段管道"),
+        "diameter", "mm", False, ("the narrowest main", "管径最小的那段管道"),
         ("Too little water comes from {start} to {goal}, though it takes the shortest way. || Water flows the shortest way from {start} to {goal}, and the pressure drops.", "水从{start}走最短管路到{goal}，压力总是不够。 || {start}到{goal}的水走最短管路，一路掉压。"),
         ("Water to {goal} takes the shortest way from each of these places: {start}.", "以下几处的水都走最短管路到{goal}：{start}。"),
         ("who is the inspector for {it}?||which inspector is in charge of {it}?", "{it}的巡检员是谁？"), ("what would it cost to replace {it}?", "更换{it}要多少钱？"),
@@ -162,7 +163,7 @@ class _Paths:
         self.draft.name(
             unit=unit, case=case, stretch=stretch, keeper=keeper, cost=cost,
             ref="${case}_number|${case}_id|${case}_ref", code="${unit}_code|${unit}_id|${unit}_number", line="code|${stretch}_code|${stretch}_id",
-            node="node|site|location", start="start|origin|from_$node", goal="goal|target|to_$node", size="size|rating|limit",
+            node="node|site|location", start="start|origin|from_$node", goal="goal|target|to_$node", size=self.theme.measure,
             open="open_$case|read_$case|get_$case", find="locate_$unit|where_is_$unit|find_$unit", way="shortest_way|find_route|trace_way",
             who="${keeper}_of|find_$keeper|get_$keeper", price="${cost}_of|estimate_$cost|get_$cost",
             age="with_year|show_age|with_age", phone="with_phone|with_contact|contact", rush="urgent|express|rush",

@@ -170,7 +170,7 @@ class _Tariffs:
         )
         self.draft.name(
             zone=zone, file=file, cls=cls, form=form, count=count, extra=extra,
-            ref="${file}_number|${file}_id|${file}_ref", place="place|town|location", least="from|at_least|over", most="up_to|to|at_most",
+            ref="${file}_number|${file}_id|${file}_ref", place="place|town|location", least="from|at_least", most="up_to|to|at_most",
             open="open_$file|read_$file|get_$file", find="${zone}_of|find_$zone|which_$zone", classes="${cls}es|list_${cls}es|show_${cls}es",
             price="price_of_$cls|quote_$cls|amount_due", which="${form}_for|find_$form|get_$form", names="with_names|named|show_names",
         )  # fmt: skip
