@@ -285,7 +285,7 @@ class _Permission:
             return say(
                 f"{who} {'is' if one else 'are'} allowed to {act}. Who approved {each}, and until which day is it valid? || "
                 f"For the yearly review: who approved the right to {act} of {whom}, and when does it run out?",
-                f"{who}可以{act}，这项权限{each_zh}是谁批准的，有效期到哪天？ || 年度核查：{who}{act}的权限{each_zh}由谁批准、哪天到期？",
+                f"{who}可以{act}，这项权限{each_zh}是谁批准的，有效期{'' if one else '各'}到哪天？ || 年度核查：{who}{act}的权限{each_zh}由谁批准、哪天到期？",
             )
         if self.asks_expiry:
             return say(

@@ -49,7 +49,7 @@ PERMISSION_THEMES = (
         ("access group", "门禁组"), ("enter {zone}", "进入{zone}"),
         (
             ("Until what time in the evening may {who} be in {zone}?", "{who}晚上最晚可以在{zone}待到几点？"),
-            ("Until what time in the evening may each of these be in {zone}: {who}?", "{who}晚上最晚各可以在{zone}待到几点？"),
+            ("Until what time in the evening may each of these be in {zone}: {who}?", "{who}晚上分别最晚可以在{zone}待到几点？"),
             ("Which of these may stay in {zone} longest in the evening: {who}?", "{who}，谁晚上可以在{zone}待得最晚？"),
         ),
         ("closing time", "最晚时间"), (18 * 60, 23 * 60 + 50, 5), None,
@@ -63,7 +63,7 @@ PERMISSION_THEMES = (
         ("sharing group", "共享组"), ("upload to {zone}", "向{zone}上传文件"),
         (
             ("How large a file may {who} upload to {zone}?", "{who}最大可以向{zone}上传多大的文件？"),
-            ("How large a file may each of these upload to {zone}: {who}?", "{who}最大各可以向{zone}上传多大的文件？"),
+            ("How large a file may each of these upload to {zone}: {who}?", "{who}分别最大可以向{zone}上传多大的文件？"),
             ("Which of these may upload the largest files to {zone}: {who}?", "{who}，谁可以向{zone}上传的文件最大？"),
         ),
         ("largest file", "单个文件上限"), (110, 4900, 10), (" MB", "MB"),
@@ -77,7 +77,7 @@ PERMISSION_THEMES = (
         ("role", "角色"), ("book machines on {zone}", "在{zone}上申请机器"),
         (
             ("How many machine hours a month may {who} book on {zone}?", "{who}每月可以在{zone}上申请多少机时？"),
-            ("How many machine hours a month may each of these book on {zone}: {who}?", "{who}每月各可以在{zone}上申请多少机时？"),
+            ("How many machine hours a month may each of these book on {zone}: {who}?", "{who}每月分别可以在{zone}上申请多少机时？"),
             ("Which of these may book the most machine hours on {zone}: {who}?", "{who}，谁每月可以在{zone}上申请的机时最多？"),
         ),
         ("monthly quota", "每月额度"), (120, 5900, 10), (" machine hours", "机时"),
@@ -91,7 +91,7 @@ PERMISSION_THEMES = (
         ("database role", "数据库角色"), ("query {zone}", "查询{zone}"),
         (
             ("How many rows may {who} fetch from {zone} at once?", "{who}一次最多能从{zone}取多少行？"),
-            ("How many rows may each of these fetch from {zone} at once: {who}?", "{who}一次最多各能从{zone}取多少行？"),
+            ("How many rows may each of these fetch from {zone} at once: {who}?", "{who}一次分别最多能从{zone}取多少行？"),
             ("Which of these may fetch the most rows from {zone} at once: {who}?", "{who}，谁一次能从{zone}取的行数最多？"),
         ),
         ("row limit", "行数上限"), (1500, 98_500, 100), (" rows", "行"),
@@ -105,7 +105,7 @@ PERMISSION_THEMES = (
         ("dispensing group", "领用组"), ("take stock from {zone}", "从{zone}领用物品"),
         (
             ("How many packs a week may {who} take from {zone}?", "{who}每周最多可以从{zone}领多少盒？"),
-            ("How many packs a week may each of these take from {zone}: {who}?", "{who}每周最多各可以从{zone}领多少盒？"),
+            ("How many packs a week may each of these take from {zone}: {who}?", "{who}每周分别最多可以从{zone}领多少盒？"),
             ("Which of these may take the most packs a week from {zone}: {who}?", "{who}，谁每周可以从{zone}领的盒数最多？"),
         ),
         ("weekly allowance", "每周限额"), (11, 480, 1), (" packs", "盒"),
@@ -119,7 +119,7 @@ PERMISSION_THEMES = (
         ("course group", "课程组"), ("work in {zone}", "使用{zone}"),
         (
             ("Until when in the evening may {who} work in {zone}?", "{who}晚上最晚可以用{zone}到几点？"),
-            ("Until when in the evening may each of these work in {zone}: {who}?", "{who}晚上最晚各可以用{zone}到几点？"),
+            ("Until when in the evening may each of these work in {zone}: {who}?", "{who}晚上分别最晚可以用{zone}到几点？"),
             ("Which of these may work in {zone} longest in the evening: {who}?", "{who}，谁晚上可以用{zone}到最晚？"),
         ),
         ("closing time", "最晚时间"), (17 * 60, 22 * 60 + 50, 5), None,
@@ -133,7 +133,7 @@ PERMISSION_THEMES = (
         ("driver group", "驾驶组"), ("drive {zone}", "驾驶{zone}"),
         (
             ("How far may {who} go in a day with {zone}?", "{who}一天最多可以开{zone}跑多远？"),
-            ("How far may each of these go in a day with {zone}: {who}?", "{who}一天最多各可以开{zone}跑多远？"),
+            ("How far may each of these go in a day with {zone}: {who}?", "{who}一天分别最多可以开{zone}跑多远？"),
             ("Which of these may go farthest in a day with {zone}: {who}?", "{who}，谁一天可以开{zone}跑得最远？"),
         ),
         ("daily range", "每日里程"), (45, 940, 1), (" km", "公里"),
