@@ -79,8 +79,6 @@ class Knobs:
     """Records that agree with the one that is asked for in all but one of its marks."""
     options: int = 1
     """Optional parameters beyond those that the question needs."""
-    stateful: bool = True
-    """A tool changes what later calls return, where the family has such a tool."""
 
 
 @dataclass(frozen=True, slots=True)
