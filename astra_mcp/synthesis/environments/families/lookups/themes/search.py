@@ -42,7 +42,7 @@ THEMES = (
         Domain.REAL_ESTATE, (("Rooms", "Lettings", "Flat Finder"), ("租房网", "房源网", "安居网")),
         (("studio flat", "attic flat", "garden flat", "shared room", "guest room", "garden shed", "workshop space", "roof terrace"),
          ("单间公寓", "阁楼公寓", "带院公寓", "合租卧室", "客房", "花园储物间", "工坊", "屋顶露台")),
-        ("lets", "出租"), 190, ("cheapest", "最便宜"), ("ad", "房源"), "property|rental|flat_ad", "landlord|landlord_account|letter",
+        ("lets", "出租"), 190, ("cheapest", "最便宜"), ("ad", "房源"), "home|rental|flat_ad", "landlord|landlord_account|letter",
         "wanted|looking_for|property_type",
     ),
     Theme(
@@ -56,7 +56,7 @@ THEMES = (
         Domain.EDUCATION, (("Courses", "Learning", "Class Finder"), ("课程网", "学艺网", "研习社")),
         (("pottery class", "watercolour class", "welding class", "piano lessons", "cello lessons", "Arabic lessons", "sewing workshop", "bread workshop"),
          ("陶艺课", "水彩课", "焊接课", "钢琴课", "大提琴课", "阿拉伯语课", "缝纫工作坊", "面包工作坊")),
-        ("gives", "开"), 35, ("cheapest", "最便宜"), ("course", "课程"), "course|class_offer|course_entry", "teacher|tutor|instructor",
+        ("gives", "开"), 35, ("cheapest", "最便宜"), ("course", "课程"), "course|class_offer|course_ad", "teacher|tutor|instructor",
         "subject|course_words|topic",
     ),
     Theme(
@@ -70,7 +70,7 @@ THEMES = (
         Domain.ENTERTAINMENT, (("Party Hire", "Stage Door", "Event Market"), ("演艺网", "派对网", "庆典网")),
         (("brass band", "wedding band", "street magician", "fire juggler", "puppet theatre", "shadow theatre", "bouncy castle", "photo booth"),
          ("铜管乐队", "婚礼乐队", "街头魔术师", "火焰杂耍", "木偶戏", "皮影戏", "充气城堡", "拍照亭")),
-        ("offers", "提供"), 110, ("cheapest", "最便宜"), ("entry", "节目"), "act|event_offer|show_entry", "agent|booker|provider",
+        ("offers", "提供"), 110, ("cheapest", "最便宜"), ("entry", "节目"), "act|event_offer|show_act", "agent|booker|provider",
         "act_type|show_words|looking_for",
     ),
 )  # fmt: skip
