@@ -148,6 +148,9 @@ class _Measurement:
             )
             if is_single and min(overs) > 12 and len({*peaks}) == len({*overs}) == len(peaks):
                 break
+            for meter in self.asked:
+                pair = meter.site, meter.spot
+                self.meters[pair] = self._meter(meter.code, *pair)
         self.peaks = dict(zip((m.code for m in self.asked), peaks, strict=True))
         self.between = sorted(self.draw.some(self.month[1:-1], 2))
         while any(
