@@ -146,7 +146,9 @@ class _Measurement:
                 [m.reading(d) for d in self.month].count(m.reading(p)) == 1
                 for m, p in zip(self.asked, peaks, strict=True)
             )
-            if is_single and min(overs) > 12 and len({*peaks}) == len({*overs}) == len(peaks):
+            rules = {(m.zone, m.step(over)) for m, over in zip(self.asked, overs, strict=True)}
+            are_apart = len({*peaks}) == len({*overs}) == len(rules) == len(peaks)
+            if is_single and min(overs) > 12 and are_apart:
                 break
             for meter in self.asked:
                 pair = meter.site, meter.spot
