@@ -146,8 +146,13 @@ class _Measurement:
                 [m.reading(d) for d in self.month].count(m.reading(p)) == 1
                 for m, p in zip(self.asked, peaks, strict=True)
             )
-            if is_single and min(overs) > 12 and len({*peaks}) == len({*overs}) == len(peaks):
+            rules = {(m.zone, m.step(over)) for m, over in zip(self.asked, overs, strict=True)}
+            are_apart = len({*peaks}) == len({*overs}) == len(rules) == len(peaks)
+            if is_single and min(overs) > 12 and are_apart:
                 break
+            for meter in self.asked:
+                pair = meter.site, meter.spot
+                self.meters[pair] = self._meter(meter.code, *pair)
         self.peaks = dict(zip((m.code for m in self.asked), peaks, strict=True))
         self.between = sorted(self.draw.some(self.month[1:-1], 2))
         while any(

@@ -117,9 +117,9 @@ class _Permission:
                 continue
             day = self.calendar.today.toordinal() + days[number % len(days)]
             expires = self.calendar.today.fromordinal(day).isoformat()
-            self.grants[group][zone] = _Grant(
-                code, self._shown(size), size, self.draw.pick(approvers), expires
-            )
+            place = number // len(zones) if zone == self.zone else self.draw.below(len(approvers))
+            approver = approvers[place % len(approvers)]
+            self.grants[group][zone] = _Grant(code, self._shown(size), size, approver, expires)
 
     def _shown(self, size: int) -> str:
         if self.theme.sign is None:
