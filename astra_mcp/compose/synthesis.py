@@ -7,7 +7,6 @@ from pathlib import Path
 from astra_mcp.compose.bundles import open_bundle_sandbox
 from astra_mcp.compose.settings import Settings
 from astra_mcp.compose.verdicts import StoredVerdicts
-from astra_mcp.environments.acceptance import Verdict
 from astra_mcp.environments.acceptance.remembered import acceptance_version, verify_or_remember
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import texts_of, write_bundle
@@ -57,8 +56,8 @@ async def open_acceptance(settings: Settings) -> AsyncGenerator[Acceptance]:
         version = acceptance_version(settings.sandbox, sandbox.report.backend)
         store = StoredVerdicts(settings.home, version)
 
-        async def accept(bundle: Bundle) -> Verdict:
+        async def accept(bundle: Bundle) -> list[str]:
             verdict, _ = await verify_or_remember(bundle, sandbox, store)
-            return verdict
+            return [failed.check.value for failed in verdict.failed_checks]
 
         yield accept

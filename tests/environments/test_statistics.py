@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from astra_mcp.environments.bundle import EnvironmentDocument
+from astra_mcp.environments.bundle import EnvironmentDocument, FurtherQuestion, Question
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.environments.statistics import Distribution, Share, counts_of, summarise
 
@@ -74,9 +74,12 @@ def test_further_questions_and_families_count_where_a_document_has_them(
     document: EnvironmentDocument,
 ) -> None:
     made = document.provenance.model_copy(update={"family": "timetable"})
-    many = document.model_copy(update={"provenance": made, "questions": (document, document)})
+    asked = {name: getattr(document, name) for name in Question.model_fields}
+    further = tuple(FurtherQuestion(id=id, **asked) for id in ("second", "third"))
+    many = document.model_copy(update={"provenance": made, "questions": further})
     found = summarise([counts_of(many), counts_of(document)])
     assert (found.environments, found.questions) == (2, 4)
+    assert document.domain is not None
     assert found.domains == {document.domain.value: 4}
     assert found.as_json()["families"] == {"timetable": 3}
     assert "families" not in summarise([counts_of(document)]).as_json()

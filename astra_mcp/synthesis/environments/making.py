@@ -1,12 +1,11 @@
 """Making environments: each is drawn, run through the acceptance, and published whole or not at all."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from astra_mcp.concurrency import map_concurrently
-from astra_mcp.environments.acceptance import Verdict
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.generation import Planned, make_planned
@@ -20,8 +19,8 @@ _MAX_ATTEMPTS = 4
 class Acceptance(Protocol):
     """Says of a bundle whether it may be published."""
 
-    async def __call__(self, bundle: Bundle) -> Verdict:
-        """Give the verdict; it may be remembered."""
+    async def __call__(self, bundle: Bundle) -> Sequence[str]:
+        """Name the checks that refuse it; none where it is accepted."""
         ...
 
 
@@ -112,13 +111,12 @@ async def _make_one(
             made.kept += 1
             made.accepted += 1
             return True
-        verdict = None if accept is None else await accept(drawn)
-        if verdict is None or verdict.verified:
+        refusals = () if accept is None else await accept(drawn)
+        if not refusals:
             publisher.publish(drawn, planned.split)
             made.accepted += 1
             return True
-        reasons = made.rejected.setdefault("acceptance", Counter())
-        reasons.update({failed.check.value for failed in verdict.failed_checks})
+        made.rejected.setdefault("acceptance", Counter()).update({*refusals})
     made.given_up.append(planned.name)
     return False
 
