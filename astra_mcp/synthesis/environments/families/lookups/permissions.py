@@ -68,7 +68,7 @@ class _Permission:
         """Draw who is in which group, people of alike names, and what each group may do."""
         knobs, subjects = self.brief.knobs, self.layout.subjects
         units = self.theme.units[self.zh]
-        count = max(12, knobs.records)
+        count = max(12, knobs.records) + 3 * subjects
         letters = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(2))
         leaves = 8 + count // 12
         codes = self.entities.codes(f"{letters}-###", leaves + 6)
@@ -77,13 +77,15 @@ class _Permission:
         people = self.entities.people(count)
         asked = [(name, self.draw.pick(units)) for name in people[:subjects]]
         pairs = [*asked, *(near for pair in asked for near in self._near(*pair))]
+        beside = [asked[n % subjects][1] for n in range(3 * subjects)]
+        strangers = people[subjects:]
+        pairs += zip(strangers, beside, strict=False)
         apart = len(pairs)
-        pairs += [(name, self.draw.pick(units)) for name in people[subjects:]]
+        pairs += [(name, self.draw.pick(units)) for name in strangers[len(beside) :]]
         pairs = [*dict.fromkeys(pairs)]
-        places = [
-            n if n < subjects else self.draw.between(subjects if n < apart else 0, leaves - 1)
-            for n in range(len(pairs))
-        ]
+        places = [*range(subjects)]
+        places += [subjects + n % (leaves - subjects) for n in range(apart - subjects)]
+        places += [self.draw.below(leaves) for _ in range(len(pairs) - apart)]
         members = [(pair, self.groups[place]) for pair, place in zip(pairs, places, strict=True)]
         self.asked, self.members = asked, dict(self.draw.shuffled(members))
         self.zone = self.draw.pick(self.theme.zones[self.zh])
