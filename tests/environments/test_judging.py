@@ -97,7 +97,8 @@ async def test_a_majority_against_one_question_judges_the_bundle_unsound(
     against = said[Question.NEEDED_DEPENDENCIES].as_json()
     assert sorted(against.pop("reasons")) == ["it is no", "it is no", "it is yes"]  # type: ignore[type-var]
     counts = {"yes": 1, "no": 2, "unclear": 0}
-    assert against == {"question": "needed_dependencies", "verdict": False, "votes": counts}
+    assert (against.pop("question_id"), against.pop("question")) == (None, "needed_dependencies")
+    assert against == {"verdict": False, "votes": counts}
     assert judged([*said.values()]) is False
 
 

@@ -7,7 +7,7 @@ import pytest
 from tiers import AT_THE_GATE
 
 from astra_mcp.environments.acceptance import Check
-from astra_mcp.environments.acceptance.documents import document_failures
+from astra_mcp.environments.acceptance.documents import document_failures, question_failures
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.sandbox import Sandbox
 
@@ -326,7 +326,8 @@ def test_an_answer_that_is_given_away_is_found_before_anything_is_run(
 ) -> None:
     field, value, words = LEAKS[how]
     workshop.change_document(put(field, value))
-    failures = [*document_failures(load_bundle(workshop.path))]
+    bundle = load_bundle(workshop.path)
+    failures = [*document_failures(bundle), *question_failures(bundle)]
     assert words in "\n".join(f.detail for f in failures if f.check is Check.LEAKED_ANSWER)
 
 

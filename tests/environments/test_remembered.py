@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -32,8 +33,10 @@ class Acceptance:
         self.says = REFUSED
         self.num_asked = 0
 
-    async def __call__(self, bundle: Bundle, sandbox: Sandbox) -> Verdict:
-        del bundle, sandbox
+    async def __call__(
+        self, bundle: Bundle, sandbox: Sandbox, *, hear: Callable[[], None]
+    ) -> Verdict:
+        del bundle, sandbox, hear
         self.num_asked += 1
         return self.says
 

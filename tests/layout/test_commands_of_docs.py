@@ -19,8 +19,8 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     """Find the commands of code blocks, without their comments."""
     for page in PAGES:
         for block in re.findall(r"```\w*\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            for line in COMMAND.findall(block):
-                words = shlex.split(re.split(r" {2,}", line)[0], comments=True)
+            for line in COMMAND.findall(block.replace("\\\n", " ")):
+                words = shlex.split(re.split(r" {2,}(?!-)", line)[0], comments=True)
                 yield f"{page.name}: {' '.join(words)}", words
 
 

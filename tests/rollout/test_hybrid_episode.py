@@ -275,7 +275,7 @@ def test_servers_have_no_reward_and_that_is_no_failure_and_only_what_is_emulated
         assert row | nothing == row
         assert (row["status"], row["calls"], row["failure"]) == ("closed", 0, None)
     (mean,) = report["environments"]
-    assert mean == {**nothing, "episodes": 2, "failed": 0, "calls": 0}
+    assert mean == {**nothing, "question": None, "episodes": 2, "failed": 0, "calls": 0}
 
 
 def test_people_are_told_which_servers_were_played(docks: Docks) -> None:
