@@ -1,6 +1,7 @@
 """``astra-mcp synth``: make environments, by families that need no model."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from astra_mcp.environments.bundle import ScenarioType
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
+from astra_mcp.report.shown import json_text
 from astra_mcp.synthesis.environments.families.catalog import find_families
 from astra_mcp.synthesis.environments.families.generation import (
     Order,
@@ -131,7 +133,7 @@ def environments(  # noqa: PLR0913 - one parameter for each option
     try:
         run_async(_make, planned, place, acceptance, made)
     finally:
-        _report(made, time.monotonic() - began, folder, as_json=as_json)
+        _report(made, time.monotonic() - began, folder, order.splits, as_json=as_json)
     if made.given_up:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -163,7 +165,7 @@ async def _make(planned: list[Planned], folder: Path, acceptance: bool, made: Ma
         def hear(name: str, *, accepted: bool) -> None:
             progress.advance(task)
             if not accepted:
-                say.print(f"given up: {name}; no draw passed the acceptance", style="yellow")
+                say.print(f"given up: {name}; every draw was refused", style="yellow")
 
         publisher = BundleFolder(folder)
         if not acceptance:
@@ -175,7 +177,9 @@ async def _make(planned: list[Planned], folder: Path, acceptance: bool, made: Ma
             )
 
 
-def _report(made: Made, seconds: float, folder: Path, *, as_json: bool) -> None:
+def _report(
+    made: Made, seconds: float, folder: Path, splits: Iterable[str], *, as_json: bool
+) -> None:
     if as_json:
         print_json(_as_json(made, seconds))
         return
@@ -184,7 +188,9 @@ def _report(made: Made, seconds: float, folder: Path, *, as_json: bool) -> None:
     for stage, reasons in made.rejected.items():
         told = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         out.print(f"refused draws, made anew: {stage}: {told}")
-    out.print(f'serve them with: environments = ["{folder}"] in astra.toml')
+    if made.accepted:
+        places = [str(folder / split) for split in splits] or [str(folder)]
+        out.print(f"serve them with: environments = {json_text(places)} in astra.toml")
 
 
 def _as_json(made: Made, seconds: float) -> JsonObject:
