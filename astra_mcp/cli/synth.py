@@ -91,6 +91,12 @@ def environments(  # noqa: PLR0913 - one parameter for each option
     options: Annotated[
         str, typer.Option(help="Optional parameters beyond those that are needed.")
     ] = "0-2",
+    questions: Annotated[
+        int,
+        typer.Option(
+            min=1, max=200, help="How many each is asked, where its family bears so many."
+        ),
+    ] = 1,
     splits: Annotated[
         str | None,
         typer.Option("--split", help="Hundredths by name: train=80,validation=10,test=10."),
@@ -122,6 +128,7 @@ def environments(  # noqa: PLR0913 - one parameter for each option
             records=_range(records),
             near_misses=_range(near_misses),
             options=_range(options),
+            questions=questions,
             splits={} if splits is None else _splits(splits),
             split_by=split_by or SplitBy.ENTITY,
         )

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -36,10 +37,25 @@ THIRDS = {"train": 34, "validation": 33, "test": 33}
 def test_every_layout_of_a_family_makes_a_bundle_that_loads(family: Any) -> None:
     for number, layout in enumerate(layouts_of(family.bounds)):
         brief = Brief(family.name, "zh" if number % 2 else "en", layout, Knobs(records=12), number)
-        bundle = family.make(brief).bundle("made")
+        bundle = family.drafts(brief)[0].bundle("made")
         assert parse_bundle("made", texts_of(bundle)).content_hash == bundle.content_hash
         assert len(bundle.document.sub_tasks) == layout.total
         assert bundle.document.scenario_type is layout.scenario
+
+
+@pytest.mark.parametrize("family", ALL, ids=lambda f: f.name)
+def test_further_questions_of_a_family_are_others_over_the_same_data_and_tools(family: Any) -> None:
+    layouts = [*layouts_of(family.bounds)]
+    for number, layout in enumerate((layouts[0], layouts[len(layouts) // 2], layouts[-1])):
+        wanted = min(4, family.bounds.questions)
+        brief = Brief(family.name, "zh" if number % 2 else "en", layout, Knobs(30, 3), number)
+        drafts = family.drafts(replace(brief, questions=wanted))
+        made = [d.bundle("made") for d in drafts]
+        assert len({b.document.question for b in made}) == wanted
+        assert len({b.code for b in made}) == 1
+        assert len({repr(b.document.tools) for b in made}) == 1
+        whole = drafts[0].bundle("made", drafts[1:])
+        assert [b.document.answer for b in whole.asked] == [b.document.answer for b in made]
 
 
 def test_families_together_make_all_types_one_to_eight_sub_tasks_and_both_languages() -> None:

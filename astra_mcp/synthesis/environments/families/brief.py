@@ -1,8 +1,8 @@
 """What one environment of a family should be: its language, its shape and how hard it is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from astra_mcp.environments.bundle import ScenarioType
 from astra_mcp.seeds import derive_seed
@@ -10,6 +10,8 @@ from astra_mcp.synthesis.environments.families.draw import Draw
 from astra_mcp.synthesis.environments.families.entities import Entities, Split
 
 __all__ = ["Bounds", "Brief", "Knobs", "Layout", "layouts_of"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Bounds:
     concludes: bool = True
     concludes_from: int = 1
     """The depth from which answers can be compared or added up."""
+    questions: int = 200
+    """How many questions one world bears at most."""
 
 
 def layouts_of(bounds: Bounds) -> Iterator[Layout]:
@@ -83,7 +87,10 @@ class Knobs:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """One environment, before it is made."""
+    """One question of one environment, before it is made.
+
+    Briefs that differ in ``turn`` alone ask different questions of the same world.
+    """
 
     family: str
     language: Literal["en", "zh"]
@@ -92,6 +99,22 @@ class Brief:
     seed: int
     split: Split | None = None
     """Whose names and codes it may use; None for all of them."""
+    questions: int = 1
+    """How many questions the world is drawn for."""
+    turn: int = 0
+    """Which of them is asked, from 0."""
+    attempt: int = 0
+    """Which of the worlds that the seed stands for."""
+
+    @property
+    def subjects(self) -> int:
+        """How many people, orders, places ... are asked about in all questions of the world together."""
+        return self.layout.subjects * self.questions
+
+    def asked(self, subjects: Sequence[T]) -> list[T]:
+        """Those of all subjects that this question is about."""
+        begin = self.layout.subjects * self.turn
+        return [*subjects[begin : begin + self.layout.subjects]]
 
     def draw(self, *names: str | int) -> Draw:
         """The draws of one purpose, independent of all others."""

@@ -245,13 +245,22 @@ class Draft:
 
     # --- bundle -------------------------------------------------------------------------------------------------
 
-    def bundle(self, name: str) -> Bundle:
+    def bundle(self, name: str, further: Sequence["Draft"] = ()) -> Bundle:
         """The bundle, as loading would read it from a folder of the name.
+
+        Args:
+            name: Of the bundle.
+            further: Other questions over the same data and tools.
 
         Raises:
             ValidationError: A field is not valid.
         """
-        text = json.dumps(self._document(name), ensure_ascii=False)
+        told = self._document(name)
+        if further:
+            told["questions"] = [
+                {"id": f"q{number}", **other._question()} for number, other in enumerate(further, 2)
+            ]
+        text = json.dumps(told, ensure_ascii=False)
         document = EnvironmentDocument.model_validate_json(text, strict=True)
         server = {
             "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
@@ -277,9 +286,6 @@ class Draft:
         )
 
     def _document(self, name: str) -> JsonObject:
-        levels: dict[int, int] = {}
-        for step in self._steps:
-            levels[step.id] = 1 + max((levels[n] for n in step.needs), default=0)
         return {
             "schema_version": 1,
             "name": name,
@@ -288,16 +294,8 @@ class Draft:
             "status": "verified",
             "domain": self.domain.value,
             "language": self.brief.language,
-            "scenario_type": self.brief.layout.scenario.value,
-            "question": self.question,
-            "answer": self.answer,
-            "sub_tasks": [self._sub_task(s, levels) for s in self._steps],
+            **self._question(),
             "tools": [t.document() for t in self._tools.values()],
-            "gold": [
-                {"tool": s.tool, "arguments": s.arguments, "solves": [s.id], "after": [*s.after]}
-                for s in self._steps
-                if s.tool is not None
-            ],
             "examples": [*self._examples],
             "clock": self.clock,
             "provenance": {
@@ -305,6 +303,22 @@ class Draft:
                 "family": self.brief.family,
                 "notes": f"Family {self.brief.family}, seed {self.brief.seed}.",
             },
+        }
+
+    def _question(self) -> JsonObject:
+        levels: dict[int, int] = {}
+        for step in self._steps:
+            levels[step.id] = 1 + max((levels[n] for n in step.needs), default=0)
+        return {
+            "scenario_type": self.brief.layout.scenario.value,
+            "question": self.question,
+            "answer": self.answer,
+            "sub_tasks": [self._sub_task(s, levels) for s in self._steps],
+            "gold": [
+                {"tool": s.tool, "arguments": s.arguments, "solves": [s.id], "after": [*s.after]}
+                for s in self._steps
+                if s.tool is not None
+            ],
         }
 
     @staticmethod

@@ -1,16 +1,16 @@
 """What a family is: a maker of environments that vary in everything but how their parts hang together."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft
 
-__all__ = ["Family", "first_clear"]
+__all__ = ["Family"]
 
-W = TypeVar("W")
+_MAX_ATTEMPTS = 100
+"""Worlds that are drawn for one brief."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +21,37 @@ class Family:
     about: str
     """One sentence that says what its environments are about."""
     make: Callable[[Brief], Draft]
-    """Writes one environment; the same brief gives the same draft."""
+    """Writes one question over its world; the same brief gives the same draft, another turn another question over
+    the same data and tools. Raises :class:`DrawError` where the question has several answers in that world."""
     bounds: Bounds = field(default_factory=Bounds)
     is_micro: bool = False
     """For small models: few, short tools over a closed vocabulary."""
 
+    def drafts(self, brief: Brief) -> list[Draft]:
+        """Write as many questions as the brief asks for, all over one world, the first in which they are clear.
 
-def first_clear(worlds: Iterable[W], is_clear: Callable[[W], bool]) -> W:
-    """The first of several worlds in which what is asked has one answer.
+        Raises:
+            DrawError: No such world was drawn.
+        """
+        wanted = brief.questions
+        spare = 0 if wanted == 1 else 1 + wanted // 4
+        for attempt in range(_MAX_ATTEMPTS):
+            drawn = replace(brief, questions=wanted + spare, attempt=attempt)
+            clear = [*self._clear(drawn, spare)]
+            if len(clear) >= wanted:
+                return clear[:wanted]
+        raise DrawError("no world was drawn in which the question has one answer")
 
-    Raises:
-        DrawError: There is none among them.
-    """
-    for world in worlds:
-        if is_clear(world):
-            return world
-    raise DrawError("no world was drawn in which the question has one answer")
+    def _clear(self, brief: Brief, spare: int) -> Iterator[Draft]:
+        """The questions of one world that have one answer; ends early where too few of them do."""
+        texts = set[str]()
+        for turn in range(brief.questions):
+            try:
+                draft = self.make(replace(brief, turn=turn))
+            except DrawError:
+                draft = None
+            if draft is not None and draft.question not in texts:
+                texts.add(draft.question)
+                yield draft
+            elif (spare := spare - 1) < 0:
+                return

@@ -1,7 +1,7 @@
 """Which environments a request stands for: families, languages, layouts, knobs, splits, all drawn from one seed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -27,6 +27,8 @@ class SplitBy(StrEnum):
     """Data, and every name and code in it."""
     FAMILY = "family"
     """Families: the tools and questions of a held-out split are of kinds that no other has."""
+    QUESTION = "question"
+    """Questions alone: the same worlds are in all splits, each with other questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class Order:
     records: Range = (20, 200)
     near_misses: Range = (0, 4)
     options: Range = (0, 2)
+    questions: int = 1
+    """How many each world is asked."""
     splits: Mapping[str, int] = field(default_factory=dict[str, int])
     """Hundredths by name, 100 together; empty for no splits."""
     split_by: SplitBy = SplitBy.WORLD
@@ -56,11 +60,13 @@ class Planned:
     family: Family
     split: str | None
     brief: Brief
+    turns: range
+    """Which of the questions of its world it has."""
 
     def again(self, attempt: int) -> "Planned":
         """The same with other draws, where the acceptance refuses the first."""
         seed = derive_seed(self.brief.seed, "again", attempt)
-        return _planned(self.family, self.split, _with_seed(self.brief, seed))
+        return _planned(self.family, self.split, replace(self.brief, seed=seed), self.turns)
 
 
 def plan(order: Order) -> Iterator[Planned]:
@@ -76,10 +82,11 @@ def plan(order: Order) -> Iterator[Planned]:
             "no family makes environments of these types, sub-tasks and hops: ask for wider ranges"
         )
     homes = _homes_of_families(order, families)
+    _check_questions(order, families)
     for number in range(order.count):
         seed = derive_seed(order.seed, "environment", number)
         draw, family = Draw(seed), families[number % len(families)]
-        split = homes[family.name] if homes else _split_of(draw, order.splits)
+        split = homes[family.name] if homes else _split_of(draw, order)
         brief = Brief(
             family=family.name,
             language=draw.pick(order.languages),
@@ -87,8 +94,12 @@ def plan(order: Order) -> Iterator[Planned]:
             knobs=_knobs(draw, order),
             seed=derive_seed(seed, "world"),
             split=_part(order, split),
+            questions=min(order.questions, family.bounds.questions),
         )
-        yield _planned(family, split, brief)
+        if order.split_by is SplitBy.QUESTION:
+            yield from _divided(family, brief, order.splits)
+        else:
+            yield _planned(family, split, brief, range(brief.questions))
 
 
 def make_planned(planned: Planned) -> Bundle:
@@ -97,17 +108,30 @@ def make_planned(planned: Planned) -> Bundle:
     Raises:
         DrawError: These draws make no world in which the question has one answer.
     """
-    return planned.family.make(planned.brief).bundle(planned.name)
+    drafts = planned.family.drafts(planned.brief)
+    main, *further = (drafts[turn] for turn in planned.turns)
+    return main.bundle(planned.name, further)
 
 
-def _planned(family: Family, split: str | None, brief: Brief) -> Planned:
-    return Planned(
-        f"{family.name}-{derive_seed(brief.seed, 'name'):016x}"[:48], family, split, brief
-    )
+def _planned(family: Family, split: str | None, brief: Brief, turns: range) -> Planned:
+    named = derive_seed(brief.seed, "name", *([turns.start] if turns.start else []))
+    return Planned(f"{family.name}-{named:016x}"[:48], family, split, brief, turns)
 
 
-def _with_seed(brief: Brief, seed: int) -> Brief:
-    return Brief(brief.family, brief.language, brief.layout, brief.knobs, seed, brief.split)
+def _divided(family: Family, brief: Brief, splits: Mapping[str, int]) -> Iterator[Planned]:
+    """One world in each split, with questions that no other split has."""
+    for split, turns in _cuts(brief.questions, splits):
+        yield _planned(family, split, brief, turns)
+
+
+def _cuts(count: int, splits: Mapping[str, int]) -> Iterator[tuple[str, range]]:
+    """Divide so many things by hundredths, so that each split has one at least."""
+    begin, total = 0, 0
+    for number, (split, share) in enumerate(splits.items(), 1):
+        total += share
+        end = min(max(begin + 1, round(count * total / 100)), count - len(splits) + number)
+        yield split, range(begin, end)
+        begin = end
 
 
 def _layouts(family: Family, order: Order) -> dict[ScenarioType, list[Layout]]:
@@ -139,9 +163,11 @@ def _knobs(draw: Draw, order: Order) -> Knobs:
     )
 
 
-def _split_of(draw: Draw, splits: Mapping[str, int]) -> str | None:
+def _split_of(draw: Draw, order: Order) -> str | None:
     place = draw.below(100)
-    for name, share in splits.items():
+    if order.split_by is SplitBy.QUESTION:
+        return None
+    for name, share in order.splits.items():
         if place < share:
             return name
         place -= share
@@ -160,6 +186,23 @@ def _part(order: Order, split: str | None) -> Split | None:
     return None
 
 
+def _check_questions(order: Order, families: Sequence[Family]) -> None:
+    """Refuse splits by question where a world has too few of them.
+
+    Raises:
+        ConfigError: There are fewer questions than splits.
+    """
+    if order.split_by is not SplitBy.QUESTION:
+        return
+    for family in families:
+        count = min(order.questions, family.bounds.questions)
+        if count < len(order.splits):
+            raise ConfigError(
+                f"{count} questions of a world of {family.name} cannot be divided into "
+                f"{len(order.splits)} splits: ask for more, or name other families"
+            )
+
+
 def _homes_of_families(order: Order, families: Sequence[Family]) -> dict[str, str]:
     """The split of each family where they are divided by family; empty otherwise.
 
@@ -173,11 +216,5 @@ def _homes_of_families(order: Order, families: Sequence[Family]) -> dict[str, st
             f"{len(families)} families cannot be divided into {len(order.splits)} splits: name more"
         )
     shuffled = Draw(derive_seed(order.seed, "families")).shuffled([f.name for f in families])
-    homes, begin, total = dict[str, str](), 0, 0
-    for number, (split, share) in enumerate(order.splits.items(), 1):
-        total += share
-        rest = len(order.splits) - number
-        end = min(max(begin + 1, round(len(shuffled) * total / 100)), len(shuffled) - rest)
-        homes |= dict.fromkeys(shuffled[begin:end], split)
-        begin = end
-    return homes
+    cuts = _cuts(len(shuffled), order.splits)
+    return {shuffled[place]: split for split, part in cuts for place in part}

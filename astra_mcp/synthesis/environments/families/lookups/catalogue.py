@@ -3,10 +3,11 @@
 import datetime as dt
 from dataclasses import dataclass
 
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft, key
-from astra_mcp.synthesis.environments.families.family import Family, first_clear
+from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.questions.catalogue import Questions
 from astra_mcp.synthesis.environments.families.lookups.themes.catalogue import THEMES, Mark, Theme
@@ -36,9 +37,10 @@ def _fee(part: str, dealer: str, town: str) -> int:
 
 
 def _make(brief: Brief) -> Draft:
-    theme = brief.draw("theme").pick(THEMES)
-    worlds = (_Catalogue(brief, theme, attempt) for attempt in range(100))
-    return first_clear(worlds, _Catalogue.is_unambiguous).written()
+    world = _Catalogue(brief, brief.draw("theme").pick(THEMES))
+    if not world.is_unambiguous():
+        raise DrawError("two subjects of the question have an answer in common")
+    return world.written()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,9 @@ class _Asked:
 class _Catalogue:
     """One world of products, and what is asked of it."""
 
-    def __init__(self, brief: Brief, theme: Theme, attempt: int) -> None:
+    def __init__(self, brief: Brief, theme: Theme) -> None:
         self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
-        self.draw, self.entities = brief.draw("world", attempt), brief.entities()
+        self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
         self.calendar = Calendar.drawn(self.draw, brief.language)
         self.unit = "元" if self.zh else brief.draw("money").pick(["EUR", "GBP", "USD"])
         self.kinds, self.names = theme.kinds[self.zh], theme.parts[self.zh]

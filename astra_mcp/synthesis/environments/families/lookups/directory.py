@@ -3,10 +3,11 @@
 import datetime as dt
 from dataclasses import dataclass
 
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft, key
-from astra_mcp.synthesis.environments.families.family import Family, first_clear
+from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.questions.directory import Questions
 from astra_mcp.synthesis.environments.families.lookups.themes.directory import THEMES, Matter, Theme
@@ -31,9 +32,10 @@ def _room(person: str, day: str) -> str:
 
 
 def _make(brief: Brief) -> Draft:
-    theme = brief.draw("theme").pick(THEMES)
-    worlds = (_Directory(brief, theme, attempt) for attempt in range(100))
-    return first_clear(worlds, _Directory.is_unambiguous).written()
+    world = _Directory(brief, brief.draw("theme").pick(THEMES))
+    if not world.is_unambiguous():
+        raise DrawError("two subjects of the question have an answer in common")
+    return world.written()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,9 @@ class _Asked:
 class _Directory:
     """One house, and what is asked of it."""
 
-    def __init__(self, brief: Brief, theme: Theme, attempt: int) -> None:
+    def __init__(self, brief: Brief, theme: Theme) -> None:
         self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
-        self.draw, self.entities = brief.draw("world", attempt), brief.entities()
+        self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
         self.calendar = Calendar.drawn(self.draw, brief.language)
         self.draft = Draft(brief, theme.domain, clock=self.calendar.clock)
         self.house = self.entities.firms(1, *theme.house[self.zh])[0]

@@ -1,16 +1,14 @@
 """A house with accounts: what belongs to each, and the tools that find them and move some."""
 
 import datetime
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from astra_mcp.domains import Domain
 from astra_mcp.synthesis.environments.families.brief import Brief
-from astra_mcp.synthesis.environments.families.dates import Calendar
-from astra_mcp.synthesis.environments.families.draft import Draft
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.phrases import with_article
+from astra_mcp.synthesis.environments.families.stateful.house import House
 
 __all__ = ["Account", "Bank"]
 
@@ -132,54 +130,29 @@ class Account:
     code: str
 
 
-class Bank(ABC):
+class Bank(House[Account]):
     """One world of accounts; what is asked of it is for those who derive from it."""
 
     def __init__(self, brief: Brief) -> None:
         """Draw it."""
-        theme = brief.draw("theme").pick(_THEMES)
-        self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
-        self.draw, self.entities = brief.draw("world"), brief.entities()
-        self.calendar = Calendar.drawn(brief.draw("day"), brief.language)
+        self.theme = theme = brief.draw("theme").pick(_THEMES)
+        super().__init__(brief, theme.domain, theme.houses)
         self.first_day = self.calendar.today.toordinal() + 1
-        self.house = self.entities.firms(1, *theme.houses[self.zh])[0]
         self.labels = [label[self.zh] for label in theme.labels]
         self.mark = "".join(brief.draw("mark").some("BCDFGHKLMNPRSTVW", 2))
         self.by_goal = brief.draw("criterion").chance(1, 2)
         self.scale = 100 if theme.unit is None else 10
         self._fill()
 
-    def is_clear_with(self, number: int) -> bool:
-        """Draw the figures that tools work out anew, and say whether what is asked has one answer then."""
-        self._salt_with(number)
-        return self._is_clear()
-
-    def _salt_with(self, number: int) -> None:
-        """Draw the figures that the code of tools works out."""
-        self.salt = str(number)
-        self.asked = [self._seen(who, label) for who, label in self.chosen]
-
     def _fill(self) -> None:
         """Draw accounts, and near misses of those that are asked for."""
-        knobs, layout = self.brief.knobs, self.brief.layout
-        count = max(knobs.records, 6 + layout.subjects * (1 + knobs.near_misses))
-        people = self.entities.people(count // 2 + layout.subjects)
-        self.chosen = [(people[i], self.draw.pick(self.labels)) for i in range(layout.subjects)]
-        rows = [*self.chosen]
-        for who, label in self.chosen:
-            others = [other for other in self.labels if other != label]
-            rows += [
-                (who, others[n // 2]) if n % 2 == 0 else (self.entities.relatives(who, 1)[0], label)
-                for n in range(knobs.near_misses)
-            ]
-        free = people[layout.subjects :]
-        rows += [
-            (free[i % len(free)], self.labels[(i + i // len(free)) % 4])
-            for i in range(count - len(rows))
-        ]
-        rows = self.draw.shuffled(rows)
+        rows = self._rows(
+            self.labels, [self.draw.pick(self.labels) for _ in range(self.brief.subjects)]
+        )
         letter = self.brief.draw("letter").pick("JQXZ")
-        self.accounts = dict(zip(rows, self.entities.codes(f"{letter}#####@@", count), strict=True))
+        self.accounts = dict(
+            zip(rows, self.entities.codes(f"{letter}#####@@", len(rows)), strict=True)
+        )
 
     def _seen(self, who: str, label: str) -> Account:
         salt, account = self.salt, self.accounts[who, label]
@@ -219,9 +192,7 @@ class Bank(ABC):
 
     # --- tools --------------------------------------------------------------------------------------------------
 
-    def written(self) -> Draft:
-        """The bundle of this world."""
-        self.draft = Draft(self.brief, self.theme.domain, clock=self.calendar.clock)
+    def _tell(self) -> None:
         say = self.draft.say
         self.account, self.pot = say(*self.theme.account), say(*self.theme.pot)
         money = "元" if self.zh else self.brief.draw("money").pick(["EUR", "GBP", "USD"])
@@ -245,8 +216,6 @@ class Bank(ABC):
             self._status_tool("$allowance", "_allowance", say("Say how much may still be moved this month.", "查询本月还可以划转多少。"))  # fmt: skip
         if "arrives" in ends:
             self._receipt_tool()
-        self._ask()
-        return self.draft
 
     def _name(self) -> None:
         self.draft.name(
@@ -418,7 +387,3 @@ class Bank(ABC):
         return self.brief.draw("ends").some(
             ["left", "allowed", "arrives"], self.brief.layout.facets
         )
-
-    @abstractmethod
-    def _ask(self) -> None:
-        """Write the sub-tasks, the question and its answer."""

@@ -2,20 +2,15 @@
 
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
-from astra_mcp.synthesis.environments.families.family import Family, first_clear
+from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.phrases import listed, with_article
 from astra_mcp.synthesis.environments.families.stateful.shops import Basket, Shop
 
 __all__ = ["BASKETS"]
 
-_MAX_ATTEMPTS = 300
-
 
 def _make(brief: Brief) -> Draft:
-    world = _Baskets(brief)
-    salts = (brief.draw("salt", attempt).between(1000, 9999) for attempt in range(_MAX_ATTEMPTS))
-    first_clear(salts, world.is_clear_with)
-    return world.written()
+    return _Baskets(brief).written()
 
 
 class _Baskets(Shop):

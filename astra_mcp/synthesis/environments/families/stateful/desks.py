@@ -1,17 +1,15 @@
 """A desk with cases: who could take them over, and the tools that find and hand them on."""
 
 import datetime
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
 from astra_mcp.domains import Domain
 from astra_mcp.synthesis.environments.families.brief import Brief
-from astra_mcp.synthesis.environments.families.dates import Calendar
-from astra_mcp.synthesis.environments.families.draft import Draft
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.phrases import with_article
+from astra_mcp.synthesis.environments.families.stateful.house import House
 
 __all__ = ["Case", "Desk"]
 
@@ -140,17 +138,14 @@ class Case:
         return [*self.able, str(self.figure), self.opened, self.follow, self.due, self.met]
 
 
-class Desk(ABC):
+class Desk(House[Case]):
     """One world of cases; what is asked of it is for those who derive from it."""
 
     def __init__(self, brief: Brief) -> None:
         """Draw it."""
-        theme = brief.draw("theme").pick(_THEMES)
-        self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
-        self.draw, self.entities = brief.draw("world"), brief.entities()
-        self.calendar = Calendar.drawn(brief.draw("day"), brief.language)
+        self.theme = theme = brief.draw("theme").pick(_THEMES)
+        super().__init__(brief, theme.domain, theme.houses)
         self.first_day = self.calendar.today.toordinal() + 3
-        self.house = self.entities.firms(1, *theme.houses[self.zh])[0]
         self.topics = [t[self.zh] for t in theme.topics]
         self.staff = self.entities.people(60)
         self.mark = "".join(brief.draw("mark").some("BCDFGHKLMNPRSTVW", 2))
@@ -158,36 +153,12 @@ class Desk(ABC):
         self.by_start = compared or brief.draw("criterion").chance(1, 2)
         self._fill()
 
-    def is_clear_with(self, number: int) -> bool:
-        """Draw the figures that tools work out anew, and say whether what is asked has one answer then."""
-        self._salt_with(number)
-        return self._is_clear()
-
-    def _salt_with(self, number: int) -> None:
-        """Draw the figures that the code of tools works out."""
-        self.salt = str(number)
-        self.asked = [self._seen(who, topic) for who, topic in self.chosen]
-
     def _fill(self) -> None:
         """Draw cases, and near misses of those that are asked for."""
-        knobs, layout = self.brief.knobs, self.brief.layout
-        count = max(knobs.records, 6 + layout.subjects * (1 + knobs.near_misses))
-        people = self.entities.people(count // 2 + layout.subjects)
-        topics = self.draw.some(self.topics, layout.subjects)
-        self.chosen = [*zip(people, topics, strict=False)]
-        rows = [*self.chosen]
-        for who, topic in self.chosen:
-            others = [t for t in self.topics if t != topic]
-            rows += [
-                (who, others[n // 2]) if n % 2 == 0 else (self.entities.relatives(who, 1)[0], topic)
-                for n in range(knobs.near_misses)
-            ]
-        free = people[layout.subjects :]
-        rows += [
-            (free[i % len(free)], self.topics[(i + i // len(free)) % 6])
-            for i in range(count - len(rows))
-        ]
-        rows = self.draw.shuffled(rows)
+        topics = self.draw.shuffled(self.topics)
+        rows = self._rows(
+            self.topics, [topics[n % len(topics)] for n in range(self.brief.subjects)]
+        )
         codes = self.entities.codes(f"{self.brief.draw('letter').pick('JQXZ')}#####", len(rows))
         since = [
             self.calendar.today.toordinal() - n for n in self.draw.shuffled(range(5, 5 + len(rows)))
@@ -221,9 +192,7 @@ class Desk(ABC):
 
     # --- tools --------------------------------------------------------------------------------------------------
 
-    def written(self) -> Draft:
-        """The bundle of this world."""
-        self.draft = Draft(self.brief, self.theme.domain, clock=self.calendar.clock)
+    def _tell(self) -> None:
         say = self.draft.say
         self.case, self.one, self.follow = (
             say(*text) for text in (self.theme.case, self.theme.staff, self.theme.follow)
@@ -244,8 +213,6 @@ class Desk(ABC):
             self._follow_tool()
         if depth > 3 and "due" in ends:
             self._show_tool()
-        self._ask()
-        return self.draft
 
     def _name(self) -> None:
         self.draft.name(
@@ -369,7 +336,3 @@ class Desk(ABC):
         if self.brief.layout.facets > 1:
             return ["due", "met"]
         return [self.brief.draw("end").pick(["due", "met"])]
-
-    @abstractmethod
-    def _ask(self) -> None:
-        """Write the sub-tasks, the question and its answer."""

@@ -1,17 +1,15 @@
 """A shop with baskets: goods, vouchers and delivery, and the tools that find and change them."""
 
 import datetime
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
 from astra_mcp.domains import Domain
 from astra_mcp.synthesis.environments.families.brief import Brief
-from astra_mcp.synthesis.environments.families.dates import Calendar
-from astra_mcp.synthesis.environments.families.draft import Draft
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.phrases import with_article
+from astra_mcp.synthesis.environments.families.stateful.house import House
 
 __all__ = ["Basket", "Shop"]
 
@@ -118,39 +116,26 @@ class Basket:
     """The total after that."""
 
 
-class Shop(ABC):
+class Shop(House[Basket]):
     """One world of baskets; what is asked of it is for those who derive from it."""
 
     def __init__(self, brief: Brief) -> None:
         """Draw it."""
-        theme = brief.draw("theme").pick(_THEMES)
-        self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
-        self.draw, self.entities = brief.draw("world"), brief.entities()
-        self.calendar = Calendar.drawn(brief.draw("day"), brief.language)
+        self.theme = theme = brief.draw("theme").pick(_THEMES)
+        super().__init__(brief, theme.domain, theme.houses)
         self.first_day = self.calendar.today.toordinal() + 2
-        self.house = self.entities.firms(1, *theme.houses[self.zh])[0]
         self.labels = [label[self.zh] for label in theme.labels]
         self.removes = brief.draw("mode").chance(1, 2)
         self.count = brief.draw("count").between(6, 15)
         self.extra = self.draw.between(2, 5)
         self.fee = self.draw.between(50, 119) * 5
         self._fill()
+        most = max(self._seen(*row).total for row in self.chosen)
+        self.free_from = (most // 500 + self.extra) * 500
         self.vouchers = self._vouchers()
-
-    def is_clear_with(self, number: int) -> bool:
-        """Draw the figures that tools work out anew, and say whether what is asked has one answer then."""
-        self._salt_with(number)
-        return self._is_clear()
-
-    def _salt_with(self, number: int) -> None:
-        """Draw the figures that the code of tools works out."""
-        self.salt = str(number)
-        self.asked = [self._seen(who, label) for who, label in self.chosen]
-        self.free_from = (max(one.total for one in self.asked) // 500 + self.extra) * 500
 
     def _fill(self) -> None:
         """Draw goods and baskets, and near misses of those that are asked for."""
-        knobs, layout = self.brief.knobs, self.brief.layout
         join = "" if self.zh else " "
         names = [
             f"{m}{join}{g[self.zh]}" for m in self.entities.places(12) for g in self.theme.goods
@@ -161,24 +146,11 @@ class Shop(ABC):
             dict(zip(codes, names, strict=True)),
             dict(zip(codes, cents, strict=True)),
         )
-        count = max(knobs.records, 6 + layout.subjects * (1 + knobs.near_misses))
-        people = self.entities.people(count // 2 + layout.subjects)
-        self.chosen = [(people[i], self.draw.pick(self.labels)) for i in range(layout.subjects)]
-        rows = [*self.chosen]
-        for who, label in self.chosen:
-            others = [other for other in self.labels if other != label]
-            rows += [
-                (who, others[n // 2]) if n % 2 == 0 else (self.entities.relatives(who, 1)[0], label)
-                for n in range(knobs.near_misses)
-            ]
-        free = people[layout.subjects :]
-        rows += [
-            (free[i % len(free)], self.labels[(i + i // len(free)) % 5])
-            for i in range(count - len(rows))
-        ]
-        rows = self.draw.shuffled(rows)
+        rows = self._rows(
+            self.labels, [self.draw.pick(self.labels) for _ in range(self.brief.subjects)]
+        )
         mark = "".join(self.brief.draw("mark").some("BCDFGHKLMNPRSTVW", 2))
-        self.baskets = dict(zip(rows, self.entities.codes(f"{mark}-####", count), strict=True))
+        self.baskets = dict(zip(rows, self.entities.codes(f"{mark}-####", len(rows)), strict=True))
 
     def _seen(self, who: str, label: str) -> Basket:
         basket = self.baskets[who, label]
@@ -242,9 +214,7 @@ class Shop(ABC):
 
     # --- tools --------------------------------------------------------------------------------------------------
 
-    def written(self) -> Draft:
-        """The bundle of this world."""
-        self.draft = Draft(self.brief, self.theme.domain, clock=self.calendar.clock)
+    def _tell(self) -> None:
         say = self.draft.say
         self.basket = say(*self.theme.basket)
         self.money = "元" if self.zh else " " + self.brief.draw("money").pick(["EUR", "GBP", "USD"])
@@ -267,8 +237,6 @@ class Shop(ABC):
             self._voucher_tool()
         if layout.depth > 3 and "slot" in self.ends:
             self._slot_tool()
-        self._ask()
-        return self.draft
 
     def _name(self) -> None:
         self.draft.name(
@@ -408,7 +376,3 @@ class Shop(ABC):
         if self.brief.layout.facets > 1:
             return ["pay", "slot"]
         return [self.brief.draw("end").pick(["pay", "slot"])]
-
-    @abstractmethod
-    def _ask(self) -> None:
-        """Write the sub-tasks, the question and its answer."""

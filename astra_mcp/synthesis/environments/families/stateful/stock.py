@@ -1,13 +1,12 @@
 """Stock over several places: articles, their amounts, and the tools that find, move and count them."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from astra_mcp.domains import Domain
 from astra_mcp.synthesis.environments.families.brief import Brief
-from astra_mcp.synthesis.environments.families.draft import Draft
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.phrases import with_article
+from astra_mcp.synthesis.environments.families.stateful.house import House
 
 __all__ = ["Article", "Stock"]
 
@@ -151,41 +150,29 @@ class Article:
     most: str
 
 
-class Stock(ABC):
+class Stock(House[Article]):
     """One world of articles and places; what is asked of it is for those who derive from it."""
 
     def __init__(self, brief: Brief) -> None:
         """Draw it."""
-        theme = brief.draw("theme").pick(_THEMES)
-        self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
-        self.draw, self.entities = brief.draw("world"), brief.entities()
-        self.house = self.entities.firms(1, *theme.houses[self.zh])[0]
+        self.theme = theme = brief.draw("theme").pick(_THEMES)
+        super().__init__(brief, theme.domain, theme.houses)
         self.places = self.entities.places(4, *theme.stores[self.zh])
         self.here = self.places[3]
         self.is_transfer = brief.draw("mode").chance(1, 2)
         self.mark = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(2))
         self._fill()
 
-    def is_clear_with(self, number: int) -> bool:
-        """Draw the figures that tools work out anew, and say whether what is asked has one answer then."""
-        self._salt_with(number)
-        return self._is_clear()
-
-    def _salt_with(self, number: int) -> None:
-        """Draw the figures that the code of tools works out."""
-        self.salt = str(number)
-        self.asked = [self._seen(*row) for row in self.chosen]
-
     def _fill(self) -> None:
         """Draw articles, and near misses of those that are asked for."""
-        knobs, layout = self.brief.knobs, self.brief.layout
+        knobs, subjects = self.brief.knobs, self.brief.subjects
         nouns = [article[self.zh] for article in self.theme.articles]
         self.variants = [variant[self.zh] for variant in self.theme.variants]
-        count = max(knobs.records, 6 + layout.subjects * (1 + knobs.near_misses))
+        count = max(knobs.records, 6 + subjects * (1 + knobs.near_misses))
         makers = self.entities.places(12 + count // 12)
         all_rows = [(m, n, v) for m in makers for n in nouns for v in self.variants]
         drawn = self.draw.shuffled(all_rows)
-        asked = drawn[: layout.subjects]
+        asked = drawn[:subjects]
         near = [row for one in asked for row in self._near(one, makers, nouns)]
         kept = [*dict.fromkeys([*asked, *near, *drawn])][:count]
         rows = self.draw.shuffled(kept)
@@ -257,9 +244,7 @@ class Stock(ABC):
 
     # --- tools --------------------------------------------------------------------------------------------------
 
-    def written(self) -> Draft:
-        """The bundle of this world."""
-        self.draft = Draft(self.brief, self.theme.domain)
+    def _tell(self) -> None:
         say = self.draft.say
         self.unit, self.one = say(*self.theme.unit), say(*self.theme.one)
         self.store, self.stores = say(*self.theme.store), say(*self.theme.stores_word)
@@ -275,8 +260,6 @@ class Stock(ABC):
         self._reading_tools()
         if self.brief.layout.depth > 2:
             self._moving_tool()
-        self._ask()
-        return self.draft
 
     def _name(self) -> None:
         self.draft.name(
@@ -429,7 +412,3 @@ class Stock(ABC):
         if self.brief.layout.facets > 1:
             return ["left", "bay"]
         return [self.brief.draw("end").pick(["left", "left", "bay"])]
-
-    @abstractmethod
-    def _ask(self) -> None:
-        """Write the sub-tasks, the question and its answer."""

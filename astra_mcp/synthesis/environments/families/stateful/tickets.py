@@ -2,20 +2,15 @@
 
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
-from astra_mcp.synthesis.environments.families.family import Family, first_clear
+from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.phrases import listed, with_article
 from astra_mcp.synthesis.environments.families.stateful.desks import Case, Desk
 
 __all__ = ["TICKETS"]
 
-_MAX_ATTEMPTS = 300
-
 
 def _make(brief: Brief) -> Draft:
-    world = _Tickets(brief)
-    salts = (brief.draw("salt", attempt).between(1000, 9999) for attempt in range(_MAX_ATTEMPTS))
-    first_clear(salts, world.is_clear_with)
-    return world.written()
+    return _Tickets(brief).written()
 
 
 class _Tickets(Desk):
@@ -87,7 +82,7 @@ class _Tickets(Desk):
                 f"For our meeting: which {case} numbers do {them} have at {house}?",
                 f"请查一下{house}给{them}的{case}号。 || 开会要用：{them}在{house}的{case}号分别是多少？",
             )
-        who, topic = self.chosen[0]
+        who, topic = self.asked[0].who, self.asked[0].topic
         return say(
             f"My name is {who}. I contacted {house} about {topic} and cannot find my {case} number any more. What is it? || "
             f"{who} is on the phone and asks about {topic}. Which {case} number does that have at {house}? || "
