@@ -113,7 +113,7 @@ class StoredEnvironment(ToolsOnly):
         self._opened = opened
         self._packed: _PackedBundle | None = None
         self._fault: str | None = None
-        self._loading = anyio.Lock(fast_acquire=True)
+        self._loading: anyio.Lock | None = None  # of thousands, few are ever prepared
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
@@ -145,6 +145,8 @@ class StoredEnvironment(ToolsOnly):
         """
         if self._packed is not None:
             return
+        if self._loading is None:
+            self._loading = anyio.Lock(fast_acquire=True)
         async with self._loading:
             if self._packed is None:
                 await anyio.to_thread.run_sync(self._load_once)

@@ -152,7 +152,7 @@ def _read(folder: BundleFolder) -> Iterable[FoundBundle]:
 
 def _add(found: dict[str, FoundBundle], bundle: FoundBundle) -> None:
     known = found.setdefault(bundle.name, bundle)
-    if known.folder.resolve() != bundle.folder.resolve():
+    if known is not bundle and known.folder.resolve() != bundle.folder.resolve():
         raise ConfigError(
             f"{known.folder} and {bundle.folder} are both named {bundle.name!r}: rename one"
         )

@@ -214,7 +214,9 @@ class PublishedEnvironments:
             refuse: As for :meth:`take`.
         """
         failing: set[Path] = set()
+        took = 0.0
         while folders:
+            await anyio.sleep(min(max(FOLLOW_SECONDS, took * _REST), _MOST_SECONDS))
             began = anyio.current_time()
             for folder in folders:
                 look = partial(folder.scan, settled=True)
@@ -228,7 +230,6 @@ class PublishedEnvironments:
                 failing.discard(folder.place)
                 await self.take(folder.place, changes, refuse)
             took = anyio.current_time() - began
-            await anyio.sleep(min(max(FOLLOW_SECONDS, took * _REST), _MOST_SECONDS))
 
     def _publish(self, found: FoundBundle) -> None:
         if found.digest is not None:
