@@ -205,7 +205,7 @@ def _bare(parameters: list[Any]) -> list[Any]:
 def main() -> None:
     """Run the command line.
 
-    No garbage is looked for until the command is loaded: there is none, and looking takes a quarter of the time.
+    No garbage is looked for until the command is loaded: there is none, and looking takes long.
     """
     gc.disable()
     _open_standard_streams()
