@@ -1,10 +1,10 @@
-"""What agents that understand nothing earn at the bundled environments, and by which calls.
+"""What agents that understand nothing earn at environments, and by which calls; or what the oracle does.
 
-    python -P benchmarks/baselines.py [--json FILE] [--seeds N] [--agent NAME]... [ENVIRONMENT]...
+    python -P benchmarks/baselines.py [--json FILE] [--seeds N] [--agent NAME]... [--folder FOLDER] [NAME]...
 
-Each agent plays each environment N times through ``astra-mcp rollout`` and a gateway of its own. Printed are
-the means over all episodes, and each tool that solved a sub-task: in how many of its calls, which sub-tasks,
-and the first of the calls.
+Each agent plays each environment N times through ``astra-mcp rollout`` and a gateway of its own: the bundled
+ones, or those of a folder. Printed are the means over all episodes, and each tool that solved a sub-task: in
+how many of its calls, which sub-tasks, and the first of the calls; of the oracle, the least that it earned.
 """
 
 import argparse
@@ -51,21 +51,31 @@ def main() -> None:
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="astra-mcp-bench-") as folder:
         for agent in options.agent or AGENTS:
-            played = _play(agent, options.seeds, options.environments, Path(folder))
+            played = _play(agent, options, Path(folder))
             figures[agent] = _figures(played)
-            _print(agent, figures[agent])
+            if agent == "oracle":
+                least = min(row["reward"] for row in figures[agent]["environments"].values())
+                print(f"oracle    {len(played)} episodes, least reward {least:g}")
+            else:
+                _print(agent, figures[agent])
     figures["conditions"] = circumstances.finished()
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 
-def _play(agent: str, seeds: int, environments: list[str], folder: Path) -> list[Trajectory]:
+def _play(agent: str, options: argparse.Namespace, folder: Path) -> list[Trajectory]:
     out = folder / f"{agent}.jsonl"
-    line = [PROGRAM, "rollout", "--agent", agent, "--seeds", str(seeds), "--out", str(out)]
+    line = [PROGRAM, "rollout", "--agent", agent, "--seeds", str(options.seeds), "--out", str(out)]
     # No setting from outside changes what is played.
-    home = {"ASTRA_MCP_HOME": str(folder / "home")}
+    settings = {"ASTRA_MCP_HOME": str(folder / "home")}
+    names: list[str] = options.environments
+    if options.folder is not None:
+        settings["ASTRA_MCP_ENVIRONMENTS"] = json.dumps([str(options.folder.resolve())])
+        names = names or sorted(
+            file.parent.name for file in options.folder.glob("*/environment.json")
+        )
     # Only its exit code counts: 1 says that an episode failed, which would hide what it earned.
-    subprocess.run([*line, *environments], env=home, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([*line, *names], env=settings, stdout=subprocess.DEVNULL, check=True)
     return list(read_trajectories(out))
 
 
@@ -126,7 +136,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("environments", nargs="*", metavar="ENVIRONMENT")
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--agent", action="append", choices=AGENTS)
+    parser.add_argument("--agent", action="append", choices=(*AGENTS, "oracle"))
+    parser.add_argument("--folder", type=Path, help="play the environments in this folder")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     return parser.parse_args()
 
