@@ -2,11 +2,11 @@
 
     python -P benchmarks/catalog_scale.py [--count 10000] [--json FILE]
 
-Makes its bundles itself: copies of the template of ``environments new`` under other names and with other
-data. Looks are taken in this process, as every command takes them. Starts, memory and episodes are those of
-``astra-mcp serve --json`` as a process of its own; its memory is its resident set, without the processes of
-the sandbox. Episodes are created and closed one after the other, over as many environments as a folder of few
-holds, each used before; then over some that nobody has used.
+Makes its bundles itself, by all families. Looks are taken in this process, as every command takes them.
+Starts, memory and episodes are those of ``astra-mcp serve --json`` as a process of its own; its memory is its
+resident set, without the processes of the sandbox. Episodes are created and closed one after the other, over
+as many environments as a folder of few holds, each used before; then over some that nobody has used. The
+oracle plays some that are drawn; and one bundle is added, changed and removed while the gateway serves.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 _HERE = Path(__file__).resolve().parent
@@ -31,8 +32,11 @@ sys.path[:] = [
 
 import anyio  # noqa: E402
 
-from astra_mcp.environments.creation import create_bundle  # noqa: E402
-from gateway.api.client import EpisodeClient, GatewayClient  # noqa: E402
+from astra_mcp.environments.creation import texts_of, write_bundle  # noqa: E402
+from astra_mcp.synthesis.environments.families.catalog import find_families  # noqa: E402
+from astra_mcp.synthesis.environments.families.generation import Order, make_planned, plan  # noqa: E402
+from astra_mcp.trajectory import read_trajectories  # noqa: E402
+from gateway.api.client import EpisodeClient, GatewayClient, RefusedError  # noqa: E402
 from gateway.api.wire import EpisodeRequest  # noqa: E402
 from registry.bundles.folder import BundleFolder  # noqa: E402
 
@@ -43,35 +47,37 @@ FEW = 18
 FRESH = 200
 EPISODES = 1800
 CALLED = 100
+SOLVED = 200
 MIB = 1 << 20
 _LONG_AGO = 3600.0
+_LOOK_SECONDS = 0.1
 
 
 def make_bundles(folder: Path, count: int) -> list[str]:
-    """Write bundles that were last changed an hour ago; each has an author of its own."""
+    """Write bundles that were last changed an hour ago."""
     folder.mkdir()
-    model = create_bundle("model", folder)
-    texts = {file.name: file.read_text(encoding="utf-8") for file in model.iterdir()}
-    shutil.rmtree(model)
-    names = [f"library-{number:05}" for number in range(count)]
-    then = time.time() - _LONG_AGO
-    for number, name in enumerate(names):
-        (folder / name).mkdir()
-        for file, text in texts.items():
-            path = folder / name / file
-            own = text.replace("Ida", f"Ida{number}")
-            path.write_text(own.replace('"model"', f'"{name}"').replace("/model", f"/{name}"))
-            os.utime(path, (then, then))
+    names: list[str] = []
+    for planned in plan(Order(find_families(["all"]), count)):
+        bundle = make_planned(planned)
+        write_bundle(bundle.name, texts_of(bundle), folder)
+        names.append(bundle.name)
+        for file in (folder / bundle.name).iterdir():
+            _age(file)
     return names
 
 
-def look(folder: Path, home: Path) -> dict[str, Any]:
+def _age(file: Path) -> None:
+    then = time.time() - _LONG_AGO
+    os.utime(file, (then, then))
+
+
+def look(folder: Path, home: Path, changed: str) -> dict[str, Any]:
     """Time the looks of commands: the first one, one that finds nothing new, and one after a change."""
     figures: dict[str, Any] = {}
     for what in ("first", "later", "one_changed"):
         read: list[int] = []
         if what == "one_changed":
-            (folder / "library-00007" / "tools.py").touch()
+            (folder / changed / "tools.py").touch()
         began = time.monotonic()
         found = BundleFolder(folder, home).scan(lambda done, _, told=read: told.append(done))
         figures[f"{what}_look_seconds"] = round(time.monotonic() - began, 3)
@@ -133,14 +139,61 @@ async def use(said: dict[str, Any], names: Sequence[str], pid: int) -> dict[str,
     return costs
 
 
+def solve(url: str, home: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Let the oracle play some that are drawn; gives how many, and the least that it earned."""
+    drawn = Random(0).sample(names, min(SOLVED, len(names)))  # noqa: S311 - no secret
+    out = home / "solved.jsonl"
+    line = [sys.executable, "-m", "astra_mcp", "rollout", "--agent", "oracle", "--gateway", url]
+    settings = {**os.environ, "ASTRA_MCP_HOME": str(home)}
+    done = [*line, "--out", str(out), *drawn]
+    subprocess.run(done, env=settings, stdout=subprocess.DEVNULL, check=True)
+    rewards = [t.reward.reward for t in read_trajectories(out) if t.reward is not None]
+    return {"solved": len(rewards), "least_reward": min(rewards)}
+
+
+async def change(said: dict[str, Any], folder: Path, name: str) -> dict[str, float]:
+    """Add, change and remove a bundle; gives the seconds until the gateway serves it so."""
+    figures: dict[str, float] = {}
+    own, document = folder / "added", "environment.json"
+    async with GatewayClient(said["url"], said["key"]) as control:
+
+        async def served_as(title: str | None) -> float:
+            began = time.monotonic()
+            with anyio.fail_after(60):
+                while await _title(control, "added") != title:  # noqa: ASYNC110 - it is another process
+                    await anyio.sleep(_LOOK_SECONDS)
+            return round(time.monotonic() - began, 2)
+
+        shutil.copytree(folder / name, own)
+        text = (own / document).read_text(encoding="utf-8")
+        title = json.loads(text)["title"]
+        (own / document).write_text(text.replace(f'"{name}"', '"added"'), encoding="utf-8")
+        server = (own / "server.json").read_text(encoding="utf-8")
+        (own / "server.json").write_text(server.replace(f"/{name}", "/added"), encoding="utf-8")
+        figures["added_after_seconds"] = await served_as(title)
+        text = (own / document).read_text(encoding="utf-8")
+        other = text.replace(json.dumps(title, ensure_ascii=False), '"Changed"')
+        (own / document).write_text(other, encoding="utf-8")
+        figures["changed_after_seconds"] = await served_as("Changed")
+        shutil.rmtree(own)
+        figures["removed_after_seconds"] = await served_as(None)
+    return figures
+
+
+async def _title(control: GatewayClient, name: str) -> str | None:
+    try:
+        return (await control.environment(name)).title
+    except RefusedError:
+        return None
+
+
 def measure(place: Path, count: int) -> dict[str, Any]:
     """Take all figures."""
     few, many = place / "few", place / "many"
     make_bundles(few, FEW)
     names = make_bundles(many, count)
-    figures = look(many, place / "looks")
-    then = time.time() - _LONG_AGO
-    os.utime(many / "library-00007" / "tools.py", (then, then))
+    figures = look(many, place / "looks", names[FEW // 2])
+    _age(many / names[FEW // 2] / "tools.py")
     with serving(place / "home-few", few) as (pid, said, took):
         figures["few_start_seconds"] = round(took, 2)
         baseline = anyio.run(use, said, names[:FEW], pid)["used"]
@@ -156,6 +209,8 @@ def measure(place: Path, count: int) -> dict[str, Any]:
         figures["first_use_episode_cpu_ms"] = costs.get("first")
         figures["episode_cpu_ratio"] = round(costs["used"] / baseline, 3)
         figures["resident_mib_after_use"] = round(resident_bytes(pid) / MIB, 1)
+        figures |= solve(said["url"], place / "home", names)
+        figures |= anyio.run(change, said, many, names[FEW // 2])
     return figures
 
 
