@@ -11,6 +11,8 @@ __all__ = ["Family"]
 
 _MAX_ATTEMPTS = 100
 """Worlds that are drawn for one brief."""
+_MAX_SPARE = 8
+"""Up to so many quarters of what is wanted are drawn beside it, where many questions prove to be unclear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,8 @@ class Family:
             DrawError: No such world was drawn.
         """
         wanted = brief.questions
-        spare = 0 if wanted == 1 else 1 + wanted // 4
         for attempt in range(_MAX_ATTEMPTS):
+            spare = 0 if wanted == 1 else (1 + wanted // 4) * min(attempt + 1, _MAX_SPARE)
             drawn = replace(brief, questions=wanted + spare, attempt=attempt)
             clear = [*self._clear(drawn, spare)]
             if len(clear) >= wanted:
