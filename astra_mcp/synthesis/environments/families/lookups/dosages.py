@@ -44,6 +44,7 @@ class _Dosage:
     def __init__(self, brief: Brief) -> None:
         self.brief, self.zh, self.layout = brief, brief.language == "zh", brief.layout
         self.theme = brief.draw("theme").pick(DOSAGE_THEMES)
+        self._one = self.theme.one[self.zh]
         self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
         self.draft = Draft(brief, self.theme.domain)
         house = self.entities.firms(1, *self.theme.houses[self.zh])[0]
@@ -210,7 +211,7 @@ class _Dosage:
             wanted = round($measure * 1000)
             count = -(-wanted // content)
             left = _shown(count * content - wanted, "{self._sign(unit)}")
-            return {{"$order": f"{say("{$pack}: {count}, left over: {left}", "{count}{$pack}，剩余{left}")}"}}
+            return {{"$order": f"{say("{$pack}: {count} ({left} left over)", "{count}{$pack}（剩余{left}）")}"}}
             """,
         )  # fmt: skip
 
@@ -219,10 +220,16 @@ class _Dosage:
     def _it(self, pairs: Sequence[tuple[str, str]]) -> str:
         """What is to be treated: of one owner, or the same of several."""
         owners, part = [self._whose(owner) for owner, _ in pairs], pairs[0][1]
-        if len(pairs) > 1 and not self.zh and not part.endswith("s"):
-            part += "es" if part.endswith("ch") else "s"
+        if len(pairs) > 1 and not self.zh:
+            part = self._plural(part)
         template = self.draft.say(*self.theme.subject)
         return template.format(owners=listed(owners, self.brief.language), part=part)
+
+    @staticmethod
+    def _plural(part: str) -> str:
+        if part.endswith("y"):
+            return f"{part[:-1]}ies"
+        return part if part.endswith("s") else f"{part}es" if part.endswith("ch") else f"{part}s"
 
     def _whose(self, owner: str) -> str:
         return f"{owner}'s" if self.theme.owners is None and not self.zh else owner
@@ -249,7 +256,7 @@ class _Dosage:
         asked = (
             say("How much is that altogether?", "一共是多少？")
             if total
-            else say(f"Which of them is it {more} for?", f"哪个{more}多？")
+            else say(f"Which {self._one} is that {more} for?", f"哪{self._one}{more}多？")
         )
         self.draft.conclude(asked, self.draft.answer, [step for step, _, _ in found])
         self.draft.question = (
@@ -302,8 +309,8 @@ class _Dosage:
                 f"我准备{task}，要用多少{unit}{first}{more_zh}？ || {task}需要多少{unit}{first}{more_zh}？",
             )
         return say(
-            f"We're going to {task}. How many {unit} of {first} will each of them take{more}? || I'm buying {first} to {task}. How many {unit} does each of them need{more}?",
-            f"我准备{task}，各要用多少{unit}{first}{more_zh}？ || {task}，各需要多少{unit}{first}{more_zh}？",
+            f"We're going to {task}. How many {unit} of {first} will each {self._one} take{more}? || I'm buying {first} to {task}. How many {unit} does each {self._one} need{more}?",
+            f"我准备{task}，每{self._one}要用多少{unit}{first}{more_zh}？ || {task}，每{self._one}需要多少{unit}{first}{more_zh}？",
         )
 
     def _wording_of_products(self, task: str, *, one: bool) -> str:
@@ -320,22 +327,22 @@ class _Dosage:
                 f"{task}，用{first}要多少{unit}？换成{second}呢？ || 我准备{task}，用{first}或者用{second}分别需要多少{unit}？",
             )
         return say(
-            f"We're going to {task}. How many {unit} of {first} will each of them take, and how many of {second} if we use that instead? || "
-            f"I have to {task}. How many {unit} of {first} does each of them need, and how many would it be with {second}?",
-            f"我准备{task}，用{first}各要多少{unit}？换成{second}呢？ || {task}，用{first}各需要多少{unit}？如果改用{second}，又各需要多少？",
+            f"We're going to {task}. How many {unit} of {first} will each {self._one} take, and how many of {second} if we use that instead? || "
+            f"I have to {task}. How many {unit} of {first} does each {self._one} need, and how many would it be with {second}?",
+            f"我准备{task}，用{first}每{self._one}要多少{unit}？换成{second}呢？ || {task}，每{self._one}需要多少{unit}{first}？如果改用{second}呢？",
         )
 
     def _wording_of_order(self, task: str, *, one: bool) -> str:
         say, product = self.draft.say, self.wanted[0]
         (usual, large), both = self.theme.packs, self.layout.facets > 1
-        more = f" And what if I order {large[0]} instead?" if both else ""
-        more_zh = f"改买{large[1]}装的呢？" if both else ""
-        each, each_zh = ("", "") if one else (" for each of them", "各")
+        more = f" And what if it comes in {large[0]} instead?" if both else ""
+        more_zh = f"如果买{large[1]}装的呢？" if both else ""
+        each, each_zh = ("", "") if one else (f" for each {self._one}", f"每{self._one}")
         return say(
             f"I need {product} to {task}. How many {usual[0]} should I order{each}, and how much will be left over?{more} || "
             f"We're going to {task}. How many {usual[0]} of {product} do we have to buy{each}, and how much will be left over?{more}",
-            f"{task}，{each_zh}要买多少{usual[1]}{product}，{each_zh}会剩下多少？{more_zh} || "
-            f"我准备{task}，{product}{each_zh}需要买几{usual[1]}，用完{each_zh}还剩多少？{more_zh}",
+            f"{task}，{each_zh}要买多少{usual[1]}{product}，会剩下多少？{more_zh} || "
+            f"我准备{task}，{each_zh}需要买几{usual[1]}{product}，用完还剩多少？{more_zh}",
         )
 
     def _wording_of_conclusion(self, it: str, *, total: bool) -> str:
@@ -348,9 +355,9 @@ class _Dosage:
                 f"{task}，一共需要多少{unit}{product}？ || 我准备{task}，{product}总共要用多少{unit}？",
             )
         return say(
-            f"We're going to {task}. Which of them will take {more} {unit} of {product}? || "
-            f"If we use {product} to {task}, which of them will need {more} {unit}?",
-            f"我准备用{product}{task}，按{unit}算，哪个用得{more}多？ || 用{product}{task}，哪一个需要的{unit}数{more}多？",
+            f"We're going to {task}. Which {self._one} will take {more} {unit} of {product}? || "
+            f"If we use {product} to {task}, which {self._one} will need {more} {unit}?",
+            f"我准备用{product}{task}，按{unit}算，哪{self._one}用得{more}多？ || 如果用{product}{task}，哪{self._one}的用量{more}大（按{unit}算）？",
         )
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
@@ -428,7 +435,7 @@ class _Dosage:
             content = 1000 * self.products[product].contents[place]
             count = -(-measure // content)
             left = _shown(count * content - measure, self._sign(self.theme.measures[0]))
-            answer = say(f"{pack}: {count}, left over: {left}", f"{count}{pack}，剩余{left}")
+            answer = say(f"{pack}: {count} ({left} left over)", f"{count}{pack}（剩余{left}）")
             arguments = {
                 "$product": key(product, self._others(product)),
                 "$measure": key(measure / 1000, any_value=True),

@@ -29,6 +29,8 @@ class DosageTheme:
     parts: tuple[tuple[str, ...], tuple[str, ...]]
     subject: Words
     """What is to be treated, of ``{owners}`` and ``{part}``; English owners that are people have an ``'s``."""
+    one: Words
+    """What one of several is called; in Chinese what stands behind ``每``."""
     task: Words
     """What is to be done to ``{it}``, as part of a sentence."""
     sizes: tuple[Words, Words, Words, Words]
@@ -63,7 +65,7 @@ _AREA = Unit(("m²", "平方米"), ("square metres", "平方米"))
 _LARGE = (
     ("How large is {it}?||How many square metres does {it} cover?", "{it}有多大？||{it}有多少平方米？"),
     ("How large is each of {it}?||How many square metres does each of {it} cover?", "{it}各有多大？||{it}分别有多少平方米？"),
-    ("What is the total area of {it}?||How many square metres do {it} cover altogether?", "{it}加起来一共有多大？||{it}的总面积是多少？"),
+    ("What is the total area of {it}?||How many square metres do {it} cover altogether?", "{it}加起来一共有多大？||{it}总面积是多少？"),
     ("Which has the larg{er} {part}, {either}?", "{either}，哪里的{part}{more}大？"),
 )  # fmt: skip
 
@@ -72,8 +74,8 @@ DOSAGE_THEMES = (
         Domain.SPORTS,
         (("Groundskeeping", "Turf Service"), ("草坪养护队", "球场养护中心")),
         (("Rovers", "Athletic", "Town Club"), ("足球俱乐部", "体育公园", "中学")),
-        (("main pitch", "training pitch", "youth pitch", "warm-up field"), ("主球场", "训练场", "少年球场", "热身场")),
-        ("the {part} at {owners}", "{owners}的{part}"), ("top-dress {it}", "给{it}做草坪养护"),
+        (("main pitch", "training pitch", "youth pitch", "warm-up pitch"), ("主球场", "训练场", "少年球场", "热身场")),
+        ("the {part} at {owners}", "{owners}的{part}"), ("pitch", "块场地"), ("top-dress {it}", "给{it}做草坪养护"),
         _LARGE, _AREA, (1311, 8970), (120, 640),
         (("Turf Conditioner", "Root Mix", "Lawn Compost"), ("草坪改良土", "草坪营养土", "草炭土")),
         _KILOS, (_LITRES, _GALLONS), (("bags", "袋"), ("bulk bags", "吨袋")), (40, 75), "pitch|field|turf_area", "area|surface|square_metres",
@@ -83,10 +85,10 @@ DOSAGE_THEMES = (
         (("Property Care", "Caretakers"), ("物业公司", "房屋修缮队")),
         (("House", "Court", "Terrace"), ("公寓", "花园", "小区")),
         (("stairwell", "cellar", "garage", "laundry room"), ("楼梯间", "地下室", "车库", "洗衣房")),
-        ("the {part} at {owners}", "{owners}的{part}"), ("repaint the walls of {it}", "把{it}的墙面重刷一遍"),
+        ("the {part} at {owners}", "{owners}的{part}"), ("building", "处"), ("repaint the walls of {it}", "把{it}重刷一遍"),
         (
             ("How many square metres of wall are there to paint in {it}?", "{it}要刷多少平方米的墙？||{it}要刷的墙面有多少平方米？"),
-            ("How many square metres of wall are there to paint in each of {it}?", "{it}各要刷多少平方米的墙？||{it}要刷的墙面各有多少平方米？"),
+            ("How many square metres of wall are there to paint in each of {it}?", "{it}各要刷多少平方米的墙？||{it}要刷的墙面分别有多少平方米？"),
             ("How many square metres of wall are there to paint in {it} altogether?", "{it}一共要刷多少平方米的墙？||{it}要刷的墙面加起来有多少平方米？"),
             ("Which has {more} wall to paint in its {part}, {either}?", "{either}，哪里的{part}要刷的墙面{more}大？"),
         ),
@@ -99,7 +101,7 @@ DOSAGE_THEMES = (
         (("Catering", "Banquet Kitchen"), ("宴会厨房", "餐饮服务公司")),
         None,
         (("wedding dinner", "birthday party", "farewell party", "retirement lunch"), ("寿宴", "升学宴", "乔迁宴", "生日宴")),
-        ("{owners} {part}", "{owners}的{part}"), ("serve dessert at {it}", "给{it}准备甜品"),
+        ("{owners} {part}", "{owners}的{part}"), ("event", "场"), ("serve dessert at {it}", "给{it}准备甜品"),
         (
             ("How many guests are expected at {it}?||How many guests are coming to {it}?", "{it}有多少位客人？||{it}预计来多少位客人？"),
             ("How many guests are expected at each of {it}?||We're catering for {it}. How many guests are coming to each?", "{it}各有多少位客人？||{it}分别预计来多少位客人？"),
@@ -115,10 +117,10 @@ DOSAGE_THEMES = (
         (("Veterinary Practice", "Animal Clinic"), ("兽医站", "动物医院")),
         None,
         (("goats", "cows", "alpacas", "calves"), ("山羊", "奶牛", "羊驼", "小牛")),
-        ("{owners} {part}", "{owners}家的{part}"), ("worm {it}", "给{it}驱虫"),
+        ("{owners} {part}", "{owners}家的{part}"), ("herd", "家"), ("worm {it}", "给{it}驱虫"),
         (
             ("How many kilograms do {it} weigh altogether?||What is the total weight of {it}?", "{it}一共有多重？||{it}总重多少千克？"),
-            ("I'm treating {it}. How much does each herd weigh in total?||Herd by herd, how many kilograms do {it} weigh?", "{it}，每群总重各是多少千克？||{it}，每家的各有多重？"),
+            ("I'm treating {it}. How much does each herd weigh in total?||Herd by herd, how many kilograms do {it} weigh?", "{it}，每家的总重各是多少千克？"),
             ("Taken together, how many kilograms do {it} weigh?||What is the total weight of {it}?", "{it}加起来一共有多重？||{it}总重多少千克？"),
             ("Whose {part} weigh {more} in total, {either}?", "{either}，谁家的{part}总重{more}大？"),
         ),
@@ -131,12 +133,12 @@ DOSAGE_THEMES = (
         Domain.ENTERTAINMENT,
         (("Water Parks", "Leisure Pools"), ("水上乐园", "游泳馆管理公司")),
         (("Lido", "Baths", "Lagoon"), ("泳池", "水世界", "温泉馆")),
-        (("wave pool", "diving pool", "paddling pool", "lazy river"), ("造浪池", "跳水池", "戏水池", "漂流河")),
-        ("the {part} at {owners}", "{owners}的{part}"), ("treat {it}", "给{it}做水处理"),
+        (("wave pool", "diving pool", "paddling pool", "leisure pool"), ("造浪池", "跳水池", "戏水池", "儿童池")),
+        ("the {part} at {owners}", "{owners}的{part}"), ("pool", "个池子"), ("treat {it}", "给{it}做水处理"),
         (
-            ("How many cubic metres of water does {it} hold?||How much water does {it} hold?", "{it}能装多少立方米水？||{it}的水量是多少立方米？"),
-            ("How many cubic metres of water does each of {it} hold?||How much water does each of {it} hold?", "{it}各能装多少立方米水？||{it}的水量分别是多少立方米？"),
-            ("How many cubic metres of water do {it} hold altogether?||How much water do {it} hold in total?", "{it}一共能装多少立方米水？||{it}的水量加起来是多少立方米？"),
+            ("How many cubic metres of water does {it} hold?||How much water does {it} hold?", "{it}能装多少立方米水？"),
+            ("How many cubic metres of water does each of {it} hold?||How much water does each of {it} hold?", "{it}各能装多少立方米水？"),
+            ("How many cubic metres of water do {it} hold altogether?||How much water do {it} hold in total?", "{it}一共能装多少立方米水？||{it}加起来能装多少立方米水？"),
             ("Which {part} holds {more} water, the one at {either}?", "{either}，哪里的{part}水量{more}大？"),
         ),
         Unit(("m³", "立方米"), ("cubic metres", "立方米")), (211, 3890), (21, 96),
@@ -148,7 +150,7 @@ DOSAGE_THEMES = (
         (("Winter Service", "Road Service"), ("道路养护中心", "除雪服务队")),
         (("Station", "Terminal", "Shopping Park"), ("火车站", "客运站", "购物中心")),
         (("car park", "bus lane", "taxi rank", "forecourt"), ("停车场", "公交车道", "出租车上客区", "站前广场")),
-        ("the {part} at {owners}", "{owners}的{part}"), ("de-ice {it} once", "给{it}除一次冰"),
+        ("the {part} at {owners}", "{owners}的{part}"), ("site", "处"), ("de-ice {it} once", "给{it}除一次冰"),
         _LARGE, _AREA, (611, 9800), (25, 110),
         (("Road Salt", "Ice Melt", "Thawing Granules"), ("融雪盐", "融雪剂", "除冰颗粒")),
         _KILOS, (_LITRES, _GALLONS), (("sacks", "袋"), ("bulk bags", "吨袋")), (18, 40), "site|paved_area|plot", "area|paved_surface|square_metres",
