@@ -141,9 +141,14 @@ class MeasurementWording:
             more = f" And how did it change from {first} to {last}{'' if one else ' in each case'}?"
             more_zh = f"从{first}到{last}{'' if one else '又分别'}变化了多少？"
         days = "day" if one else "days"
+        then_peak = (
+            f"was the {measure} {where} at its highest"
+            if one
+            else f"did the {measure} peak {where}"
+        )
         return say(
             f"On which {days} {then} did the {measure} peak {where}?{more} || "
-            f"I'm writing up the figures for {self.month}. On which {days} was the {measure} {where} at its highest?{more}",
+            f"I'm writing up the figures for {self.month}. On which {days} {then_peak}?{more}",
             f"{then}{where}的{measure}{'' if one else '分别'}哪天最高？{more_zh} || "
             f"我在整理{then}的数据，{where}的{measure}{'' if one else '分别'}是哪天最高？{more_zh}",
         )
@@ -158,26 +163,23 @@ class MeasurementWording:
         if layout.depth == 4:
             more, more_zh = "", ""
             if both:
-                more, more_zh = (
-                    f", and how soon{case}",
-                    f"，{'' if one else '各'}要在多长时间内通知",
-                )
+                more, more_zh = ", and within how many hours", "，要在几小时内通知"
             return say(
-                f"{over} Who has to be notified about the peak day{'' if both else case}{more}? || {over} Whom do we have to inform about the day it peaked{'' if both else case}{more}?",
+                f"{over} Who has to be notified about the peak{more}{case}? || {over} Who do we have to inform about the peak{more}{case}?",
                 f"{over_zh}最高那天的情况{each_zh}该通知谁{more_zh}？ || {over_zh}最严重那天{each_zh}应该报给谁{more_zh}？",
             )
         more, more_zh = "", ""
         if both:
             beside = say(*self.theme.beside)
-            more = f" And what was the {beside} on {'that day' if one else 'each of those days'}?"
+            more = f" And what was the {beside} on {'that day' if one else 'the day of each peak'}?"
             more_zh = f"当天的{beside}又{each_zh}是多少？"
         english = (
-            f"On the day the {measure} {where} peaked {then}, how far above the limit was it?{more}"
+            f"On the day the {measure} {where} peaked {then}, how far above the limit was it?{more} || {over} By how much on the day it peaked?{more}"
             if one
-            else f"How far above the limit was the {measure} {where} on the day it peaked {then}{case}?{more}"
+            else f"{over} How far above it was the peak{case}?{more} || {over} By how much did each peak exceed it?{more}"
         )
         return say(
-            f"{english} || {over} By how much on the day it peaked{case}?{more}",
+            english,
             f"{then}{where}的{measure}最高那天{each_zh}超出限值多少？{more_zh} || {over_zh}最高那天{each_zh}超了多少？{more_zh}",
         )
 
@@ -187,12 +189,12 @@ class MeasurementWording:
         two = self.draft.brief.layout.subjects == 2
         if self.draft.brief.layout.depth == 2:
             return say(
-                f"Where did the {measure} peak {'earlier' if two else 'earliest'} {then}, {either}? || Where did the {measure} reach its highest value for {self.month} first, {either}?",
+                f"Where did the {measure} peak {'earlier' if two else 'earliest'} {then}, {either}? || I'm looking at the figures for {self.month}. Where did the {measure} peak {'earlier' if two else 'earliest'}, {either}?",
                 f"{then}{where}，哪里的{measure}{'先' if two else '最先'}达到当月最高值？ || {where}，{then}哪里的{measure}{'更早' if two else '最早'}达到最高值？",
             )
-        far, more_zh = ("further", "更") if two else ("furthest", "最")
+        far, more, more_zh = ("further", "more", "更") if two else ("furthest", "the most", "最")
         return say(
-            f"The {measure} {where} went over the limit {then}. Where was it {far} above on the day it peaked? || "
-            f"On its peak day {then}, where was the {measure} {far} above the limit, {either}?",
+            f"The {measure} {where} went over the limit {then}. Where was the peak {far} above it? || "
+            f"Where did the peak {measure} {then} exceed the limit by {more}, {either}?",
             f"{where}的{measure}{then}都超标了，按最高那天算，哪里超得{more_zh}多？ || {then}{where}的{measure}都超过了限值，最高那天哪里超得{more_zh}多？",
         )
