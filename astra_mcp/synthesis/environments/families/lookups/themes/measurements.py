@@ -174,9 +174,9 @@ class MeasurementWording:
             more = f" And what was the {beside} on {'that day' if one else 'the day of each peak'}?"
             more_zh = f"当天的{beside}又{each_zh}是多少？"
         english = (
-            f"On the day the {measure} {where} peaked {then}, how far above the limit was it?{more} || {over} By how much on the day it peaked?{more}"
+            f"On the day the {measure} {where} peaked {then}, how far above the limit was it?{more} || {over} How far over was it on the day it peaked?{more}"
             if one
-            else f"{over} How far above it was the peak{case}?{more} || {over} By how much did each peak exceed it?{more}"
+            else f"{over} How far above the limit was the peak{case}?{more} || {over} By how much did each peak exceed the limit?{more}"
         )
         return say(
             english,
@@ -194,7 +194,7 @@ class MeasurementWording:
             )
         far, more, more_zh = ("further", "more", "更") if two else ("furthest", "the most", "最")
         return say(
-            f"The {measure} {where} went over the limit {then}. Where was the peak {far} above it? || "
+            f"The {measure} {where} went over the limit {then}. Where was the peak {far} above the limit? || "
             f"Where did the peak {measure} {then} exceed the limit by {more}, {either}?",
             f"{where}的{measure}{then}都超标了，按最高那天算，哪里超得{more_zh}多？ || {then}{where}的{measure}都超过了限值，最高那天哪里超得{more_zh}多？",
         )
