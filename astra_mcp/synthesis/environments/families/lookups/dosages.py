@@ -256,7 +256,7 @@ class _Dosage:
         asked = (
             say("How much is that altogether?", "一共是多少？")
             if total
-            else say(f"Which {self._one} is that {more} for?", f"哪{self._one}{more}多？")
+            else say(f"For which {self._one} is that {more}?", f"哪{self._one}{more}多？")
         )
         self.draft.conclude(asked, self.draft.answer, [step for step, _, _ in found])
         self.draft.question = (
@@ -391,7 +391,7 @@ class _Dosage:
         said: list[str] = []
         for product in wanted:
             asked = self.draft.say(
-                f"How many {unit} of {product} does it take?", f"需要多少{unit}的{product}？"
+                f"How many {unit} of {product} does it take?", f"需要多少{unit}{product}？"
             )
             answer = _shown(size * self.products[product].rate, self._sign(self.theme.dose))
             arguments = {

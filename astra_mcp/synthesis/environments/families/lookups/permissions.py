@@ -16,8 +16,8 @@ __all__ = ["PERMISSIONS"]
 
 _ASIDES = (
     Aside("badge|card_number|badge_number", ("the number of the badge", "工牌号"), 'f"K{issued($member, $unit, \'b\') % 8999 + 1000}"'),
-    Aside("since|joined|member_since", ("the year since which it is so", "起始年份"), '2003 + issued($unit, $member) % 22'),
-    Aside("desk|seat|locker", ("where the locker is", "储物柜号"), 'f"L-{issued(\'locker\', $unit, $member) % 390 + 10}"'),
+    Aside("since|joined|member_since", ("the year of joining", "加入年份"), '2003 + issued($unit, $member) % 22'),
+    Aside("locker|locker_no|locker_number", ("the number of the locker", "储物柜号"), 'f"L-{issued(\'locker\', $unit, $member) % 390 + 10}"'),
 )  # fmt: skip
 
 
