@@ -180,12 +180,12 @@ class LedgerWording:
     def _wording_in(self, into: str, *, one: bool) -> str:
         if one:
             return self.draft.say(
-                f"How much was {{it}} in {into}, at the exchange rate of the day it was booked? || "
+                f"How much in {into} was {{it}}, at the exchange rate of the day it was booked? || "
                 f"For the annual report I need {{it}} in {into}, at the exchange rate of the day it was booked. How much is that?",
                 f"{{it}}按入账当天的汇率折合多少{into}？ || 做年报要用，{{it}}按入账当天的汇率折算成{into}是多少？",
             )
         return self.draft.say(
-            f"How much were {{it}} in {into}, each at the exchange rate of the day it was booked? || "
+            f"How much in {into} were {{it}}, each at the exchange rate of the day it was booked? || "
             f"For the annual report I need {{it}} in {into}, each at the exchange rate of the day it was booked. What are the amounts?",
             f"{{it}}，按各自入账当天的汇率分别折合多少{into}？ || 做年报要用，{{it}}按各自入账当天的汇率折算成{into}分别是多少？",
         )
@@ -205,7 +205,7 @@ class LedgerWording:
             )
         if total:
             return say(
-                f"How much do {{it}} add up to in {into}, each at the exchange rate of the day it was booked? || "
+                f"How much in {into} do {{it}} add up to, each at the exchange rate of the day it was booked? || "
                 f"For the report I need {{it}} as one total in {into}, each at the exchange rate of the day it was booked. What is it?",
                 f"{{it}}，按各自入账当天的汇率折算成{into}，一共是多少？ || 做报表要用，{{it}}按各自入账当天的汇率折算成{into}合计多少？",
             )
