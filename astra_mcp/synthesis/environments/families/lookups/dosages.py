@@ -10,6 +10,7 @@ from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.asides import Aside, Asides
+from astra_mcp.synthesis.environments.families.lookups.questions.dosages import DosageWording
 from astra_mcp.synthesis.environments.families.lookups.themes.dosages import DOSAGE_THEMES, Unit
 from astra_mcp.synthesis.environments.families.phrases import labelled, listed
 
@@ -44,7 +45,6 @@ class _Dosage:
     def __init__(self, brief: Brief) -> None:
         self.brief, self.zh, self.layout = brief, brief.language == "zh", brief.layout
         self.theme = brief.draw("theme").pick(DOSAGE_THEMES)
-        self._one = self.theme.one[self.zh]
         self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
         self.draft = Draft(brief, self.theme.domain)
         house = self.entities.firms(1, *self.theme.houses[self.zh])[0]
@@ -55,6 +55,7 @@ class _Dosage:
         )
         self._name()
         self._fill()
+        self.wording = DosageWording(self.draft, self.theme, self.wanted)
         self._tools()
         self._ask()
 
@@ -243,7 +244,7 @@ class _Dosage:
             self.draft.question = (
                 self._size_question(self.layout.subjects > 1, it)
                 if self.layout.depth == 1
-                else self._wording(it)
+                else self.wording.asked(it)
             )
             return
         total = self.brief.draw("conclusion").chance(1, 2)
@@ -252,24 +253,20 @@ class _Dosage:
             raise DrawError("two of them take the same")
         first = self.asked[values.index(max(values))]
         self.draft.answer = self._total(sum(values)) if total else self._it([first])
-        say, (more, _) = self.draft.say, self._compared()
+        say, (more, _) = self.draft.say, self.wording.compared()
         asked = (
             say("How much is that altogether?", "一共是多少？")
             if total
-            else say(f"For which {self._one} is that {more}?", f"哪{self._one}{more}多？")
+            else say(
+                f"For which {self.wording.one} is that {more}?", f"哪{self.wording.one}{more}多？"
+            )
         )
         self.draft.conclude(asked, self.draft.answer, [step for step, _, _ in found])
         self.draft.question = (
             self._size_question(2 if total else 3, it)
             if self.layout.depth == 1
-            else self._wording_of_conclusion(it, total=total)
+            else self.wording.concluded(it, total=total)
         )
-
-    def _compared(self) -> tuple[str, str]:
-        """What compares two, or more than two: a word before a noun, and how an adjective ends."""
-        if self.layout.subjects == 2:
-            return ("更" if self.zh else "more"), "er"
-        return ("最" if self.zh else "the most"), "est"
 
     def _total(self, value: int) -> str:
         """A sum of what was found on the last level."""
@@ -281,83 +278,11 @@ class _Dosage:
         )
 
     def _size_question(self, kind: int, it: str) -> str:
-        more, er = self._compared()
+        more, er = self.wording.compared()
         owners = [self._whose(owner) for owner, _ in self.asked]
         either = listed(owners, self.brief.language, either=True)
         return self.draft.say(*self.theme.sizes[kind]).format(
             it=it, part=self.asked[0][1], either=either, more=more, er=er
-        )
-
-    def _wording(self, it: str) -> str:
-        say, first = self.draft.say, self.wanted[0]
-        task, one = say(*self.theme.task).format(it=it), self.layout.subjects == 1
-        if self.layout.depth == 4:
-            return self._wording_of_order(task, one=one)
-        if self.layout.depth == 2 and self.layout.facets > 1:
-            return self._wording_of_products(task, one=one)
-        units = (
-            (self.theme.dose, self.theme.dose) if self.layout.depth == 2 else self.theme.measures
-        )
-        unit, other = (say(*u.said) for u in units)
-        more, more_zh = "", ""
-        if self.layout.facets > 1:
-            more = f", and how many {other} is that{'' if one else ' in each case'}"
-            more_zh = f"，换算成{other}{'' if one else '分别'}是多少"
-        if one:
-            return say(
-                f"We're going to {task}. How many {unit} of {first} will that take{more}? || How many {unit} of {first} do I need to {task}{more}?",
-                f"我准备{task}，要用多少{unit}{first}{more_zh}？ || {task}需要多少{unit}{first}{more_zh}？",
-            )
-        return say(
-            f"We're going to {task}. How many {unit} of {first} will each {self._one} take{more}? || I'm buying {first} to {task}. How many {unit} does each {self._one} need{more}?",
-            f"我准备{task}，每{self._one}要用多少{unit}{first}{more_zh}？ || {task}，每{self._one}需要多少{unit}{first}{more_zh}？",
-        )
-
-    def _wording_of_products(self, task: str, *, one: bool) -> str:
-        """How is asked for the amounts of two products."""
-        say, (first, second), unit = (
-            self.draft.say,
-            self.wanted,
-            self.draft.say(*self.theme.dose.said),
-        )
-        if one:
-            return say(
-                f"How many {unit} of {first} do I need to {task}, and how many of {second} if I use that instead? || "
-                f"We could use {first} or {second} to {task}. How many {unit} of each would we need?",
-                f"{task}，用{first}要多少{unit}？换成{second}呢？ || 我准备{task}，用{first}或者用{second}分别需要多少{unit}？",
-            )
-        return say(
-            f"We're going to {task}. How many {unit} of {first} will each {self._one} take, and how many of {second} if we use that instead? || "
-            f"I have to {task}. How many {unit} of {first} does each {self._one} need, and how many would it be with {second}?",
-            f"我准备{task}，用{first}每{self._one}要多少{unit}？换成{second}呢？ || {task}，每{self._one}需要多少{unit}{first}？如果改用{second}呢？",
-        )
-
-    def _wording_of_order(self, task: str, *, one: bool) -> str:
-        say, product = self.draft.say, self.wanted[0]
-        (usual, large), both = self.theme.packs, self.layout.facets > 1
-        more = f" And what if it comes in {large[0]} instead?" if both else ""
-        more_zh = f"如果买{large[1]}装的呢？" if both else ""
-        each, each_zh = ("", "") if one else (f" for each {self._one}", f"每{self._one}")
-        return say(
-            f"I need {product} to {task}. How many {usual[0]} should I order{each}, and how much will be left over?{more} || "
-            f"We're going to {task}. How many {usual[0]} of {product} do we have to buy{each}, and how much will be left over?{more}",
-            f"{task}，{each_zh}要买多少{usual[1]}{product}，会剩下多少？{more_zh} || "
-            f"我准备{task}，{each_zh}需要买几{usual[1]}{product}，用完还剩多少？{more_zh}",
-        )
-
-    def _wording_of_conclusion(self, it: str, *, total: bool) -> str:
-        say, product, (more, _) = self.draft.say, self.wanted[0], self._compared()
-        task = say(*self.theme.task).format(it=it)
-        unit = say(*(self.theme.dose if self.layout.depth == 2 else self.theme.measures[0]).said)
-        if total:
-            return say(
-                f"How many {unit} of {product} do we need in all to {task}? || We're going to {task}. How many {unit} of {product} will that take in total?",
-                f"{task}，一共需要多少{unit}{product}？ || 我准备{task}，{product}总共要用多少{unit}？",
-            )
-        return say(
-            f"We're going to {task}. Which {self._one} will take {more} {unit} of {product}? || "
-            f"If we use {product} to {task}, which {self._one} will need {more} {unit}?",
-            f"我准备用{product}{task}，按{unit}算，哪{self._one}用得{more}多？ || 如果用{product}{task}，哪{self._one}的用量{more}大（按{unit}算）？",
         )
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
