@@ -76,7 +76,7 @@ PERMISSION_THEMES = (
         Domain.CLOUD_SERVICES,
         (("Robotics", "Games", "Analytics"), ("机器人公司", "游戏公司", "数据公司")),
         (("the platform team", "the research team", "the support team", "the mobile team"), ("平台组", "研究组", "支持组", "移动组")),
-        (("the staging cluster", "the render farm", "the training cluster", "the archive buckets", "the build machines"), ("预发布集群", "渲染农场", "训练集群", "归档存储", "构建机")),
+        (("the staging cluster", "the render farm", "the training cluster", "the archive cluster", "the build farm"), ("预发布集群", "渲染农场", "训练集群", "归档集群", "构建集群")),
         ("user group", "用户组"), ("book machines on {zone}", "在{zone}上申请机器"),
         (
             ("How many machine hours a month can {who} book on {zone}?", "{who}每月可以在{zone}上申请多少机时？"),
