@@ -88,9 +88,11 @@ class _Dosage:
             [(o, asked[n // each]) for n, o in enumerate(owners[:subjects])]
         )
         if theme.owners is None:
+            # A split holds too few people of one last name for near misses of everybody in a large world.
+            apart = 1 if subjects < 50 else each
             owners += [
                 self.entities.relatives(owner, 1)[0]
-                for owner in owners[:subjects]
+                for owner in owners[:subjects:apart]
                 for _ in range(knobs.near_misses // 2)
             ]
         pairs = [(owner, part) for owner in owners for part in parts]

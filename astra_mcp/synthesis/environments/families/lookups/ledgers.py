@@ -89,7 +89,9 @@ class _Ledger:
         pairs = [(parties[n], self.draw.pick(self.days)) for n in range(subjects)]
         chosen = [*pairs]
         self.asked = self.brief.asked(chosen)
-        pairs += [near for who, day in chosen for near in self._near(who, day, towns)]
+        # A split holds too few people of one last name for near misses of everybody in a large world.
+        apart = 1 if subjects < 50 else self.layout.subjects
+        pairs += [near for who, day in chosen[::apart] for near in self._near(who, day, towns)]
         pairs += [
             (parties[subjects + n % (len(parties) - subjects)], self.draw.pick(self.days))
             for n in range(max(12, knobs.records) - len(pairs))

@@ -78,14 +78,16 @@ class _Permission:
         codes = self.entities.codes(f"{letters}-###", leaves + _TOPS)
         self.groups, tops = codes[:leaves], codes[leaves:]
         self.above = {g: tops[n % _TOPS] for n, g in enumerate(self.groups)}
-        beside = max(3, subjects)
+        beside = max(3, min(subjects, 40))
         people = self.entities.people(subjects + beside + count)
         each = self.layout.subjects
         places_of = [u for _ in range(self.brief.questions) for u in self.draw.some(units, each)]
         chosen = [*zip(people, places_of, strict=False)]
         self.asked = self.brief.asked(chosen)
         places: dict[tuple[str, str], int] = {pair: n % leaves for n, pair in enumerate(chosen)}
-        for n, pair in enumerate(chosen):
+        # A split holds too few people of one last name for near misses of everybody in a large world.
+        apart = 1 if subjects < 50 else each
+        for n, pair in [*enumerate(chosen)][::apart]:
             for further, near in enumerate(self._near(*pair), 1):
                 places.setdefault(near, (n + further) % leaves)
         for n, name in enumerate(people[subjects : subjects + beside]):
