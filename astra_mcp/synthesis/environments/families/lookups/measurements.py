@@ -388,9 +388,11 @@ class _Measurement:
         return (found, [meter.code]) if self.layout.depth == 1 else self._series(meter, found)
 
     def _near(self, meter: _Meter) -> list[str]:
-        return [m.code for m in self.meters.values() if m.site == meter.site] + [
-            m.code for m in self.meters.values()
-        ]
+        """Meters of the same site, then others; none with the same highest day."""
+        rows = [*self.meters.values()]
+        rows = [m for m in rows if m.site == meter.site] + rows[:24]
+        peak = _peak(meter, self.month)[0]
+        return [m.code for m in rows if _peak(m, self.month)[0] != peak]
 
     def _series(self, meter: _Meter, found: int) -> tuple[int, list[str]]:
         say, peak = self.draft.say, self.peaks[meter.code].isoformat()
