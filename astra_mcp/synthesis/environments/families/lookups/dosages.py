@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.asides import Aside, Asides
+from astra_mcp.synthesis.environments.families.lookups.questions.dosages import DosageWording
 from astra_mcp.synthesis.environments.families.lookups.themes.dosages import DOSAGE_THEMES, Unit
 from astra_mcp.synthesis.environments.families.phrases import labelled, listed
 
@@ -43,16 +45,17 @@ class _Dosage:
     def __init__(self, brief: Brief) -> None:
         self.brief, self.zh, self.layout = brief, brief.language == "zh", brief.layout
         self.theme = brief.draw("theme").pick(DOSAGE_THEMES)
-        self.draw, self.entities = brief.draw("world"), brief.entities()
+        self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
         self.draft = Draft(brief, self.theme.domain)
         house = self.entities.firms(1, *self.theme.houses[self.zh])[0]
         self.draft.title = house
         self.draft.description = self.draft.say(
-            f"The records of {house}: what is looked after, and how much of what it takes.",
-            f"{house}的资料：养护对象及各种用品的用量。",
+            f"What {house} looks after, and how much of a product that takes.",
+            f"{house}的资料：服务对象及各种用品的用量。",
         )
         self._name()
         self._fill()
+        self.wording = DosageWording(self.draft, self.theme, self.wanted)
         self._tools()
         self._ask()
 
@@ -68,26 +71,36 @@ class _Dosage:
     # --- world --------------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        """Draw who has what, with other parts and other owners of alike names, and what it is treated with."""
-        knobs, theme = self.brief.knobs, self.theme
-        parts, count = theme.parts[self.zh], max(4, knobs.records // 4) + self.layout.subjects
+        """Draw who has what, with other parts and other owners of alike names, and what it is treated with.
+
+        All that one question is about is of the same part.
+        """
+        knobs, theme, subjects = self.brief.knobs, self.theme, self.brief.subjects
+        parts, count = theme.parts[self.zh], max(4, knobs.records // 4) + subjects
         owners = (
             self.entities.people(count)
             if theme.owners is None
             else self.entities.firms(count, *theme.owners[self.zh])
         )
-        self.asked = [(owner, self.draw.pick(parts)) for owner in owners[: self.layout.subjects]]
+        asked = [self.draw.pick(parts) for _ in range(self.brief.questions)]
+        each = self.layout.subjects
+        self.asked = self.brief.asked(
+            [(o, asked[n // each]) for n, o in enumerate(owners[:subjects])]
+        )
         if theme.owners is None:
+            # A split holds too few people of one last name for near misses of everybody in a large world.
+            apart = 1 if subjects < 50 else each
             owners += [
                 self.entities.relatives(owner, 1)[0]
-                for owner, _ in self.asked
+                for owner in owners[:subjects:apart]
                 for _ in range(knobs.near_misses // 2)
             ]
         pairs = [(owner, part) for owner in owners for part in parts]
-        step = max(1, (theme.scope[1] - theme.scope[0]) // (len(pairs) + 1))
+        width = theme.scope[1] - theme.scope[0]
+        step = max(1, width // (len(pairs) + 1))
         places = self.draw.shuffled(range(len(pairs)))
         self.sizes = {
-            pair: theme.scope[0] + step * place + self.draw.below(step)
+            pair: theme.scope[0] + (step * place + self.draw.below(step)) % width
             for pair, place in zip(pairs, places, strict=True)
         }
         self._stock()
@@ -95,7 +108,7 @@ class _Dosage:
     def _stock(self) -> None:
         kinds = self.theme.products[self.zh]
         names = self.entities.firms(6, *kinds)
-        stronger = self.draft.say(" Plus|| Extra|| Forte", "（加强型）||（浓缩型）")
+        stronger = self.draft.say(" Plus|| Extra|| Forte", "（升级版）||（经济装）")
         stronger = stronger if self.zh else f" {stronger}"
         near = [name + stronger for name in names[: 1 + self.brief.knobs.near_misses]]
         rates = self.draw.some(range(*self.theme.rates), len(names) + len(near))
@@ -126,7 +139,7 @@ class _Dosage:
             "description": say("Full name.||Name in full.", "全称。||完整名称。"),
         }
         self.draft.tool(
-            "$find", say(f"Tell how many {of} are on record.||Look up how many {of} there are, by owner and part.", f"查询登记在册的数量，单位为{of}。||查询某一对象有多少{of}。"),
+            "$find", say(f"Look up how many {of} are on record.||Tell how many {of} there are, by owner and part.", f"查询登记在册的数量，单位为{of}。||查询某一对象有多少{of}。"),
             {"$owner": text, "$part": {"type": "string", "enum": [*parts]}, **self.asides.parameters},
             f"""
             if $owner.strip() not in SIZES:
@@ -163,7 +176,7 @@ class _Dosage:
         self.draft.code(_SHOWN)
         size, dose = say(*theme.size.said), say(*theme.dose.said)
         self.draft.tool(
-            "$need", say(f"Work out how many {dose} of a product something of a size takes.", f"按规模计算某产品需要多少{dose}。"),
+            "$need", say(f"Work out how many {dose} of a product are needed for a size.", f"按规模计算某产品需要多少{dose}。"),
             {"$product": text, "$size": {"type": "integer", "minimum": 1, "maximum": 100_000, "description": say(f"In {size}.", f"单位：{size}。")}},
             f"""
             {self._known()}
@@ -177,7 +190,7 @@ class _Dosage:
         units = {say(*u.said): [u.scale, self._sign(u)] for u in theme.measures}
         self.draft.data("UNITS", units)
         self.draft.tool(
-            "$convert", say(f"Turn {dose} of a product into another unit.", f"把某产品的{dose}数换算成其他单位。"),
+            "$convert", say(f"Convert {dose} of a product to another unit.", f"把以{dose}计的产品用量换算成其他单位。"),
             {"$product": text, "$dose": self._amount(say(f"In {dose}.", f"单位：{dose}。")), "$unit": {"type": "string", "enum": [*units]}},
             f"""
             {self._known()}
@@ -201,39 +214,60 @@ class _Dosage:
             wanted = round($measure * 1000)
             count = -(-wanted // content)
             left = _shown(count * content - wanted, "{self._sign(unit)}")
-            return {{"$order": f"{say("{$pack}: {count}, left over: {left}", "{count}{$pack}，剩余{left}")}"}}
+            return {{"$order": f"{say("{$pack}: {count} ({left} left over)", "{count}{$pack}（剩余{left}）")}"}}
             """,
         )  # fmt: skip
 
     # --- question -----------------------------------------------------------------------------------------------
 
-    def _it(self, pair: tuple[str, str]) -> str:
-        return self.draft.say(*self.theme.subject).format(owner=pair[0], part=pair[1])
+    def _it(self, pairs: Sequence[tuple[str, str]]) -> str:
+        """What is to be treated: of one owner, or the same of several."""
+        owners, part = [self._whose(owner) for owner, _ in pairs], pairs[0][1]
+        if len(pairs) > 1 and not self.zh:
+            part = self._plural(part)
+        template = self.draft.say(*self.theme.subject)
+        return template.format(owners=listed(owners, self.brief.language), part=part)
+
+    @staticmethod
+    def _plural(part: str) -> str:
+        if part.endswith("y"):
+            return f"{part[:-1]}ies"
+        return part if part.endswith("s") else f"{part}es" if part.endswith("ch") else f"{part}s"
+
+    def _whose(self, owner: str) -> str:
+        return f"{owner}'s" if self.theme.owners is None and not self.zh else owner
 
     def _ask(self) -> None:
         found = [self._follow(pair) for pair in self.asked]
-        names = [self._it(pair) for pair in self.asked]
-        it = listed(names, self.brief.language)
+        it = self._it(self.asked)
         if not self.layout.concludes:
-            self.draft.answer = labelled(names, [a for _, a, _ in found], self.brief.language)
+            told = [a for _, a, _ in found]
+            self.draft.answer = labelled([o for o, _ in self.asked], told, self.brief.language)
             self.draft.question = (
-                self._size_question(it) if self.layout.depth == 1 else self._wording(it)
+                self._size_question(self.layout.subjects > 1, it)
+                if self.layout.depth == 1
+                else self.wording.asked(it)
             )
             return
         total = self.brief.draw("conclusion").chance(1, 2)
         values = [value for _, _, value in found]
-        self.draft.answer = self._total(sum(values)) if total else names[values.index(max(values))]
-        say = self.draft.say
+        if values.count(max(values)) > 1 and not total:
+            raise DrawError("two of them take the same")
+        first = self.asked[values.index(max(values))]
+        self.draft.answer = self._total(sum(values)) if total else self._it([first])
+        say, (more, _) = self.draft.say, self.wording.compared()
         asked = (
-            say("How much is that altogether?", "合计多少？")
+            say("How much is that altogether?", "一共是多少？")
             if total
-            else say("Which has the most?", "哪个最多？")
+            else say(
+                f"For which {self.wording.one} is that {more}?", f"哪{self.wording.one}{more}多？"
+            )
         )
         self.draft.conclude(asked, self.draft.answer, [step for step, _, _ in found])
         self.draft.question = (
-            say(*self.theme.sizes[2 if total else 3]).format(it=it)
+            self._size_question(2 if total else 3, it)
             if self.layout.depth == 1
-            else self._wording_of_conclusion(it, total=total)
+            else self.wording.concluded(it, total=total)
         )
 
     def _total(self, value: int) -> str:
@@ -245,71 +279,12 @@ class _Dosage:
             value, self._sign(theme.dose if self.layout.depth == 2 else theme.measures[0])
         )
 
-    def _size_question(self, it: str) -> str:
-        return self.draft.say(*self.theme.sizes[self.layout.subjects > 1]).format(it=it)
-
-    def _wording(self, it: str) -> str:
-        say, layout = self.draft.say, self.layout
-        task = say(*self.theme.task).format(it=it)
-        if layout.depth == 4:
-            return self._wording_of_order(task)
-        amount, more = self._amounts_asked()
-        if layout.subjects == 1:
-            return say(
-                f"We are about to {task}. How many {amount} will that take{more}? || How many {amount} do I need to {task}{more}?",
-                f"准备{task}，需要多少{amount}{more}？ || {task}要用多少{amount}{more}？",
-            )
-        return say(
-            f"We are about to {task}. How many {amount} will each of them take{more}? || To {task}, how many {amount} do I have to set aside for each{more}?",
-            f"准备{task}，各需要多少{amount}{more}？ || {task}，要分别准备多少{amount}{more}？",
-        )
-
-    def _amounts_asked(self) -> tuple[str, str]:
-        """How much of what, behind ``how many``, and what else is asked at the end."""
-        say, theme, (first, second), both = (
-            self.draft.say,
-            self.theme,
-            self.wanted,
-            self.layout.facets > 1,
-        )
-        if self.layout.depth == 2:
-            unit = say(*theme.dose.said)
-            products = listed(
-                [first, say(f"of {second}", second)] if both else [first], self.brief.language
-            )
-            return say(f"{unit} of {products}", f"{unit}的{products}"), ""
-        one, two = (say(*unit.said) for unit in theme.measures)
-        more = say(f", and how many {two} is that", f"，换成{two}又是多少") if both else ""
-        return say(f"{one} of {first}", f"{one}的{first}"), more
-
-    def _wording_of_order(self, task: str) -> str:
-        say, one = self.draft.say, self.layout.subjects == 1
-        usual, large = self.theme.packs
-        both = self.layout.facets > 1
-        more = f" And how would that be with {large[0]} instead of {usual[0]}?" if both else ""
-        more_zh = f"如果改买{large[1]}装的呢？" if both else ""
-        each = "" if one else " for each of them"
-        each_zh = "" if one else "各"
-        return say(
-            f"We want to {task}. How many {usual[0]} of {self.wanted[0]} should I order{each}, and how much will be left over?{more} || "
-            f"I am ordering {self.wanted[0]} to {task}: how many {usual[0]} does it take{each}, and what remains?{more}",
-            f"要{task}，{each_zh}需要买多少{usual[1]}{self.wanted[0]}，会剩下多少？{more_zh} || "
-            f"我来订{self.wanted[0]}，准备{task}，{each_zh}要订几{usual[1]}，用完还剩多少？{more_zh}",
-        )
-
-    def _wording_of_conclusion(self, it: str, *, total: bool) -> str:
-        say, product = self.draft.say, self.wanted[0]
-        task = say(*self.theme.task).format(it=it)
-        unit = say(*(self.theme.dose if self.layout.depth == 2 else self.theme.measures[0]).said)
-        if total:
-            return say(
-                f"How many {unit} of {product} do we need in all to {task}? || We plan to {task}. How many {unit} of {product} is that in total?",
-                f"{task}，一共需要多少{unit}的{product}？ || 计划{task}，{product}总共要用多少{unit}？",
-            )
-        return say(
-            f"We are going to {task} with {product}. Which of them takes the most {unit}? || "
-            f"If we use {product} to {task}, which one needs the most {unit}?",
-            f"用{product}{task}，哪个用的{unit}数最多？ || 准备用{product}{task}，哪一个需要的最多（按{unit}算）？",
+    def _size_question(self, kind: int, it: str) -> str:
+        more, er = self.wording.compared()
+        owners = [self._whose(owner) for owner, _ in self.asked]
+        either = listed(owners, self.brief.language, either=True)
+        return self.draft.say(*self.theme.sizes[kind]).format(
+            it=it, part=self.asked[0][1], either=either, more=more, er=er
         )
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
@@ -318,12 +293,12 @@ class _Dosage:
         """The sub-tasks of one thing: the last step, what the question asks for, and that as a number."""
         owner, part = pair
         size, sign = self.sizes[pair], self._sign(self.theme.size)
-        near = [o for o, _ in self.sizes if o != owner and o.split()[-1] == owner.split()[-1]]
-        arguments = {
-            "$owner": key(owner, [*near, *dict.fromkeys(o for o, _ in self.sizes)]),
-            "$part": key(part, self.theme.parts[self.zh]),
-        }
-        asked = self.draft.say(*self.theme.sizes[0]).format(it=self._it(pair))
+        others = [o for (o, p), n in self.sizes.items() if p == part and n != size]
+        last = owner[0] if self.zh else owner.split()[-1]
+        near = [o for o in others if (o[0] if self.zh else o.split()[-1]) == last]
+        parts = [p for p in self.theme.parts[self.zh] if self.sizes[owner, p] != size]
+        arguments = {"$owner": key(owner, [*near, *others]), "$part": key(part, parts)}
+        asked = self._size_question(0, self._it([pair]))
         step = self.draft.solve(asked, f"{size}{sign}", "$find", arguments)
         self.asides.show("$find", **{"$owner": owner, "$part": part})
         if self.layout.depth == 1:
@@ -343,7 +318,7 @@ class _Dosage:
         said: list[str] = []
         for product in wanted:
             asked = self.draft.say(
-                f"How many {unit} of {product} does it take?", f"需要多少{unit}的{product}？"
+                f"How many {unit} of {product} does it take?", f"需要多少{unit}{product}？"
             )
             answer = _shown(size * self.products[product].rate, self._sign(self.theme.dose))
             arguments = {
@@ -387,7 +362,7 @@ class _Dosage:
             content = 1000 * self.products[product].contents[place]
             count = -(-measure // content)
             left = _shown(count * content - measure, self._sign(self.theme.measures[0]))
-            answer = say(f"{pack}: {count}, left over: {left}", f"{count}{pack}，剩余{left}")
+            answer = say(f"{pack}: {count} ({left} left over)", f"{count}{pack}（剩余{left}）")
             arguments = {
                 "$product": key(product, self._others(product)),
                 "$measure": key(measure / 1000, any_value=True),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft, key
@@ -49,7 +50,7 @@ class _Ledger:
     def __init__(self, brief: Brief) -> None:
         self.brief, self.zh, self.layout = brief, brief.language == "zh", brief.layout
         self.theme = brief.draw("theme").pick(LEDGER_THEMES)
-        self.draw, self.entities = brief.draw("world"), brief.entities()
+        self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
         self.calendar = Calendar.drawn(self.draw, brief.language)
         self.house = self.entities.firms(1, *self.theme.houses[self.zh])[0]
         self.draft = Draft(brief, self.theme.domain, clock=self.calendar.clock)
@@ -80,20 +81,23 @@ class _Ledger:
 
     def _fill(self) -> None:
         """Draw who is paid on which day, and near misses of what is asked for."""
-        knobs, subjects = self.brief.knobs, self.layout.subjects
+        knobs, subjects = self.brief.knobs, self.brief.subjects
         self.days = [d for d in self.calendar.behind(self.draw, 34, within=48) if d.weekday() < 5]
         self.days = [d for d in self.days if (self.calendar.today - d).days > 3][:14]
         towns = self.entities.places(6)
-        parties = self._parties(towns, 8 + knobs.records // 5)
+        parties = self._parties(towns, 8 + subjects + knobs.records // 5)
         pairs = [(parties[n], self.draw.pick(self.days)) for n in range(subjects)]
-        self.asked = [*pairs]
-        pairs += [near for who, day in self.asked for near in self._near(who, day, towns)]
+        chosen = [*pairs]
+        self.asked = self.brief.asked(chosen)
+        # A split holds too few people of one last name for near misses of everybody in a large world.
+        apart = 1 if subjects < 50 else self.layout.subjects
+        pairs += [near for who, day in chosen[::apart] for near in self._near(who, day, towns)]
         pairs += [
             (parties[subjects + n % (len(parties) - subjects)], self.draw.pick(self.days))
             for n in range(max(12, knobs.records) - len(pairs))
         ]
         pairs = self.draw.shuffled([*dict.fromkeys(pairs)])
-        self._book(pairs)
+        self._book(pairs, chosen)
         self.rates = {
             c: CURRENCIES[c][0] * self.draw.between(930, 1070) // 1000
             for c in sorted({*self.foreign, *self.targets})
@@ -123,22 +127,28 @@ class _Ledger:
                 made.append(((self.entities.relatives(who[0], 1)[0], who[1]), day))
         return made
 
-    def _book(self, pairs: Sequence[tuple[tuple[str, str], dt.date]]) -> None:
+    def _book(
+        self,
+        pairs: Sequence[tuple[tuple[str, str], dt.date]],
+        chosen: Sequence[tuple[tuple[str, str], dt.date]],
+    ) -> None:
         home, *others = self.draw.shuffled([*CURRENCIES])
         home = "CNY" if self.zh else self.draw.pick(["EUR", "GBP"])
         others = [c for c in [*others, "USD"] if c not in (home, "CNY", "GBP", "EUR")]
         self.foreign = [*dict.fromkeys(others)][:4]
         second = "EUR" if home != "EUR" else "GBP"
         self.targets = [home, second]
-        one = self.draw.pick(self.foreign)
-        alike = self.layout.concludes and self.layout.depth == 2
+        every = [self.draw.pick(self.foreign) for _ in range(self.brief.questions)]
+        alike: dict[tuple[tuple[str, str], dt.date], str] = {}
+        if self.layout.concludes and self.layout.depth == 2:
+            alike = {pair: every[n // self.layout.subjects] for n, pair in enumerate(chosen)}
         letters = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(2))
         codes = self.entities.codes(f"{letters}-#####", len(pairs))
         amounts = self._amounts(2 * len(pairs))
         self.entries = {
             (party, day): _Entry(
                 code, party, day, day + dt.timedelta(days=self.draw.between(1, 3)), amounts[2 * n],
-                one if alike and (party, day) in self.asked else self.draw.pick(self.foreign), amounts[2 * n + 1],
+                alike.get((party, day)) or self.draw.pick(self.foreign), amounts[2 * n + 1],
             )
             for n, ((party, day), code) in enumerate(zip(pairs, codes, strict=True))
         }  # fmt: skip
@@ -184,7 +194,7 @@ class _Ledger:
             by = "$account"
             self.draft.data("ACCOUNTS", {a: [*p] for p, a in self.accounts.items()})
             self.draft.tool(
-                "$who", say("Find the account that is kept for somebody in a town.", "按名称和所在地查询账户号。"),
+                "$who", say("Find an account by name and town.||Look up the account of a name in a town.", "按名称和所在地查询账户号。"),
                 {"$side": text | {"description": say("Full name.", "全称。")}, "$town": text},
                 f"""
                 found = [a for a, p in ACCOUNTS.items() if p == [$side.strip(), $town.strip()]]
@@ -199,7 +209,7 @@ class _Ledger:
             else say("Number of the account.", "账户号。")
         )
         self.draft.tool(
-            "$find", say(f"Find the {self.number} by who it concerns and the day of payment.||Give the {self.number} of what was paid on a day.", f"按对方和付款日期查询{self.number}。"),
+            "$find", say(f"Find a {self.number} by who it concerns and by the day.||Look up the {self.number} by name and day.", f"按对方和日期查询{self.number}。"),
             {by: text | {"description": about}, "$day": self._day(), **(self.asides.parameters if self.layout.depth == 1 else {})},
             f"""
             for $entry, row in ENTRIES.items():
@@ -269,7 +279,8 @@ class _Ledger:
     def _who(self, party: tuple[str, str]) -> str:
         if self.layout.depth < 4:
             return party[0]
-        return self.draft.say(f"{party[0]} from {party[1]}", f"{party[1]}的{party[0]}")
+        there = "from" if self.theme.parties is None else "in"
+        return self.draft.say(f"{party[0]} {there} {party[1]}", f"{party[1]}的{party[0]}")
 
     def _ask(self) -> None:
         gold = [self.entries[pair] for pair in self.asked]
@@ -280,14 +291,13 @@ class _Ledger:
         if self.layout.concludes:
             answer = self._concluded(gold, total=total)
             asked = (
-                ("What is that altogether?", "合计是多少？")
+                say("What is that altogether?", "合计是多少？")
                 if total
-                else (
-                    "Whose is the largest?",
-                    "谁的最多？" if self.theme.parties is None else "哪家的最多？",
+                else say(
+                    f"Which of them is {self.wording.larger}?", f"哪一笔{self.wording.larger}多？"
                 )
             )
-            self.draft.conclude(say(*asked), answer, self.last)
+            self.draft.conclude(asked, answer, self.last)
             self.draft.answer, wording = answer, self.wording.concluded(total=total)
         else:
             self.draft.answer, wording = (
@@ -317,6 +327,8 @@ class _Ledger:
             for e in gold
         ]
         if not total:
+            if values.count(max(values)) > 1:
+                raise DrawError("two of them are the same")
             return gold[values.index(max(values))].party[0]
         return amount(sum(values), gold[0].currency if self.layout.depth == 2 else self.targets[0])
 
@@ -349,7 +361,7 @@ class _Ledger:
             ),
         }
         event = self._event(entry)
-        asked = say(f"What is the {self.number} of {event}?", f"{event}的{self.number}是多少？")
+        asked = say(f"What is the {self.number} of {event}?", f"{event}，{self.number}是多少？")
         steps.append(self.draft.solve(asked, entry.code, "$find", arguments, needs=steps[-1:]))
         if layout.depth == 1:
             self.asides.show("$find", **{by: self.keys[entry.party], "$day": entry.day.isoformat()})
@@ -358,9 +370,8 @@ class _Ledger:
 
     def _account(self, entry: _Entry) -> int:
         name, town = entry.party
-        asked = self.draft.say(
-            f"Which account is kept for {name} from {town}?", f"{town}的{name}的账户号是多少？"
-        )
+        who = self._who(entry.party)
+        asked = self.draft.say(f"What is the account number of {who}?", f"{who}的账户号是多少？")
         names = [n for n, t in self.accounts if n != name and t == town]
         towns = [t for n, t in self.accounts if n == name and t != town] + [
             t for _, t in self.accounts
@@ -378,7 +389,7 @@ class _Ledger:
         of_entry = {"$entry": key(entry.code, [e.code for e in self.entries.values()])}
         paid = amount(entry.amount, entry.currency)
         found = steps[-1]
-        asked = say("How much is it, and in which currency?", "这笔是多少，什么货币？")
+        asked = say("How much is it, and in which currency?", "这笔是多少钱，用什么货币？")
         steps.append(self.draft.solve(asked, paid, "$look", of_entry, needs=[found]))
         self.asides.show("$look", **{"$entry": entry.code})
         if layout.depth > 2:
@@ -397,7 +408,7 @@ class _Ledger:
         days = [(entry.booked + dt.timedelta(days=n)).isoformat() for n in (-9, -4, -1, 1)]
         for into in self.targets[: self.layout.facets]:
             asked = self.draft.say(
-                f"What is that in {self.wording.called(into)} at the rate of the day it was booked?",
+                f"What is that in {self.wording.called(into)} at the exchange rate of the day it was booked?",
                 f"按入账当天的汇率折合多少{self.wording.called(into)}？",
             )
             answer = amount(self._converted(entry, into), into)

@@ -3,7 +3,9 @@
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft, key
@@ -55,13 +57,20 @@ class _Meter:
         return min(_STEPS - 1, 9 * over // self.spread)
 
 
+@lru_cache(maxsize=4096)
+def _peak(meter: _Meter, month: tuple[dt.date, ...]) -> tuple[dt.date, bool]:
+    """The first day with the highest reading, and whether it is the only one."""
+    readings = [meter.reading(d) for d in month]
+    return month[readings.index(max(readings))], readings.count(max(readings)) == 1
+
+
 class _Measurement:
     """One network of meters, and what is asked of it."""
 
     def __init__(self, brief: Brief) -> None:
         self.brief, self.zh, self.layout = brief, brief.language == "zh", brief.layout
         self.theme = brief.draw("theme").pick(MEASUREMENT_THEMES)
-        self.draw, self.entities = brief.draw("world"), brief.entities()
+        self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
         self.calendar = Calendar.drawn(self.draw, brief.language)
         self.draft = Draft(brief, self.theme.domain, clock=self.calendar.clock)
         say = self.draft.say
@@ -69,7 +78,7 @@ class _Measurement:
         house = self.entities.firms(1, *self.theme.houses[self.zh])[0]
         self.draft.title = say(f"{house}: {self.measure}", f"{house}：{self.measure}")
         self.draft.description = say(
-            f"The readings of {house}: {self.measure}, limits and who has to know of it.",
+            f"Readings of {house}: {self.measure}, limits and whom to notify.",
             f"{house}的测量数据：{self.measure}、限值和通报对象。",
         )
         self._name()
@@ -98,20 +107,24 @@ class _Measurement:
 
     def _fill(self) -> None:
         """Draw meters at several spots of each site, and sites with names like those that are asked for."""
-        knobs, subjects = self.brief.knobs, self.layout.subjects
-        spots = self.theme.spots[self.zh]
-        kinds = self.theme.sites[self.zh]
-        sites = self.entities.places(max(4 + subjects, knobs.records // len(spots)), *kinds)
-        asked = sites[:subjects]
-        for number in range(knobs.near_misses):
-            sites.append(_ALIKE[self.zh][number % 4] + asked[number // 4 % subjects])
+        knobs, each = self.brief.knobs, self.layout.subjects
+        spots, kinds = self.theme.spots[self.zh], self.theme.sites[self.zh]
+        count = max(4 + each, knobs.records // len(spots), -(-self.brief.subjects // 3))
+        sites = self.entities.places(count, *kinds)
+        first = [self.draw.below(len(spots)) for _ in sites]
+        subjects = [
+            (sites[n % count], spots[(first[n % count] + n // count) % len(spots)])
+            for n in range(self.brief.subjects)
+        ]
+        alike = _ALIKE[self.zh][: knobs.near_misses]
+        sites += [near + site for site in sites[: self.brief.subjects : each] for near in alike]
         pairs = [(site, spot) for site in sites for spot in spots]
         letters = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(2))
-        codes = self.entities.codes(f"{letters}-####", len(pairs))
+        codes = self.entities.codes(f"{letters}-#####", len(pairs))
         self.meters = {
             pair: self._meter(code, *pair) for pair, code in zip(pairs, codes, strict=True)
         }
-        self._choose(asked)
+        self._choose(subjects)
         people = self.entities.people(_ZONES * _STEPS)
         hours = self.draw.some(range(11, 97), len(people))
         rules = self.entities.codes(f"{self.draw.pick('JQXZ')}@-##", len(people))
@@ -126,39 +139,38 @@ class _Measurement:
         limit = base + spread * self.draw.between(55, 75) // 100
         return _Meter(code, site, spot, base, spread, limit, self.draw.below(_ZONES))
 
-    def _choose(self, sites: Sequence[str]) -> None:
-        """Draw what is asked for until each has one highest day, over the limit, and no two are alike."""
+    def _choose(self, subjects: Sequence[tuple[str, str]]) -> None:
+        """Draw a month, and readings that answer all questions in it."""
         first = (self.calendar.today.replace(day=1) - dt.timedelta(days=1)).replace(day=1)
         for _ in range(self.draw.below(3)):
             first = (first - dt.timedelta(days=1)).replace(day=1)
-        self.month = [
-            first + dt.timedelta(days=n)
-            for n in range(31)
-            if (first + dt.timedelta(days=n)).month == first.month
-        ]
-        while True:
-            self.asked = [
-                self.meters[site, self.draw.pick(self.theme.spots[self.zh])] for site in sites
-            ]
-            peaks = [max(self.month, key=m.reading) for m in self.asked]
-            overs = [m.over(p) for m, p in zip(self.asked, peaks, strict=True)]
-            is_single = all(
-                [m.reading(d) for d in self.month].count(m.reading(p)) == 1
-                for m, p in zip(self.asked, peaks, strict=True)
-            )
-            rules = {(m.zone, m.step(over)) for m, over in zip(self.asked, overs, strict=True)}
-            are_apart = len({*peaks}) == len({*overs}) == len(rules) == len(peaks)
-            if is_single and min(overs) > 12 and are_apart:
-                break
-            for meter in self.asked:
-                pair = meter.site, meter.spot
-                self.meters[pair] = self._meter(meter.code, *pair)
-        self.peaks = dict(zip((m.code for m in self.asked), peaks, strict=True))
-        self.between = sorted(self.draw.some(self.month[1:-1], 2))
-        while any(
-            abs(m.reading(self.between[0]) - m.reading(self.between[1])) < 12 for m in self.asked
-        ):
-            self.between = sorted(self.draw.some(self.month[1:-1], 2))
+        days = [first + dt.timedelta(days=n) for n in range(31)]
+        self.month = tuple(d for d in days if d.month == first.month)
+        for begin in range(0, len(subjects), self.layout.subjects):
+            together = subjects[begin : begin + self.layout.subjects]
+            while self.layout.depth > 1 and not self._is_clear([self.meters[p] for p in together]):
+                for pair in together:
+                    self.meters[pair] = self._meter(self.meters[pair].code, *pair)
+        self.asked = [self.meters[pair] for pair in self.brief.asked(subjects)]
+        self.peaks = {m.code: _peak(m, self.month)[0] for m in self.asked}
+        self.between = self._two_days()
+
+    def _is_clear(self, meters: Sequence[_Meter]) -> bool:
+        """Whether each has one highest day, over the limit, and no two are alike."""
+        peaks = [_peak(m, self.month) for m in meters]
+        overs = [m.over(day) for m, (day, _) in zip(meters, peaks, strict=True)]
+        rules = {(m.zone, m.step(over)) for m, over in zip(meters, overs, strict=True)}
+        days = {day for day, is_single in peaks if is_single}
+        return min(overs) > 12 and len(days) == len({*overs}) == len(rules) == len(meters)
+
+    def _two_days(self) -> list[dt.date]:
+        """Two days between which all readings that are asked about change."""
+        draw = self.brief.draw("between", self.brief.attempt, self.brief.turn)
+        for _ in range(40):
+            first, last = sorted(draw.some(self.month[1:-1], 2))
+            if all(abs(m.reading(first) - m.reading(last)) >= 12 for m in self.asked):
+                return [first, last]
+        raise DrawError("the readings hardly change")
 
     def _rule(self, meter: _Meter) -> str:
         return [*self.rules][meter.zone * _STEPS + meter.step(meter.over(self.peaks[meter.code]))]
@@ -180,7 +192,7 @@ class _Measurement:
             },
         )
         self.draft.tool(
-            "$find", say("Find the number by where it stands.||Give the number of what measures at a place.", "按所在位置查询编号。||查询某处测量设备的编号。"),
+            "$find", say("Find the number of a meter by where it is.||Look up the number of what measures at a place.", "按所在位置查询设备编号。||查询某处测量设备的编号。"),
             {
                 "$site": {"type": "string", "minLength": 2, "description": say("Full name.||Name in full.", "全称。||完整名称。")},
                 "$spot": {"type": "string", "enum": [*self.theme.spots[self.zh]]},
@@ -206,7 +218,7 @@ class _Measurement:
     def _by_code(self) -> dict[str, str]:
         return {
             "type": "string",
-            "pattern": f"^{self.asked[0].code[:3]}[0-9]{{4}}$",
+            "pattern": f"^{self.asked[0].code[:3]}[0-9]{{5}}$",
             "description": self.draft.say("From $find.", "由 $find 查得。"),
         }
 
@@ -324,21 +336,28 @@ class _Measurement:
 
     # --- question -----------------------------------------------------------------------------------------------
 
-    def _it(self, meter: _Meter) -> str:
-        return self.draft.say(*self.theme.meter).format(site=meter.site, spot=meter.spot)
+    def _where(self, meter: _Meter) -> str:
+        return self.draft.say(*self.theme.where).format(site=meter.site, spot=meter.spot)
+
+    def _it(self, meters: Sequence[_Meter]) -> str:
+        """What measures: at one place, or at several."""
+        places = listed([self._where(m) for m in meters], self.brief.language)
+        return self.draft.say(*self.theme.meters[len(meters) > 1]).format(where=places)
 
     def _ask(self) -> None:
         language = self.brief.language
         found = [self._follow(meter) for meter in self.asked]
-        names = [self._it(meter) for meter in self.asked]
+        names = [self._where(meter) for meter in self.asked]
         if self.layout.concludes:
             asked, self.draft.answer = self._conclusion()
             self.draft.conclude(asked, self.draft.answer, [step for step, _ in found])
-            question = self.wording.concluded(listed(names, language))
+            question = self.wording.concluded(
+                listed(names, language), listed(names, language, either=True)
+            )
         else:
             told = [told for _, told in found]
             self.draft.answer = labelled(names, told, language)
-            question = self.wording.asked(listed(names, language))
+            question = self.wording.asked(self._it(self.asked), listed(names, language))
         today = f"{self.calendar.now()}{'' if self.zh else ' '}" if self.layout.depth > 1 else ""
         self.draft.question = today + question
 
@@ -346,11 +365,10 @@ class _Measurement:
         say = self.draft.say
         if self.layout.depth == 2:
             first = min(self.asked, key=lambda m: self.peaks[m.code])
-            return say("Which of these days is the earliest, and where?", "哪一处最早？"), self._it(
-                first
-            )
+            return say("Where was that first?", "哪里最先？"), self._where(first)
         most = max(self.asked, key=lambda m: m.over(self.peaks[m.code]))
-        return say("Which is furthest above its limit?", "哪一处超出最多？"), self._it(most)
+        asked = say("Where was it furthest above the limit?", "哪里超出最多？")
+        return asked, self._where(most)
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
 
@@ -362,15 +380,19 @@ class _Measurement:
             "$site": key(meter.site, sorted(sites, key=lambda s: not s.endswith(meter.site))),
             "$spot": key(meter.spot, self.theme.spots[self.zh]),
         }
-        asked = say(f"What is the number of {self._it(meter)}?", f"{self._it(meter)}的编号是多少？")
+        asked = say(
+            f"What is the number of {self._it([meter])}?", f"{self._it([meter])}编号是多少？"
+        )
         found = self.draft.solve(asked, meter.code, "$find", arguments)
         self.asides.show("$find", **{"$site": meter.site, "$spot": meter.spot})
         return (found, [meter.code]) if self.layout.depth == 1 else self._series(meter, found)
 
     def _near(self, meter: _Meter) -> list[str]:
-        return [m.code for m in self.meters.values() if m.site == meter.site] + [
-            m.code for m in self.meters.values()
-        ]
+        """Meters of the same site, then others; none with the same highest day."""
+        rows = [*self.meters.values()]
+        rows = [m for m in rows if m.site == meter.site] + rows[:24]
+        peak = _peak(meter, self.month)[0]
+        return [m.code for m in rows if _peak(m, self.month)[0] != peak]
 
     def _series(self, meter: _Meter, found: int) -> tuple[int, list[str]]:
         say, peak = self.draft.say, self.peaks[meter.code].isoformat()
@@ -378,8 +400,8 @@ class _Measurement:
         months = [d.isoformat()[:7] for d in (before, before.replace(day=1) - dt.timedelta(days=2))]
         of_meter = {"$meter": key(meter.code, self._near(meter))}
         asked = say(
-            f"On which day {self.wording.then} was its {self.measure} highest?",
-            f"{self.wording.then}它的{self.measure}哪天最高？",
+            f"On which day {self.wording.then} was the {self.measure} there at its highest?",
+            f"{self.wording.then}那里的{self.measure}哪天最高？",
         )
         arguments = {**of_meter, "$month": key(peak[:7], months, source=self.wording.month)}
         step = self.draft.solve(asked, peak, "$peak", arguments, needs=[found])
@@ -425,7 +447,7 @@ class _Measurement:
             return step, [over]
         beside = self._beside(meter, peak)
         about = say(*self.theme.beside)
-        asked = say(f"What was the figure for {about} on that day?", f"当天的{about}是多少？")
+        asked = say(f"What was the {about} on that day?", f"当天的{about}是多少？")
         self.draft.solve(asked, beside, "$also", arguments, needs=[found, known])
         return step, [over, beside]
 

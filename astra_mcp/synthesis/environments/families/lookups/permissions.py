@@ -16,9 +16,13 @@ __all__ = ["PERMISSIONS"]
 
 _ASIDES = (
     Aside("badge|card_number|badge_number", ("the number of the badge", "工牌号"), 'f"K{issued($member, $unit, \'b\') % 8999 + 1000}"'),
-    Aside("since|joined|member_since", ("the year since which it is so", "起始年份"), '2003 + issued($unit, $member) % 22'),
-    Aside("desk|seat|locker", ("where the locker is", "储物柜号"), 'f"L-{issued(\'locker\', $unit, $member) % 390 + 10}"'),
+    Aside("since|joined|member_since", ("the year of joining", "加入年份"), '2003 + issued($unit, $member) % 22'),
+    Aside("locker|locker_no|locker_number", ("the number of the locker", "储物柜号"), 'f"L-{issued(\'locker\', $unit, $member) % 390 + 10}"'),
 )  # fmt: skip
+
+
+_TOPS = 6
+"""Groups that others inherit from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class _Permission:
     def __init__(self, brief: Brief) -> None:
         self.brief, self.zh, self.layout = brief, brief.language == "zh", brief.layout
         self.theme = brief.draw("theme").pick(PERMISSION_THEMES)
-        self.draw, self.entities = brief.draw("world"), brief.entities()
+        self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
         self.calendar = Calendar.drawn(self.draw, brief.language)
         self.draft = Draft(brief, self.theme.domain, clock=self.calendar.clock)
         self.group, house = (
@@ -66,28 +70,32 @@ class _Permission:
 
     def _fill(self) -> None:
         """Draw who is in which group, people of alike names, and what each group may do."""
-        knobs, subjects = self.brief.knobs, self.layout.subjects
-        units = self.theme.units[self.zh]
-        count = max(12, knobs.records) + 3 * subjects
+        subjects, units = self.brief.subjects, self.theme.units[self.zh]
+        count = max(12, self.brief.knobs.records)
         letters = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(2))
-        leaves = 8 + count // 12
-        codes = self.entities.codes(f"{letters}-###", leaves + 6)
+        # As many for each of those above, so that neighbours in the list never share one.
+        leaves = _TOPS * (2 + min(5, count // 72))
+        codes = self.entities.codes(f"{letters}-###", leaves + _TOPS)
         self.groups, tops = codes[:leaves], codes[leaves:]
-        self.above = {g: tops[n % len(tops)] for n, g in enumerate(self.groups)}
-        people = self.entities.people(count)
-        asked = [(name, self.draw.pick(units)) for name in people[:subjects]]
-        pairs = [*asked, *(near for pair in asked for near in self._near(*pair))]
-        beside = [asked[n % subjects][1] for n in range(3 * subjects)]
-        strangers = people[subjects:]
-        pairs += zip(strangers, beside, strict=False)
-        apart = len(pairs)
-        pairs += [(name, self.draw.pick(units)) for name in strangers[len(beside) :]]
-        pairs = [*dict.fromkeys(pairs)]
-        places = [*range(subjects)]
-        places += [subjects + n % (leaves - subjects) for n in range(apart - subjects)]
-        places += [self.draw.below(leaves) for _ in range(len(pairs) - apart)]
-        members = [(pair, self.groups[place]) for pair, place in zip(pairs, places, strict=True)]
-        self.asked, self.members = asked, dict(self.draw.shuffled(members))
+        self.above = {g: tops[n % _TOPS] for n, g in enumerate(self.groups)}
+        beside = max(3, min(subjects, 40))
+        people = self.entities.people(subjects + beside + count)
+        each = self.layout.subjects
+        places_of = [u for _ in range(self.brief.questions) for u in self.draw.some(units, each)]
+        chosen = [*zip(people, places_of, strict=False)]
+        self.asked = self.brief.asked(chosen)
+        places: dict[tuple[str, str], int] = {pair: n % leaves for n, pair in enumerate(chosen)}
+        # A split holds too few people of one last name for near misses of everybody in a large world.
+        apart = 1 if subjects < 50 else each
+        for n, pair in [*enumerate(chosen)][::apart]:
+            for further, near in enumerate(self._near(*pair), 1):
+                places.setdefault(near, (n + further) % leaves)
+        for n, name in enumerate(people[subjects : subjects + beside]):
+            places[name, chosen[n % subjects][1]] = (n % subjects + 1 + n // subjects) % leaves
+        for name in people[subjects + beside :]:
+            places[name, self.draw.pick(units)] = self.draw.below(leaves)
+        members = [(pair, self.groups[place]) for pair, place in places.items()]
+        self.members = dict(self.draw.shuffled(members))
         self.zone = self.draw.pick(self.theme.zones[self.zh])
         self._allow([*self.groups, *tops] if self.layout.depth == 4 else self.groups)
 
@@ -168,10 +176,10 @@ class _Permission:
         say = self.draft.say
         self.draft.data("ABOVE", self.above)
         self.draft.tool(
-            "$up", say(f"Tell which {self.group} one takes over rights from.", f"查询某个{self.group}继承自哪个{self.group}。"), {"$group": self._by_group()},
+            "$up", say(f"Tell which {self.group} another inherits its rights from.", f"查询某个{self.group}继承自哪个{self.group}。"), {"$group": self._by_group()},
             f"""
             if $group not in ABOVE:
-                {self.draft.refusal("{$group!r} takes over rights from none; look up the group of a person first.", "{$group}没有上级；请先查询人员所在的分组。")}
+                {self.draft.refusal("{$group!r} inherits from none; look up the group of a person first.", "{$group}没有上级；请先查询人员所在的分组。")}
             return {{"$above": ABOVE[$group]}}
             """,
         )  # fmt: skip
@@ -185,7 +193,7 @@ class _Permission:
         none = ""
         if self.layout.depth == 4:
             note = say(
-                "It has no such right of its own; it may take one over.",
+                "It has no such right of its own; it may inherit one.",
                 "该组自身没有这项授权，可能由上级继承。",
             )
             none = f'if $zone not in GRANTS[$group]:\n                return {{"$grant": None, "note": "{note}"}}'
@@ -214,7 +222,7 @@ class _Permission:
         )
         for place, (tool, result, english, chinese) in enumerate((
             ("$who", "$approver", "Tell who approved a grant.", "查询授权的批准人。"),
-            ("$end", "$expires", "Tell on which day a grant runs out.", "查询授权的到期日。"),
+            ("$end", "$expires", "Tell on which day a grant expires.", "查询授权的到期日。"),
         )):  # fmt: skip
             if both or place == self.asks_expiry:
                 self.draft.tool(
@@ -243,35 +251,42 @@ class _Permission:
         ranked = [value for _, _, value in found]
         is_bound = self.layout.depth == 2
         self.draft.answer = names[ranked.index(max(ranked) if is_bound else min(ranked))]
-        say = self.draft.say
+        say, two = self.draft.say, self.layout.subjects == 2
+        more_zh = "更" if two else "最"
         asked = (
-            say("Whose goes furthest?", "谁的最高？")
+            say("Whose goes further?" if two else "Whose goes furthest?", f"谁的{more_zh}高？")
             if is_bound
-            else say("Whose runs out first?", "谁的最早到期？")
+            else say("Whose expires first?", f"谁的{more_zh}早到期？")
         )
         self.draft.conclude(asked, self.draft.answer, [step for step, _, _ in found])
         act = say(*self.theme.act).format(zone=self.zone)
+        either = listed(names, self.brief.language, either=True)
         self.draft.question = (
-            self._bound_question(2, who)
+            self._bound_question(2, either)
             if is_bound
             else say(
-                f"Which of these will be the first to lose the right to {act}: {who}? || {who} may all {act}. Whose permission runs out first?",
-                f"{who}都可以{act}，谁的权限最先到期？ || {who}，谁{act}的权限会最早失效？",
+                f"Who will lose permission to {act} first, {either}? || {who} are allowed to {act}. Whose permission expires first?",
+                f"{who}都可以{act}，谁的权限{more_zh}早到期？ || {who}，谁{act}的权限{more_zh}早到期？",
             )
         )
 
     def _bound_question(self, kind: int, who: str) -> str:
-        return self.draft.say(*self.theme.bounds[kind]).format(who=who, zone=self.zone)
+        two = self.layout.subjects == 2
+        more, er = (
+            ("更" if self.zh else "more", "er") if two else ("最" if self.zh else "the most", "est")
+        )
+        template = self.draft.say(*self.theme.bounds[kind])
+        return template.format(who=who, zone=self.zone, more=more, er=er, the="" if two else "the ")
 
     def _wording(self, who: str) -> str:
         say, group, layout = self.draft.say, self.group, self.layout
         one = layout.subjects == 1
         if layout.depth == 1:
+            belong = f"{group} does {who}" if one else f"{group}s do {who}"
+            each_zh = "" if one else "分别"
             return say(
-                f"Which {group} is {who} in? || I am checking the lists: which {group} does {who} belong to?"
-                if one
-                else f"Which {group} is each of these in: {who}? || I am checking the lists and need the {group} of each of these: {who}.",
-                f"{who}{'在' if one else '分别在'}哪个{group}？ || 核对名单用：{who}{'' if one else '各'}属于哪个{group}？",
+                f"Which {group}{' is' if one else 's are'} {who} in? || I'm checking the member lists. Which {belong} belong to?",
+                f"{who}{each_zh}在哪个{group}？ || 我在核对名单，{who}{each_zh}属于哪个{group}？",
             )
         if layout.depth == 2:
             return self._bound_question(int(not one), who)
@@ -279,24 +294,33 @@ class _Permission:
         return self._approval_wording(who, act, one=one)
 
     def _approval_wording(self, who: str, act: str, *, one: bool) -> str:
-        say = self.draft.say
-        whom, each, each_zh = (
-            (who, "this", "") if one else (f"each of these: {who}", "each", "分别")
-        )
+        say, each_zh = self.draft.say, "" if one else "分别"
+        allowed = f"{who} {'is' if one else 'are'} allowed to {act}."
+        right_zh = f"{who}{act}的权限{each_zh}"
+        for_each = "" if one else " for each of them"
         if self.layout.facets > 1:
+            both = (
+                "Who approved that, and when does it expire?"
+                if one
+                else "Who approved each permission, and when does each of them expire?"
+            )
+            until_zh = "，有效期到哪天" if one else "，有效期各到哪天"
             return say(
-                f"{who} {'is' if one else 'are'} allowed to {act}. Who approved {each}, and until which day is it valid? || "
-                f"For the yearly review: who approved the right to {act} of {whom}, and when does it run out?",
-                f"{who}可以{act}，这项权限{each_zh}是谁批准的，有效期{'' if one else '各'}到哪天？ || 年度核查：{who}{act}的权限{each_zh}由谁批准、哪天到期？",
+                f"{allowed} {both} || I'm doing the yearly review. Who gave {who} permission to {act}, and when does it expire{for_each}?",
+                f"{right_zh}是谁批准的{until_zh}？ || 我在做年度核查，{right_zh}是谁批准的{until_zh}？",
             )
         if self.asks_expiry:
+            when = (
+                "When does that permission expire?" if one else "When does each permission expire?"
+            )
+            until = f"is {who}" if one else f"are {who} each"
             return say(
-                f"Until which day is the right to {act} valid for {whom}? || {who} {'is' if one else 'are'} allowed to {act}. On which day does {each} run out?",
-                f"{who}{act}的权限{each_zh}到哪天为止？ || {who}现在可以{act}，{each_zh}哪天到期？",
+                f"{allowed} {when} || Until what date {until} allowed to {act}?",
+                f"{right_zh}到哪天为止？ || {right_zh}哪天到期？",
             )
         return say(
-            f"{who} {'is' if one else 'are'} allowed to {act}. Who approved {each}? || Who signed off the right to {act} for {whom}?",
-            f"{who}{act}的权限{each_zh}是谁批准的？ || {who}可以{act}，{each_zh}是谁签字同意的？",
+            f"{allowed} Who approved that{for_each}? || Who gave {who} {'' if one else 'their '}permission to {act}?",
+            f"{right_zh}是谁批准的？ || {who}可以{act}，{each_zh}是谁批准的？",
         )
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
@@ -324,7 +348,7 @@ class _Permission:
             above = self.above[group]
             others = [g for g in self.groups if self.above[g] != above]
             asked = say(
-                f"From which {self.group} does it take over rights?", f"它继承自哪个{self.group}？"
+                f"Which {self.group} does it inherit rights from?", f"它继承自哪个{self.group}？"
             )
             step = self.draft.solve(
                 asked, above, "$up", {"$group": key(group, others)}, needs=[step]
@@ -347,12 +371,12 @@ class _Permission:
         if self.layout.depth == 2:
             bound = self.theme.bound[self.zh]
             asked = say(
-                f"What is its {bound} when it comes to the right to {act}?",
+                f"What is its {bound} for the right to {act}?",
                 f"它{act}的{bound}是多少？",
             )
             step = self.draft.solve(asked, grant.bound, "$check", arguments, needs=[known])
             return step, [grant.bound], grant.size
-        asked = say(f"Under which grant may it {act}?", f"它{act}的授权编号是多少？")
+        asked = say(f"What is the code of its grant to {act}?", f"它{act}的授权编号是多少？")
         step = self.draft.solve(asked, grant.code, "$check", arguments, needs=[known])
         return self._approval(grant, step)
 
@@ -363,7 +387,7 @@ class _Permission:
         step = known
         for place, (tool, answer, english, chinese) in enumerate((
             ("$who", grant.approver, "Who approved that?", "是谁批准的？"),
-            ("$end", grant.expires, "On which day does that run out?", "哪天到期？"),
+            ("$end", grant.expires, "When does that expire?", "哪天到期？"),
         )):  # fmt: skip
             if both or place == self.asks_expiry:
                 others = [k.code for k in every if answer not in (k.approver, k.expires)]
