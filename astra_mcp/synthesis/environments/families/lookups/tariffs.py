@@ -286,7 +286,7 @@ class _Tariffs:
             )  # fmt: skip
         also, needed = (f", and which {self.form} do {i} need", f"，{self.theme.needed.format(of='')}") if len(self.facets) > 1 else ("", "")  # fmt: skip
         return say(
-            f"What will {house} charge {who} in all{also}? || How much would {i} pay {house} in all{also}?",
+            f"What will {house} charge {who} in total{also}? || How much would {i} pay {house} in total{also}?",
             f"{house}一共收多少{fee}{needed}？ || 在{house}一共要交多少{fee}{needed}？",
         )  # fmt: skip
 
@@ -299,10 +299,10 @@ class _Tariffs:
             )  # fmt: skip
         if kind is not Conclusion.NONE:
             least, two = kind is Conclusion.LEAST, len(self.asked) == 2
-            most = ("less" if least else "more") if two else f"the {'least' if least else 'most'}"
+            most = ("lower" if least else "higher") if two else f"{'low' if least else 'high'}est"
             zh = ("更" if two else "最") + ("少" if least else "多")
             return say(
-                f"Which of them would pay {house} {most}? || Who will pay {house} {most}?",
+                f"Whose bill from {house} would be {most}? || Whose bill will be {most} with {house}?",
                 f"按{house}的标准，谁交的{fee}{zh}？ || 在{house}，谁要交的{fee}{zh}？",
             )  # fmt: skip
         if self.facets == ["form"]:

@@ -106,7 +106,7 @@ THEMES = (
     Theme(
         Domain.AUTOMOTIVE, (("Road Toll", "Toll Office", "Motorways"), ("高速", "路桥", "收费公路")),
         (3, 60, 1), ("tonnes", "吨"), ("days", "天"), ("toll zone", "收费区"), ("haulage order", "运输单"),
-        (("in zone {x}", "在{x}区"), ("around {x}", "在{x}一带"), ("in the area named on haulage order {x}", "在运输单{x}上的地区")),
+        (("in zone {x}", "在{x}区"), ("around {x}", "在{x}一带"), ("in the area named on haulage order {x}", "在运输单{x}上写的地区")),
         Situation(
             ("My lorry is in class {cls}, and I'll be driving it for {count} days.", "我的货车属于{cls}类，要跑{count}天"),
             ("My lorry is in class {cls}.", "我的货车属于{cls}类"),
@@ -127,15 +127,15 @@ THEMES = (
         (60, 1200, 20), ("litres", "升"), ("months", "个月"), ("collection district", "清运区"), ("account", "缴费户"),
         (("in district {x}", "在{x}区"), ("in {x}", "在{x}"), ("at the address of account {x}", "的缴费户是{x}")),
         Situation(
-            ("Our bins are in class {cls}, and we'd like to pay for {count} months.", "我家的垃圾桶属于{cls}类，想缴{count}个月的清运费"),
+            ("Our bins are in class {cls}, and we'd like to pay for {count} months up front.", "我家的垃圾桶属于{cls}类，想缴{count}个月的清运费"),
             ("Our bins are in class {cls}.", "我家的垃圾桶属于{cls}类"),
-            ("Our bins {at} hold {value} litres altogether, and we'd like to pay for {count} months.", "我家{at}，垃圾桶一共{value}升，想缴{count}个月的清运费"),
+            ("Our bins {at} hold {value} litres altogether, and we'd like to pay for {count} months up front.", "我家{at}，垃圾桶一共{value}升，想缴{count}个月的清运费"),
             ("Our bins {at} hold {value} litres altogether.", "我家{at}，垃圾桶一共{value}升"),
         ),
         Situation(
-            ("{name} has bins of class {cls} and wants to pay for {count} months", "{name}家的垃圾桶属于{cls}类，想缴{count}个月的清运费"),
+            ("{name} has bins of class {cls} and wants to pay for {count} months up front", "{name}家的垃圾桶属于{cls}类，想缴{count}个月的清运费"),
             ("{name} has bins of class {cls}", "{name}家的垃圾桶属于{cls}类"),
-            ("{name} has {value} litres of bin space {at} and wants to pay for {count} months", "{name}家{at}，垃圾桶一共{value}升，想缴{count}个月的清运费"),
+            ("{name} has {value} litres of bin space {at} and wants to pay for {count} months up front", "{name}家{at}，垃圾桶一共{value}升，想缴{count}个月的清运费"),
             ("{name} has {value} litres of bin space {at}", "{name}家{at}，垃圾桶一共{value}升"),
         ),
         "us", "钱", ("with garden waste", "要含园林垃圾"), ("collection calendar", "清运日历"), "该看{of}哪份清运日历",
