@@ -131,7 +131,7 @@ def _grid(draw: Draw, nodes: Sequence[str], columns: int) -> dict[_Edge, int]:
     edges: dict[_Edge, int] = {}
     for place, node in enumerate(nodes):
         right, below = place + 1, place + columns
-        if right % columns:
+        if right % columns and right < len(nodes):
             edges[node, nodes[right]] = draw.between(11, 97)
         if below < len(nodes):
             edges[node, nodes[below]] = draw.between(11, 97)
