@@ -435,7 +435,7 @@ class _Journeys:
         """The run that is asked about, where it connects."""
         say, run, is_late = self.draft.say, self.run if self.goods else "", self.brief.layout.depth > 2  # fmt: skip
         if not self.catches:
-            return say(f"the first one {'they' if self.goods else 'I'} can {'make' if self.goods else 'catch'}", f"能赶上的最早一趟{run}")  # fmt: skip
+            return say(f"the first one {'they' if self.goods else 'I'} can catch", f"能赶上的最早一趟{run}")  # fmt: skip
         closing = "drop-off closes" if self.goods else "check-in closes"
         when = f"before {closing}" if is_late else "in time"
         return say(f"the last one that gets {'them' if self.goods else 'me'} there {when}", f"停止{self.checking}前能到的最后一趟{run}" if is_late else f"来得及的最后一趟{run}")  # fmt: skip
@@ -444,7 +444,7 @@ class _Journeys:
         is_known, stand = self.brief.layout.depth == 1, self.stand
         it = "" if is_known and self.zh else "it" if is_known else self._it()
         if self.zh:
-            asks = {"stand": f"在哪个{stand}", "fare": f"{self.cost}是多少"}
+            asks = {"stand": f"从哪个{stand}出发", "fare": f"{self.cost}是多少"}
             return f"{it}{'，'.join(asks[f] for f in self.facets)}？"
         leaves = f"which {stand} does {it} leave from"
         if self.facets == ["stand"]:
@@ -469,7 +469,7 @@ class _Journeys:
         if self.zh:
             if self.facets == ["fare"]:
                 return f"{one}{'的' if one else ''}{self.cost}分别是多少？"
-            return f"{one}分别在哪个{stand}{f'，{self.cost}各是多少' if len(self.facets) > 1 else ''}？"
+            return f"{one}分别从哪个{stand}出发{f'，{self.cost}各是多少' if len(self.facets) > 1 else ''}？"
         leaves = f"which {stand} does each {one} leave from"
         costs = f"what does each {'of them' if one == self.run else one} cost" if self.goods else f"what's the fare on each {one}"  # fmt: skip
         if self.facets == ["fare"]:
@@ -488,10 +488,15 @@ class _Journeys:
             of = "" if is_known else f"的直达{self.run}" if self.goods else f"坐的直达{self.run}"
             return f"谁{of or '的'}{self.cost}{'更' if two else '最'}{'低' if least else '高'}？"
         if kind is Conclusion.SUM:
-            what = f"the {one}s" if not is_known else "these deliveries" if self.goods else "these tickets"  # fmt: skip
-            return f"what do {what} cost in total?"
+            if is_known or self.goods:
+                what = f"the {one}s" if not is_known else "these deliveries" if self.goods else "these tickets"  # fmt: skip
+                return f"what do {what} cost in total?"
+            return f"what do the fares on the {one}s come to in total?"
+        if not is_known:
+            most = ("less" if least else "more") if two else f"the {'least' if least else 'most'}"
+            return f"who pays {most} for the {one}?"
         most = ("cheaper" if least else "more expensive") if two else f"the {'cheapest' if least else 'most expensive'}"  # fmt: skip
-        return f"whose {one if not is_known else 'delivery' if self.goods else 'ticket'} is {most}?"
+        return f"whose {'delivery' if self.goods else 'ticket'} is {most}?"
 
     def _concluded(self, kind: Conclusion) -> str:
         return self.draft.say("What do they come to together?", "加起来一共多少？") if kind is Conclusion.SUM else self.draft.say("Which of them is it?", "是其中哪一位？")  # fmt: skip

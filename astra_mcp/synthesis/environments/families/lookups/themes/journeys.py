@@ -60,7 +60,7 @@ THEMES = (
 )  # fmt: skip
 
 KNOWN = {
-    False: ("I'm taking {run} {number} with {house} today. || I've got a seat on {run} {number} with {house}.", "我今天要坐{house}的{number}次{run}， || 我打算坐{house}的{number}次{run}，"),
+    False: ("I'm taking {run} {number} with {house} today. || I want to take {run} {number} with {house}.", "我今天要坐{house}的{number}次{run}， || 我打算坐{house}的{number}次{run}，"),
     True: ("Our {goods} are going on {run} {number} with {house} today. || We're sending our {goods} with {house} on {run} {number}.", "我们有一批{goods}今天走{house}的{number}次{run}， || 我们想用{house}的{number}次{run}运一批{goods}，"),
 }  # fmt: skip
 """What one tells who knows the run, by whether goods travel."""

@@ -107,10 +107,10 @@ THEMES = (
     Theme(
         Domain.GOVERNMENT, (("Waterworks", "Water Board", "Municipal Water"), ("水务", "自来水公司", "供水局")),
         ("hydrant", "消火栓"), ("inspection report", "检查单"), ("pumping station", "泵站"),
-        (("the pumping station that supplies hydrant {x}", "给消火栓{x}供水的泵站"), ("the pumping stations that supply hydrants {x}", "给消火栓{x}供水的泵站")),
-        (("the pumping station that supplies the hydrant in inspection report {x}", "给检查单{x}里的消火栓供水的泵站"), ("the pumping stations that supply the hydrants in inspection reports {x}", "给检查单{x}里的消火栓供水的泵站")),
+        (("the pumping station that supplies hydrant {x}", "消火栓{x}所属的泵站"), ("the pumping stations that supply hydrants {x}", "消火栓{x}所属的泵站")),
+        (("the pumping station that supplies the hydrant in inspection report {x}", "检查单{x}里的消火栓所属的泵站"), ("the pumping stations that supply the hydrants in inspection reports {x}", "检查单{x}里的消火栓所属的泵站")),
         ("water main", "管段"), "diameter", "mm", False, ("the narrowest water main", "管径最小的管段"), ("route", "管路"),
-        ("{house} pumps water from {start} to {goal} by the shortest route, but too little arrives. || Too little of the water that {house} pumps from {start} to {goal} by the shortest route arrives.", "{house}的水从{start}走最短管路送到{goal}，水压总是不够。 || {house}从{start}走最短管路向{goal}供水，但水量不足。"),
+        ("{house} pumps water from {start} to {goal} by the shortest route, but too little arrives. || Too little water reaches {goal} from {start}, though {house} sends it by the shortest route.", "{house}的水从{start}走最短管路送到{goal}，水压总是不够。 || {house}从{start}走最短管路向{goal}供水，但水量不足。"),
         ("{house} pumps water from {start} to {goal}, each time by the shortest route, but too little arrives.", "{house}分别从{start}走最短管路向{goal}供水，但水量不足。"),
         ("which inspector is in charge of {it}?", "{it}{each}由哪位巡检员负责？"), ("what would it cost to replace {it}?", "更换{it}{each}要多少钱？"),
         ("what would it cost in total to replace {it}?", "{it}都换掉，一共要多少钱？"), ("on which route would it be {most} to replace {it}?", "更换哪条管路上{it}{most}？"),

@@ -41,7 +41,7 @@ THEMES = (
     Theme(
         Domain.PRODUCTIVITY, (("Offices", "Business Centre", "Coworking"), ("商务中心", "联合办公", "写字楼")),
         (("Room", "Lounge"), ("会议室", "厅")), ("meeting room", "会议室"), ("project", "项目"),
-        ("project lead", "负责人"), ("the lead of project {x}", "项目{x}的负责人"), ("meet", "开会||碰头"),
+        ("project lead", "负责人"), ("the lead of project {x}", "项目{x}的负责人"), ("meet", "开会"),
         ("who has the key?", "钥匙{each}找谁拿"), "who has the key to each room?",
         ("what's the rent?", "租金{each}是多少"), "what's the rent for each of them?", ("rent", "租金"), "how much is the rent in total?",
         ("room|meeting_room", "project|venture", "lead|project_lead", "key_holder|keyholder", "rent|room_rent"),
@@ -73,7 +73,7 @@ THEMES = (
     Theme(
         Domain.LEGAL, (("Mediation", "Law Chambers", "Arbitration"), ("律师事务所", "调解中心", "仲裁中心")),
         (("Chamber", "Hearing Room"), ("调解室", "听证室")), ("hearing room", "调解室"), ("case", "案件"),
-        ("counsel", "代理律师"), ("the counsel in case {x}", "案件{x}的代理律师"), ("hold talks", "谈调解||谈和解"),
+        ("lawyer", "代理律师"), ("the lawyer on case {x}", "案件{x}的代理律师"), ("hold talks", "谈调解||谈和解"),
         ("which clerk will be there?", "书记员{each}是谁"), "which clerk will be in each room?",
         ("how much is the room fee?", "场地费{each}是多少"), "how much is the room fee for each of them?", ("room fee", "场地费"), "how much are the room fees in total?",
         ("chamber|hearing_room", "case|matter", "counsel|attorney", "clerk|duty_clerk", "room_fee|hearing_fee"),
