@@ -1,7 +1,9 @@
 """Journeys: a run is found on a board, where and when it ends or closes, and what connects to it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
@@ -59,8 +61,13 @@ def _timetable(runs: Sequence[tuple[str, int, int]]) -> list[list[str]]:
     return [[number, clock_time(leaves), clock_time(ends)] for number, leaves, ends in in_order]
 
 
+@lru_cache(maxsize=2)
+def _world(brief: Brief) -> "_Journeys":
+    return _Journeys(brief, brief.draw("theme").pick(THEMES))
+
+
 def _make(brief: Brief) -> Draft:
-    return _Journeys(brief, brief.draw("theme").pick(THEMES)).draft
+    return _world(replace(brief, turn=0)).asking(brief)
 
 
 class _Journeys:
@@ -83,7 +90,14 @@ class _Journeys:
         self._name()
         self._fill()
         self._tools()
-        self._ask()
+
+    def asking(self, brief: Brief) -> Draft:
+        """One question of this world."""
+        own = copy(self)
+        own.brief, own.draft = brief, self.draft.again(brief)
+        own.asked = brief.asked(self.everyone)
+        own._ask()
+        return own.draft
 
     def _facets(self) -> list[str]:
         if self.brief.layout.facets == 2:
@@ -130,11 +144,12 @@ class _Journeys:
         self.hidden: dict[str, set[int]] = {start: set() for start in self.starts}
         self.left = list[tuple[tuple[str, str], int]]()
         groups = [self._group() for _ in range(self.brief.questions)]
-        for asked in [a for group in groups for a in group]:
+        self.everyone = [asked for group in groups for asked in group]
+        for asked in self.everyone:
             self._near_misses(asked.first)
         self._fill_boards(records)
         self._facts()
-        self.asked = groups[self.brief.turn]
+        self.asked = self.brief.asked(self.everyone)
 
     def _codes(self, digits: str) -> Iterator[str]:
         self.letters = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(2))

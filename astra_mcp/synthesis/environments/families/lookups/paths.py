@@ -1,6 +1,7 @@
 """Paths: from what is reported to where that is, the shortest way from there, and the weakest stretch of it."""
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isqrt
@@ -55,8 +56,13 @@ def _graph(brief: Brief, nodes: tuple[str, ...]) -> Graph:
     return replace(graph, questions=tuple(asked))
 
 
+@lru_cache(maxsize=2)
+def _world(brief: Brief) -> "_Paths":
+    return _Paths(brief, brief.draw("theme").pick(THEMES))
+
+
 def _make(brief: Brief) -> Draft:
-    return _Paths(brief, brief.draw("theme").pick(THEMES)).draft
+    return _world(replace(brief, turn=0)).asking(brief)
 
 
 class _Paths:
@@ -75,7 +81,14 @@ class _Paths:
         self._name()
         self._fill()
         self._tools()
-        self._ask()
+
+    def asking(self, brief: Brief) -> Draft:
+        """One question of this world."""
+        own = copy(self)
+        own.brief, own.draft = brief, self.draft.again(brief)
+        own.asked = brief.asked(self.everyone)
+        own._ask()
+        return own.draft
 
     def _facets(self) -> list[str]:
         if self.brief.layout.facets == 2:
@@ -121,9 +134,8 @@ class _Paths:
         cases = self.entities.codes(f"{self._letters()}#####", count)
         self.units = {u: nodes[i % len(nodes)] for i, u in enumerate(units)}
         self.cases = dict(zip(cases, self.draw.shuffled(units), strict=True))
-        asked = [self._subject(way) for question in graph.questions for way in question]
-        self.asked = brief.asked(asked)
-        self.goal = self.asked[0].way.goal
+        self.everyone = [self._subject(way) for question in graph.questions for way in question]
+        self.asked = brief.asked(self.everyone)
         self._facts(lines)
 
     def _subject(self, way: Way) -> _Asked:
@@ -259,7 +271,7 @@ class _Paths:
             """,
         )  # fmt: skip
         if more:
-            self.draft.example("$way", **{"$start": self.asked[0].node, "$goal": self.goal, "$age": True})  # fmt: skip
+            self.draft.example("$way", **{"$start": self.asked[0].node, "$goal": self.asked[0].way.goal, "$age": True})  # fmt: skip
 
     # --- question -----------------------------------------------------------------------------------------------
 
@@ -272,7 +284,7 @@ class _Paths:
             self.draft.question = _capital(self._of_known(kind))
             return
         story = self.theme.stories if len(self.asked) > 1 else self.theme.story
-        told = _filled(self.draft.say(*story), {"start": self._start(), "goal": self.goal, "house": self.house, "house's": possessive(self.house)})  # fmt: skip
+        told = _filled(self.draft.say(*story), {"start": self._start(), "goal": self.asked[0].way.goal, "house": self.house, "house's": possessive(self.house)})  # fmt: skip
         self.draft.question = told + ("" if self.zh else " ") + _capital(self._on_routes(kind))
 
     def _start(self) -> str:
@@ -352,10 +364,10 @@ class _Paths:
     def _weakest_step(self, asked: _Asked, needs: list[int]) -> int:
         start = self.draft.say("there", "那里") if needs else asked.node
         weakest = self.draft.say(*self.theme.weakest)
-        about = self.draft.say(f"Which is {weakest} on the shortest way from {start} to {self.goal}?", f"从{start}到{self.goal}的最短路径上，{weakest}是哪个？")  # fmt: skip
+        about = self.draft.say(f"Which is {weakest} on the shortest way from {start} to {self.asked[0].way.goal}?", f"从{start}到{self.asked[0].way.goal}的最短路径上，{weakest}是哪个？")  # fmt: skip
         arguments = {
             "$start": key(asked.node, asked.way.starts),
-            "$goal": key(self.goal, asked.way.goals),
+            "$goal": key(self.asked[0].way.goal, asked.way.goals),
         }
         return self.draft.solve(about, asked.stretch, self.way, arguments, needs=needs)
 

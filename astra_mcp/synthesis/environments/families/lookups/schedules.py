@@ -2,7 +2,9 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeVar
 
 from astra_mcp.errors import DrawError
@@ -64,8 +66,13 @@ class _Asked:
     room: str
 
 
+@lru_cache(maxsize=2)
+def _world(brief: Brief) -> "_Schedules":
+    return _Schedules(brief, brief.draw("theme").pick(THEMES))
+
+
 def _make(brief: Brief) -> Draft:
-    return _Schedules(brief, brief.draw("theme").pick(THEMES)).draft
+    return _world(replace(brief, turn=0)).asking(brief)
 
 
 class _Schedules:
@@ -87,7 +94,15 @@ class _Schedules:
         self._name()
         self._fill()
         self._tools()
-        self._ask()
+
+    def asking(self, brief: Brief) -> Draft:
+        """One question of this world."""
+        own = copy(self)
+        own.brief, own.draft = brief, self.draft.again(brief)
+        own.asked = brief.asked(self.everyone)
+        own._check()
+        own._ask()
+        return own.draft
 
     def _name(self) -> None:
         room, file, lead, keeper, fee = self.theme.code
@@ -128,8 +143,8 @@ class _Schedules:
         groups = [self._group(taken) for _ in range(self.brief.questions)]
         self._calendars(groups)
         self._facts()
-        self.asked = groups[self.brief.turn]
-        self._check()
+        self.everyone = [asked for group in groups for asked in group]
+        self.asked = self.brief.asked(self.everyone)
 
     def _letters(self) -> str:
         return "".join(self.draw.pick("BCDFGHKLMNPRSTVWX") for _ in range(2))

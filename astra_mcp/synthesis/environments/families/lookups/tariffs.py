@@ -1,7 +1,9 @@
 """Tariffs: from a place to its zone, from circumstances to the class that applies, and what that costs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from astra_mcp.errors import DrawError
@@ -37,8 +39,13 @@ class _Asked:
     count: int
 
 
+@lru_cache(maxsize=2)
+def _world(brief: Brief) -> "_Tariffs":
+    return _Tariffs(brief, brief.draw("theme").pick(THEMES))
+
+
 def _make(brief: Brief) -> Draft:
-    return _Tariffs(brief, brief.draw("theme").pick(THEMES)).draft
+    return _world(replace(brief, turn=0)).asking(brief)
 
 
 class _Tariffs:
@@ -62,7 +69,17 @@ class _Tariffs:
         self._name()
         self._fill()
         self._tools()
-        self._ask()
+
+    def asking(self, brief: Brief) -> Draft:
+        """One question of this world."""
+        own = copy(self)
+        own.brief, own.draft = brief, self.draft.again(brief)
+        own.asked = brief.asked(self.everyone)
+        dues = [own._due(a) for a in own.asked]
+        if "fee" in own.facets and len({*dues}) < len(dues):
+            raise DrawError("two of them pay the same")
+        own._ask()
+        return own.draft
 
     def _name(self) -> None:
         zone, file, cls, form, count, extra = self.theme.code
@@ -97,10 +114,8 @@ class _Tariffs:
         )
         self.classes = {z: [(next(codes), *span) for span in spans[z]] for z in zones}
         self._price()
-        self.asked = self.brief.asked(self._subjects(subjects))
-        dues = [self._due(a) for a in self.asked]
-        if "fee" in self.facets and len({*dues}) < len(dues):
-            raise DrawError("two of them pay the same")
+        self.everyone = self._subjects(subjects)
+        self.asked = self.brief.asked(self.everyone)
         self._facts()
 
     def _letters(self) -> str:
