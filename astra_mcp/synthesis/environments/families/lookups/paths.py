@@ -315,7 +315,7 @@ class _Paths:
         """The question where the stretches lie on routes."""
         weakest, several = self.draft.say(*self.theme.weakest), len(self.asked) > 1
         route = self.draft.say(*self.theme.route)
-        every = f"各条{route}上{weakest}" if several else f"这条{route}上{weakest}"
+        every = f"各条{route}中{weakest}" if several else f"这条{route}中{weakest}"
         if kind is Conclusion.NONE:
             it = every if self.zh else weakest if several else f"{weakest} on that {route}"
             asks = self._asking(it, is_each=several)

@@ -314,10 +314,13 @@ class _Tariffs:
             )  # fmt: skip
         if kind is not Conclusion.NONE:
             least, two = kind is Conclusion.LEAST, len(self.asked) == 2
-            most = ("lower" if least else "higher") if two else f"{'low' if least else 'high'}est"
+            most = (
+                ("lower" if least else "higher") if two else f"the {'low' if least else 'high'}est"
+            )
+            bill = f"the {most.removeprefix('the ')} bill"
             zh = ("更" if two else "最") + ("少" if least else "多")
             return say(
-                f"Whose bill from {house} would be {most}? || Whose bill will be {most} with {house}?",
+                f"Whose bill from {house} would be {most}? || Which of them would get {bill} from {house}?",
                 f"按{house}的标准，谁交的{fee}{zh}？ || 在{house}，谁要交的{fee}{zh}？",
             )  # fmt: skip
         if self.facets == ["form"]:
