@@ -369,9 +369,10 @@ class _Journeys:
             more = {"$kind": {"type": "string", "enum": kinds, "default": kinds[0]}}
             factor = f" * (4 if $kind == '{kinds[0]}' else {7 if self.theme.cargo else 2}) // 4"
             self.draft.example("$price", **{"$number": self.asked[0].connection, "$kind": kinds[1]})
+        charge = "the charge for" if self.goods else "the fare on"
         gap = "" if self.zh else " "
         self.price = self.draft.tool(
-            "$price", say(f"Tell what a {self.run} costs.", f"查询某趟{self.run}的{self.cost}。"), {"$number": self._number(), **more},
+            "$price", say(f"Tell {charge} a {self.run}.", f"查询某趟{self.run}的{self.cost}。"), {"$number": self._number(), **more},
             f"""
             if $number not in CENTS:
                 raise ValueError(f"{self._unknown()}")
@@ -384,7 +385,7 @@ class _Journeys:
         return {"type": "string", "minLength": 2, "description": self.draft.say(english, chinese)}
 
     def _number(self) -> dict[str, str]:
-        about = self.draft.say(f"Of the {self.run}.", f"{self.run}编号。")
+        about = self.draft.say(f"Number of the {self.run}.", f"{self.run}编号。")
         digits = len(self.digits) - 1
         return {"type": "string", "pattern": f"^{self.letters}-[0-9]{{{digits}}}$", "description": about}  # fmt: skip
 
