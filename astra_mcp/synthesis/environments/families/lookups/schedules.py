@@ -130,7 +130,7 @@ class _Schedules:
         self.days = self.calendar.ahead(self.draw, count, within=26)
         first, step = 5 * self.draw.between(97, 101), self.draw.pick([35, 40, 50])
         self.slots = [first + step * n for n in range(11)]
-        count = 12 + records // 40 + min(8, subjects // 25)
+        count = 14 + records // 40 + min(8, subjects // 25)
         rooms = self.entities.places(count, *self.theme.room_kinds[self.zh])
         seats = self.draw.some(range(5, 48), len(rooms))
         self.seats = dict(zip(rooms, seats, strict=True))
@@ -161,19 +161,29 @@ class _Schedules:
         """The subjects of one question; on each day nobody is in two of them."""
         places = [p for p in range(3, 11) if self.slots[p] % 60]
         found: list[_Asked] = []
-        for slot in self.draw.some(places, self.brief.layout.subjects):
-            day = self.draw.pick(self.days)
+        for _ in range(self.brief.layout.subjects):
+            day, slot, place = self._one([
+                (d, s, n)
+                for d in self.days
+                for s in places
+                if all(s != a.slot and a.room not in self.vacant[d, s] for a in found)
+                for n, room in enumerate(self._in_order(d, s)[:-1])
+                if n and not any(room in self.vacant[a.day, a.slot] for a in found)
+            ])  # fmt: skip
             used = {a.who for a in found} | {a.other for a in found}
             used |= {p for p in self.people if (p, day) in taken}
             file = self._one([f for f, lead in self.files.items() if lead not in used])
             other = self.files[file]
             who = self._one([p for p in self.people if p not in used and p != other])
             taken |= {(who, day), (other, day)}
-            in_order = sorted(self.vacant[day, slot], key=lambda r: self.seats[r])
-            place = self._one([n for n in range(1, len(in_order) - 1) if all(a.room != in_order[n] for a in found)])  # fmt: skip
+            in_order = self._in_order(day, slot)
             seats = self._people_in(in_order[place], self.seats[in_order[place - 1]])
             found.append(_Asked(who, other, file, day, slot, seats, in_order[place]))
         return found
+
+    def _in_order(self, day: dt.date, slot: int) -> list[str]:
+        """The rooms that are free then, smallest first."""
+        return sorted(self.vacant[day, slot], key=lambda room: self.seats[room])
 
     def _one(self, options: Sequence[T]) -> T:
         if not options:
@@ -198,7 +208,7 @@ class _Schedules:
     def _calendars(self, groups: Sequence[Sequence[_Asked]]) -> None:
         """Who is free when: those who are asked for first together at the slot that is asked for."""
         self.free = {
-            (p, d): [self.draw.chance(9, 20) for _ in self.slots]
+            (p, d): [self.draw.chance(7, 20) for _ in self.slots]
             for p in self.people
             for d in self.days
         }
