@@ -130,7 +130,7 @@ class _Schedules:
         self.days = self.calendar.ahead(self.draw, count, within=26)
         first, step = 5 * self.draw.between(97, 101), self.draw.pick([35, 40, 50])
         self.slots = [first + step * n for n in range(11)]
-        count = 14 + records // 40 + min(8, subjects // 25)
+        count = 30 + min(8, subjects // 25)
         rooms = self.entities.places(count, *self.theme.room_kinds[self.zh])
         seats = self.draw.some(range(5, 48), len(rooms))
         self.seats = dict(zip(rooms, seats, strict=True))
@@ -152,7 +152,7 @@ class _Schedules:
     def _free_rooms(self) -> None:
         """Which rooms are free when."""
         self.vacant = {
-            (day, place): self.draw.some([*self.seats], self.draw.between(4, 5))
+            (day, place): self.draw.some([*self.seats], 4)
             for day in self.days
             for place in range(len(self.slots))
         }
