@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pprint import pformat
 from string import Template
 from textwrap import dedent, indent
@@ -125,6 +125,10 @@ class Draft:
     _tools: dict[str, _Tool] = field(default_factory=dict[str, _Tool])
     _steps: list[_Step] = field(default_factory=list[_Step])
     _examples: list[JsonObject] = field(default_factory=list[JsonObject])
+
+    def again(self, brief: Brief) -> "Draft":
+        """The same data and tools, for another question."""
+        return replace(self, brief=brief, _steps=[], _examples=[*self._examples])
 
     # --- words --------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Graphs in which the shortest ways that are asked for are unique and share little with others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -12,6 +12,8 @@ __all__ = ["Graph", "way_between"]
 _Edge = tuple[str, str]
 _Ways = Mapping[str, tuple[_Edge, ...]]
 _MAX_TRIES = 300
+_MAX_GOALS = 12
+"""That are tried for each question of a graph."""
 _MIN_EDGES = 3
 _MIN_OTHERS = 4
 _MAX_OTHERS = 5
@@ -32,40 +34,49 @@ def way_between(links: dict[tuple[str, str], int], start: str, goal: str) -> lis
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A way to a goal, of which the edge that ranks lowest is asked for."""
+
+    start: str
+    goal: str
+    way: tuple[_Edge, ...]
+    edge: _Edge
+    starts: tuple[str, ...]
+    goals: tuple[str, ...]
+    """Other ends: between none of them, nor from one of them to the start or goal, the way uses the edge."""
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
-    """Places of a grid with some diagonals, a goal, and starts whose ways to it are asked for."""
+    """Places of a grid with some diagonals, whose edges rank, and ways that are asked for."""
 
     edges: dict[_Edge, int]
     """Lengths."""
-    goal: str
-    asked: tuple["Asked", ...]
+    ranks: dict[_Edge, int]
+    """From 0, in no order."""
+    questions: tuple[tuple[Asked, ...], ...]
+    """Ways that are asked for together: to one goal, and sharing little."""
 
     @classmethod
-    def drawn(cls, draw: Draw, nodes: Sequence[str], columns: int, count: int) -> "Graph":
-        """A graph in which so many ways are asked for.
+    def drawn(
+        cls, draw: Draw, nodes: Sequence[str], columns: int, count: int, questions: int
+    ) -> "Graph":
+        """A graph in which so many ways are asked for in each of so many questions.
 
         Raises:
             DrawError: None was found among many.
         """
         for _ in range(_MAX_TRIES):
             ways = _Finder(_grid(draw, nodes, columns))
-            goal = draw.pick(nodes)
-            asked = _chosen(draw.shuffled(nodes), goal, ways, count)
-            if len(asked) == count:
-                return cls(ways.edges, goal, tuple(asked))
+            ranks = dict(zip(draw.shuffled([*ways.edges]), range(len(ways.edges)), strict=True))
+            found: list[tuple[Asked, ...]] = []
+            for _ in range(_MAX_GOALS * questions):
+                asked = _chosen(draw.shuffled(nodes), draw.pick(nodes), ways, ranks, count)
+                if len(asked) == count:
+                    found.append(tuple(asked))
+                if len(found) == questions:
+                    return cls(ways.edges, ranks, tuple(found))
         raise DrawError(f"no graph of {len(nodes)} places has {count} ways that share little")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A way to the goal of which one edge is asked for."""
-
-    start: str
-    way: tuple[_Edge, ...]
-    edge: _Edge
-    starts: tuple[str, ...]
-    goals: tuple[str, ...]
-    """Other ends: between none of them, nor from one of them to the start or goal, the way uses the edge."""
 
 
 class _Finder:
@@ -75,8 +86,9 @@ class _Finder:
         self.edges = edges
         self._near: dict[str, list[tuple[str, int, _Edge]]] = {}
         self._found: dict[str, _Ways] = {}
-        self.tied: set[str] = set()
-        """Places from which two ways to somewhere are equally short."""
+        self._over: dict[str, dict[_Edge, set[str]]] = {}
+        self.tied: set[tuple[str, str]] = set()
+        """Places between which two ways are equally short."""
         for (a, b), length in edges.items():
             self._near.setdefault(a, []).append((b, length, (a, b)))
             self._near.setdefault(b, []).append((a, length, (a, b)))
@@ -85,7 +97,16 @@ class _Finder:
         """From a place to all others."""
         if start not in self._found:
             self._found[start] = self._search(start)
+            self._over[start] = {}
+            for place, way in self._found[start].items():
+                for edge in way:
+                    self._over[start].setdefault(edge, set()).add(place)
         return self._found[start]
+
+    def over(self, start: str, edge: _Edge) -> Set[str]:
+        """The places to which the way from one uses an edge."""
+        self.ways(start)
+        return self._over[start].get(edge, frozenset())
 
     def _search(self, start: str) -> _Ways:
         best: dict[str, tuple[_Edge, ...]] = {}
@@ -95,9 +116,11 @@ class _Finder:
             length, way, place = heappop(waiting)
             if place in best:
                 if lengths[place] == length:
-                    self.tied.add(start)
+                    self.tied.add((start, place))
                 continue
             best[place], lengths[place] = way, length
+            if way and any((start, before) in self.tied for before in way[-1] if before != place):
+                self.tied.add((start, place))
             for other, more, edge in self._near[place]:
                 if other not in best:
                     heappush(waiting, (length + more, (*way, edge), other))
@@ -108,7 +131,7 @@ def _grid(draw: Draw, nodes: Sequence[str], columns: int) -> dict[_Edge, int]:
     edges: dict[_Edge, int] = {}
     for place, node in enumerate(nodes):
         right, below = place + 1, place + columns
-        if right % columns:
+        if right % columns and right < len(nodes):
             edges[node, nodes[right]] = draw.between(11, 97)
         if below < len(nodes):
             edges[node, nodes[below]] = draw.between(11, 97)
@@ -117,33 +140,34 @@ def _grid(draw: Draw, nodes: Sequence[str], columns: int) -> dict[_Edge, int]:
     return edges
 
 
-def _chosen(nodes: Sequence[str], goal: str, ways: _Finder, count: int) -> list[Asked]:
+def _chosen(nodes: Sequence[str], goal: str, ways: _Finder, ranks: Mapping[_Edge, int], count: int) -> list[Asked]:  # fmt: skip
     """Ways of which none runs through another start, or over an edge that another is asked for."""
     asked: list[Asked] = []
     to_goal = ways.ways(goal)
-    for start in [n for n in nodes if len(to_goal[n]) >= _MIN_EDGES]:
+    for start in nodes:
         own = to_goal[start]
-        if len(asked) == count or goal in ways.tied:
+        if len(asked) == count:
             break
+        if len(own) < _MIN_EDGES or (goal, start) in ways.tied:
+            continue
         if any(start in e for a in asked for e in a.way) or any(a.start in e or a.edge == e for a in asked for e in own):  # fmt: skip
             continue
-        free = [e for e in own if not any(e in a.way for a in asked)]
-        for edge in free:
-            found = _apart(nodes, start, goal, ways, edge)
-            if found is not None and start not in ways.tied:
-                asked.append(Asked(start, own, edge, *found))
-                break
+        edge = min(own, key=lambda e: ranks[e])
+        found = None if any(edge in a.way for a in asked) else _apart(nodes, start, goal, ways, edge)  # fmt: skip
+        if found is not None:
+            asked.append(Asked(start, goal, own, edge, *found))
     return asked
 
 
 def _apart(nodes: Sequence[str], start: str, goal: str, ways: _Finder, edge: _Edge) -> tuple[tuple[str, ...], tuple[str, ...]] | None:  # fmt: skip
     """Other starts and goals that have nothing to do with an edge, where there are enough of both."""
-    starts = [n for n in nodes if n not in {start, goal} and edge not in ways.ways(goal)[n]]
-    goals = [n for n in nodes if n not in {start, goal} and edge not in ways.ways(start)[n]]
+    others = [n for n in nodes if n not in {start, goal}]
+    starts = [n for n in others if n not in ways.over(goal, edge)]
+    goals = [n for n in others if n not in ways.over(start, edge)]
     if 5 * min(len(starts), len(goals)) < 3 * len(nodes):
         return None
-    goals = [g for g in goals if 2 * sum(edge in ways.ways(g)[s] for s in starts) < len(starts)]
-    goals = goals[:_MAX_OTHERS]
-    starts = [s for s in starts if not any(edge in ways.ways(g)[s] for g in goals)][:_MAX_OTHERS]
+    among = {*starts}
+    goals = [g for g in goals if 2 * len(ways.over(g, edge) & among) < len(starts)][:_MAX_OTHERS]
+    starts = [s for s in starts if not any(s in ways.over(g, edge) for g in goals)][:_MAX_OTHERS]
     enough = min(len(starts), len(goals)) >= _MIN_OTHERS
     return (tuple(starts), tuple(goals)) if enough else None

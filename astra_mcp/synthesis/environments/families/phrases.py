@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["amount", "itemised", "labelled", "listed", "with_article"]
+__all__ = ["amount", "clauses", "itemised", "labelled", "listed", "possessive", "with_article"]
 
 
 def listed(items: Sequence[str], language: str, *, either: bool = False) -> str:
@@ -20,6 +20,19 @@ def with_article(noun: str) -> str:
     first = noun.lower()
     is_vowel = first[0] in "aeiou" and not first.startswith(("uni", "one", "eu"))
     return f"{'an' if is_vowel else 'a'} {noun}"
+
+
+def possessive(name: str) -> str:
+    """An English name as what has something: ``Lana's``, ``Northgate Rivers'``."""
+    return f"{name}'" if name.endswith("s") else f"{name}'s"
+
+
+def clauses(items: Sequence[str], language: str) -> str:
+    """Several statements as one sentence, without its end: ``A is here, B is there, and C is nowhere``."""
+    if language == "zh":
+        return ("；" if any("，" in item for item in items) else "，").join(items)
+    *first, last = items
+    return ", ".join([*first, f"and {last}"]) if first else last
 
 
 def amount(cents: int, unit: str) -> str:

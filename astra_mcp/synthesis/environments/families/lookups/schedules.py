@@ -2,9 +2,12 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TypeVar
 
-from astra_mcp.domains import Domain
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.conclusions import (
     Conclusion,
@@ -16,74 +19,38 @@ from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
-from astra_mcp.synthesis.environments.families.phrases import listed
+from astra_mcp.synthesis.environments.families.lookups.themes.schedules import THEMES, Theme
+from astra_mcp.synthesis.environments.families.phrases import clauses, listed, with_article
 from astra_mcp.synthesis.environments.families.times import clock_time, money, spoken_time
 from astra_mcp.types import JsonObject
 
 __all__ = ["SCHEDULES"]
 
-_Text = tuple[str, str]
+T = TypeVar("T")
 
-
-@dataclass(frozen=True, slots=True)
-class _Theme:
-    """Who meets where; each text in English and in Chinese, several choices between ``||``."""
-
-    domain: Domain
-    kinds: tuple[tuple[str, ...], tuple[str, ...]]
-    """What the names of the houses end in."""
-    room_kinds: tuple[tuple[str, ...], tuple[str, ...]]
-    room: _Text
-    file: _Text
-    """What somebody is in charge of, by its code."""
-    lead: _Text
-    """Who is in charge of it."""
-    meet: _Text
-    """What two of them do, after ``want to`` and after ``要``."""
-    keeper: _Text
-    fee: _Text
-    """The questions about the room."""
-    code: tuple[str, str, str, str, str]
-    """What code calls room, file, lead, keeper and fee."""
-
-
-_THEMES = (
-    _Theme(
-        Domain.PRODUCTIVITY, (("Offices", "Business Centre", "Coworking"), ("商务中心", "联合办公", "写字楼")),
-        (("Room", "Lounge"), ("会议室", "厅")), ("meeting room", "会议室"), ("project", "项目"), ("project lead", "负责人"),
-        ("meet||sit down together", "开会||碰头"), ("Who hands out the key to it?||Who has to be asked for the key?", "钥匙找谁拿？||由谁保管钥匙？"),
-        ("What is the rent?||What does it cost?", "租金是多少？||要多少钱？"),
-        ("room|meeting_room", "project|venture", "lead|project_lead", "key_holder|keyholder", "rent|room_rent"),
-    ),
-    _Theme(
-        Domain.EDUCATION, (("University", "College", "Academy"), ("大学", "学院", "理工大学")),
-        (("Hall", "Seminar Room"), ("教室", "研讨室")), ("seminar room", "教室"), ("thesis", "论文"), ("supervisor", "导师"),
-        ("hold a workshop||hold a seminar", "办研讨会||开讨论课"), ("Who is the technician on duty there?||Which technician looks after it that day?", "当天的值班技术员是谁？||设备由谁值班？"),
-        ("What does the technology cost?||How much is charged for the equipment?", "设备费是多少？||设备要收多少钱？"),
-        ("seminar_room|hall", "thesis|dissertation", "supervisor|adviser", "technician|duty_technician", "equipment_fee|technology_fee"),
-    ),
-    _Theme(
-        Domain.HEALTHCARE, (("Clinic", "Hospital", "Medical Centre"), ("医院", "诊疗中心", "专科医院")),
-        (("Therapy Room", "Ward Room"), ("治疗室", "会诊室")), ("treatment room", "治疗室"), ("patient file", "病历"), ("attending doctor", "主治医生"),
-        ("hold a group session||hold a case conference", "做病例讨论||做小组治疗"), ("Which nurse is on duty there?||Who is the nurse there?", "当天的值班护士是谁？||哪位护士在那里值班？"),
-        ("What is charged for it?||What does the use of it cost?", "使用费是多少？||要收多少使用费？"),
-        ("treatment_room|therapy_room", "patient_file|chart", "doctor|attending", "nurse|duty_nurse", "charge|usage_charge"),
-    ),
-    _Theme(
-        Domain.MUSIC_AND_AUDIO, (("Studios", "Sound Works", "Recording House"), ("录音棚", "音乐工场", "唱片")),
-        (("Studio", "Stage"), ("录音室", "排练厅")), ("studio", "录音室"), ("production", "作品"), ("producer", "制作人"),
-        ("record together||rehearse", "录音||排练"), ("Which sound engineer works there that day?||Who is the sound engineer there?", "当天的录音师是谁？||哪位录音师在那里？"),
-        ("What does the session cost?||How much is the session?", "这一场要多少钱？||场租是多少？"),
-        ("studio|stage", "production|album", "producer|record_producer", "engineer|sound_engineer", "session_price|studio_price"),
-    ),
-    _Theme(
-        Domain.LEGAL, (("Mediation", "Law Chambers", "Arbitration"), ("律师事务所", "调解中心", "仲裁中心")),
-        (("Chamber", "Hearing Room"), ("调解室", "听证室")), ("hearing room", "调解室"), ("case", "案件"), ("counsel", "代理律师"),
-        ("hold a hearing||hold talks", "开听证会||谈调解"), ("Which clerk is there that day?||Who is the clerk there?", "当天的书记员是谁？||书记员是哪位？"),
-        ("What is the fee for it?||What fee is due for it?", "场地费是多少？||要交多少场地费？"),
-        ("chamber|hearing_room", "case|matter", "counsel|attorney", "clerk|duty_clerk", "room_fee|hearing_fee"),
-    ),
+_PLANS = (
+    ("I'd like to use the {hall} at {house} {day} at {at}. || I need the {hall} at {house} {day} at {at}.", "我想{day}{at}用{house}的{hall}。 || {day}{at}我要用{house}的{hall}。"),
+    ("A group of {seats} of us want to {meet} at {house} {day} at {at}, in the smallest free {room} that's big enough. || There'll be {seats} of us, and we want to {meet} at {house} {day} at {at}. We'll take the smallest free {room} that's big enough.", "{day}{at}我们{seats}个人要在{house}{meet}，想订那时空着又坐得下的最小的{room}。 || 我们{seats}个人{day}{at}在{house}{meet}，{room}就订当时空着又坐得下的最小的一间。"),
+    ("{who} and {other} want to {meet} at {house} {day}, as soon as they're both free from {bound} on. There'll be {seats} people in all, and they'll take the smallest free {room} that's big enough.", "{who}和{other}{day}要在{house}{meet}，时间定在{bound}以后两人最早都有空的时候。一共{seats}人，{room}就订当时空着又坐得下的最小的一间。"),
+    ("I'm {who}, and I want to {meet} with {led} at {house} {day}, as soon as we're both free from {bound} on. There'll be {seats} of us in all, and we'll take the smallest free {room} that's big enough.", "我是{who}，{day}想和{led}在{house}{meet}，时间定在{bound}以后双方最早都有空的时候。一共{seats}人，{room}就订当时空着又坐得下的最小的一间。"),
 )  # fmt: skip
+"""What one person has in mind, at each depth."""
+
+_SMALLEST = "{room}都选当时空着又坐得下的最小的一间。"
+_SOONEST = (
+    "Each time, they'll meet as soon as both are free and take the smallest free {room} that's big enough.",
+    f"时间都定在双方最早都有空的时候，{_SMALLEST}",
+)
+_CLAUSES = (
+    (("{who} needs the {hall} {day} at {at}", "{who}{day}{at}要用{hall}"), ("", "")),
+    (
+        ("{who} needs {a_room} for {seats} people {day} at {at}", "{who}{day}{at}要{meet}，一共{seats}人"),
+        ("Each of them takes the smallest one that's free and big enough.", _SMALLEST),
+    ),
+    (("{who} and {other} want to {meet} {day} from {bound} on, with {seats} people in all", "{who}和{other}{day}{bound}以后要{meet}，一共{seats}人"), _SOONEST),
+    (("{who} wants to {meet} with {led} {day} from {bound} on, with {seats} people in all", "{who}{day}{bound}以后要和{led}{meet}，一共{seats}人"), _SOONEST),
+)  # fmt: skip
+"""What each of several has in mind, and what goes for all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +66,22 @@ class _Asked:
     room: str
 
 
+@lru_cache(maxsize=2)
+def _world(brief: Brief) -> "_Schedules":
+    return _Schedules(brief, brief.draw("theme").pick(THEMES))
+
+
 def _make(brief: Brief) -> Draft:
-    return _Schedules(brief, brief.draw("theme").pick(_THEMES)).draft
+    return _world(replace(brief, turn=0)).asking(brief)
 
 
 class _Schedules:
     """One house with its people and rooms, and what is asked of it."""
 
-    def __init__(self, brief: Brief, theme: _Theme) -> None:
+    def __init__(self, brief: Brief, theme: Theme) -> None:
         self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
-        self.draw, self.entities = brief.draw("world"), brief.entities()
-        self.calendar = Calendar.drawn(self.draw, brief.language)
+        self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
+        self.calendar = Calendar.drawn(brief.draw("day"), brief.language)
         self.draft = Draft(brief, theme.domain, clock=self.calendar.clock)
         self.house = self.entities.firms(1, *theme.kinds[self.zh])[0]
         self.room, self.file, self.lead = (
@@ -122,7 +94,15 @@ class _Schedules:
         self._name()
         self._fill()
         self._tools()
-        self._ask()
+
+    def asking(self, brief: Brief) -> Draft:
+        """One question of this world."""
+        own = copy(self)
+        own.brief, own.draft = brief, self.draft.again(brief)
+        own.asked = brief.asked(self.everyone)
+        own._check()
+        own._ask()
+        return own.draft
 
     def _name(self) -> None:
         room, file, lead, keeper, fee = self.theme.code
@@ -145,89 +125,110 @@ class _Schedules:
     # --- world --------------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        records, subjects = self.brief.knobs.records, self.brief.layout.subjects
-        self.days = self.calendar.ahead(self.draw, 5 + records // 50, within=26)
+        records, subjects = self.brief.knobs.records, self.brief.subjects
+        count = 5 + records // 50 + min(8, self.brief.questions // 25)
+        self.days = self.calendar.ahead(self.draw, count, within=26)
         first, step = 5 * self.draw.between(97, 101), self.draw.pick([35, 40, 50])
         self.slots = [first + step * n for n in range(11)]
-        rooms = self.entities.places(8 + records // 40, *self.theme.room_kinds[self.zh])
-        seats = self.draw.some(range(5, 42), len(rooms))
+        count = 30 + min(8, subjects // 25)
+        rooms = self.entities.places(count, *self.theme.room_kinds[self.zh])
+        seats = self.draw.some(range(5, 48), len(rooms))
         self.seats = dict(zip(rooms, seats, strict=True))
-        self.people = self.entities.people(max(min(records, 120), 4 * subjects + 6))
-        files = self.entities.codes(f"{self._letters()}-####", min(records, 60))
-        self.files = dict(zip(files, self.draw.shuffled(self.people)[: len(files)], strict=False))
-        self._draw_asked(subjects)
-        self._calendars()
+        leads = max(min(records, 60), 4 + 2 * subjects // len(self.days))
+        self.people = self.entities.people(max(min(records, 120), 2 * leads))
+        files = self.entities.codes(f"{self._letters()}-####", leads)
+        self.files = dict(zip(files, self.draw.shuffled(self.people)[:leads], strict=True))
         self._free_rooms()
+        taken: set[tuple[str, dt.date]] = set()
+        groups = [self._group(taken) for _ in range(self.brief.questions)]
+        self._calendars(groups)
         self._facts()
+        self.everyone = [asked for group in groups for asked in group]
+        self.asked = self.brief.asked(self.everyone)
 
     def _letters(self) -> str:
         return "".join(self.draw.pick("BCDFGHKLMNPRSTVWX") for _ in range(2))
 
-    def _draw_asked(self, count: int) -> None:
-        leads = self.draw.some([*self.files], count)
-        taken = {self.files[f] for f in leads}
-        who = self.draw.some([p for p in self.people if p not in taken], count)
-        places = [p for p in range(3, 11) if self.slots[p] % 60]
-        slots = self.draw.some(places, count)
-        fitting = sorted(self.seats, key=lambda r: self.seats[r])[2:]
-        rooms = self.draw.some(fitting, count)
-        self.asked = [
-            _Asked(w, self.files[f], f, self.draw.pick(self.days), s, self._people_in(r), r)
-            for w, f, s, r in zip(who, leads, slots, rooms, strict=True)
-        ]
+    def _free_rooms(self) -> None:
+        """Which rooms are free when."""
+        self.vacant = {
+            (day, place): self.draw.some([*self.seats], 4)
+            for day in self.days
+            for place in range(len(self.slots))
+        }
 
-    def _people_in(self, room: str) -> int:
-        """How many just fit in a room, though not in the next smaller one."""
-        below = max(s for s in self.seats.values() if s < self.seats[room])
-        return max(below + 1, self.seats[room] - self.draw.below(3))
+    def _group(self, taken: set[tuple[str, dt.date]]) -> list[_Asked]:
+        """The subjects of one question; on each day nobody is in two of them."""
+        places = [p for p in range(3, 11) if self.slots[p] % 60]
+        found: list[_Asked] = []
+        for _ in range(self.brief.layout.subjects):
+            day, slot, place = self._one([
+                (d, s, n)
+                for d in self.days
+                for s in places
+                if all(s != a.slot and a.room not in self.vacant[d, s] for a in found)
+                for n, room in enumerate(self._in_order(d, s)[:-1])
+                if n and not any(room in self.vacant[a.day, a.slot] for a in found)
+            ])  # fmt: skip
+            used = {a.who for a in found} | {a.other for a in found}
+            used |= {p for p in self.people if (p, day) in taken}
+            file = self._one([f for f, lead in self.files.items() if lead not in used])
+            other = self.files[file]
+            who = self._one([p for p in self.people if p not in used and p != other])
+            taken |= {(who, day), (other, day)}
+            in_order = self._in_order(day, slot)
+            seats = self._people_in(in_order[place], self.seats[in_order[place - 1]])
+            found.append(_Asked(who, other, file, day, slot, seats, in_order[place]))
+        return found
+
+    def _in_order(self, day: dt.date, slot: int) -> list[str]:
+        """The rooms that are free then, smallest first."""
+        return sorted(self.vacant[day, slot], key=lambda room: self.seats[room])
+
+    def _one(self, options: Sequence[T]) -> T:
+        if not options:
+            raise DrawError("no further subject fits into this world")
+        return self.draw.pick(options)
+
+    def _people_in(self, room: str, too_small: int) -> int:
+        """How many fit in a room, though not in the next smaller one that is free, often narrowly so."""
+        if self.brief.knobs.near_misses > self.draw.below(4):
+            return self.draw.pick([too_small + 1, self.seats[room]])
+        return self.draw.between(too_small + 1, self.seats[room])
+
+    def _check(self) -> None:
+        keepers = {self.keepers[a.room, a.day] for a in self.asked}
+        fees = {self._fee_of(a) for a in self.asked}
+        if min(len(keepers), len(fees)) < len(self.asked):
+            raise DrawError("two of them have the same answer")
 
     def _bound(self, asked: _Asked) -> int:
         return self.slots[asked.slot] // 60 * 60
 
-    def _calendars(self) -> None:
+    def _calendars(self, groups: Sequence[Sequence[_Asked]]) -> None:
         """Who is free when: those who are asked for first together at the slot that is asked for."""
         self.free = {
-            (p, d): [self.draw.chance(9, 20) for _ in self.slots]
+            (p, d): [self.draw.chance(7, 20) for _ in self.slots]
             for p in self.people
             for d in self.days
         }
-        for asked in self.asked:
+        for asked, group in [(asked, several) for several in groups for asked in several]:
             one, other = self.free[asked.who, asked.day], self.free[asked.other, asked.day]
             for place, at in enumerate(self.slots):
-                if any(place == a.slot for a in self.asked) or self._bound(asked) <= at < self.slots[asked.slot]:  # fmt: skip
+                if any(place == a.slot for a in group) or self._bound(asked) <= at < self.slots[asked.slot]:  # fmt: skip
                     one[place], other[place] = self.draw.pick([(True, False), (False, True)])
                 elif at < self._bound(asked) and self.brief.knobs.near_misses > 1:
                     one[place] = other[place] = True
             one[asked.slot] = other[asked.slot] = True
 
-    def _free_rooms(self) -> None:
-        """Which rooms are free when: those that are asked for seldom elsewhere, and never together."""
-        wanted = [a.room for a in self.asked]
-        others = [r for r in self.seats if r not in wanted]
-        self.vacant: dict[tuple[dt.date, int], list[str]] = {}
-        for day in self.days:
-            for place in range(len(self.slots)):
-                rooms = self.draw.some(others, self.draw.between(2, min(4, len(others))))
-                if self.draw.chance(1, 6):
-                    rooms.append(self.draw.pick(wanted))
-                self.vacant[day, place] = rooms
-        for asked in self.asked:
-            small = [r for r in others if self.seats[r] < asked.seats]
-            large = [r for r in others if self.seats[r] > self.seats[asked.room]]
-            near = sorted(small, key=lambda r: -self.seats[r])[: self.brief.knobs.near_misses]
-            rooms = [asked.room, *near, *self.draw.shuffled(large)[:2]]
-            self.vacant[asked.day, asked.slot] = self.draw.shuffled(rooms)
-
     def _facts(self) -> None:
         draft, depth = self.draft, self.brief.layout.depth
-        keepers = self.entities.people(30 + len(self.asked))
+        keepers = self.entities.people(2 * len(self.seats) + 20)
         self.keepers = {
-            (r, d): self.draw.pick(keepers[len(self.asked) :])
-            for r in self.seats
-            for d in self.days
+            (room, day): keeper
+            for day in self.days
+            for room, keeper in zip(self.seats, self.draw.shuffled(keepers), strict=False)
         }
-        for asked, keeper in zip(self.asked, keepers, strict=False):
-            self.keepers[asked.room, asked.day] = keeper
         base = self.draw.some(range(160, 900), len(self.seats))
         self.base = {r: 25 * b for r, b in zip(self.seats, base, strict=True)}
         if depth > 3:
@@ -246,8 +247,11 @@ class _Schedules:
             draft.data("STARTS", [*map(clock_time, self.slots)])
 
     def _fee_of(self, asked: _Asked) -> int:
-        at = clock_time(self.slots[asked.slot])
-        return self.base[asked.room] + issued(asked.room, asked.day.isoformat(), at) % 97 * 25
+        return self._price_of(asked.room, asked.day, asked.slot)
+
+    def _price_of(self, room: str, day: dt.date, slot: int) -> int:
+        at = clock_time(self.slots[slot])
+        return self.base[room] + issued(room, day.isoformat(), at) % 97 * 25
 
     # --- tools --------------------------------------------------------------------------------------------------
 
@@ -282,7 +286,7 @@ class _Schedules:
     def _keeper(self) -> None:
         say, more, asked = self.draft.say, self._switch("$phone"), self.asked[0]
         self.who = self.draft.tool(
-            "$who", say(f"Tell who is there for a {self.room} on a day.||The person in charge of a {self.room} on a day.", f"查询某天{self.room}由谁负责。||某天{self.room}的当班人员。"),
+            "$who", say(f"Tell who is there for a {self.room} on a day.||The person responsible for a {self.room} on a day.", f"查询某天{self.room}由谁负责。||某天{self.room}的当班人员。"),
             {"$name": self._place(), "$day": self.day, **more},
             f"""
             if $name not in KEEPERS:
@@ -388,89 +392,60 @@ class _Schedules:
         kind, several = conclusion_of(self.brief), len(self.asked) > 1
         concluded = ("What do they come to together?", "加起来一共多少？") if kind is Conclusion.SUM else ("Whose is it?", "是哪一位的？")  # fmt: skip
         tell(self.draft, found, self.draft.say(*concluded), lambda cents: money(cents, self.currency))  # fmt: skip
-        parts = [self.calendar.now(), self._plan_of_all() if several else self._plan(self.asked[0])]
-        parts += [self._smallest(), self._wanted_of_all(kind) if several else self._wanted()]
-        self.draft.question = ("" if self.zh else " ").join(p for p in parts if p)
+        plan = self._plan_of_all() if several else self._plan(self.asked[0])
+        asks = self._concluding(kind) if kind is not Conclusion.NONE else self._wanted()
+        gap = "" if self.zh else " "
+        self.draft.question = f"{self.calendar.now()}{gap}{plan}{gap}{_capital(asks)}"
 
     def _day(self, asked: _Asked) -> str:
         relative = self.calendar.relative(asked.day)
         said = relative or self.calendar.day(asked.day)
-        return said if relative or self.zh else f"on {said}"
+        return said if self.zh or said.startswith(("t", "this ")) else f"on {said}"
 
     def _time(self, minutes: int) -> str:
         return spoken_time(minutes, self.brief.language)
 
+    def _words(self, asked: _Asked) -> dict[str, str]:
+        """What is said of one subject."""
+        say = self.draft.say
+        return {
+            "who": asked.who, "other": asked.other, "hall": asked.room, "seats": str(asked.seats),
+            "day": self._day(asked), "at": self._time(self.slots[asked.slot]), "bound": self._time(self._bound(asked)),
+            "led": say(*self.theme.led).format(x=asked.file), "house": self.house, "meet": say(*self.theme.meet),
+            "room": self.room, "a_room": with_article(self.room),
+        }  # fmt: skip
+
     def _plan(self, asked: _Asked) -> str:
         """What the one who asks has in mind."""
-        say, day, at = self.draft.say, self._day(asked), self._time(self.slots[asked.slot])
-        house, meet, seats = self.house, self.draft.say(*self.theme.meet), asked.seats
-        bound = self._time(self._bound(asked))
-        match self.brief.layout.depth:
-            case 1:
-                return say(f"I would like to have the {asked.room} of {house} {day} at {at}. || Could I use the {asked.room} at {house} {day}, from {at}?", f"我想{day}{at}用{house}的{asked.room}。 || {day}{at}我打算用一下{house}的{asked.room}。")  # fmt: skip
-            case 2:
-                return say(f"{seats} of us want to {meet} at {house} {day} at {at}. || We are {seats} people and will {meet} at {house} {day}, at {at}.", f"我们{seats}个人{day}{at}要在{house}{meet}。 || {day}{at}，我们有{seats}个人在{house}{meet}。")  # fmt: skip
-            case 3:
-                return say(f"{asked.who} and {asked.other} want to {meet} at {house} {day}, as early as both are free, though not before {bound}; with guests they are {seats}. || Find out when {asked.who} and {asked.other} first have time for each other {day} at {house}, from {bound} on: they are going to {meet} with a group, {seats} people in all.", f"{asked.who}和{asked.other}{day}要在{house}{meet}，{bound}以后两人都有空的最早时间就行，加上来宾一共{seats}人。 || {day}{bound}以后，{asked.who}和{asked.other}一有共同的空就在{house}{meet}，总共{seats}人。")  # fmt: skip
-            case _:
-                return say(f"My name is {asked.who}, and I have to {meet} with the {self.lead} of {self.file} {asked.file} at {house} {day}, as soon as we are both free, though not before {bound}. We will be {seats} people. || {asked.who} here, {house}. {self._day_first(asked)} I want to {meet} with whoever is {self.lead} of {self.file} {asked.file}, the first time from {bound} on that suits us both; {seats} people come.", f"我是{house}的{asked.who}，{day}要和{self.file}{asked.file}的{self.lead}一起{meet}，{bound}以后双方都有空的最早时间，一共{seats}人。 || 我是{asked.who}，{day}{bound}以后想尽早和{self.file}{asked.file}的{self.lead}在{house}{meet}，要双方都有空，总共{seats}人。")  # fmt: skip
-
-    def _day_first(self, asked: _Asked) -> str:
-        day = self._day(asked)
-        return day[:1].upper() + day[1:]
+        return self.draft.say(*_PLANS[self.brief.layout.depth - 1]).format(**self._words(asked))
 
     def _plan_of_all(self) -> str:
-        say, house, meet = self.draft.say, self.house, self.draft.say(*self.theme.meet)
-        clauses = [self._clause(a) for a in self.asked]
-        joined = (("；" if self.zh else "; ").join(clauses)) + ("。" if self.zh else ".")
-        match self.brief.layout.depth:
-            case 1:
-                return say(f"These are planned at {house}: {joined} || {house} has been asked for the following: {joined}", f"{house}有这几项安排：{joined} || 有几个人要用{house}的{self.room}：{joined}")  # fmt: skip
-            case 2:
-                return say(f"Several people {meet} at {house}: {joined}", f"有几个人要在{house}{meet}：{joined}")  # fmt: skip
-            case _:
-                return say(f"Several people want to {meet} at {house}, always at the first time that suits both: {joined}", f"有几组人要在{house}{meet}，都取双方有空的最早时间：{joined}")  # fmt: skip
-
-    def _clause(self, asked: _Asked) -> str:
-        say, day, at = self.draft.say, self._day(asked), self._time(self.slots[asked.slot])
-        bound, seats = self._time(self._bound(asked)), asked.seats
-        match self.brief.layout.depth:
-            case 1:
-                return say(f"{asked.who} in the {asked.room} {day} at {at}", f"{asked.who}{day}{at}用{asked.room}")  # fmt: skip
-            case 2:
-                return say(f"{asked.who} {day} at {at}, with a group of {seats} in all", f"{asked.who}{day}{at}，共{seats}人")  # fmt: skip
-            case 3:
-                return say(f"{asked.who} and {asked.other} {day}, not before {bound}, {seats} people", f"{asked.who}和{asked.other}，{day}{bound}以后，共{seats}人")  # fmt: skip
-            case _:
-                return say(f"{asked.who} and the {self.lead} of {self.file} {asked.file} {day}, not before {bound}, {seats} people", f"{asked.who}和{self.file}{asked.file}的{self.lead}，{day}{bound}以后，共{seats}人")  # fmt: skip
-
-    def _smallest(self) -> str:
-        """By what the room is chosen."""
-        if self.brief.layout.depth == 1:
-            return ""
-        several = len(self.asked) > 1
-        return self.draft.say(
-            f"{'Each time the' if several else 'The'} smallest free {self.room} that holds everybody will do. || {'Everyone takes' if several else 'We take'} the smallest {self.room} that is free then and big enough.",
-            f"{'各自' if several else ''}选坐得下的空闲{self.room}里最小的一间。 || {self.room}{'都' if several else ''}要当时空着、坐得下且最小的那间。",
-        )  # fmt: skip
+        """What several people have in mind."""
+        clause, rule = _CLAUSES[self.brief.layout.depth - 1]
+        said = [self.draft.say(*clause).format(**self._words(a)) for a in self.asked]
+        told = clauses(said, self.brief.language)
+        ruled = self.draft.say(*rule).format(**self._words(self.asked[0]))
+        where = self.draft.say(f"At {self.house}, {told}.", f"在{self.house}，{told}。")
+        return f"{where}{'' if self.zh else ' '}{ruled}".rstrip()
 
     def _wanted(self) -> str:
-        asks = {"keeper": self.theme.keeper, "fee": self.theme.fee}
-        texts = [self.draft.say(*asks[f]) for f in self.facets]
-        if len(texts) == 1:
-            return texts[0]
-        return texts[0] + texts[1] if self.zh else f"{texts[0]} And {texts[1][0].lower()}{texts[1][1:]}"  # fmt: skip
+        several, theme = len(self.asked) > 1, self.theme
+        if self.zh:
+            asks = {"keeper": theme.keeper[1], "fee": theme.fee[1]}
+            each = ["分别", "各"] if several else ["", ""]
+            texts = [asks[f].format(each=e) for f, e in zip(self.facets, each, strict=False)]
+            return "，".join(texts) + "？"
+        asks = {"keeper": theme.keepers, "fee": theme.fees} if several else {"keeper": theme.keeper[0], "fee": theme.fee[0]}  # fmt: skip
+        return ", and ".join(asks[f].rstrip("?") for f in self.facets) + "?"
 
-    def _wanted_of_all(self, kind: Conclusion) -> str:
-        say, least = self.draft.say, kind is Conclusion.LEAST
+    def _concluding(self, kind: Conclusion) -> str:
+        noun, least, two = self.theme.noun, kind is Conclusion.LEAST, len(self.asked) == 2
         if kind is Conclusion.SUM:
-            return say(f"What do the {self.room}s cost altogether? || How much is it for all of these together?", "费用加起来一共多少？ || 这几场总共要多少钱？")  # fmt: skip
-        if kind is not Conclusion.NONE:
-            return say(f"Who of them pays {'least' if least else 'most'}? || Of {listed([a.who for a in self.asked], 'en')}, whose {self.room} is the {'cheapest' if least else 'most expensive'}?", f"其中谁的费用最{'低' if least else '高'}？ || {listed([a.who for a in self.asked], 'zh')}中，谁花的钱最{'少' if least else '多'}？")  # fmt: skip
-        return say("For each of these:", "请分别告诉我：") + ("" if self.zh else " ") + self._lowered(self._wanted())  # fmt: skip
-
-    def _lowered(self, text: str) -> str:
-        return text[0].lower() + text[1:]
+            return f"{noun[1]}一共多少？" if self.zh else self.theme.total
+        if self.zh:
+            return f"谁的{noun[1]}{'更' if two else '最'}{'低' if least else '高'}？"
+        most = ("lower" if least else "higher") if two else f"the {'low' if least else 'high'}est"
+        return f"whose {noun[0]} is {most}?"
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
 
@@ -513,21 +488,39 @@ class _Schedules:
         return self.draft.solve(about, asked.room, self.vacancies, arguments, needs=needs)
 
     def _facet_steps(self, asked: _Asked, needs: list[int]) -> Found:
-        say, answers, step, fee = self.draft.say, list[str](), 0, self._fee_of(asked)
-        when = f"{asked.room}{'，' if self.zh else ', '}{self._day(asked)}" if not needs else say("That room", "那一间")  # fmt: skip
-        colon = "：" if self.zh else ": "
-        room = key(asked.room, [r for r in self.seats if r != asked.room])
-        arguments = {"$name": room, "$day": self._dated(asked, self.days)}
+        answers, step, fee = list[str](), 0, self._fee_of(asked)
+        room, day, slot = asked.room, asked.day, asked.slot
+        which = self.draft.say("That room", "那一间") if needs else f"{room}{'，' if self.zh else ', '}{self._day(asked)}"  # fmt: skip
         if "keeper" in self.facets:
-            answers.append(self.keepers[asked.room, asked.day])
-            step = self.draft.solve(f"{when}{colon}{self._lowered(say(*self.theme.keeper))}", answers[-1], self.who, arguments, needs=needs)  # fmt: skip
+            keeper = self.keepers[room, day]
+            arguments = {
+                "$name": key(room, [r for r in self.seats if self.keepers[r, day] != keeper]),
+                "$day": self._dated(asked, [d for d in self.days if self.keepers[room, d] != keeper]),
+            }  # fmt: skip
+            answers.append(keeper)
+            step = self.draft.solve(self._of(which, self.theme.keeper), answers[-1], self.who, arguments, needs=needs)  # fmt: skip
         if "fee" in self.facets:
-            timed = {**arguments, "$at": self._timed(asked, range(len(self.slots)))}
+            arguments = {
+                "$name": key(room, [r for r in self.seats if self._price_of(r, day, slot) != fee]),
+                "$day": self._dated(asked, [d for d in self.days if self._price_of(room, d, slot) != fee]),
+                "$at": self._timed(asked, [n for n in range(len(self.slots)) if self._price_of(room, day, n) != fee]),
+            }  # fmt: skip
             answers.append(money(fee, self.currency))
             if not needs:
-                when += ("，" if self.zh else ", ") + self._time(self.slots[asked.slot])
-            step = self.draft.solve(f"{when}{colon}{self._lowered(say(*self.theme.fee))}", answers[-1], self.price, timed, needs=needs)  # fmt: skip
-        return Found(asked.who, tuple(answers), step, fee)
+                which += ("，" if self.zh else ", ") + self._time(self.slots[slot])
+            step = self.draft.solve(self._of(which, self.theme.fee), answers[-1], self.price, arguments, needs=needs)  # fmt: skip
+        who = [asked.who, asked.other] if self.brief.layout.depth == 3 else [asked.who]
+        return Found(listed(who, self.brief.language), tuple(answers), step, fee)
+
+    def _of(self, which: str, asks: tuple[str, str]) -> str:
+        """The question of a sub-task about one room."""
+        if self.zh:
+            return f"{which}：{asks[1].format(each='')}？"
+        return f"{which}: {asks[0]}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 SCHEDULES = Family(

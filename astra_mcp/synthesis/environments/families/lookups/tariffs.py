@@ -1,10 +1,12 @@
 """Tariffs: from a place to its zone, from circumstances to the class that applies, and what that costs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
-from astra_mcp.domains import Domain
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.conclusions import (
     Conclusion,
@@ -14,111 +16,14 @@ from astra_mcp.synthesis.environments.families.conclusions import (
 )
 from astra_mcp.synthesis.environments.families.draft import Draft, key, shaping
 from astra_mcp.synthesis.environments.families.family import Family
+from astra_mcp.synthesis.environments.families.lookups.themes.tariffs import THEMES, Theme
+from astra_mcp.synthesis.environments.families.phrases import clauses
 from astra_mcp.synthesis.environments.families.times import money
 
 __all__ = ["TARIFFS"]
 
-_Text = tuple[str, str]
-_COUNTED = {"parcels": "件", "months": "个月", "days": "天"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Theme:
-    """What is charged for; each text in English and in Chinese, several choices between ``||``.
-
-    Texts hold ``{count}`` and ``{value}`` (the circumstances), ``{at}`` (where), and ``{cls}`` (the class).
-    """
-
-    domain: Domain
-    kinds: tuple[tuple[str, ...], tuple[str, ...]]
-    """What the names of those who charge end in."""
-    values: tuple[int, int, int]
-    """The least and the greatest value by which classes differ, and the step between two."""
-    unit: _Text
-    counts: tuple[int, int]
-    zone: _Text
-    file: _Text
-    at_zone: _Text
-    at_place: _Text
-    at_file: _Text
-    """Where, with ``{x}``."""
-    known: _Text
-    plan: _Text
-    short_known: _Text
-    short: _Text
-    fee: _Text
-    fee_extra: _Text
-    form: _Text
-    """The questions: what it costs, what it costs with the extra, and which form goes with it."""
-    extra: _Text
-    """The same extra for several people, after the question."""
-    form_noun: _Text
-    code: tuple[str, str, str, str, str, str]
-    """What code calls zone, file, class, form, count and extra."""
-
-
-_THEMES = (
-    _Theme(
-        Domain.LOGISTICS, (("Parcel Service", "Post", "Express"), ("快递", "邮政", "速运")),
-        (1, 60, 1), ("kg", "公斤"), (2, 24), ("delivery zone", "投递区"), ("order", "订单"),
-        ("to zone {x}", "寄到{x}区"), ("to {x}", "寄到{x}"), ("to the address of order {x}", "寄到订单{x}的收件地"),
-        ("I am sending {count} parcels of class {cls}.", "我要寄{count}件{cls}类包裹。"),
-        ("I am sending {count} parcels of {value} kg each {at}. || {count} parcels have to go {at}; each weighs {value} kg.", "我有{count}件包裹要{at}，每件{value}公斤。 || {count}件包裹，每件重{value}公斤，要{at}。"),
-        ("{count} parcels of class {cls}", "{count}件{cls}类包裹"), ("{count} parcels of {value} kg each {at}", "{count}件包裹{at}，每件{value}公斤"),
-        ("What does the postage come to? || How much do I pay for all of them together?", "邮费一共多少？ || 总共要付多少邮费？"),
-        ("What does the postage come to, insured? || How much do I pay for all of them together with insurance?", "加保价的话，邮费一共多少？ || 都要保价，总共多少钱？"),
-        ("Which label do I have to use? || Which label belongs on them?", "要贴哪种面单？ || 用哪个编号的面单？"), (" Everything is to be insured.", "全部要保价。"), ("label", "面单"),
-        ("zone|delivery_zone", "order|shipment", "parcel_class|rate_class", "label|label_code", "parcels|pieces", "insured|with_insurance"),
-    ),
-    _Theme(
-        Domain.INSURANCE, (("Insurance", "Mutual", "Assurance"), ("保险", "互助保险", "财产保险")),
-        (18, 89, 1), ("years", "岁"), (2, 24), ("risk zone", "风险区"), ("file", "客户档案"),
-        ("in zone {x}", "住在{x}区"), ("in {x}", "住在{x}"), ("at the address in file {x}", "住在客户档案{x}登记的地址"),
-        ("I have been put into class {cls} and want cover for {count} months.", "我被归为{cls}类，想投保{count}个月。"),
-        ("I am {value}, live {at} and want cover for {count} months. || At {value}, and living {at}, I would like to be covered for {count} months.", "我今年{value}岁，{at}，想投保{count}个月。 || 我{value}岁，{at}，打算买{count}个月的保险。"),
-        ("class {cls}, {count} months", "{cls}类，{count}个月"), ("aged {value}, living {at}, {count} months", "{value}岁，{at}，{count}个月"),
-        ("What is the premium in all? || How much do I pay for that whole time?", "保费一共多少？ || 整段时间要交多少保费？"),
-        ("What is the premium in all, with legal aid? || How much do I pay for that whole time if legal aid is included?", "加上法律援助，保费一共多少？ || 含法律援助的话，总共要交多少保费？"),
-        ("Which application form do I fill in? || Which form is it for me?", "要填哪份投保单？ || 我该用哪个编号的投保单？"), (" All of them want legal aid as well.", "都要附加法律援助。"), ("application form", "投保单"),
-        ("zone|risk_zone", "file|customer_file", "risk_class|premium_class", "form|application_form", "months|term", "legal_aid|with_legal_aid"),
-    ),
-    _Theme(
-        Domain.AUTOMOTIVE, (("Road Toll", "Toll Office", "Motorways"), ("高速", "路桥", "收费公路")),
-        (3, 60, 1), ("t", "吨"), (2, 24), ("toll zone", "收费区"), ("permit", "通行证"),
-        ("in zone {x}", "在{x}区"), ("around {x}", "在{x}一带"), ("in the area of permit {x}", "在通行证{x}的区域"),
-        ("My lorry is in class {cls} and will be on the road for {count} days.", "我的货车属于{cls}类，要跑{count}天。"),
-        ("My lorry weighs {value} t and is to drive {at} for {count} days. || For {count} days a lorry of {value} t will be on the road {at}.", "我的货车重{value}吨，要{at}跑{count}天。 || 一辆{value}吨的货车要{at}开{count}天。"),
-        ("class {cls}, {count} days", "{cls}类，{count}天"), ("a lorry of {value} t {at}, {count} days", "{value}吨货车{at}跑{count}天"),
-        ("What is the toll in all? || How much toll is due?", "通行费一共多少？ || 总共要交多少通行费？"),
-        ("What is the toll in all, with a trailer? || How much toll is due if it pulls a trailer?", "带挂车的话，通行费一共多少？ || 加上挂车，总共要交多少通行费？"),
-        ("Which sticker does it need? || Which sticker goes on the windscreen?", "要贴哪种通行标？ || 挡风玻璃上贴哪个编号的通行标？"), (" Each of them pulls a trailer.", "都带挂车。"), ("sticker", "通行标"),
-        ("zone|toll_zone", "permit|road_permit", "toll_class|vehicle_class", "sticker|vignette", "days|num_days", "trailer|with_trailer"),
-    ),
-    _Theme(
-        Domain.GOVERNMENT, (("Waste Office", "City Services", "Refuse Board"), ("环卫局", "市政服务", "垃圾处理中心")),
-        (60, 1200, 20), ("l", "升"), (2, 24), ("collection district", "清运区"), ("account", "缴费户"),
-        ("in district {x}", "在{x}区"), ("in {x}", "在{x}"), ("at the address of account {x}", "在缴费户{x}的登记地址"),
-        ("Our bins are in class {cls}, and we pay for {count} months.", "我们的垃圾桶属于{cls}类，要缴{count}个月。"),
-        ("Our house {at} has bins of {value} l, and we pay for {count} months. || We have {value} l of bins {at} and want to settle {count} months.", "我们的房子{at}，垃圾桶共{value}升，要缴{count}个月的费。 || 我们{at}，垃圾桶容量{value}升，想一次缴{count}个月。"),
-        ("class {cls}, {count} months", "{cls}类，{count}个月"), ("bins of {value} l {at}, {count} months", "垃圾桶{value}升，{at}，{count}个月"),
-        ("What is the charge in all? || How much is that altogether?", "清运费一共多少？ || 总共要缴多少钱？"),
-        ("What is the charge in all, with garden waste? || How much is that altogether if garden waste is collected too?", "加上园林垃圾，清运费一共多少？ || 含园林垃圾清运的话，总共要缴多少钱？"),
-        ("Which notice will we get? || What is the number of the notice for it?", "对应哪份缴费通知？ || 缴费通知是哪个编号？"), (" Garden waste is collected everywhere as well.", "都要加收园林垃圾。"), ("notice", "缴费通知"),
-        ("district|collection_district", "account|payer_account", "bin_class|charge_class", "notice|notice_code", "months|num_months", "garden_waste|with_garden_waste"),
-    ),
-    _Theme(
-        Domain.ENERGY, (("Power Supply", "Electricity", "Gas and Power"), ("供电", "燃气", "能源服务")),
-        (800, 19000, 100), ("kWh", "千瓦时"), (2, 24), ("network area", "供电区"), ("meter", "电表"),
-        ("in area {x}", "在{x}区"), ("in {x}", "在{x}"), ("where meter {x} hangs", "在电表{x}的安装地"),
-        ("We are in class {cls} and want to pay for {count} months.", "我家属于{cls}类，想预缴{count}个月。"),
-        ("We use {value} kWh a year {at} and want to pay for {count} months. || {value} kWh a year is what we need {at}; the bill is for {count} months.", "我家{at}，一年用电{value}千瓦时，想预缴{count}个月。 || 我们{at}，年用电量{value}千瓦时，账单按{count}个月算。"),
-        ("class {cls}, {count} months", "{cls}类，{count}个月"), ("{value} kWh a year {at}, {count} months", "{at}，年用电{value}千瓦时，{count}个月"),
-        ("What does the standing charge come to? || How much is the standing charge in all?", "基本费一共多少？ || 总共要缴多少基本费？"),
-        ("What does the standing charge come to with green power? || How much is the standing charge in all if we take green power?", "选绿电的话，基本费一共多少？ || 用绿电的话，总共要缴多少基本费？"),
-        ("Which tariff sheet applies to us? || Which tariff sheet do we get?", "适用哪份电价表？ || 我们对应哪个编号的电价表？"), (" All of them take green power.", "都选绿电。"), ("tariff sheet", "电价表"),
-        ("area|network_area", "meter|meter_point", "supply_class|load_class", "tariff_sheet|sheet", "months|num_months", "green|green_power"),
-    ),
-)  # fmt: skip
+_COUNTS = (2, 24)
+_MAX_ZONES = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,20 +39,25 @@ class _Asked:
     count: int
 
 
+@lru_cache(maxsize=2)
+def _world(brief: Brief) -> "_Tariffs":
+    return _Tariffs(brief, brief.draw("theme").pick(THEMES))
+
+
 def _make(brief: Brief) -> Draft:
-    return _Tariffs(brief, brief.draw("theme").pick(_THEMES)).draft
+    return _world(replace(brief, turn=0)).asking(brief)
 
 
 class _Tariffs:
     """One tariff, and what is asked of it."""
 
-    def __init__(self, brief: Brief, theme: _Theme) -> None:
+    def __init__(self, brief: Brief, theme: Theme) -> None:
         self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
-        self.draw, self.entities = brief.draw("world"), brief.entities()
+        self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
         self.draft = Draft(brief, theme.domain)
         self.house = self.entities.firms(1, *theme.kinds[self.zh])[0]
         self.zone, self.file, self.form = (
-            self.draft.say(*t) for t in (theme.zone, theme.file, theme.form_noun)
+            self.draft.say(*t) for t in (theme.zone, theme.file, theme.form)
         )
         self.currency = "元" if self.zh else brief.draw("money").pick(["EUR", "GBP", "USD"])
         both = brief.layout.facets == 2
@@ -159,7 +69,17 @@ class _Tariffs:
         self._name()
         self._fill()
         self._tools()
-        self._ask()
+
+    def asking(self, brief: Brief) -> Draft:
+        """One question of this world."""
+        own = copy(self)
+        own.brief, own.draft = brief, self.draft.again(brief)
+        own.asked = brief.asked(self.everyone)
+        dues = [own._due(a) for a in own.asked]
+        if "fee" in own.facets and len({*dues}) < len(dues):
+            raise DrawError("two of them pay the same")
+        own._ask()
+        return own.draft
 
     def _name(self) -> None:
         zone, file, cls, form, count, extra = self.theme.code
@@ -178,11 +98,15 @@ class _Tariffs:
     # --- world --------------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        records, subjects = self.brief.knobs.records, self.brief.layout.subjects
-        zones = self.entities.codes("@##", max(subjects + 3, min(36, records // 5)))
+        records, subjects = self.brief.knobs.records, self.brief.subjects
+        fewest = max(self.brief.layout.subjects + 3, min(_MAX_ZONES, subjects // 4))
+        zones = self.entities.codes("@##", max(fewest, min(36, records // 5)))
         places = self.entities.places(max(2 * len(zones), min(records, 80)))
         self.zones = {p: zones[i % len(zones)] for i, p in enumerate(places)}
-        files = self.entities.codes(f"{self._letters()}#####", max(records, subjects + 6))
+        letters = self._letters()
+        files = self.entities.codes(
+            f"{letters}#####", max(records, len(places), min(subjects, 400))
+        )
         self.files = {f: places[i % len(places)] for i, f in enumerate(self.draw.shuffled(files))}
         spans = {z: self._spans() for z in zones}
         codes = iter(
@@ -190,7 +114,8 @@ class _Tariffs:
         )
         self.classes = {z: [(next(codes), *span) for span in spans[z]] for z in zones}
         self._price()
-        self.asked = [self._subject(z) for z in self.draw.some(zones, subjects)]
+        self.everyone = self._subjects(subjects)
+        self.asked = self.brief.asked(self.everyone)
         self._facts()
 
     def _letters(self) -> str:
@@ -212,17 +137,30 @@ class _Tariffs:
         forms = self.entities.codes(f"{self._letters()}/####", len(codes))
         self.forms = dict(zip(codes, forms, strict=True))
 
-    def _subject(self, zone: str) -> _Asked:
-        low, high, step = self.theme.values
-        rows = self.classes[zone]
-        code, least, most = rows[self.draw.below(len(rows))]
+    def _subjects(self, count: int) -> list[_Asked]:
+        """Those of all questions: one zone after the other, and in each one class after the other."""
+        zones, left = list[str](), {z: list[str]() for z in self.classes}
+        for file in self.draw.shuffled([*self.files]):
+            left[self.zones[self.files[file]]].append(file)
+        names = self.entities.people(count) if self.brief.layout.subjects > 1 else [""] * count
+        found: list[_Asked] = []
+        for number, name in enumerate(names):
+            zones = zones or self.draw.shuffled([*self.classes])
+            zone = zones.pop()
+            turn = number // len(self.classes)
+            cls, value = self._circumstances(self.classes[zone][turn % len(self.classes[zone])])
+            file = left[zone][turn % len(left[zone])]
+            due = self.draw.between(*_COUNTS)
+            found.append(_Asked(name, file, self.files[file], zone, cls, value, due))
+        return found
+
+    def _circumstances(self, row: tuple[str, int, int]) -> tuple[str, int]:
+        """A class with a value that is in it, with near misses at one of its ends."""
+        (low, high, step), (code, least, most) = self.theme.values, row
         edges = [v for v in (least, most) if v not in {low, high}]
         middle = least + self.draw.between(0, (most - least) // step) * step
-        value = self.draw.pick(edges) if self.brief.knobs.near_misses else middle
-        file = self.draw.pick([f for f, p in self.files.items() if self.zones[p] == zone])
-        name = "" if self.brief.layout.subjects == 1 else self.entities.people(1)[0]
-        count = self.draw.between(*self.theme.counts)
-        return _Asked(name, file, self.files[file], zone, code, value, count)
+        is_edge = self.brief.knobs.near_misses > self.draw.below(3)
+        return code, self.draw.pick(edges) if is_edge else middle
 
     def _facts(self) -> None:
         draft, depth = self.draft, self.brief.layout.depth
@@ -304,7 +242,7 @@ class _Tariffs:
             self.draft.example("$price", **{"$cls": asked.cls, "$count": asked.count, "$extra": True})  # fmt: skip
 
     def _classes(self) -> None:
-        say, some = self.draft.say, self.asked[0]
+        say, some = self.draft.say, next(iter(self.classes))
         more, named = dict[str, dict[str, object]](), ""
         if self.options > 0:
             self.options -= 1
@@ -315,71 +253,84 @@ class _Tariffs:
             {"$zone": {"type": "string", "pattern": "^[A-Z][0-9]{2}$"}, **more},
             f"""
             if $zone not in CLASSES:
-                raise ValueError(f"{say(f"There is no {self.zone} {{$zone!r}}; they look like {some.zone[0]}00.", f"没有{self.zone}{{$zone}}；编号形如{some.zone[0]}00。")}")
+                raise ValueError(f"{say(f"There is no {self.zone} {{$zone!r}}; they look like {some[0]}00.", f"没有{self.zone}{{$zone}}；编号形如{some[0]}00。")}")
             rows = enumerate(CLASSES[$zone])
             return {{"classes": [{{"$cls": c, "$least": a, "$most": b{named}}} for n, (c, a, b) in rows]}}
             """,
         )  # fmt: skip
         if more:
-            self.draft.example("$classes", **{"$zone": some.zone, "$names": True})
+            self.draft.example("$classes", **{"$zone": self.asked[0].zone, "$names": True})
 
     # --- question -----------------------------------------------------------------------------------------------
 
     def _ask(self) -> None:
-        found, say = [self._follow(a) for a in self.asked], self.draft.say
-        kind = conclusion_of(self.brief)
+        found, kind = [self._follow(a) for a in self.asked], conclusion_of(self.brief)
         concluded = ("What do they come to together?", "加起来一共多少？") if kind is Conclusion.SUM else ("Which of them is it?", "是其中哪一位？")  # fmt: skip
-        tell(self.draft, found, say(*concluded), lambda cents: money(cents, self.currency))
-        gap = "" if self.zh else " "
-        if len(self.asked) == 1:
-            opening = say(f"A question for {self.house}. || Hello {self.house}!", f"请教一下{self.house}。 || {self.house}你好！")  # fmt: skip
-            theme = self.theme.known if self.brief.layout.depth == 1 else self.theme.plan
-            parts = [opening, self._said(theme, self.asked[0]), self._wanted()]
-            self.draft.question = gap.join(parts)
-            return
-        theme = self.theme.short_known if self.brief.layout.depth == 1 else self.theme.short
-        clauses = [f"{a.name}{'：' if self.zh else ': '}{self._said(theme, a)}" for a in self.asked]
-        opening = say(f"{self.house} has these requests. || These people have written to {self.house}.", f"{self.house}收到这几份申请。 || 有几位客户来问{self.house}。")  # fmt: skip
-        listed = ("；" if self.zh else "; ").join(clauses) + ("。" if self.zh else ".")
+        tell(self.draft, found, self.draft.say(*concluded), lambda cents: money(cents, self.currency))  # fmt: skip
+        several = len(self.asked) > 1
+        said = [self._said(a) for a in self.asked]
+        told = clauses(said, self.brief.language) if several else said[0]
         extra = self.theme.extra[self.zh] if self.is_extra else ""
-        self.draft.question = f"{opening}{gap}{listed}{extra}{gap}{self._wanted_of_all(kind)}"
+        asks = self._wanted_of_all(kind) if several else self._wanted()
+        if self.zh:
+            plus = f"{'都' if several else ''}{extra}，" if extra else ""
+            self.draft.question = f"{told}{'。' if several else '，'}{plus}{asks}"
+        else:
+            asks = f"{_capital(extra)}, {asks[0].lower()}{asks[1:]}" if extra else asks
+            self.draft.question = f"{told}{'.' if several else ''} {asks}"
 
-    def _said(self, text: _Text, asked: _Asked) -> str:
-        """A text of the theme about one subject."""
-        at = [self.theme.at_zone, self.theme.at_zone, self.theme.at_place, self.theme.at_file]
-        depth = self.brief.layout.depth
+    def _said(self, asked: _Asked) -> str:
+        """What somebody needs."""
+        depth, theme = self.brief.layout.depth, self.theme
+        situation = theme.theirs if len(self.asked) > 1 else theme.mine
+        text = situation.text(is_known=depth == 1, is_bare=self.facets == ["form"])
         x = [asked.zone, asked.zone, asked.place, asked.file][depth - 1]
-        where = self.draft.say(*at[depth - 1]).replace("{x}", x)
-        words = {
-            "count": str(asked.count),
-            "value": str(asked.value),
-            "at": where,
-            "cls": asked.cls,
-        }
-        said = self.draft.say(*text)
-        for word, stands_for in words.items():
-            said = said.replace(f"{{{word}}}", stands_for)
-        return said
+        return self.draft.say(*text).format(
+            name=asked.name, count=asked.count, value=asked.value, cls=asked.cls,
+            at=self.draft.say(*theme.at[max(depth - 2, 0)]).format(x=x),
+        )  # fmt: skip
 
     def _wanted(self) -> str:
-        asks = {"fee": self.theme.fee_extra if self.is_extra else self.theme.fee, "form": self.theme.form}  # fmt: skip
-        return ("" if self.zh else " ").join(self.draft.say(*asks[f]) for f in self.facets)
+        say, house, who, fee = self.draft.say, self.house, self.theme.who, self.theme.fee
+        i = {"me": "I", "us": "we"}[who]
+        if self.facets == ["form"]:
+            needed = self.theme.needed.format(of=f"{house}的")
+            return say(
+                f"Which {self.form} do {i} need from {house}? || Can you tell me which {self.form} {i} need from {house}?",
+                f"请问{needed}？ || {needed}？",
+            )  # fmt: skip
+        also, needed = (f", and which {self.form} do {i} need", f"，{self.theme.needed.format(of='')}") if len(self.facets) > 1 else ("", "")  # fmt: skip
+        return say(
+            f"What will {house} charge {who} in total{also}? || How much would {i} pay {house} in total{also}?",
+            f"{house}一共收多少{fee}{needed}？ || 在{house}一共要交多少{fee}{needed}？",
+        )  # fmt: skip
 
     def _wanted_of_all(self, kind: Conclusion) -> str:
-        say, least = self.draft.say, kind is Conclusion.LEAST
+        say, house, fee, form = self.draft.say, self.house, self.theme.fee, self.form
         if kind is Conclusion.SUM:
-            return say("What do they pay altogether? || How much is that for all of them together?", "加起来一共要付多少？ || 总共应收多少钱？")  # fmt: skip
+            return say(
+                f"What will {house} charge them altogether? || How much would they pay {house} in total?",
+                f"{house}总共收他们多少{fee}？ || 他们加起来要给{house}交多少{fee}？",
+            )  # fmt: skip
         if kind is not Conclusion.NONE:
-            return say(f"Who of them pays {'least' if least else 'most'}?", f"其中谁付得最{'少' if least else '多'}？ || 谁要付的钱最{'少' if least else '多'}？")  # fmt: skip
-        if self.facets == ["fee"]:
-            return say(
-                "What does each of them have to pay?", "每个人各要付多少？ || 各自应付多少钱？"
+            least, two = kind is Conclusion.LEAST, len(self.asked) == 2
+            most = (
+                ("lower" if least else "higher") if two else f"the {'low' if least else 'high'}est"
             )
+            bill = f"the {most.removeprefix('the ')} bill"
+            zh = ("更" if two else "最") + ("少" if least else "多")
+            return say(
+                f"Whose bill from {house} would be {most}? || Which of them would get {bill} from {house}?",
+                f"按{house}的标准，谁交的{fee}{zh}？ || 在{house}，谁要交的{fee}{zh}？",
+            )  # fmt: skip
         if self.facets == ["form"]:
-            return say(
-                f"Which {self.form} does each of them get?", f"各自对应哪个编号的{self.form}？"
-            )
-        return say(f"What does each of them have to pay, and which {self.form} do they get?", f"各自要付多少，对应哪个编号的{self.form}？")  # fmt: skip
+            needed = self.theme.needed.format(of=f"{house}的")
+            return say(f"Which {form} does each of them need from {house}?", f"分别{needed}？ || 请问他们分别{needed}？")  # fmt: skip
+        also, needed = (f", and which {form} does each of them need", f"，分别{self.theme.needed.format(of='')}") if len(self.facets) > 1 else ("", "")  # fmt: skip
+        return say(
+            f"What will {house} charge each of them{also}? || How much would each of them pay {house}{also}?",
+            f"{house}分别收多少{fee}{needed}？ || 他们各要给{house}交多少{fee}{needed}？",
+        )  # fmt: skip
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
 
@@ -396,7 +347,7 @@ class _Tariffs:
             needs = [self.draft.solve(about, asked.zone, self.find, {"$place": key(asked.place, others)}, needs=needs)]  # fmt: skip
         if depth > 1:
             zone = say("there", "那里") if needs else asked.zone
-            about = say(f"Which class applies to {asked.value} {self.theme.unit[0]} {'' if needs else 'in '}{zone}?", f"{zone}{'' if needs else '区'}{asked.value}{self.theme.unit[1]}适用哪个类别？")  # fmt: skip
+            about = say(f"Which class is it for {asked.value} {self.theme.unit[0]} {'' if needs else f'in {self.zone} '}{zone}?", f"{zone}{'' if needs else '区'}{asked.value}{self.theme.unit[1]}适用哪个类别？")  # fmt: skip
             needs = [self.draft.solve(about, asked.cls, self.find_classes, {"$zone": key(asked.zone, self.classes)}, needs=needs)]  # fmt: skip
         return self._facet_steps(asked, needs)
 
@@ -408,9 +359,13 @@ class _Tariffs:
             arguments = {"$cls": own, "$count": key(asked.count, any_value=True)}
             if self.is_extra:
                 arguments["$extra"] = shaping(value=True)
-            unit = self.theme.code[4].partition("|")[0]
-            counted = f"{asked.count}{_COUNTED[unit]}" if self.zh else f"{asked.count} {unit}"
-            with_extra = say(", with the extra", "（含附加项）") if self.is_extra else ""
+            counted = (
+                f"{asked.count}{self.theme.counted[1]}"
+                if self.zh
+                else f"{asked.count} {self.theme.counted[0]}"
+            )
+            extra = self.theme.extra[self.zh]
+            with_extra = say(f", {extra}", f"（{extra}）") if self.is_extra else ""
             about = say(f"What is due in {cls} for {counted}{with_extra}?", f"{cls}，{counted}，应付多少{with_extra}？")  # fmt: skip
             answers.append(money(self._due(asked), self.currency))
             step = self.draft.solve(about, answers[-1], self.price, arguments, needs=needs)
@@ -418,6 +373,10 @@ class _Tariffs:
             answers.append(self.forms[asked.cls])
             step = self.draft.solve(say(f"Which {self.form} goes with {cls}?", f"{cls}对应哪个编号的{self.form}？"), answers[-1], self.which, {"$cls": own}, needs=needs)  # fmt: skip
         return Found(asked.name, tuple(answers), step, self._due(asked))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 TARIFFS = Family(
