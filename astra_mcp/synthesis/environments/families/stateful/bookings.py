@@ -132,15 +132,16 @@ class _Bookings(Venue):
                 say(f"the new voucher number{'s' if several else ''}", f"新的凭证号{apiece}是多少"),
                 say("What are the new voucher numbers?" if several else "What's the new voucher number?", f"新的凭证号{apiece}是多少？"),
             )  # fmt: skip
-        who = "each of them needs" if several else "to go to"
-        does = "does each of them need to go to" if several else "do I have to go to"
-        where, until = f"which {room} {who}", " and by what time to be there"
+        where = f"which {room} {'each of them needs' if several else 'to go to'}"
+        whose = "does each of them have to go" if several else "do I have to go"
         tell = say(where, f"{apiece}去哪个{room}")
-        asked = say(f"Which {room} {does}", f"改好后{apiece}要去哪个{room}")
+        asked = say(f"Which {room} {whose} to", f"改好后{apiece}要去哪个{room}")
         if layout.facets == 1:
             return tell, asked + say("?", "？")
-        late = say(until, "、最晚几点到")
-        return tell + late, asked + say(", and by what time?", "，最晚几点到？")
+        by = say("and by what time", "、最晚几点到")
+        return f"{tell}{'' if self.zh else ' '}{by}", asked + say(
+            ", and by what time?", "，最晚几点到？"
+        )
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
 
