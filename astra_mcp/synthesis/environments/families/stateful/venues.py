@@ -89,8 +89,8 @@ class Booking:
     slot: str
     """The cheapest on the day that is asked for."""
     cents: int
-    is_tied: bool
-    """Whether another is as cheap."""
+    offered: tuple[int, ...]
+    """What it and the others on that day cost."""
     voucher: str
     where: str
     until: str
@@ -129,7 +129,7 @@ class Venue(House[Booking]):
     def _seen(self, who: str, day: str) -> Booking:
         ref = self.refs[who, day]
         prices = {
-            slot: base + issued(ref, slot) % 41 * 25
+            slot: base + issued(ref, slot) % 1009
             for slot, (on, _, base) in self.slots.items()
             if on == self.target.isoformat()
         }
@@ -140,17 +140,16 @@ class Venue(House[Booking]):
         hour, minute = map(int, self.slots[slot][1].split(":"))
         at = hour * 60 + minute - 4 - issued(voucher, "until") % 26
         return Booking(
-            who, dt.date.fromisoformat(day), ref, slot, prices[slot], [*prices.values()].count(prices[slot]) > 1,
+            who, dt.date.fromisoformat(day), ref, slot, prices[slot], (*prices.values(),),
             voucher, f"{code}{room[1]}" if self.zh else f"{room[0]} {code}", f"{at // 60:02d}:{at % 60:02d}",
         )  # fmt: skip
 
     def _is_clear(self) -> bool:
-        """Whether each has one that is cheapest, and no two answers are the same."""
-        depth = self.brief.layout.depth
-        found = [
-            (one.ref, one.cents, one.voucher, one.where)[depth - 1 : depth] for one in self.asked
-        ]
-        return not any(one.is_tied for one in self.asked) and len({*found}) == len(found)
+        """Whether what the cheapest costs is said once, and no two vouchers or places are the same."""
+        offered = [cents for one in self.asked for cents in one.offered]
+        found = [*{(one.voucher, one.where) for one in self.asked}]
+        are_apart = all(len({*part}) == len(self.asked) for part in zip(*found, strict=True))
+        return are_apart and all(offered.count(one.cents) == 1 for one in self.asked)
 
     # --- tools --------------------------------------------------------------------------------------------------
 
@@ -168,7 +167,7 @@ class Venue(House[Booking]):
         self.draft.code(source_of(issued).replace("*parts: str) -> int", "*parts)"))
         self.draft.code("""
             def _price(ref, slot):
-                return SLOTS[slot][2] + issued(ref, slot) % 41 * 25
+                return SLOTS[slot][2] + issued(ref, slot) % 1009
         """)
         self._reading_tools()
         if self.brief.layout.depth > 2:
