@@ -19,6 +19,7 @@ def with_article(noun: str) -> str:
     """An English noun with its article: ``a ticket``, ``an order``, ``a unit``."""
     first = noun.lower()
     is_vowel = first[0] in "aeiou" and not first.startswith(("uni", "one", "eu"))
+    is_vowel = is_vowel or first.startswith(("heir", "hour"))
     return f"{'an' if is_vowel else 'a'} {noun}"
 
 

@@ -5,29 +5,24 @@ from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.entities import closed_vocabulary
 from astra_mcp.synthesis.environments.families.family import Family
+from astra_mcp.synthesis.environments.families.micro.vocabulary import NUM_ROWS, asked_of
 from astra_mcp.synthesis.environments.families.phrases import listed
 
 __all__ = ["MICRO_BOXES"]
-
-_NUM_ROWS = 8
 
 
 class _Boxes:
     """A world of boxes, and what is asked of it."""
 
     def __init__(self, brief: Brief) -> None:
-        self.brief, self.draw, self.language = brief, brief.draw("world"), brief.language
+        self.brief, self.draw, self.zh = brief, brief.draw("world"), brief.language == "zh"
         self.draft = Draft(brief, Domain.GAMING)
         self.draft.title = self.draft.say("Boxes and keys", "盒子与钥匙")
         self.draft.description = self.draft.say("Boxes that hold keys.", "装着钥匙的盒子。")
-        names = self.draw.some(closed_vocabulary(self.language), _NUM_ROWS * 3)
-        self.boxes, self.keys, self.gems = (
-            names[:_NUM_ROWS],
-            names[_NUM_ROWS : 2 * _NUM_ROWS],
-            names[2 * _NUM_ROWS :],
-        )
+        names = self.draw.some(closed_vocabulary(brief.language), NUM_ROWS * 3)
+        self.boxes, self.keys, self.gems = (names[n::3] for n in range(3))
         self._tools()
-        subjects = self.draw.some(range(_NUM_ROWS), brief.layout.subjects)
+        subjects = asked_of(range(NUM_ROWS), brief)
         self._ask(subjects, [self._follow(n) for n in subjects])
 
     def _tools(self) -> None:
@@ -51,7 +46,7 @@ class _Boxes:
             return
         self.draft.tool(
             "use_key",
-            say("Use a key that was taken.", "使用取出的钥匙。"),
+            say("Use a key that was taken to get its gem.", "用取出的钥匙换取宝石。"),
             name,
             f"""
             if name not in TAKEN:
@@ -64,45 +59,44 @@ class _Boxes:
         say, box, taken = self.draft.say, self.boxes[number], self.keys[number]
         arguments = {"name": key(box, [b for b in self.boxes if b != box])}
         first = self.draft.solve(
-            say(f"Which key lies in box {box}?", f"盒子{box}里是哪把钥匙？"),
+            say(f"Which key is in box {box}?", f"“{box}”盒子里是哪把钥匙？"),
             taken,
             "open_box",
             arguments,
         )
         if self.brief.layout.depth == 1:
             return taken
-        asked = say("Which gem does that key lead to?", "那把钥匙对应哪颗宝石？")
+        asked = say("Which gem does one get with that key?", "用那把钥匙能拿到哪颗宝石？")
         self.draft.solve(asked, self.gems[number], "use_key", {"name": key(taken)}, needs=[first])
         return self.gems[number]
 
     def _ask(self, subjects: list[int], answers: list[str]) -> None:
-        boxes, say = listed([self.boxes[n] for n in subjects], self.language), self.draft.say
-        self.draft.answer = listed(answers, self.language)
-        match self.brief.layout.depth, len(subjects) > 1:
-            case 1, False:
-                self.draft.question = say(
-                    f"Which key is in box {boxes}?", f"盒子{boxes}里是哪把钥匙？"
-                )
-            case 1, True:
-                self.draft.question = say(
-                    f"Which keys are in boxes {boxes}?", f"盒子{boxes}里分别是哪把钥匙？"
-                )
-            case _, False:
-                self.draft.question = say(
-                    f"Which gem does the key in box {boxes} lead to?",
-                    f"盒子{boxes}里的钥匙对应哪颗宝石？",
-                )
-            case _:
-                self.draft.question = say(
-                    f"Which gems do the keys in boxes {boxes} lead to?",
-                    f"盒子{boxes}里的钥匙分别对应哪颗宝石？",
-                )
+        say, several = self.draft.say, len(subjects) > 1
+        names = [f"“{self.boxes[n]}”" if self.zh else self.boxes[n] for n in subjects]
+        boxes = listed(names, self.brief.language)
+        self.draft.answer = listed(answers, self.brief.language)
+        s, each, these = (
+            ("es", "分别", f"这{'零一两三'[len(subjects)]}个") if several else ("", "", "")
+        )
+        if self.brief.layout.depth == 1:
+            which = "keys are" if several else "key is"
+            self.draft.question = say(
+                f"Which {which} in box{s} {boxes}? || I want to open box{s} {boxes}. Which {which} inside?",
+                f"{boxes}{these}盒子里{each}是哪把钥匙？ || 打开{boxes}{these}盒子，里面{each}是哪把钥匙？",
+            )
+            return
+        gems, keys = ("gems", "keys") if several else ("gem", "key")
+        self.draft.question = say(
+            f"Which {gems} can I get with the {keys} from box{s} {boxes}? || "
+            f"I'd like to use the {keys} in box{s} {boxes}. Which {gems} will I get?",
+            f"用{boxes}{these}盒子里的钥匙{each}能拿到哪颗宝石？ || {boxes}{these}盒子里的钥匙{each}对应哪颗宝石？",
+        )
 
 
 MICRO_BOXES = Family(
     "micro-boxes",
     "Boxes that are opened for the keys in them.",
     lambda brief: _Boxes(brief).draft,
-    Bounds(subjects=3, depth=2, facets=1, concludes=False),
+    Bounds(subjects=3, depth=2, facets=1, concludes=False, questions=NUM_ROWS),
     is_micro=True,
 )

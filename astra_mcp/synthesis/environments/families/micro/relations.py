@@ -5,43 +5,48 @@ from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.entities import closed_vocabulary
 from astra_mcp.synthesis.environments.families.family import Family
-from astra_mcp.synthesis.environments.families.micro.vocabulary import RELATIONS, Relation
-from astra_mcp.synthesis.environments.families.phrases import listed
+from astra_mcp.synthesis.environments.families.micro.vocabulary import (
+    NUM_ROWS,
+    RELATIONS,
+    Relation,
+    asked_of,
+)
+from astra_mcp.synthesis.environments.families.phrases import listed, with_article
 
 __all__ = ["MICRO_RELATIONS"]
-
-_NUM_ROWS = 8
 
 
 class _Relations:
     """A world of few names, and what is asked of it."""
 
     def __init__(self, brief: Brief) -> None:
-        self.brief, self.draw, self.language = brief, brief.draw("world"), brief.language
+        self.brief, self.draw, self.zh = brief, brief.draw("world"), brief.language == "zh"
         self.draft = Draft(brief, Domain.GAMING)
         self.draft.title = self.draft.say("Who is what to whom", "谁是谁的谁")
         self.draft.description = self.draft.say("Relations between names.", "名字之间的关系。")
         relations = self.draw.some(RELATIONS, 3)
-        names = self.draw.some(closed_vocabulary(self.language), _NUM_ROWS * 4)
+        names = self.draw.some(closed_vocabulary(brief.language), NUM_ROWS * 6)
         self.tables = {r: self._table(names, step) for step, r in enumerate(relations)}
         for relation, table in self.tables.items():
             self._tool(relation, table)
-        subjects = self.draw.some(names[:_NUM_ROWS], brief.layout.subjects)
-        asked = [self._follow(name, at) for at, name in enumerate(subjects)]
+        subjects = asked_of(range(NUM_ROWS), brief)
+        self.draft.answer = listed(
+            [self._follow(row, at) for at, row in enumerate(subjects)], brief.language
+        )
+        self._ask(subjects)
         used = brief.layout.depth if brief.layout.depth > 1 else brief.layout.subjects
         for relation in relations[used:]:
             for name in [*self.tables[relation]][:2]:
                 self.draft.example(relation.tool, name=name)
-        self._ask(asked)
 
     def _table(self, names: list[str], step: int) -> dict[str, str]:
-        """Lead from one eighth of the names to the next, so that hops can follow each other."""
-        begin = step * _NUM_ROWS
-        onward = self.draw.shuffled(names[begin + _NUM_ROWS : begin + 2 * _NUM_ROWS])
-        return dict(zip(names[begin : begin + _NUM_ROWS], onward, strict=True))
+        """Lead from some names to the next, which hops can follow, or to others where one hop answers all of it."""
+        begin = step * NUM_ROWS * (2 if self.brief.layout.depth == 1 else 1)
+        onward = self.draw.shuffled(names[begin + NUM_ROWS : begin + 2 * NUM_ROWS])
+        return dict(zip(names[begin : begin + NUM_ROWS], onward, strict=True))
 
     def _tool(self, relation: Relation, table: dict[str, str]) -> None:
-        constant, noun = relation.tool.upper(), relation.noun[self.language == "zh"]
+        constant, noun = relation.tool.upper(), relation.noun[self.zh]
         self.draft.data(constant, table)
         unknown = self.draft.say(f"has no {noun}; use another name.", f"没有{noun}，请换一个名字。")
         self.draft.tool(
@@ -55,35 +60,73 @@ class _Relations:
             """,
         )
 
-    def _follow(self, name: str, at: int) -> tuple[str, str]:
-        """The sub-tasks of one name; gives what is asked of it, and the answer."""
-        layout, relations = self.brief.layout, [*self.tables]
-        first = at % 3 if layout.depth == 1 else 0
-        if layout.depth == 1:
-            name = [*self.tables[relations[first]]][at]
-        asked, said, needs = name, name, tuple[int, ...]()
-        for relation in relations[first : first + layout.depth]:
-            table, noun = self.tables[relation], relation.noun[self.language == "zh"]
-            question = self.draft.say(f"Who is the {noun} of {asked}?", f"{asked}的{noun}是谁？")
+    def _begun(self, row: int, at: int) -> tuple[str, int]:
+        """The name that a subject begins with, and the table: over one hop each subject has its own."""
+        first = at if self.brief.layout.depth == 1 else 0
+        return [*[*self.tables.values()][first]][row], first
+
+    def _follow(self, row: int, at: int) -> str:
+        """The sub-tasks of one subject; gives the answer."""
+        (asked, first), needs = self._begun(row, at), tuple[int, ...]()
+        for relation in [*self.tables][first : first + self.brief.layout.depth]:
+            table, noun = self.tables[relation], relation.noun[self.zh]
+            question = self.draft.say(f"Who is {asked}'s {noun}?", f"{asked}的{noun}是谁？")
             arguments = {"name": key(asked, [n for n in table if n != asked])}
-            asked, said = table[asked], self._of(noun, said)
+            asked = table[asked]
             needs = (self.draft.solve(question, asked, relation.tool, arguments, needs=needs),)
-        return said, asked
+        return asked
 
-    def _of(self, noun: str, said: str) -> str:
-        return f"{said}的{noun}" if self.language == "zh" else f"the {noun} of {said}"
+    def _ask(self, subjects: list[int]) -> None:
+        names = [self._begun(row, at)[0] for at, row in enumerate(subjects)]
+        nouns = [relation.noun[self.zh] for relation in self.tables]
+        wording = (self._first, self._second, self._third)[self.brief.layout.depth - 1]
+        self.draft.question = wording(names, nouns)
 
-    def _ask(self, asked: list[tuple[str, str]]) -> None:
-        said = listed([s for s, _ in asked], self.language)
-        each = "分别" if len(asked) > 1 else ""
-        self.draft.question = self.draft.say(f"Who is {said}?", f"{said}{each}是谁？")
-        self.draft.answer = listed([a for _, a in asked], self.language)
+    def _first(self, names: list[str], nouns: list[str]) -> str:
+        say, of = self.draft.say, "的" if self.zh else "'s "
+        rows = [f"{name}{of}{noun}" for name, noun in zip(names, nouns, strict=False)]
+        them = listed(rows, self.brief.language)
+        if len(rows) == 1:
+            return say(f"Who is {them}?", f"{them}是谁？")
+        *first, last = (f"who is {row}" for row in rows)
+        apart = f"{', '.join(first)}, and {last}"
+        return say(f"W{apart[1:]}? || Who are {them}?", f"{them}分别是谁？")
+
+    def _second(self, names: list[str], nouns: list[str]) -> str:
+        say, them, (one, other, *_) = self.draft.say, listed(names, self.brief.language), nouns
+        if len(names) == 1:
+            return say(
+                f"Who is the {other} of {them}'s {one}? || {them} has {with_article(one)}. Who is that {one}'s {other}?",
+                f"{them}有个{one}，这个{one}的{other}是谁？ || {them}的{one}有个{other}，这个{other}叫什么名字？",
+            )
+        twice = ", and ".join(f"who is the {other} of {name}'s {one}" for name in names)
+        each = f"{them} each have {with_article(one)}. Who is each {one}'s {other}?"
+        number = "零一两三"[len(names)]
+        return say(
+            f"W{twice[1:]}? || {each}" if len(names) == 2 else each,
+            f"{them}各有一个{one}，这{number}个{one}的{other}分别是谁？",
+        )
+
+    def _third(self, names: list[str], nouns: list[str]) -> str:
+        say, (one, other, last), first = self.draft.say, nouns, names[0]
+        if len(names) == 1:
+            return say(
+                f"{first}'s {one} has {with_article(other)}. Who is that {other}'s {last}? || "
+                f"{first} has {with_article(one)}, and that {one} has {with_article(other)}. Who is the {other}'s {last}?",
+                f"{first}的{one}有个{other}，这个{other}的{last}是谁？ || {first}有个{one}，这个{one}有个{other}。那么这个{other}的{last}是谁？",
+            )
+        second = names[1]
+        return say(
+            f"{first}'s {one} has {with_article(other)}, and so does {second}'s {one}. Who is each {other}'s {last}? || "
+            f"{first}'s {one} and {second}'s {one} each have {with_article(other)}. Who is the {last} of each {other}?",
+            f"{first}的{one}和{second}的{one}各有一个{other}，这两个{other}的{last}分别是谁？",
+        )
 
 
 MICRO_RELATIONS = Family(
     "micro-relations",
     "Who is what to whom, over one hop or several.",
     lambda brief: _Relations(brief).draft,
-    Bounds(subjects=3, depth=3, facets=1, concludes=False),
+    Bounds(subjects=3, depth=3, facets=1, concludes=False, questions=NUM_ROWS),
     is_micro=True,
 )

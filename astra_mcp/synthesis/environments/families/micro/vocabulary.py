@@ -1,8 +1,17 @@
-"""What one thing can be to another in a micro environment."""
+"""What one thing can be to another in a micro environment, and which things a question is about."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
-__all__ = ["RELATIONS", "Relation"]
+from astra_mcp.errors import DrawError
+from astra_mcp.synthesis.environments.families.brief import Brief
+
+__all__ = ["NUM_ROWS", "RELATIONS", "Relation", "asked_of"]
+
+T = TypeVar("T")
+
+NUM_ROWS = 8
+"""Rows of each table; as many questions are asked of one world."""
 
 
 class Relation(NamedTuple):
@@ -22,8 +31,20 @@ RELATIONS = (
     Relation("get_partner", ("partner", "搭档")),
     Relation("get_guard", ("guard", "守卫")),
     Relation("get_heir", ("heir", "继承人")),
-    Relation("get_maker", ("maker", "制造者")),
-    Relation("get_twin", ("twin", "双胞胎")),
+    Relation("get_doctor", ("doctor", "医生")),
+    Relation("get_twin", ("twin", "孪生兄弟")),
     Relation("get_guide", ("guide", "向导")),
-    Relation("get_rescuer", ("rescuer", "救援者")),
+    Relation("get_rescuer", ("rescuer", "救命恩人")),
 )
+
+
+def asked_of(rows: Sequence[T], brief: Brief) -> list[T]:
+    """The rows that this question is about, others on each turn.
+
+    Raises:
+        DrawError: All have had their turn.
+    """
+    if brief.turn >= len(rows):
+        raise DrawError("a world of fixed size bears no more questions")
+    order = brief.draw("asked").shuffled(rows)
+    return [order[(brief.turn + at) % len(rows)] for at in range(brief.layout.subjects)]

@@ -1,5 +1,7 @@
 """Accounts: one is found, what belongs to it is looked up, some is moved there, and what is left or arrives is asked."""
 
+from collections.abc import Sequence
+
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.family import Family
@@ -38,7 +40,7 @@ class _Accounts(Bank):
         say = self.draft.say
         if self.brief.layout.depth == 2:
             least = min(self.asked, key=lambda one: one.holds)
-            return say("Whose holds the least of these?", "其中谁的最少？"), least.who
+            return say(f"Whose has {self._less} in it?", f"谁的里面{self._less}？"), least.who
         total = sum(one.balance if self.brief.layout.depth == 1 else one.left for one in self.asked)
         return say("How much is that altogether?", "加起来一共是多少？"), self._said(total)
 
@@ -47,129 +49,156 @@ class _Accounts(Bank):
             return ""
         who = self.asked[0].who
         return self.draft.say(
-            f"My name is {who}. || {who} here. || This is {who}.", f"我是{who}。 || 我叫{who}。"
+            f"My name is {who}. || I'm {who}. || This is {who}.", f"我是{who}。 || 我叫{who}。"
         ) + " " * (not self.zh)
 
-    def _accounts(self) -> str:
-        """The accounts that are asked for."""
-        if len(self.asked) > 1:
-            rows = [
-                f"{o.who}（{o.label}）" if self.zh else f"{o.who} ({o.label})" for o in self.asked
-            ]
-            them = listed(rows, self.brief.language)
-            return self.draft.say(
-                f"the {self.account}s of {them} at {self.house}",
-                f"{them}在{self.house}的{self.account}",
-            )
-        one = self.asked[0]
-        whose = (
-            self.draft.say("my", "我") if self.is_mine else self.draft.say(f"{one.who}'s", one.who)
-        )
-        return self.draft.say(
-            f"{whose} {one.label} {self.account} at {self.house}",
-            f"{whose}在{self.house}的{one.label}{self.account}",
-        )
+    # --- words --------------------------------------------------------------------------------------------------
+
+    def _accounts(self, amounts: Sequence[str] = ()) -> str:
+        """The accounts that are asked for; in English with what is to be moved from each."""
+        asked, at = self.asked, f"{self.theme.within[0]} {self.house}"
+        if self.zh:
+            if self.is_mine:
+                return f"我在{self.house}的{asked[0].label}{self.account}"
+            if len(asked) == 1:
+                return f"{asked[0].who}在{self.house}的{asked[0].label}{self.account}"
+            them = listed([f"{one.who}（{one.label}）" for one in asked], "zh")
+            return f"{them}在{self.house}的{self.account}"
+        rows = [
+            f"{'my' if self.is_mine else one.who + chr(39) + 's'} {one.label} {self.account}"
+            for one in asked
+        ]
+        if amounts:
+            rows = [f"{much} from {row}" for much, row in zip(amounts, rows, strict=True)]
+        return f"{listed(rows, 'en')} {at}"
+
+    @property
+    def _several(self) -> bool:
+        return len(self.asked) > 1
+
+    @property
+    def _less(self) -> str:
+        """How what one of them has compares with what the others have."""
+        two = len(self.asked) == 2
+        return self.draft.say("less" if two else "the least", "更少" if two else "最少")
+
+    @property
+    def _much(self) -> str:
+        """How a question asks how much it is: in English with the verb, in Chinese the noun alone."""
+        return self.theme.much[self.zh]
+
+    def _best(self) -> str:
+        """By what one of the pots is chosen."""
+        if self.by_goal:
+            return self.draft.say("that needs the most to reach its target", "离目标还差最多")
+        stuff = {"钱": "余额", "电": "电量"}.get(self._much, self._much)
+        return self.draft.say("with the lowest balance", f"{stuff}最少")
 
     def _first(self) -> str:
-        say, accounts, several = self.draft.say, self._accounts(), len(self.asked) > 1
+        say, accounts, much, (_, within, _) = self.draft.say, self._accounts(), self._much, self.theme.within  # fmt: skip
         if self.brief.layout.concludes:
             return say(
-                f"How much is there altogether on {accounts}? || If we put {accounts} together, how much would that be right now?",
-                f"{accounts}，现在加起来一共有多少{self._word()}？ || 把{accounts}合在一起，目前总共有多少{self._word()}？",
+                f"H{much[1:]} there altogether {within} {accounts}? || If you add up the balances of {accounts}, what's the total?",
+                f"{accounts}里现在一共有多少{much}？ || 把{accounts}里的{much}加起来，一共有多少？",
+            )
+        if self.by_amount and self._several:
+            return say(
+                f"What are the balances of {accounts} right now? || Could you check the current balances of {accounts}?",
+                f"{accounts}里现在分别还有多少{much}？ || 帮我看一下{accounts}，里面各剩多少{much}？",
             )
         if self.by_amount:
             return say(
-                f"How much is there on {accounts} right now{', each' if several else ''}? || What do {accounts} hold at the moment? || How much is left on {accounts}?"
-                if several else f"How much is there on {accounts} right now? || What does {accounts} hold at the moment? || How much is left on {accounts}?",
-                f"{accounts}现在{'分别' if several else ''}还有多少{self._word()}？ || 帮我看看{accounts}，目前{'各' if several else ''}剩多少{self._word()}？",
-            )  # fmt: skip
-        number = f"number{'s' if several else ''}"
-        return say(
-            f"I need the {number} of {accounts} for a form. What {'are they' if several else 'is it'}? || Could you look up the {number} of {accounts}?",
-            f"填表要用{accounts}的编号，{'分别' if several else ''}是多少？ || 麻烦查一下{accounts}，编号{'各' if several else ''}是多少？",
-        )
-
-    def _word(self) -> str:
-        """What accounts hold, in words of a question."""
-        return "钱" if self.scale == 100 else {"MB": "流量", "度": "电"}.get(self.unit, self.unit)
-
-    def _which(self) -> str:
-        """The pot that is meant."""
-        if self.by_goal:
-            return self.draft.say(
-                f"the {self.pot} that is furthest below its goal", f"离目标差得最多的{self.pot}"
+                f"H{much[1:]} left {within} {accounts}? || What's the current balance of {accounts}? || Could you check {much} left {within} {accounts}?",
+                f"{accounts}里现在还有多少{much}？ || 帮我看一下{accounts}里还剩多少{much}。",
             )
-        return self.draft.say(f"the {self.pot} with the least in it", f"现有量最少的{self.pot}")
+        if self._several:
+            return say(
+                f"Customer service needs the numbers of {accounts}. What are they? || Could you look up the numbers of {accounts}?",
+                f"客服要核对{accounts}的编号，分别是多少？ || 麻烦查一下{accounts}的编号分别是多少。",
+            )
+        return say(
+            f"Customer service needs the number of {accounts}. What is it? || Could you look up the number of {accounts}?",
+            f"客服要核对{accounts}的编号，是多少？ || 麻烦查一下{accounts}的编号。",
+        )
 
     def _second(self) -> str:
-        say, accounts, which, several = (
-            self.draft.say,
-            self._accounts(),
-            self._which(),
-            len(self.asked) > 1,
-        )
+        say, accounts, best, much = self.draft.say, self._accounts(), self._best(), self._much
+        account, pot, (_, within, of_pot) = self.account, self.pot, self.theme.within
+        started = accounts[0].upper() + accounts[1:]
         if self.brief.layout.concludes:
             return say(
-                f"Look at {which} on each of {accounts}. Whose holds the least? || "
-                f"Take {which} on each of {accounts}: who of them has the least in that one?",
-                f"{accounts}，各取{which}来比，谁的里面最少？ || 比较一下{accounts}名下{which}，谁的那个现有量最低？",
+                f"{started} each have several {pot}s. If you compare the {pot} {best} {within} each {account}, whose has {self._less} {of_pot} it?",
+                f"{accounts}名下都有几个{pot}，如果比较各自{best}的那个，谁的{much}{self._less}？",
             )
-        each, apiece = ("each of ", "分别") if several else ("", "")
-        have = "each have" if several else "has"
+        if self._several:
+            return say(
+                f"{started} each have several {pot}s. For each {account}, h{much[1:]} {of_pot} the one {best}? || "
+                f"{started} each have several {pot}s. H{much[1:]} {of_pot} the one {best} {within} each {account}?",
+                f"{accounts}名下都有几个{pot}，各自{best}的那个里分别有多少{much}？",
+            )
         return say(
-            f"How much is in {which} on {each}{accounts}? || "
-            f"{accounts[0].upper()}{accounts[1:]} {have} several {self.pot}s. How much is in {which}? || "
-            f"I wonder about {each}{accounts}: how much does {which} hold?",
-            f"{accounts}名下，{which}里{apiece}有多少{self._word()}？ || 想知道{accounts}名下{which}，里面{apiece}还有多少{self._word()}。",
+            f"{started} has several {pot}s. H{much[1:]} {of_pot} the one {best}? || "
+            f"I'd like to top up one of the {pot}s that belong to {accounts}, the one {best}. H{much[1:]} {of_pot} it at the moment?",
+            f"{accounts}名下有几个{pot}，其中{best}的那个里有多少{much}？ || 想往{accounts}名下{best}的{pot}里转一点，里面现在有多少{much}？",
         )
 
     def _order(self) -> str:
         """The sentence by which some is to be moved."""
-        say, accounts, which = self.draft.say, self._accounts(), self._which()
-        if len(self.asked) > 1:
-            amounts = listed([self._whole(one.amount) for one in self.asked], self.brief.language)
+        say, best, pot = self.draft.say, self._best(), self.pot
+        amounts = [self._whole(one.amount) for one in self.asked]
+        source, accounts = self._accounts(amounts), self._accounts()
+        if self._several:
             return say(
-                f"Please move {amounts}, in this order, from {accounts}, each time to {which}.",
-                f"请从{accounts}依次划转{amounts}到各自{which}。",
+                f"Please transfer {source}, in each case to the {self.account}'s {pot} {best}. || "
+                f"Could you move {source}, in each case to the {pot} {best}?",
+                f"请从{accounts}里分别转出{listed(amounts, 'zh')}，各自转到名下{best}的{pot}。",
             )
-        amount = self._whole(self.asked[0].amount)
         return say(
-            f"Please move {amount} from {accounts} to {which}. || I want {amount} to go from {accounts} into {which}.",
-            f"请从{accounts}划转{amount}到{which}。 || 麻烦把{accounts}里的{amount}转进{which}。",
+            f"Please transfer {source} to its {pot} {best}. || Could you move {source} to its {pot} {best}?",
+            f"请从{accounts}转{amounts[0]}到名下{best}的{pot}。 || 麻烦把{amounts[0]}从{accounts}转到名下{best}的{pot}。",
         )
 
     def _joined(self, english: str, chinese: str) -> str:
         return self._order() + ("" if self.zh else " ") + self.draft.say(english, chinese)
 
     def _third(self) -> str:
-        several = len(self.asked) > 1
+        much, account, (_, within, _) = self._much, self.account, self.theme.within
+        each, apiece = (f"each {account}", "分别") if self._several else (f"the {account}", "")
         if self.brief.layout.concludes:
+            both = (
+                f"both {account}s together"
+                if len(self.asked) == 2
+                else f"all the {account}s together"
+            )
             return self._joined(
-                f"How much is then left on both {self.account}s, added up? || What remains on both {self.account}s together?",
-                f"转完之后两边一共还剩多少{self._word()}？ || 划转后两边加起来还剩多少？",
+                f"H{much[1:]} left {within} {both} after that?",
+                f"转完后{account}里加起来一共还剩多少{much}？ || 转完之后，这{'零一两三四'[len(self.asked)]}个{account}里一共还剩多少{much}？",
             )
         if self.by_amount:
             return self._joined(
-                f"What is left on {'each of them' if several else 'it'} after that? || How much remains there{' each time' if several else ''}, after the fee?",
-                f"转完后{'分别' if several else ''}还剩多少{self._word()}？ || 扣掉手续费，转完{'各' if several else ''}剩多少？",
+                f"H{much[1:]} left {within} {each} after that? || Please tell me {self._clause(within, each)} after that.",
+                f"转完后{account}里{apiece}还剩多少{much}？ || 扣掉手续费，转完后{account}里{apiece}还剩多少{much}？",
             )
-        return self._joined(
-            f"I need the confirmation code{'s' if several else ''}. || Tell me the code{'s' if several else ''} by which {'they are' if several else 'it is'} confirmed.",
-            f"转好后把确认编号{'分别' if several else ''}告诉我。 || 划转的确认编号{'分别' if several else ''}是多少？",
-        )
+        if self._several:
+            return self._joined("What are the confirmation codes? || I need the confirmation codes.", "确认编号分别是多少？ || 转好后把确认编号都告诉我。")  # fmt: skip
+        return self._joined("What's the confirmation code? || I need the confirmation code.", "确认编号是多少？ || 转好后把确认编号告诉我。")  # fmt: skip
+
+    def _clause(self, within: str, whose: str) -> str:
+        return f"{self._much} left {within} {whose}"
 
     def _fourth(self) -> str:
-        say, several = self.draft.say, len(self.asked) > 1
-        each, apiece = (" each time", "分别") if several else ("", "")
+        say, account, (_, within, _) = self.draft.say, self.account, self.theme.within
+        each, apiece = (f"each {account}", "分别") if self._several else (f"the {account}", "")
+        more = "how much more I can move" if self.is_mine else "how much more can be moved"
         wanted = {
-            "left": say(f"what is left on the {self.account} after that{each}", f"转完后{self.account}里{apiece}还剩多少{self._word()}"),
-            "allowed": say(f"how much I may still move from there this month{each}" if self.is_mine else f"how much may still be moved from there this month{each}", f"这个月{apiece}还可以再划转多少"),
-            "arrives": say(f"when it arrives{each}", f"{apiece}什么时候到账"),
+            "left": say(self._clause(within, each), f"{account}里{apiece}还剩多少{self._much}"),
+            "allowed": say(f"{more} from {each} this month", f"这个月{apiece}还能再转多少"),
+            "arrives": say("when each transfer arrives" if self._several else "when the transfer arrives", f"{apiece}什么时候到账"),
         }  # fmt: skip
         asked = [wanted[end] for end in self.ends]
         return self._joined(
-            f"Then tell me {' and '.join(asked)}. || I would like to know {' and '.join(asked)}.",
-            f"办好后告诉我{'，以及'.join(asked)}。 || 然后我想知道{'，还有'.join(asked)}。",
+            f"Then tell me {' and '.join(asked)}. || After that, let me know {' and '.join(asked)}.",
+            f"办好后告诉我{'，以及'.join(asked)}。 || 转好以后，{'，'.join(asked)}？",
         )
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
@@ -179,7 +208,7 @@ class _Accounts(Bank):
         say, depth = self.draft.say, self.brief.layout.depth
         by_amount = depth == 1 and self.by_amount
         whose = say(
-            f"the {one.label} {self.account} of {one.who}", f"{one.who}的{one.label}{self.account}"
+            f"{one.who}'s {one.label} {self.account}", f"{one.who}的{one.label}{self.account}"
         )
         answer = self._said(one.balance) if by_amount else one.account
         names = [w for w, label in self.accounts if label == one.label] + [
@@ -187,16 +216,16 @@ class _Accounts(Bank):
         ]
         own = [label for w, label in self.accounts if w == one.who]
         first = self.draft.solve(
-            say(f"How much is on {whose}?", f"{whose}有多少{self._word()}？") if by_amount
+            say(f"What is the balance of {whose}?", f"{whose}有多少{self._much}？") if by_amount
             else say(f"What is the number of {whose}?", f"{whose}的编号是多少？"),
             answer, "$find", {"$who": key(one.who, names), "$label": key(one.label, own)},
         )  # fmt: skip
         if depth == 1:
             return [first], [answer]
-        holds, which = self._said(one.holds), self._which()
+        holds, best = self._said(one.holds), self._best()
         code = key(one.account, [c for c in self.accounts.values() if c != one.account])
         second = self.draft.solve(
-            say(f"How much is in {which}?", f"{which}里有多少？"), holds, "$pots", {"$code": code}, needs=[first]
+            say(f"How much is {self.theme.within[2]} the {self.pot} {best}?", f"{best}的{self.pot}里有多少{self._much}？"), holds, "$pots", {"$code": code}, needs=[first]
         )  # fmt: skip
         if depth == 2:
             return [second], [holds]
@@ -205,8 +234,8 @@ class _Accounts(Bank):
         amount = self._whole(one.amount)
         amounts = [one.amount + 5, one.amount - 15, one.amount + 80, 20]
         third = self.draft.solve(
-            say(f"What is left once {amount} are moved there?", f"转入{amount}之后还剩多少？") if left
-            else say(f"What is the confirmation code once {amount} are moved there?", f"转入{amount}的确认编号是多少？"),
+            say(f"What is left after {amount} went there?", f"转入{amount}之后还剩多少？") if left
+            else say(f"What is the confirmation code of moving {amount} there?", f"转入{amount}的确认编号是多少？"),
             answer, "$move",
             {"$code": code, "$pot_id": key(one.pot, [p for p in one.pots if p != one.pot]), "$amount": key(one.amount, amounts, any_value=True)},
             needs=[first, second],
@@ -230,12 +259,15 @@ class _Accounts(Bank):
         if end == "left":
             answer, asked = (
                 self._said(one.left),
-                say(f"What is left on the {self.account} then?", f"之后{self.account}里还剩多少？"),
+                say(
+                    f"What is left {self.theme.within[1]} the {self.account} then?",
+                    f"之后{self.account}里还剩多少？",
+                ),
             )
             return self.draft.solve(asked, answer, "$balance", code, needs=[first, third]), answer
         answer, asked = (
             self._said(one.allowed),
-            say("How much may still be moved this month?", "这个月还可以划转多少？"),
+            say("How much more can be moved this month?", "这个月还可以再转多少？"),
         )
         return self.draft.solve(asked, answer, "$allowance", code, needs=[first, third]), answer
 

@@ -36,44 +36,54 @@ class _Theme:
     """What code calls an account."""
     pots: str
     people: str
+    within: tuple[str, str, str]
+    """English prepositions: of the house, of what is in an account, and of what is in a pot."""
+    much: _Text
+    """How much of it: in English with its verb, in Chinese the noun."""
 
 
 _THEMES = (
     _Theme(
         Domain.FINANCE, (("Bank", "Savings Bank", "Building Society"), ("银行", "储蓄银行", "农商银行")), ("account", "账户"),
-        (("household", "家庭"), ("private", "个人"), ("club", "社团"), ("rental", "租金")), ("pot||savings pot", "小金库"),
+        (("household", "家庭"), ("personal", "个人"), ("club", "社团"), ("rental", "租金")), ("savings pot", "小金库"),
         (("holiday", "度假"), ("roof repairs", "修屋顶"), ("new bicycle", "买自行车"), ("presents", "礼物"), ("taxes", "缴税"), ("piano", "买钢琴")),
         None, "account|bank_account|current_account", "pot|savings_pot|space", "holder|owner|account_holder",
+        ("at", "in", "in"), ("how much money is", "钱"),
     ),
     _Theme(
         Domain.TRAVEL, (("Airways", "Air", "Skyways"), ("航空", "国际航空", "通航")), ("miles account", "里程账户"),
-        (("family", "家庭"), ("business", "商务"), ("private", "个人"), ("youth", "青年")), ("miles fund", "里程包"),
+        (("family", "家庭"), ("business", "商务"), ("personal", "个人"), ("youth", "青年")), ("miles fund", "里程包"),
         (("summer trip", "暑期出行"), ("upgrades", "升舱"), ("lounge visits", "休息室"), ("hotel nights", "酒店"), ("rental cars", "租车"), ("extra bags", "额外行李")),
         ("miles", "里程"), "miles_account|membership|frequent_flyer", "fund|miles_fund|purse", "member|traveller|passenger",
+        ("with", "in", "in"), ("how many miles are", "里程"),
     ),
     _Theme(
         Domain.GAMING, (("Realms", "Arena", "Legends"), ("传奇", "竞技场", "幻境")), ("wallet", "钱包"),
         (("main", "主"), ("trading", "交易"), ("guild", "公会"), ("event", "活动")), ("chest", "宝箱"),
         (("siege", "攻城"), ("harvest", "丰收"), ("lantern festival", "灯会"), ("workshop", "工坊"), ("harbour", "港口"), ("stables", "马厩")),
         ("coins", "金币"), "wallet|coin_wallet|game_wallet", "chest|coin_chest|vault", "player|gamer|played_by",
+        ("in", "in", "in"), ("how many coins are", "金币"),
     ),
     _Theme(
         Domain.COMMUNICATION, (("Mobile", "Telecom", "Wireless"), ("通信", "电信", "无线")), ("data plan", "流量套餐"),
         (("family", "家庭"), ("work", "工作"), ("travel", "旅行"), ("home", "居家")), ("extra SIM", "副卡"),
         (("tablet", "平板"), ("car", "车载"), ("watch", "手表"), ("router", "路由器"), ("camera", "摄像头"), ("laptop", "笔记本电脑")),
         ("MB", "MB"), "plan|data_plan|tariff", "sim|extra_sim|sim_card", "subscriber|customer|contract_holder",
+        ("with", "on", "on"), ("how much data is", "流量"),
     ),
     _Theme(
         Domain.TRANSPORTATION, (("Transit", "Metro", "Bus Lines"), ("公交", "地铁", "城市交通")), ("travel account", "出行账户"),
         (("commuter", "通勤"), ("family", "家庭"), ("senior", "敬老"), ("student", "学生")), ("linked card", "关联卡"),
         (("night bus", "夜班车"), ("ferry", "轮渡"), ("car park", "停车场"), ("airport line", "机场线"), ("bicycle hire", "共享单车"), ("cable car", "缆车")),
         None, "travel_account|rider_account|transit_account", "card|linked_card|fare_card", "rider|cardholder|passenger",
+        ("with", "in", "on"), ("how much credit is", "钱"),
     ),
     _Theme(
         Domain.ENERGY, (("Power", "Energy", "Solar"), ("电力", "能源", "光伏")), ("energy account", "电量账户"),
-        (("house", "住宅"), ("workshop", "作坊"), ("farm", "农场"), ("holiday home", "度假屋")), ("meter", "分表"),
+        (("home", "住宅"), ("workshop", "作坊"), ("farm", "农场"), ("holiday home", "度假屋")), ("meter", "分表"),
         (("heat pump", "热泵"), ("charging point", "充电桩"), ("greenhouse", "温室"), ("laundry", "洗衣房"), ("sauna", "桑拿房"), ("pond pump", "水泵")),
         ("kWh", "度"), "energy_account|supply_account|credit_account", "meter|sub_meter|metering_point", "customer|household|billed_to",
+        ("with", "in", "on"), ("how many kWh are", "电"),
     ),
 )  # fmt: skip
 
@@ -164,7 +174,7 @@ class Bank(House[Account]):
             else min(pots, key=lambda p: _holds(salt, p))
         )
         values = lacks.values() if self.by_goal else [_holds(salt, p) for p in pots]
-        amount = self.draw.between(4, 38) * 10 + self.draw.pick([0, 5])
+        amount = 5 * self.brief.draw("amount", who, self.brief.attempt).between(8, 77)
         balance, moved = _balance(salt, account), amount * self.scale
         lefts = {(balance - _fee(salt, account, p)) * self.scale // 100 for p in pots}
         is_tied = min(len({*pots}), len({*values}), len(lefts)) < 4
@@ -201,7 +211,7 @@ class Bank(House[Account]):
         self.draft.title = say(f"{self.house}: {self.account}s", f"{self.house}：{self.account}")
         self.draft.description = say(
             f"The {self.account}s of {self.house}, what belongs to them, and transfers.",
-            f"{self.house}的{self.account}、名下的{self.pot}和划转。",
+            f"{self.house}的{self.account}、名下的{self.pot}和转账。",
         )
         ends = self.ends if self.brief.layout.depth > 3 else []
         self._name()
@@ -211,9 +221,9 @@ class Bank(House[Account]):
         if self.brief.layout.depth > 2:
             self._move_tool()
         if "left" in ends:
-            self._status_tool("$balance", "_left", say(f"Say how much is on {with_article(self.account)} now.", f"查询{self.account}当前余额。"))  # fmt: skip
+            self._status_tool("$balance", "_left", say(f"Tell the balance of {with_article(self.account)} now.", f"查询{self.account}当前余额。"))  # fmt: skip
         if "allowed" in ends:
-            self._status_tool("$allowance", "_allowance", say("Say how much may still be moved this month.", "查询本月还可以划转多少。"))  # fmt: skip
+            self._status_tool("$allowance", "_allowance", say("Tell how much more can be moved this month.", "查询本月还可以转多少。"))  # fmt: skip
         if "arrives" in ends:
             self._receipt_tool()
 
@@ -291,7 +301,7 @@ class Bank(House[Account]):
         say, has_more = self.draft.say, self.brief.knobs.options > 0
         more = {"$details": {"type": "boolean", "default": False, "description": say("Also since which year it has been open.", "同时返回开通年份。")}}  # fmt: skip
         self.draft.tool(
-            "$find", say(f"Find the {self.account} of somebody.", f"按姓名和类型查询{self.account}。"),
+            "$find", say(f"Find somebody's {self.account}: its number and its balance.", f"按姓名和类型查询{self.account}的编号和余额。"),
             {"$who": {"type": "string", "minLength": 2, "description": say("Full name.", "姓名全称。")},
              "$label": {"type": "string", "enum": self.labels}, **(more if has_more else {})},
             f"""
@@ -339,7 +349,7 @@ class Bank(House[Account]):
         left = ', "$left": _shown(_left($code))' if tells_left else ""
         self.draft.tool(
             "$move", say(f"Move some from one {self.account} to one {self.pot} of it, for a fee that comes on top and depends on the {self.pot}. The same transfer again is made only once.",
-                         f"从{self.account}向名下某个{self.pot}划转，另收手续费（因{self.pot}而异）；重复提交同一笔只执行一次。"),
+                         f"从{self.account}转到名下某个{self.pot}，另收手续费（因{self.pot}而异）；重复提交同一笔只执行一次。"),
             {"$code": self.code_schema, "$pot_id": {"type": "string", "pattern": "^[A-Z]{2}P[0-9]{4}$"},
              "$amount": {"type": "integer", "minimum": 1, "maximum": 900, "description": say(f"In whole {self.unit}.", f"整数，单位：{self.unit}。")}},
             f"""
@@ -350,7 +360,7 @@ class Bank(House[Account]):
             moved, fee = $amount * {self.scale}, _fee(SALT, $code, $pot_id)
             if made not in DONE:
                 if moved + fee > _left($code) or moved > _allowance($code):
-                    raise ValueError(f"{say("That is more than {_shown(min(_left($code), _allowance($code)))}, which is left; move less.", "超出可划转的{_shown(min(_left($code), _allowance($code)))}；请减少数额。")}")
+                    raise ValueError(f"{say("That is more than {_shown(min(_left($code), _allowance($code)))}, which is left; move less.", "超出可转的{_shown(min(_left($code), _allowance($code)))}；请减少数额。")}")
                 SPENT[$code] = SPENT.get($code, 0) + moved + fee
                 MOVED[$code] = MOVED.get($code, 0) + moved
                 ADDED[$pot_id] = ADDED.get($pot_id, 0) + moved
@@ -372,11 +382,11 @@ class Bank(House[Account]):
     def _receipt_tool(self) -> None:
         say = self.draft.say
         self.draft.tool(
-            "$receipt", say("Say when a transfer arrives.", "查询划转何时到账。"),
+            "$receipt", say("Tell when a transfer arrives.", "查询一笔转账何时到账。"),
             {"$confirmation": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{6}$"}},
             f"""
             if $confirmation not in DONE:
-                raise ValueError(f"{say("There is no transfer {$confirmation!r}; $move gives such codes.", "没有划转{$confirmation}；该编号由 $move 返回。")}")
+                raise ValueError(f"{say("There is no transfer {$confirmation!r}; $move gives such codes.", "没有转账记录{$confirmation}；该编号由 $move 返回。")}")
             return {{"$pot_id": DONE[$confirmation], "$arrives": _arrival(FIRST_DAY, $confirmation)}}
             """,
         )  # fmt: skip

@@ -1,373 +1,187 @@
 """Bookings: one is found, what it could be changed to is looked up, it is changed, and the new one has consequences."""
 
-import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-from astra_mcp.domains import Domain
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
-from astra_mcp.synthesis.environments.families.dates import Calendar
 from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.family import Family
-from astra_mcp.synthesis.environments.families.issued import issued, source_of
-from astra_mcp.synthesis.environments.families.phrases import listed
+from astra_mcp.synthesis.environments.families.phrases import listed, with_article
+from astra_mcp.synthesis.environments.families.stateful.venues import Booking, Venue
+from astra_mcp.synthesis.environments.families.times import money
 
 __all__ = ["BOOKINGS"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Theme:
-    """What is booked; each text in English and in Chinese, several choices between ``||``."""
-
-    domain: Domain
-    kinds: tuple[tuple[str, ...], tuple[str, ...]]
-    """What the names of such houses end in."""
-    thing: tuple[str, str]
-    things: tuple[str, str]
-    nouns: str
-    """What code calls a booking."""
-    slots: str
-    """What code calls that to which it may be changed."""
-    desk: tuple[str, str]
-    """Where one goes with the new voucher."""
-
-
-_THEMES = (
-    _Theme(
-        Domain.SPORTS,
-        (("Sports Centre", "Tennis Club", "Racquet Hall"), ("体育中心", "网球俱乐部", "羽毛球馆")),
-        ("court||court booking", "场地"), ("courts", "场地"), "booking|court_booking|court_reservation", "slot|court_slot|free_slot",
-        ("entrance", "入口"),
-    ),
-    _Theme(
-        Domain.TRAVEL,
-        (("Ferries", "Island Line", "Sea Line"), ("轮渡", "海上客运", "航运")),
-        ("crossing||ferry crossing", "船票"), ("crossings", "船票"), "crossing|ferry_booking|passage", "sailing|departure|free_sailing",
-        ("gate||boarding gate", "登船口"),
-    ),
-    _Theme(
-        Domain.FOOD_AND_DINING,
-        (("Kitchen", "Brasserie", "Dining Room"), ("餐厅", "酒楼", "私房菜")),
-        ("table", "订位"), ("tables", "订位"), "table_booking|reservation|table_reservation", "seating|sitting|free_table",
-        ("room", "包间"),
-    ),
-)  # fmt: skip
-
-
 def _make(brief: Brief) -> Draft:
-    theme = brief.draw("theme").pick(_THEMES)
-    return _Bookings(brief, theme).draft
+    return _Bookings(brief).written()
 
 
-class _Bookings:
-    """One world of bookings, and what is asked of it."""
-
-    def __init__(self, brief: Brief, theme: _Theme) -> None:
-        self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
-        self.draw, self.entities = brief.draw("world"), brief.entities()
-        self.calendar = Calendar.drawn(self.draw, brief.language)
-        self.house = self.entities.firms(1, *theme.kinds[self.zh])[0]
-        self.draft = Draft(brief, theme.domain, clock=self.calendar.clock)
-        self.things = self.draft.say(*theme.things)
-        self.draft.title = f"{self.house}{'：' if self.zh else ': '}{self.things}"
-        self.draft.description = self.draft.say(
-            f"The desk of {self.house}: bookings, what they can be changed to, and vouchers.",
-            f"{self.house}的前台：预订、改期和凭证。",
-        )
-        self._name()
-        self._fill()
-        self._tools()
-        self._ask()
-
-    def _name(self) -> None:
-        self.draft.name(
-            booking=self.theme.nouns, slot=self.theme.slots, who="name|holder|booked_by|guest", day="day|date|on_day",
-            ref="reference|booking_reference|ref", voucher="voucher|new_pass|confirmation",
-            find="find_$booking|look_up_$booking|search_$booking", offers="list_${slot}s|show_${slot}s|get_${slot}s",
-            change="change_$booking|move_$booking|switch_$booking",
-            desk="check_in_for_$voucher|where_to_go|meeting_point|find_check_in", until="latest_arrival|arrival_time|be_there_by",
-        )  # fmt: skip
-
-    def _fill(self) -> None:
-        """Draw bookings, what they can be changed to, and near misses of those that are asked for."""
-        knobs, layout = self.brief.knobs, self.brief.layout
-        count = max(knobs.records, 6 + layout.subjects * (1 + knobs.near_misses))
-        self.days = self.calendar.ahead(self.draw, 9)
-        people = self.entities.people(count // 2 + layout.subjects)
-        self.asked = [(people[i], self.days[self.draw.below(8)]) for i in range(layout.subjects)]
-        rows = [*self.asked]
-        for who, day in self.asked:
-            others = [d for d in self.days[:8] if d != day]
-            for number in range(knobs.near_misses):
-                near = (
-                    (who, others[number // 2 % 7])
-                    if number % 2 == 0
-                    else (self.entities.relatives(who, 1)[0], day)
-                )
-                rows.append(near)
-        rows += [(people[i % len(people)], self.days[i % 8]) for i in range(layout.subjects, count)]
-        rows = self.draw.shuffled([*dict.fromkeys(rows)])
-        letters = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(2))
-        refs = self.entities.codes(f"{letters}-####", len(rows))
-        self.refs = dict(zip(rows, refs, strict=True))
-        self.draft.data(
-            "BOOKINGS", {r: [who, day.isoformat()] for (who, day), r in self.refs.items()}
-        )
-        self._offer()
-
-    def _offer(self) -> None:
-        """Draw what may be had instead: some on each day, at different hours."""
-        codes = self.entities.codes(f"{self.draw.pick('JQXZ')}##@", 3 * len(self.days))
-        self.slots: dict[str, tuple[str, str, int]] = {}
-        for number, day in enumerate(self.days):
-            for place, hour in enumerate(sorted(self.draw.some(range(16, 40), 3))):
-                at = f"{hour // 2:02d}:{hour % 2 * 30:02d}"
-                self.slots[codes[3 * number + place]] = (
-                    day.isoformat(),
-                    at,
-                    self.draw.between(36, 130) * 25,
-                )
-        self.draft.data("SLOTS", self.slots)
-        self.draft.data("CHANGED", {})
-
-    def _tools(self) -> None:
-        text = {"type": "string", "minLength": 2}
-        day = {
-            "type": "string",
-            "format": "date",
-            "description": self.draft.say("YYYY-MM-DD", "日期，如 2026-03-12"),
-        }
-        refs = [*self.refs.values()]
-        ref = {
-            "type": "string",
-            "pattern": f"^{refs[0][:3]}[0-9]{{4}}$",
-            "description": self.draft.say("From $find.", "由 $find 查得。"),
-        }
-        say = self.draft.say
-        self.draft.code(source_of(issued).replace("*parts: str) -> int", "*parts)"))
-        self.draft.code("""
-            def _price(ref, slot):
-                return SLOTS[slot][2] + issued(ref, slot) % 41 * 25
-        """)
-        self.find = self.draft.tool(
-            "$find", say(f"Find the {self.things} that somebody has on a day.", f"按姓名和日期查询{self.things}。"),
-            {"$who": text | {"description": say("Full name.||Name in full, as it was given.", "姓名全称。")}, "$day": day},
-            f"""
-            found = [{{"$ref": r, "$who": b[0]}} for r, b in BOOKINGS.items() if b == [$who.strip(), $day]]
-            if not found:
-                raise ValueError(f"{say("Nothing is booked by {$who!r} on {$day}; give the full name and the day as YYYY-MM-DD.", "{$who}在{$day}没有预订；请提供姓名全称和正确的日期。")}")
-            return {{"found": found}}
-            """,
-        )  # fmt: skip
-        self.offers = self.draft.tool(
-            "$offers", say("List what a booking can be changed to on a day, with what it would cost.", "查询某预订在某天可改的时段和价格。"),
-            {"$ref": ref, "$day": day},
-            f"""
-            if $ref not in BOOKINGS:
-                raise ValueError(f"{say("There is no booking {$ref!r}; look it up by name and day.", "没有预订{$ref}；请先按姓名和日期查询。")}")
-            found = [{{"$slot": s, "at": v[1], "price": f"{{_price($ref, s) / 100:.2f}} {self._money()}"}} for s, v in SLOTS.items() if v[0] == $day]
-            if not found:
-                raise ValueError(f"{say("Nothing is free on {$day}; try another day.", "{$day}没有可改的时段；请换一天。")}")
-            return {{"$ref": $ref, "free": found}}
-            """,
-        )  # fmt: skip
-        if self.brief.layout.depth > 2:
-            self._writing_tools(ref)
-
-    def _writing_tools(self, ref: Mapping[str, str]) -> None:
-        say = self.draft.say
-        self.change = self.draft.tool(
-            "$change", say("Change a booking to something else that is free; the answer holds the new voucher.", "把预订改到另一个时段，返回新的凭证号。"),
-            {"$ref": ref, "$slot": {"type": "string", "pattern": "^[A-Z][0-9]{2}[A-Z]$"}},
-            f"""
-            if $ref not in BOOKINGS:
-                raise ValueError(f"{say("There is no booking {$ref!r}; look it up by name and day.", "没有预订{$ref}；请先按姓名和日期查询。")}")
-            if $slot not in SLOTS:
-                raise ValueError(f"{say("{$slot!r} is not free; take one of $offers.", "没有时段{$slot}；请从 $offers 中选择。")}")
-            made = f"PV-{{issued($ref, $slot)}}"
-            CHANGED[made] = $slot
-            return {{"$voucher": made, "at": SLOTS[$slot][1]}}
-            """,
-            writes=True,
-        )  # fmt: skip
-        if self.brief.layout.depth > 3:
-            self._last_tools()
-
-    def _last_tools(self) -> None:
-        say, voucher = self.draft.say, {"type": "string", "pattern": "^PV-[0-9]{6}$"}
-        unknown = say(
-            "There is no voucher {$voucher!r}; vouchers come from $change.",
-            "没有凭证{$voucher}；凭证由 $change 返回。",
-        )
-        self.desk = self.draft.tool(
-            "$desk", say("Tell where to go with a voucher.", "凭证对应的报到地点。"), {"$voucher": voucher},
-            f"""
-            if $voucher not in CHANGED:
-                raise ValueError(f"{unknown}")
-            number = issued($voucher, "where")
-            return {{"where": "{say(*self.theme.desk)} " + "ABCDEFGHKLMN"[number % 12] + str(number // 12 % 89 + 10)}}
-            """,
-        )  # fmt: skip
-        if self.brief.layout.facets > 1:
-            self.until = self.draft.tool(
-                "$until", say("Tell until when to be there with a voucher.", "凭证要求的最晚到达时间。"), {"$voucher": voucher},
-                f"""
-                if $voucher not in CHANGED:
-                    raise ValueError(f"{unknown}")
-                hour, minute = map(int, SLOTS[CHANGED[$voucher]][1].split(":"))
-                at = hour * 60 + minute - 4 - issued($voucher, "until") % 26
-                return {{"until": f"{{at // 60:02d}}:{{at % 60:02d}}"}}
-                """,
-            )  # fmt: skip
-
-    def _money(self) -> str:
-        return "CNY" if self.zh else self.brief.draw("money").pick(["EUR", "GBP", "USD"])
-
-    # --- question -----------------------------------------------------------------------------------------------
+class _Bookings(Venue):
+    """What is asked of such a world."""
 
     def _ask(self) -> None:
-        say = self.draft.say
-        self.target = self.days[8]
         relative = self.calendar.relative(self.target)
         self.goal = relative or self.calendar.day(self.target)
         self.goal_from = self.goal if relative else None
-        answers = [self._follow(who, day) for who, day in self.asked]
-        when = [
-            f"{who}{'（' if self.zh else ' ('}{self.calendar.day(day)}{'）' if self.zh else ')'}"
-            for who, day in self.asked
+        answers = [self._follow(one) for one in self.asked]
+        wording = (self._first, self._second, self._third, self._third)[self.brief.layout.depth - 1]
+        self.draft.question = self.calendar.now() + " " * (not self.zh) + wording()
+        mark, end = ("：", "；") if self.zh else (": ", "; ")
+        self.draft.answer = end.join(
+            one.who + mark + listed(found, self.brief.language)
+            for one, found in zip(self.asked, answers, strict=True)
+        )
+
+    def _people(self) -> str:
+        """Those who are asked about, with their days."""
+        day = self.calendar.day
+        rows = [
+            f"{one.who}（{day(one.day)}）" if self.zh else f"{one.who} ({day(one.day)})"
+            for one in self.asked
         ]
-        people = listed(when, self.brief.language)
-        self.draft.question = (
-            self.calendar.now()
-            + " " * (not self.zh)
-            + self._wording(people, say(*self.theme.thing))
-        )
-        parts = [
-            f"{who}{'：' if self.zh else ': '}{listed(a, self.brief.language)}"
-            for (who, _), a in zip(self.asked, answers, strict=True)
-        ]
-        self.draft.answer = ("；" if self.zh else "; ").join(parts)
+        return listed(rows, self.brief.language)
 
-    def _wording(self, people: str, thing: str) -> str:
-        """The question for one person, or for several with their days in brackets."""
-        say, house, goal, depth = self.draft.say, self.house, self.goal, self.brief.layout.depth
-        if len(self.asked) == 1:
-            return self._wording_for_one(thing)
-        if depth == 1:
+    @property
+    def _one(self) -> tuple[str, str]:
+        """The only one who is asked about, and the day."""
+        return self.asked[0].who, self.calendar.day(self.asked[0].day)
+
+    @property
+    def _of_house(self) -> str:
+        """Where something is booked, in English."""
+        return f"{self.theme.preposition} {self.house}"
+
+    @property
+    def _when(self) -> str:
+        """On which day something else is wanted, in English."""
+        return self.goal if self.goal.startswith("th") else f"on {self.goal}"
+
+    @property
+    def _all(self) -> str:
+        return "both" if len(self.asked) == 2 else "all"
+
+    def _first(self) -> str:
+        say, theme, (item, zh_item) = self.draft.say, self.theme, self.theme.item
+        house, booked, ref = self.house, theme.booked, theme.reference
+        if len(self.asked) > 1:
+            people = self._people()
             return say(
-                f"For our accounts I need the references of the {self.things} booked at {house}: {people}. || "
-                f"Which references did {house} give the {self.things} of {people}? The mails are gone.",
-                f"对账要用：{people}在{house}订的{thing}，预订号各是多少？ || {house}的短信都找不到了，帮忙查一下{people}的{thing}预订号。",
+                f"{people} have {self._all} booked {theme.items} {self._of_house}, but I can't find the confirmations. What are their {ref[0]}s? || "
+                f"I need the {ref[0]}s of {people}, who have {self._all} booked {theme.items} {self._of_house}. Could you look them up?",
+                f"{people}都在{house}{booked}了{zh_item}，报销要填{ref[1]}，麻烦查一下分别是多少。 || "
+                f"{people}在{house}{booked}的{zh_item}，确认短信都找不到了，{ref[1]}分别是多少？",
             )
-        if depth == 2:
-            return say(
-                f"{people} have {self.things} at {house}, but we would all rather go together on {goal}. "
-                "What is the least that each of them would pay to change? || "
-                f"Before I suggest {goal} to everyone: what would the cheapest change cost for the {self.things} of {people} at {house}?",
-                f"{people}在{house}都订了{thing}，现在想一起改到{goal}，每个人最少要付多少钱？ || "
-                f"我想建议大家改到{goal}。{people}在{house}订的{thing}，改期最便宜分别要多少钱？",
-            )
+        who, day = self._one
         return say(
-            f"{people} have {self.things} at {house}; please get all of them onto {goal} instead, as cheaply as possible, and tell me {self._wanted(plural=True)}.",
-            f"{people}在{house}订了{thing}，请都改到{goal}，挑最便宜的时段，改好后告诉我{self._wanted(plural=True)}。",
+            f"I'm {who}. I've booked {with_article(item)} {self._of_house} for {day}, but I can't find my {ref[0]}. What is it? || "
+            f"This is {who}. I've deleted the e-mail about my {theme.booking[0]} {self._of_house} for {day}. What was the {ref[0]}? || "
+            f"{who} has {with_article(item)} booked {self._of_house} for {day}. Could you look up the {ref[0]}?",
+            f"我是{who}，在{house}{booked}了{day}的{zh_item}，{ref[1]}找不到了，能帮我查一下吗？ || "
+            f"{who}在{house}{booked}了{day}的{zh_item}，麻烦查一下{ref[1]}。",
         )
 
-    def _wording_for_one(self, thing: str) -> str:
-        say, house, goal = self.draft.say, self.house, self.goal
-        (who, when), depth = self.asked[0], self.brief.layout.depth
-        day = self.calendar.day(when)
-        if depth == 1:
+    def _second(self) -> str:
+        say, theme, (item, zh_item) = self.draft.say, self.theme, self.theme.item
+        house, booked, goal, move = self.house, theme.booked, self.goal, theme.move
+        if len(self.asked) > 1:
+            people = self._people()
             return say(
-                f"{who} here. I have a {thing} at {house} on {day} and cannot find the mail with the reference any more. What is it? || "
-                f"Could you look up the reference of the {thing} that {who} has at {house} on {day}?",
-                f"我是{who}，{day}在{house}订了{thing}，预订号找不到了，能帮我查一下吗？ || 麻烦查一下{who}{day}在{house}订的{thing}，预订号是多少？",
+                f"{people} have {self._all} booked {theme.items} {self._of_house}, but {goal} would suit everyone better. What's the least each of them would have to pay to change? || "
+                f"{people} have {theme.items} booked {self._of_house} and would rather go together {self._when}. What would the cheapest change cost for each of them?",
+                f"{people}都在{house}{booked}了{zh_item}，现在想一起{move}{goal}，每个人最少要补多少钱？ || "
+                f"{people}都在{house}{booked}了{zh_item}，如果都{move}{goal}，最便宜的话每人要补多少钱？",
             )
-        if depth == 2:
-            return say(
-                f"I booked a {thing} at {house} for {day}, name {who}, but {goal} would suit me better. What is the least I would have to pay to change? || "
-                f"{who} has a {thing} at {house} on {day} and wonders about {goal} instead. How much would the cheapest change be?",
-                f"我叫{who}，在{house}订了{day}的{thing}，想换到{goal}，最少要付多少钱？ || {who}在{house}订了{day}的{thing}，如果改到{goal}，最便宜多少钱？",
-            )
-        wanted = self._wanted(plural=False)
+        who, day = self._one
         return say(
-            f"Something came up: my {thing} at {house} on {day} (name: {who}) has to be on {goal} instead. Take whatever is cheapest then and tell me {wanted}. || "
-            f"Can you get {who}'s {thing} at {house} from {day} onto {goal}? The cheapest one will do. I just need to know {wanted}.",
-            f"我临时有事，{house}{day}的{thing}（{who}）要改到{goal}，选最便宜的就行，改好后告诉我{wanted}。 || 请把{who}在{house}{day}的{thing}换到{goal}，最便宜的即可，我想知道{wanted}。",
+            f"I'm {who} and I've booked {with_article(item)} {self._of_house} for {day}, but {goal} would suit me better. What's the least I'd have to pay to change? || "
+            f"{who} has {with_article(item)} booked {self._of_house} for {day} and would like to move it to {goal}. How much would the cheapest change cost? || "
+            f"My name is {who}. What's the least it would cost to move my {theme.booking[0]} {self._of_house} from {day} to {goal}?",
+            f"我叫{who}，在{house}{booked}了{day}的{zh_item}，想{move}{goal}，最少要补多少钱？ || "
+            f"{who}在{house}{booked}了{day}的{zh_item}，如果{move}{goal}，最便宜要补多少钱？",
         )
 
-    def _wanted(self, *, plural: bool) -> str:
-        say, layout = self.draft.say, self.brief.layout
+    def _third(self) -> str:
+        say, theme, (item, zh_item) = self.draft.say, self.theme, self.theme.item
+        house, booked, goal, move = self.house, theme.booked, self.goal, theme.move
+        (tell, asked), (time, zh_time) = self._wanted(), theme.time
+        cheapest = f"the cheapest {time} {self._when}"
+        if len(self.asked) > 1:
+            people, bookings = (
+                self._people(),
+                "both bookings" if len(self.asked) == 2 else "all the bookings",
+            )
+            return say(
+                f"{people} have {self._all} booked {theme.items} {self._of_house}. Please move {bookings} to {goal}, choosing the cheapest {time} for each, and tell me {tell}. || "
+                f"Could you move the {theme.booking[0]}s that {people} have {self._of_house} to {goal}, choosing the cheapest {time} for each? {asked}",
+                f"{people}都在{house}{booked}了{zh_item}，请都{move}{goal}，各选最便宜的{zh_time}，改好后告诉我{tell}。 || "
+                f"请把{people}在{house}{booked}的{zh_item}都{move}{goal}，各选最便宜的{zh_time}。{asked}",
+            )
+        who, day = self._one
+        return say(
+            f"Something has come up. Could you move my {theme.booking[0]} {self._of_house} from {day} to {cheapest}? My name is {who}. {asked} || "
+            f"I'm {who} and I can't make it to my {item} {self._of_house} on {day}. Please move it to {cheapest} and tell me {tell}. || "
+            f"{who} has {with_article(item)} booked {self._of_house} for {day}. Please move it to {cheapest} and tell me {tell}.",
+            f"我是{who}，临时有事，在{house}{booked}的{day}的{zh_item}要{move}{goal}，选最便宜的{zh_time}就行。{asked} || "
+            f"{who}在{house}{booked}了{day}的{zh_item}，请{move}{goal}，选最便宜的{zh_time}，改好后告诉我{tell}。",
+        )
+
+    def _wanted(self) -> tuple[str, str]:
+        """What is to be told in the end: within a sentence, and as one of its own."""
+        say, layout, several = self.draft.say, self.brief.layout, len(self.asked) > 1
+        room, apiece = self.theme.room[self.zh], "分别" if several else ""
         if layout.depth == 3:
-            return say(
-                "the new voucher numbers" if plural else "the new voucher number", "新的凭证号"
-            )
-        where = say("where each has to go" if plural else "where I have to go then", "报到地点")
+            return (
+                say(f"the new voucher number{'s' if several else ''}", f"新的凭证号{apiece}是多少"),
+                say("What are the new voucher numbers?" if several else "What's the new voucher number?", f"新的凭证号{apiece}是多少？"),
+            )  # fmt: skip
+        where = f"which {room} {'each of them needs' if several else 'to go to'}"
+        whose = "does each of them have to go" if several else "do I have to go"
+        tell = say(where, f"{apiece}去哪个{room}")
+        asked = say(f"Which {room} {whose} to", f"改好后{apiece}要去哪个{room}")
         if layout.facets == 1:
-            return where
-        return where + say(" and by when", "和最晚到达时间")
+            return tell, asked + say("?", "？")
+        by = say("and by what time", "、最晚几点到")
+        return f"{tell}{'' if self.zh else ' '}{by}", asked + say(
+            ", and by what time?", "，最晚几点到？"
+        )
 
-    def _follow(self, who: str, day: dt.date) -> list[str]:
-        """The sub-tasks of one person; gives what the question asks for."""
-        say, layout = self.draft.say, self.brief.layout
-        ref = self.refs[who, day]
-        names = [n for n, d in self.refs if n != who and d == day] + [
-            n for n, _ in self.refs if n != who
-        ]
-        days = [d.isoformat() for n, d in self.refs if n == who and d != day] + [
-            d.isoformat() for d in self.days
-        ]
+    # --- sub-tasks ----------------------------------------------------------------------------------------------
+
+    def _follow(self, one: Booking) -> list[str]:
+        """The sub-tasks of one booking; gives what the question asks for."""
+        say, depth, day = self.draft.say, self.brief.layout.depth, self.calendar.day(one.day)
+        names = [n for n, d in self.refs if d == one.day.isoformat()] + [n for n, _ in self.refs]
+        days = [d for n, d in self.refs if n == one.who] + [d.isoformat() for d in self.days]
         first = self.draft.solve(
-            say(f"What is the reference of what {who} has booked for {self.calendar.day(day)}?", f"{who}在{self.calendar.day(day)}的预订号是多少？"),
-            ref, self.find, {"$who": key(who, names), "$day": key(day.isoformat(), days)},
+            say(f"What is the {self.theme.reference[0]} of {one.who} for {day}?", f"{one.who}{day}的{self.theme.reference[1]}是多少？"),
+            one.ref, "$find", {"$who": key(one.who, names), "$day": key(one.day.isoformat(), days)},
         )  # fmt: skip
-        if layout.depth == 1:
-            return [ref]
-        prices = {
-            s: v[2] + issued(ref, s) % 41 * 25
-            for s, v in self.slots.items()
-            if v[0] == self.target.isoformat()
-        }
-        slot = min(prices, key=lambda s: prices[s])
-        price = f"{prices[slot] / 100:.2f} {self._money()}"
-        others = [r for r in self.refs.values() if r != ref]
+        if depth == 1:
+            return [one.ref]
+        price = money(one.cents, self.money)
+        others = [ref for ref in self.refs.values() if ref != one.ref]
         second = self.draft.solve(
-            say(f"What does the cheapest change of it to {self.goal} cost?", f"它改到{self.goal}最便宜要多少钱？"),
-            price, self.offers,
-            {"$ref": key(ref, others), "$day": key(self.target.isoformat(), [d.isoformat() for d in self.days], source=self.goal_from)},
+            say(f"What does the cheapest change of it to {self.goal} cost?", f"{self.theme.move}{self.goal}，最少要补多少钱？"),
+            price, "$offers",
+            {"$ref": key(one.ref, others), "$day": key(self.target.isoformat(), [d.isoformat() for d in self.days], source=self.goal_from)},
             needs=[first],
         )  # fmt: skip
-        if layout.depth == 2:
+        if depth == 2:
             return [price]
-        voucher = f"PV-{issued(ref, slot)}"
         third = self.draft.solve(
-            say("What is the voucher after the change?", "改期后的凭证号是多少？"), voucher, self.change,
-            {"$ref": key(ref, others), "$slot": key(slot, [s for s in self.slots if s != slot])}, needs=[first, second],
+            say("What is the voucher number after the change?", "改好后的凭证号是多少？"), one.voucher, "$change",
+            {"$ref": key(one.ref, others), "$slot": key(one.slot, [s for s in self.slots if s != one.slot])}, needs=[first, second],
         )  # fmt: skip
-        return [voucher] if layout.depth == 3 else self._arrive(voucher, slot, third)
+        return [one.voucher] if depth == 3 else self._arrive(one, third)
 
-    def _arrive(self, voucher: str, slot: str, third: int) -> list[str]:
-        say, number = self.draft.say, issued(voucher, "where")
-        where = f"{say(*self.theme.desk)} {'ABCDEFGHKLMN'[number % 12]}{number // 12 % 89 + 10}"
-        self.draft.solve(
-            say("Where does one go with it?", "凭它到哪里报到？"),
-            where,
-            self.desk,
-            {"$voucher": key(voucher)},
-            needs=[third],
-        )
+    def _arrive(self, one: Booking, third: int) -> list[str]:
+        say, (room, zh_room) = self.draft.say, self.theme.room
+        voucher = {"$voucher": key(one.voucher)}
+        asked = say(f"Which {room} does one go to with it?", f"凭它去哪个{zh_room}？")
+        self.draft.solve(asked, one.where, "$desk", voucher, needs=[third])
         if self.brief.layout.facets == 1:
-            return [where]
-        hour, minute = map(int, self.slots[slot][1].split(":"))
-        at = hour * 60 + minute - 4 - issued(voucher, "until") % 26
-        until = f"{at // 60:02d}:{at % 60:02d}"
-        self.draft.solve(
-            say("By what time must one be there?", "最晚几点到？"),
-            until,
-            self.until,
-            {"$voucher": key(voucher)},
-            needs=[third],
-        )
-        return [where, until]
+            return [one.where]
+        asked = say("By what time must one be there?", "最晚几点到？")
+        self.draft.solve(asked, one.until, "$until", voucher, needs=[third])
+        return [one.where, one.until]
 
 
 BOOKINGS = Family(

@@ -1,4 +1,4 @@
-"""A house that keeps something for people: the world, and the order of writing, of all but ``bookings``."""
+"""A house that keeps something for people: the world, and the order of writing."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
