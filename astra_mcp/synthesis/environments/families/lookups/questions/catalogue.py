@@ -32,25 +32,23 @@ class Questions:
                 f"我想订{product}，订单上的产品编号填什么？ || 我们选定了{product}，请帮忙查一下产品编号。 || "
                 f"帮我查一下{product}的产品编号。",
             )
+        spare = f"I'm buying {product} and want a spare {name} for it."
         if layout.depth == 2:
             return say(
-                f"I need {thing}. What's the part number? || "
-                f"I've got {product}, and the {name} needs replacing. What's the part number? || "
-                f"I'm buying {product} and want a spare {name} for it. What's the part number?",
-                f"我打算买{product}，想多备一个{name}，备件编号是多少？ || 我们用的是{product}，{name}要换了，备件编号是多少？",
+                f"I need {thing}. What's the part number? || {spare} What's the part number?",
+                f"我打算买{product}，想再配个备用{name}，备件编号是多少？ || {product}要换{name}，请帮我查一下备件编号。",
             )
         if layout.depth == 3:
             return say(
-                f"I need {thing}. How much is it at the cheapest dealer? || "
-                f"I've got {product}, and the {name} needs replacing. What's the lowest price I can get a new one for?",
-                f"我们用的是{product}，{name}坏了，换个新的最便宜多少钱能买到？ || {product}要换{name}，最便宜的一家卖多少钱？",
+                f"I need {thing}. How much is it at the cheapest dealer? || {spare} What's the lowest price I can get one for?",
+                f"我打算买{product}，想再配个备用{name}，最便宜多少钱能买到？ || {product}要换{name}，最便宜的一家卖多少钱？",
             )
         fee = layout.facets > 1
         return say(
             f"I'm in {self.town} and need {thing}. If I order it today from the cheapest dealer, when will it arrive{', and how much is delivery' * fee}? || "
-            f"I've got {product}, and the {name} needs replacing. If I order a new one today where it's cheapest, when will it get to {self.town}{', and what does delivery cost' * fee}?",
-            f"我们用的是{product}，{name}要换新的。今天在最便宜的商家下单，寄到{self.town}哪天能到{'，运费多少' * fee}？ || "
-            f"我在{self.town}，{product}要换{name}。今天在卖得最便宜的那家下单，哪天能送到{'，运费是多少' * fee}？",
+            f"{spare} If I order the {name} today where it's cheapest, when will it get to {self.town}{', and what does delivery cost' * fee}?",
+            f"我在{self.town}，打算给{product}配个备用{name}。今天在最便宜的商家下单，哪天能到{'，运费多少' * fee}？ || "
+            f"{product}要换{name}，今天在卖得最便宜的那家下单，寄到{self.town}哪天能到{'，运费是多少' * fee}？",
         )
 
     def for_several(self, things: str) -> str:
