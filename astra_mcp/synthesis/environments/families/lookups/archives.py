@@ -98,6 +98,9 @@ class _Archive:
         self.answers = [self._answers_of(asked) for asked in self.asked]
         self.labels = [self._label(asked) for asked in self.asked]
         told = [*(a for answers in self.answers for a in answers), *self.labels]
+        if self.is_cited:
+            people = [self.rows[m].author for a in self.asked for m in (a.first, a.cited)]
+            told += people if self.zh else [name.rpartition(" ")[2] for name in people]
         if len(told) > len({*told}):
             raise DrawError("two subjects of the question have an answer in common")
         self.draft = Draft(brief, self.theme.domain, clock=self.calendar.clock)
@@ -134,7 +137,8 @@ class _Archive:
         for author in own:
             starts.append(len(rows))
             rows += self._near(self._drawn(author))
-        while len(rows) < count * 2 // 3:
+        near = len(rows)
+        while len(rows) < max(count * 2 // 3, near + wanted + 6):
             rows.append(self._drawn(self.authors[len(rows) % len(self.authors)]))
         has_newer = [*dict.fromkeys([*starts, *(n for n in range(len(rows)) if draw.chance(1, 2))])]
         newer = [self._revised(rows[n]) for n in has_newer]
@@ -195,7 +199,9 @@ class _Archive:
         """Let documents cite others; what is asked for is cited only where the question leads."""
         draw, marks = self.draw, [*rows]
         chained = {*starts, *(rows[s].newer for s in starts)}
-        targets = draw.some([m for m in marks if m not in chained and _days_out(m)], len(starts))
+        others = {*self.authors}
+        lent = [m for m in marks if rows[m].author in others and _days_out(m) and m not in chained]
+        targets = draw.some(lent, len(starts))
         cited = {*targets}
         free = [m for m in marks if m not in cited]
         cites = {m: [f for f in draw.some(free, 4) if f != m][: draw.between(2, 3)] for m in marks}
@@ -206,8 +212,8 @@ class _Archive:
         for asked in self.chosen:
             if asked.cited:
                 source = asked.newer or asked.first
-                others = [m for m in cites[source] if rows[m].author != rows[asked.cited].author]
-                cites[source] = draw.shuffled([*others, asked.cited])
+                kept = [m for m in cites[source] if rows[m].author != rows[asked.cited].author]
+                cites[source] = draw.shuffled([*kept, asked.cited])
         order = draw.shuffled(marks)
         self.rows = {m: replace(rows[m], cites=tuple(cites[m])) for m in order}
 

@@ -137,8 +137,9 @@ class _Catalogue:
             self.draw.some(range(mark.low, mark.high + 1), near + 2), reverse=not mark.is_low
         )
         others = [self.draw.between(m.low, m.high) for m in self.theme.marks]
-        better = (near + 1) // 2
-        limit = self.draw.between(12, 70) * 10 if near else None
+        is_limited = near > 0 and self.brief.layout.depth == 1  # who needs a part owns the product
+        better = (near + 1) // 2 if is_limited else 0
+        limit = self.draw.between(12, 70) * 10 if is_limited else None
         meant: list[str | int] = []
         for rank, value in enumerate(values):
             within = self._price(limit, is_above=rank < better)
@@ -418,8 +419,10 @@ class _Catalogue:
         )
 
     def _label(self, asked: _Asked) -> str:
-        name = asked.kind if self.brief.layout.depth == 1 else asked.name
-        return f"{name}（{asked.maker}）" if self.zh else f"{name} ({asked.maker})"
+        product = f"{asked.maker}的{asked.kind}" if self.zh else f"{asked.kind} ({asked.maker})"
+        if self.brief.layout.depth == 1:
+            return product
+        return f"{product}，{asked.name}" if self.zh else f"{asked.name}, {product}"
 
     def _ask(self, ids: list[int]) -> None:
         layout, first = self.brief.layout, self.asked[0]

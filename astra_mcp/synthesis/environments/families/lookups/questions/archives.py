@@ -51,7 +51,8 @@ class Questions:
     def _replaced(self, meant: Sequence[str]) -> str:
         """What replaced documents."""
         if self._is_zh:
-            return f"{self._all(meant)}的新版"
+            these = f"这两{self.theme.counter}" if len(meant) > 1 else ""
+            return f"{self._all(meant)}{these}的新版"
         noun = self.theme.document[0] if len(meant) == 1 else self.theme.plural
         return f"the {noun} that replaced {self._all(meant)}"
 
@@ -62,7 +63,8 @@ class Questions:
         told = f"{meant[0]} {link} {one} by {authors[0]}"
         if len(meant) == 1:
             return f"{told}. ", f"{_last(authors[0])}'s {self.theme.document[0]}"
-        told += f", and {meant[1]} {link if self.is_newer else cites} one by {authors[1]}. "
+        further = f"by one that {cites} {one}" if self.is_newer else f"{cites} one"
+        told += f", and {meant[1]} {further} by {authors[1]}. "
         return told, f"{_last(authors[0])}'s and {_last(authors[1])}'s {self.theme.plural}"
 
     def _cited_zh(self, meant: Sequence[str], authors: Sequence[str]) -> tuple[str, str]:
@@ -70,6 +72,10 @@ class Questions:
         link = f"已经有新版了，新版{cites}了" if self.is_newer else f"{cites}了"
         if len(meant) == 1:
             return f"{meant[0]}{link}{authors[0]}的一{one}{document}。", f"{authors[0]}的这{one}"
+        if self.is_newer:
+            both = self._all([f"{author}的一{one}{document}" for author in authors])
+            told = f"{self._all(meant)}都出了新版，新版分别{cites}了{both}。"
+            return told, f"{self._all(authors)}的这两{one}"
         told = [f"{m}{link}{a}的一{one}" for m, a in zip(meant, authors, strict=True)]
         return f"{told[0]}{document}，{told[1]}。", f"{self._all(authors)}的这两{one}"
 

@@ -35,7 +35,8 @@ class Questions:
         spare = f"I'm buying {product} and want a spare {name} for it."
         if layout.depth == 2:
             return say(
-                f"I need {thing}. What's the part number? || {spare} What's the part number?",
+                f"I need {thing}. What's the part number? || {spare} What's the part number? || "
+                f"I've got {product}, and the {name} needs replacing. What's the part number?",
                 f"我打算买{product}，想再配个备用{name}，备件编号是多少？ || {product}要换{name}，请帮我查一下备件编号。",
             )
         if layout.depth == 3:
@@ -74,7 +75,7 @@ class Questions:
                 f"我们要买{things}，最低价分别是多少？ || {things}都要换了，最便宜的商家分别卖多少钱？",
             )
         return say(
-            f"We need {things} in {self.town}. If we order each today from its cheapest dealer, when will they arrive? || "
+            f"We're in {self.town} and need {things}. If we order each today from its cheapest dealer, when will they arrive? || "
             f"We're in {self.town} and need {things}. When will they get here if we order each today where it's cheapest?",
             f"我们在{self.town}，要买{things}。今天都在各自最便宜的商家下单，分别哪天能到？ || "
             f"{things}都要换了，今天分别在卖得最便宜的商家下单，寄到{self.town}各是哪天到？",

@@ -116,13 +116,17 @@ class Questions:
         if layout.depth == 2:
             return say(
                 f"Who{at} will be on duty for these {goal}? || "
-                f"{f'I will contact {house} {goal}. Who' if is_mine else f'I will pass them on {goal}. Who'} will be on duty for them?",
+                + (
+                    f"I'll contact {house} {goal}. Who will be on duty for them?"
+                    if is_mine
+                    else f"Who will be on duty {goal} to deal with them?"
+                ),
                 f"{goal}{zh_at}分别是谁值班负责？ || {goal}分别该{hand}{zh_at}哪位值班人员？",
             )
         room = layout.facets > 1
         return say(
             f"I want to speak to the people on duty for these{at} {goal}. What are their extensions{', and which rooms will they be in' * room}? || "
-            f"What are the extensions of the people{at} on duty for these {goal}{', and which rooms will they be in' * room}?",
+            f"What are the extensions of the people on duty for these{at} {goal}{', and which rooms will they be in' * room}?",
             f"{goal}我要联系{zh_at}负责的值班人员，分机号分别是多少{'，当天分别在哪个房间' * room}？ || "
             f"{goal}{zh_at}值班负责的人分机号分别是多少{'，当天各在哪个房间' * room}？",
         )
@@ -139,7 +143,7 @@ class Questions:
         if depth == 1:
             return say(
                 f"I'd like to phone the {unit}s in charge{at}. Which can I call about first, and from what time? || "
-                f"For which does the {unit} in charge{at} take calls first, and from what time?",
+                f"For which of these does the {unit} in charge{at} take calls first, and from what time?",
                 f"{zh_at}负责哪{thing}的{unit}最早开始接电话，是几点？",
             )
         if depth == 2:
