@@ -127,11 +127,10 @@ class _Directory:
         people = self.entities.people(5 * len(units))
         self.staff = {u: people[5 * n : 5 * n + 5] for n, u in enumerate(units)}
         self._add_relatives(units[:own], units[own:])
-        calls = [draw.below(58) for _ in units]
-        visits = [draw.between(60, 99) for _ in units]
+        calls, visits = draw.shuffled(range(30)), draw.shuffled(range(30, 60))
         self.opening = {
-            u: [_clock(425 + 5 * c), _clock(425 + 5 * v)]
-            for u, c, v in zip(units, calls, visits, strict=True)
+            u: [_clock(425 + 10 * times[n % 30]) for times in (calls, visits)]
+            for n, u in enumerate(units)
         }
         phones = self.entities.codes(f"{draw.between(2, 8)}-####", 5 * len(units))
         everybody = [name for staff in self.staff.values() for name in staff]
@@ -163,7 +162,7 @@ class _Directory:
 
     def _begins(self, unit: str) -> str:
         number = [*self.staff].index(unit) * 11 + self.day.toordinal() * 5
-        return _clock(450 + number % 59 * 5)
+        return _clock(450 + number % 29 * 10)
 
     def _answers_of(self, asked: _Asked) -> list[str]:
         """What the sub-tasks of a subject find, in order."""
@@ -198,7 +197,7 @@ class _Directory:
                     raise ValueError(f"{say(f"There is no {unit} {{$unit!r}}; $find gives the codes.", f"没有编号为{{$unit}}的{unit}；编号可由 $find 查得。")}")
                 {self._wrong_day()}
                 at = datetime.date.fromisoformat($day)
-                begins = 450 + ([*ROTA].index($unit) * 11 + at.toordinal() * 5) % 59 * 5
+                begins = 450 + ([*ROTA].index($unit) * 11 + at.toordinal() * 5) % 29 * 10
                 turn = (at.weekday() + at.toordinal() // 7 * 2) % 5
                 return {{"$person": ROTA[$unit][turn], "from": f"{{begins // 60:02d}}:{{begins % 60:02d}}"}}
                 """,
