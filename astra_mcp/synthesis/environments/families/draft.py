@@ -121,7 +121,8 @@ class Draft:
     """What names stand for, in snake case."""
     _names: dict[str, str] = field(default_factory=dict[str, str])
     """The same as the bundle writes them."""
-    _data: list[str] = field(default_factory=list[str])
+    _data: list[str | tuple[str, object]] = field(default_factory=list[str | tuple[str, object]])
+    """Statements, and constants by name, which are written out only where the code is wanted."""
     _tools: dict[str, _Tool] = field(default_factory=dict[str, _Tool])
     _steps: list[_Step] = field(default_factory=list[_Step])
     _examples: list[JsonObject] = field(default_factory=list[JsonObject])
@@ -170,7 +171,7 @@ class Draft:
 
     def data(self, name: str, value: object) -> None:
         """Add a constant of the module: plain data."""
-        self._data.append(f"{name} = {pformat(value, width=110, sort_dicts=False)}")
+        self._data.append((name, value))
 
     def code(self, text: str) -> None:
         """Add statements of the module before its tools, such as a private function."""
@@ -275,7 +276,12 @@ class Draft:
         return Bundle(document=document, code=self._code(), server=server)
 
     def _code(self) -> str:
-        body = "\n".join(self._data)
+        body = "\n".join(
+            text
+            if isinstance(text, str)
+            else f"{text[0]} = {pformat(text[1], width=110, sort_dicts=False)}"
+            for text in self._data
+        )
         used = [
             m
             for m in ("datetime", "itertools", "math", "random", "re")

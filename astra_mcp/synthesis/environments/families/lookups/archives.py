@@ -1,7 +1,10 @@
 """Archives: a document by author and year, what replaced it, what it cites, where that stands and when it is back."""
 
 import datetime as dt
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import cycle
 from typing import Any
 
 from astra_mcp.errors import DrawError
@@ -12,7 +15,7 @@ from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.questions.archives import Questions
 from astra_mcp.synthesis.environments.families.lookups.themes.archives import THEMES, Theme
-from astra_mcp.synthesis.environments.families.phrases import itemised, labelled, with_article
+from astra_mcp.synthesis.environments.families.phrases import labelled, with_article
 
 __all__ = ["ARCHIVES"]
 
@@ -54,10 +57,13 @@ class _Asked:
 
 
 def _make(brief: Brief) -> Draft:
-    world = _Archive(brief, brief.draw("theme").pick(THEMES))
-    if not world.is_unambiguous():
-        raise DrawError("two subjects of the question have an answer in common")
-    return world.written()
+    return copy(_drawn(replace(brief, turn=0))).written(brief)
+
+
+@lru_cache(maxsize=1)
+def _drawn(brief: Brief) -> "_Archive":
+    """The world that all turns share."""
+    return _Archive(brief, brief.draw("theme").pick(THEMES))
 
 
 class _Archive:
@@ -67,7 +73,6 @@ class _Archive:
         self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
         self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
         self.calendar = Calendar.drawn(self.draw, brief.language)
-        self.draft = Draft(brief, theme.domain, clock=self.calendar.clock)
         self.house = self.entities.firms(1, *theme.house[self.zh])[0]
         layout = brief.layout
         hops = (
@@ -81,20 +86,33 @@ class _Archive:
             ("back", "shelf") if layout.facets > 1 else ("back",) if asks_back else ("shelf",)
         )
         self._fill()
+
+    def _ask_about(self, brief: Brief) -> None:
+        """Take up the subjects of one question.
+
+        Raises:
+            DrawError: Two of them have an answer or a label in common.
+        """
+        self.brief = brief
+        self.asked = brief.asked(self.chosen)
         self.answers = [self._answers_of(asked) for asked in self.asked]
+        self.labels = [self._label(asked) for asked in self.asked]
+        told = [*(a for answers in self.answers for a in answers), *self.labels]
+        if self.is_cited:
+            people = [self.rows[m].author for a in self.asked for m in (a.first, a.cited)]
+            told += people if self.zh else [name.rpartition(" ")[2] for name in people]
+        if len(told) > len({*told}):
+            raise DrawError("two subjects of the question have an answer in common")
+        self.draft = Draft(brief, self.theme.domain, clock=self.calendar.clock)
 
-    def is_unambiguous(self) -> bool:
-        """Whether all that is asked about is out on loan, and no two subjects have an answer in common."""
-        flat = [a for answers in self.answers for a in answers]
-        return len(flat) == len({*flat}) and all(_days_out(a.last) for a in self.asked)
-
-    def written(self) -> Draft:
+    def written(self, brief: Brief) -> Draft:
         """The draft with its texts, tools and sub-tasks."""
+        self._ask_about(brief)
         say, document = self.draft.say, self.theme.document[self.zh]
         self.draft.title = self.house
         self.draft.description = say(
-            f"The holdings of {self.house}: each {document} with what replaced it, what it cites, and where it is.",
-            f"{self.house}馆藏：每份{document}的新版、引用文献、架位和借阅情况。",
+            f"The {self.theme.plural} kept by the {self.house}: what replaced them, what they cite, and where they are.",
+            f"{self.house}馆藏{document}的新版、引用文献、架位和借阅情况。",
         )
         self._name()
         self._write_data()
@@ -108,26 +126,36 @@ class _Archive:
     # --- world --------------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        draw, wanted = self.draw, self.brief.layout.subjects
+        draw, wanted = self.draw, self.brief.subjects
         count = max(self.brief.knobs.records, 10 + 6 * wanted)
-        self.authors = self.entities.people(max(8, count // 4) + wanted)
-        self.places = self.entities.places(max(6, count // 10))
-        self.pages = iter(draw.some(range(104, 690), 2 * count))
+        authors = self.entities.people(max(8, count // 4) + wanted)
+        own, self.authors = authors[:wanted], authors[wanted:]
+        self.places = self.entities.places(min(max(6, count // 10), 120))
+        self.pages = cycle(draw.shuffled(range(104, 690)))
         rows: list[_Document] = []
-        for author in self.authors[:wanted]:
+        starts: list[int] = []
+        for author in own:
+            starts.append(len(rows))
             rows += self._near(self._drawn(author))
-        starts = [rows.index(next(r for r in rows if r.author == a)) for a in self.authors[:wanted]]
-        while len(rows) < count * 2 // 3:
-            rows.append(
-                self._drawn(self.authors[wanted + len(rows) % (len(self.authors) - wanted)])
-            )
+        near = len(rows)
+        while len(rows) < max(count * 2 // 3, near + wanted + 6):
+            rows.append(self._drawn(self.authors[len(rows) % len(self.authors)]))
         has_newer = [*dict.fromkeys([*starts, *(n for n in range(len(rows)) if draw.chance(1, 2))])]
         newer = [self._revised(rows[n]) for n in has_newer]
-        letters = "".join(draw.pick("BCDFGHKLMNPRSTVW") for _ in range(2))
-        marks = self.entities.codes(f"{letters} ##.###", len(rows) + len(newer))
-        replaced = {n: marks[len(rows) + place] for place, n in enumerate(has_newer)}
-        rows = [replace(r, newer=replaced.get(n, "")) for n, r in enumerate(rows)] + newer
+        replaced = [len(rows) + place for place in range(len(newer))]
+        marks = self._marks(len(rows) + len(newer), [*starts, *replaced[:wanted]])
+        by = {n: marks[place] for n, place in zip(has_newer, replaced, strict=True)}
+        rows = [replace(r, newer=by.get(n, "")) for n, r in enumerate(rows)] + newer
         self._cite(dict(zip(marks, rows, strict=True)), [marks[n] for n in starts])
+
+    def _marks(self, count: int, asked: list[int]) -> list[str]:
+        """A mark for each row; what may be asked about in the end is out on loan."""
+        letters = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(2))
+        marks = self.entities.codes(f"{letters} ##.###", count + len(asked) // 2 + 9)
+        lent = dict(zip(asked, filter(_days_out, marks), strict=False))
+        taken = {*lent.values()}
+        free = iter([m for m in marks if m not in taken])
+        return [lent[n] if n in lent else next(free) for n in range(count)]
 
     def _drawn(self, author: str) -> _Document:
         draw = self.draw
@@ -157,9 +185,9 @@ class _Archive:
         return found
 
     def _revised(self, row: _Document) -> _Document:
-        author = self.draw.pick(
-            [a for a in self.authors[self.brief.layout.subjects :] if a != row.author]
-        )
+        author = self.draw.pick(self.authors)
+        if author == row.author:
+            author = self.authors[self.authors.index(author) - 1]
         return _Document(
             author,
             row.about,
@@ -171,18 +199,21 @@ class _Archive:
         """Let documents cite others; what is asked for is cited only where the question leads."""
         draw, marks = self.draw, [*rows]
         chained = {*starts, *(rows[s].newer for s in starts)}
-        targets = draw.some([m for m in marks if m not in chained], len(starts))
-        free = [m for m in marks if m not in targets]
-        cites = {m: draw.some([f for f in free if f != m], draw.between(2, 3)) for m in marks}
-        self.asked = [
+        others = {*self.authors}
+        lent = [m for m in marks if rows[m].author in others and _days_out(m) and m not in chained]
+        targets = draw.some(lent, len(starts))
+        cited = {*targets}
+        free = [m for m in marks if m not in cited]
+        cites = {m: [f for f in draw.some(free, 4) if f != m][: draw.between(2, 3)] for m in marks}
+        self.chosen = [
             _Asked(s, rows[s].newer if self.is_newer else "", t if self.is_cited else "")
             for s, t in zip(starts, targets, strict=True)
         ]
-        for asked in self.asked:
+        for asked in self.chosen:
             if asked.cited:
                 source = asked.newer or asked.first
-                others = [m for m in cites[source] if rows[m].author != rows[asked.cited].author]
-                cites[source] = draw.shuffled([*others, asked.cited])
+                kept = [m for m in cites[source] if rows[m].author != rows[asked.cited].author]
+                cites[source] = draw.shuffled([*kept, asked.cited])
         order = draw.shuffled(marks)
         self.rows = {m: replace(rows[m], cites=tuple(cites[m])) for m in order}
 
@@ -229,27 +260,28 @@ class _Archive:
     def _unknown(self) -> str:
         document = self.theme.document[self.zh]
         said = self.draft.say(
-            f"There is no {document} {{$mark!r}}; $find gives the numbers.", f"没有编号为{{$mark}}的{document}；编号可由 $find 查得。"
+            f"No {document} has the number {{$mark!r}}; $find gives the numbers.", f"没有编号为{{$mark}}的{document}；编号可由 $find 查得。"
         )  # fmt: skip
         return f'if $mark not in HOLDINGS:\n                    raise ValueError(f"{said}")'
 
     def _tools(self) -> None:
         say, document, mark = self.draft.say, self.theme.document[self.zh], {"$mark": self._code()}
+        one = self.theme.counter
         self._find_tool()
         if self.is_newer:
             self.newer = self.draft.tool(
-                "$newer", say(f"Say by what {with_article(document)} has been replaced.", f"查询某份{document}被哪份新版替代。"), mark,
+                "$newer", say(f"Tell which newer {document} has replaced one.", f"查询某{one}{document}的新版。"), mark,
                 f"""
                 {self._unknown()}
                 newer = HOLDINGS[$mark][4]
                 if not newer:
-                    return {{"$mark": $mark, "state": "{say("still current, not replaced", "现行有效，未被替代")}"}}
+                    return {{"$mark": $mark, "state": "{say("still current, not replaced", "没有新版")}"}}
                 return {{"replaced": $mark, "by": newer, "$author": HOLDINGS[newer][0], "$year": HOLDINGS[newer][2]}}
                 """,
             )  # fmt: skip
         if self.is_cited:
             self.cites = self.draft.tool(
-                "$cites", say(f"List what {with_article(document)} cites.", f"列出某份{document}引用的文献。"), mark,
+                "$cites", say(f"List what {with_article(document)} {self.theme.cites[0]}.", f"列出某{one}{document}{self.theme.cites[1]}的文献。"), mark,
                 f"""
                 {self._unknown()}
                 return {{"$doc": $mark, "cites": [{{"$mark": m, "$author": HOLDINGS[m][0], "title": HOLDINGS[m][1]}} for m in HOLDINGS[$mark][5]]}}
@@ -259,11 +291,11 @@ class _Archive:
             self._last_tools(mark)
 
     def _last_tools(self, mark: dict[str, Any]) -> None:
-        say, document = self.draft.say, self.theme.document[self.zh]
+        say, document, one = self.draft.say, self.theme.document[self.zh], self.theme.counter
         self.ends: dict[str, str] = {}
         if "back" in self.last:
             self.ends["back"] = self.draft.tool(
-                "$back", say(f"Say whether {with_article(document)} is out, and when it is due back.", f"查询某份{document}是否借出及应还日期。"), mark,
+                "$back", say(f"Tell whether {with_article(document)} is out on loan, and when it is due back.", f"查询某{one}{document}是否借出以及应还日期。"), mark,
                 f"""
                 {self._unknown()}
                 days = _days_out($mark)
@@ -275,7 +307,7 @@ class _Archive:
             )  # fmt: skip
         if "shelf" in self.last:
             self.ends["shelf"] = self.draft.tool(
-                "$shelf", say(f"Say on which shelf {with_article(document)} stands.", f"查询某份{document}的架位。"), mark,
+                "$shelf", say(f"Tell which shelf {with_article(document)} is kept on.", f"查询某{one}{document}的架位。"), mark,
                 f"""
                 {self._unknown()}
                 return {{"$mark": $mark, "shelf": _shelf($mark)}}
@@ -298,7 +330,7 @@ class _Archive:
         )
         narrowed = "\nif $word is not None:\n    found = [(m, r) for m, r in found if $word.casefold() in r[1].casefold()]"
         self.find = self.draft.tool(
-            "$find", say(f"Find each {document} of an author and a year.", f"按作者和年份列出{document}。"),
+            "$find", say(f"Find somebody's {self.theme.plural} of one year.", f"按作者和年份查找{document}。"),
             {"$author": {"type": "string", "minLength": 2, "description": say("Full name.", "姓名全称。")},
              "$year": {"type": "integer", "minimum": 1900, "maximum": 2030}, **used},
             """
@@ -338,9 +370,9 @@ class _Archive:
         years = [r.year for r in self.rows.values() if r.author == row.author] + [
             r.year for r in self.rows.values()
         ]
-        meant = self._meant(asked)
+        meant, document = self._meant(asked), self.theme.document[self.zh]
         last = self.draft.solve(
-            say(f"How long is {meant}?", f"{meant}有多少页？") if layout.concludes and layout.depth == 1
+            say(f"How many pages does {meant} have?", f"{meant}有多少页？") if layout.concludes and layout.depth == 1
             else say(f"What is the number of {meant}?", f"{meant}的编号是多少？"),
             answers[0], self.find, {"$author": key(row.author, authors), "$year": key(row.year, years)},
         )  # fmt: skip
@@ -349,18 +381,18 @@ class _Archive:
         marks = [m for m, r in self.rows.items() if r.newer] + [*self.rows]
         if asked.newer:
             last = self.draft.solve(
-                say("What is the number of the newer version that replaced it?", "替代它的新版编号是多少？"),
+                say(f"What is the number of the {document} that replaced it?", "它的新版编号是多少？"),
                 asked.newer, self.newer, {"$mark": key(asked.first, marks)}, needs=[last],
             )  # fmt: skip
         if asked.cited:
-            author = self.rows[asked.cited].author
+            author, (cites, zh_cites) = self.rows[asked.cited].author, self.theme.cites
             last = self.draft.solve(
-                say(f"What is the number of what it cites by {author}?", f"它引用的{author}的那份编号是多少？"),
+                say(f"What is the number of the {document} by {author} that it {cites}?", f"它{zh_cites}的{author}那{self.theme.counter}{document}编号是多少？"),
                 asked.cited, self.cites, {"$mark": key(asked.newer or asked.first, [*self.rows])}, needs=[last],
             )  # fmt: skip
         questions = {
-            "back": say("When is that due back?", "那份什么时候应归还？"),
-            "shelf": say("On which shelf does that stand?", "那份放在哪个架位？"),
+            "back": say("When is it due back?", "应该哪天归还？"),
+            "shelf": say("Which shelf is it on?", "放在哪个架位？"),
         }
         ends = [
             self.draft.solve(
@@ -379,60 +411,46 @@ class _Archive:
     def _meant(self, asked: _Asked) -> str:
         """The document from which the hops of a subject begin."""
         row, document = self.rows[asked.first], self.theme.document[self.zh]
-        made = self.theme.made[self.zh]
-        return self.draft.say(
-            f"{row.author}'s {row.year} {document} {self.theme.on} {row.about} || the {document} {self.theme.on} {row.about} that {row.author} {made} in {row.year}",
-            f"{row.author}{row.year}年关于{row.about}的{document} || {row.author}在{row.year}年{made}的{row.about}{document}",
-        )
+        draw, made = self.brief.draw("meant", self.brief.turn), self.theme.made[self.zh]
+        if self.zh:
+            done = draw.pick(["", made])
+            return f"{row.author}{row.year}年{done}的{row.about}{document}"
+        about = f"{document} {self.theme.on} {row.about}"
+        is_plain = self.brief.layout.subjects == 1 and self.brief.layout.depth < 3
+        if is_plain and draw.chance(1, 2):
+            return f"the {about} that {row.author} {made} in {row.year}"
+        return f"{row.author}'s {row.year} {about}"
 
-    def _target(self, asked: _Asked) -> str:
-        """What the question asks about."""
-        meant, document = self._meant(asked), self.theme.document[self.zh]
+    def _label(self, asked: _Asked) -> str:
+        """What the answer calls a subject."""
         if not asked.cited:
-            return (
-                self.draft.say(f"the newer version that replaced {meant}", f"替代{meant}的新版")
-                if asked.newer
-                else meant
-            )
-        author = self.rows[asked.cited].author
-        if not asked.newer:
-            return self.draft.say(
-                f"the {document} by {author} that is cited in {meant}",
-                f"{meant}里引用的{author}那份{document}",
-            )
-        return self.draft.say(
-            f"the {document} by {author} that is cited in the newer version of {meant}",
-            f"{meant}的新版里引用的{author}那份{document}",
-        )
+            return self.rows[asked.first].about
+        author, document = self.rows[asked.cited].author, self.theme.document[self.zh]
+        return f"{author}的{document}" if self.zh else f"{author}'s {document}"
 
     def _ask(self, ids: list[int]) -> None:
-        layout, targets = self.brief.layout, [self._target(a) for a in self.asked]
-        things = targets[0] if layout.subjects == 1 else itemised(targets, self.brief.language)
-        self.draft.question = Questions(self.draft, self.house, self.last).asked(things)
-        finals = [a[-layout.facets :] for a in self.answers]
-        labels = [self.rows[a.first].about for a in self.asked]
-        if layout.concludes:
-            self._conclude(finals, labels, ids)
+        asks = Questions(self.draft, self.house, self.theme, self.last, self.is_newer)
+        self.draft.question = asks.asked(
+            [(self._meant(a), self.rows[a.cited].author if a.cited else "") for a in self.asked]
+        )
+        finals = [a[-self.brief.layout.facets :] for a in self.answers]
+        if self.brief.layout.concludes:
+            self._conclude(finals, ids)
             return
-        self.draft.answer = labelled(labels, finals, self.brief.language)
+        self.draft.answer = labelled(self.labels, finals, self.brief.language)
 
-    def _conclude(self, finals: list[list[str]], labels: list[str], ids: list[int]) -> None:
+    def _conclude(self, finals: list[list[str]], ids: list[int]) -> None:
+        say = self.draft.say
         if self.brief.layout.depth == 1:
             total = sum(int(final[0].split()[0]) for final in finals)
-            self.draft.answer = self.draft.say(f"{total} pages", f"{total} 页")
-            self.draft.conclude(
-                self.draft.say("How many pages are that in all?", "一共多少页？"),
-                self.draft.answer,
-                ids,
-            )
-            return
-        first = min(range(len(finals)), key=lambda n: finals[n][0])
-        self.draft.answer = f"{labels[first]}{'，' if self.zh else ', '}{finals[first][0]}"
-        self.draft.conclude(
-            self.draft.say("Which of them is due back first?", "哪一份最早归还？"),
-            self.draft.answer,
-            ids,
-        )
+            self.draft.answer = say(f"{total} pages", f"{total} 页")
+            asked = say("How many pages is that in total?", "一共多少页？")
+        else:
+            first = min(range(len(finals)), key=lambda n: finals[n][0])
+            comma = "，" if self.zh else ", "
+            self.draft.answer = f"{self.labels[first]}{comma}{finals[first][0]}"
+            asked = say("Which is due back first?", f"哪{self.theme.counter}先到期？")
+        self.draft.conclude(asked, self.draft.answer, ids)
 
 
 ARCHIVES = Family(

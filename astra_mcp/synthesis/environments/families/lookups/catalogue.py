@@ -1,7 +1,10 @@
 """Catalogues: a product by what is known of it, its spare part, who sells that cheapest, and when it arrives."""
 
 import datetime as dt
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import cycle
 
 from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
@@ -13,8 +16,8 @@ from astra_mcp.synthesis.environments.families.lookups.questions.catalogue impor
 from astra_mcp.synthesis.environments.families.lookups.themes.catalogue import THEMES, Mark, Theme
 from astra_mcp.synthesis.environments.families.phrases import (
     amount,
-    itemised,
     labelled,
+    listed,
     with_article,
 )
 
@@ -37,10 +40,13 @@ def _fee(part: str, dealer: str, town: str) -> int:
 
 
 def _make(brief: Brief) -> Draft:
-    world = _Catalogue(brief, brief.draw("theme").pick(THEMES))
-    if not world.is_unambiguous():
-        raise DrawError("two subjects of the question have an answer in common")
-    return world.written()
+    return copy(_drawn(replace(brief, turn=0))).written(brief)
+
+
+@lru_cache(maxsize=1)
+def _drawn(brief: Brief) -> "_Catalogue":
+    """The world that all turns share."""
+    return _Catalogue(brief, brief.draw("theme").pick(THEMES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +72,29 @@ class _Catalogue:
         self.calendar = Calendar.drawn(self.draw, brief.language)
         self.unit = "元" if self.zh else brief.draw("money").pick(["EUR", "GBP", "USD"])
         self.kinds, self.names = theme.kinds[self.zh], theme.parts[self.zh]
-        self.draft = Draft(brief, theme.domain, clock=self.calendar.clock)
         self._fill()
-        self.answers: list[list[str]] = [self._answers_of(asked) for asked in self.asked]
 
-    def is_unambiguous(self) -> bool:
+    def _is_clear(self) -> bool:
         """Whether no two subjects have an answer in common."""
         flat = [a for answers in self.answers for a in answers]
         offered = [p for a in self.asked for p in self._offered_prices(a)]
         return len(flat) == len({*flat}) and len(offered) == len({*offered})
 
-    def written(self) -> Draft:
-        """The draft with its texts, tools and sub-tasks."""
+    def written(self, brief: Brief) -> Draft:
+        """The draft with its texts, tools and sub-tasks.
+
+        Raises:
+            DrawError: Two subjects of the question have an answer in common.
+        """
+        self.brief = brief
+        self.asked = brief.asked(self.chosen)
+        self.answers: list[list[str]] = [self._answers_of(asked) for asked in self.asked]
+        if not self._is_clear():
+            raise DrawError("two subjects of the question have an answer in common")
+        self.draft = Draft(brief, self.theme.domain, clock=self.calendar.clock)
         self.draft.title = self.draft.say(*self.theme.about)
         self.draft.description = self.draft.say(
-            "A trade catalogue: products, parts for them, and the dealers who sell those.",
+            "A trade catalogue: products, spare parts for them, and the dealers who sell those.",
             "产品目录：产品、备件以及销售备件的商家。",
         )
         self._name()
@@ -95,20 +109,20 @@ class _Catalogue:
     # --- world --------------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        count, draw = self.brief.knobs.records, self.draw
-        makers = self.entities.firms(max(4, count // 12), *self.theme.makers[self.zh])
+        count, draw, wanted = self.brief.knobs.records, self.draw, self.brief.subjects
+        makers = self.entities.firms(max(4, count // 12, wanted // 2), *self.theme.makers[self.zh])
         self.dealers = self.entities.firms(6, *self.theme.dealers[self.zh])
         self.towns = self.entities.places(7)
         self.town = draw.pick(self.towns)
         self.taken: set[int] = set()
-        self.prices = iter(draw.some(range(9000, 16000), count + 60))
+        self.prices = cycle(draw.some(range(9000, 16000), min(count + 60 * wanted, 7000)))
         self.rows: list[list[str | int]] = []
         pairs = draw.shuffled([(m, k) for m in makers for k in self.kinds])
-        wanted = [(*pair, *self._offer(*pair)) for pair in pairs[: self.brief.layout.subjects]]
-        for maker, kind in pairs[len(wanted) :]:
+        asked = [(*pair, *self._offer(*pair)) for pair in pairs[:wanted]]
+        for maker, kind in pairs[wanted:]:
             if len(self.rows) < count or kind == pairs[0][1]:
                 self._add(maker, kind, 1 + draw.below(3))
-        self._number(wanted)
+        self._number(asked)
 
     def _add(self, maker: str, kind: str, count: int) -> None:
         for _ in range(count):
@@ -123,8 +137,9 @@ class _Catalogue:
             self.draw.some(range(mark.low, mark.high + 1), near + 2), reverse=not mark.is_low
         )
         others = [self.draw.between(m.low, m.high) for m in self.theme.marks]
-        better = (near + 1) // 2
-        limit = self.draw.between(12, 70) * 10 if near else None
+        is_limited = near > 0 and self.brief.layout.depth == 1  # who needs a part owns the product
+        better = (near + 1) // 2 if is_limited else 0
+        limit = self.draw.between(12, 70) * 10 if is_limited else None
         meant: list[str | int] = []
         for rank, value in enumerate(values):
             within = self._price(limit, is_above=rank < better)
@@ -148,22 +163,22 @@ class _Catalogue:
     def _number(self, wanted: list[tuple[str, str, Mark, int | None, list[str | int]]]) -> None:
         letters = "".join(self.draw.pick("BCDFGHKLMNPRSTVW") for _ in range(4))
         rows = self.draw.shuffled(self.rows)
-        codes = self.entities.codes(f"{letters[:2]}###@", len(rows))
+        codes = self.entities.codes(f"{letters[:2]}####@", len(rows))
         self.articles = dict(zip(codes, rows, strict=True))
         numbers = self.entities.codes(f"{letters[2:]}-#####", 3 * len(rows))
         self.parts: dict[str, list[str | int]] = {}
-        prices = self.draw.some(range(700, 5600), len(numbers))
+        prices = cycle(self.draw.some(range(700, 5600), min(len(numbers), 4900)))
         for place, article in enumerate(codes):
             for step in range(3):
                 name = self.names[(place + step) % len(self.names)]
-                price = prices[3 * place + step]
-                self.parts[numbers[3 * place + step]] = [article, name, price]
-        self.asked: list[_Asked] = []
+                self.parts[numbers[3 * place + step]] = [article, name, next(prices)]
+        places = {id(row): place for place, row in enumerate(rows)}
+        self.chosen: list[_Asked] = []
         for maker, kind, mark, limit, meant in wanted:
-            article = next(a for a, r in self.articles.items() if r is meant)
-            part = self.draw.pick([p for p, r in self.parts.items() if r[0] == article])
+            place = places[id(meant)]
+            article, part = codes[place], self.draw.pick(numbers[3 * place : 3 * place + 3])
             name = str(self.parts[part][1])
-            self.asked.append(_Asked(maker, kind, mark, limit, article, name, part))
+            self.chosen.append(_Asked(maker, kind, mark, limit, article, name, part))
 
     def _offered_prices(self, asked: _Asked) -> list[int]:
         price = int(self.parts[asked.part][2])
@@ -231,7 +246,7 @@ class _Catalogue:
             )  # fmt: skip
         if depth > 2:
             self.offers = self.draft.tool(
-                "$offers", say("List who sells a part, and for how much.", "查询销售某备件的商家及售价。"),
+                "$offers", say("List the dealers who sell a part, with their prices.", "查询销售某备件的商家及售价。"),
                 {"$part": self._code([*self.parts])},
                 f"""
                 {self._unknown_part()}
@@ -257,7 +272,7 @@ class _Catalogue:
             "\nif $order:\n    found.sort(key=lambda f: f[1][2], reverse=$order.endswith('desc'))"
         )
         self.find = self.draft.tool(
-            "$find", say("List what a maker offers of a kind, with prices and data.", "按厂家和类别列出产品、价格和参数。"),
+            "$find", say("List a maker's products of one kind, with prices and data.", "按厂家和类别列出产品、价格和参数。"),
             {"$maker": {"type": "string", "minLength": 2, "description": say("Full name.", "厂家全称。")},
              "$kind": {"type": "string", "enum": [*self.kinds]}, **used},
             f"""
@@ -290,7 +305,7 @@ class _Catalogue:
 
     def _code(self, codes: list[str]) -> dict[str, str]:
         head = codes[0][: 3 if "-" in codes[0] else 2]
-        tail = "[0-9]{5}" if "-" in head else "[0-9]{3}[A-Z]"
+        tail = "[0-9]{5}" if "-" in head else "[0-9]{4}[A-Z]"
         return {"type": "string", "pattern": f"^{head}{tail}$"}
 
     def _unknown_part(self) -> str:
@@ -314,7 +329,7 @@ class _Catalogue:
                     raise ValueError(f"{say("Nobody delivers to {$town!r}; towns are: {', '.join(TOWNS)}.", "不能寄往{$town}；可送达：{'、'.join(TOWNS)}。")}")
                 """
         self.arrival = self.draft.tool(
-            "$arrival", say("Say when a part that is ordered today arrives.", "查询今天下单的备件哪天送到。"), given,
+            "$arrival", say("Tell when a part ordered today arrives.", "查询今天下单的备件哪天送到。"), given,
             checks + """
                 arrives = datetime.date.fromisoformat(TODAY) + datetime.timedelta(days=_days_under_way($part, $dealer, $town))
                 return {"$part": $part, "arrives": arrives.isoformat()}
@@ -322,7 +337,7 @@ class _Catalogue:
         )  # fmt: skip
         if self.brief.layout.facets > 1:
             self.fee = self.draft.tool(
-                "$fee", say("Say what a dealer charges for sending a part.", "查询商家寄送备件的运费。"), given,
+                "$fee", say("Tell what a dealer charges for delivering a part.", "查询商家寄送备件的运费。"), given,
                 checks + f"""
                 fee = _fee($part, $dealer, $town)
                 return {{"$part": $part, "$fee": f"{{fee // 100}}.{{fee % 100:02d}} {self.unit}"}}
@@ -338,15 +353,15 @@ class _Catalogue:
         rows = [*self.articles.values()]
         makers = [str(r[0]) for r in rows if r[1] == asked.kind] + [str(r[0]) for r in rows]
         last = self.draft.solve(
-            say(f"What does {product} cost?", f"{product}多少钱？") if sums and depth == 1
-            else say(f"What is the number of {product}?", f"{product}的编号是多少？"),
+            say(f"How much is {product}?", f"{product}多少钱？") if sums and depth == 1
+            else say(f"What is the catalogue number of {product}?", f"{product}的产品编号是多少？"),
             answers[0], self.find, {"$maker": key(asked.maker, makers), "$kind": key(asked.kind, self.kinds)},
         )  # fmt: skip
         if depth == 1:
             return last
         last = self.draft.solve(
             say(f"What is the list price of its {asked.name}?", f"它的{asked.name}标价多少？") if sums and depth == 2
-            else say(f"What is the number of its {asked.name}?", f"它的{asked.name}的编号是多少？"),
+            else say(f"What is the part number of its {asked.name}?", f"它的{asked.name}备件编号是多少？"),
             answers[1], self.list_parts, {"$article": key(asked.article, self.articles)}, needs=[last],
         )  # fmt: skip
         return last if depth == 2 else self._buy(asked, answers, last)
@@ -355,7 +370,7 @@ class _Catalogue:
         say = self.draft.say
         part = {"$part": key(asked.part, [p for p in [*self.parts][::-1] if p != asked.part])}
         third = self.draft.solve(
-            say(f"What does this {asked.name} cost at the cheapest dealer?", f"这种{asked.name}最便宜卖多少钱？"),
+            say(f"How much is this {asked.name} at the cheapest dealer?", f"这种{asked.name}最便宜卖多少钱？"),
             answers[2], self.offers, part, needs=[second],
         )  # fmt: skip
         if self.brief.layout.depth == 3:
@@ -368,12 +383,12 @@ class _Catalogue:
             "$town": key(self.town, self.towns),
         }
         self.draft.solve(
-            say(f"When does it arrive in {self.town} from there?", f"在那家买，哪天能送到{self.town}？"),
+            say(f"When does it arrive in {self.town} if ordered there?", f"在那家买，哪天能送到{self.town}？"),
             answers[3], self.arrival, given, needs=[second, third],
         )  # fmt: skip
         if self.brief.layout.facets > 1:
             self.draft.solve(
-                say(f"What does that dealer charge for sending it to {self.town}?", f"那家寄到{self.town}运费多少？"),
+                say(f"What does that dealer charge for delivery to {self.town}?", f"那家寄到{self.town}运费多少？"),
                 answers[4], self.fee, given, needs=[second, third],
             )  # fmt: skip
         return third
@@ -382,20 +397,17 @@ class _Catalogue:
 
     def _product(self, asked: _Asked) -> str:
         money = {"EUR": "euros", "GBP": "pounds", "USD": "dollars", "元": "元"}[self.unit]
-        best = asked.mark.best[self.zh]
+        best, limit = asked.mark.best[self.zh], asked.limit
         if self.zh:
-            limit = "" if asked.limit is None else f"{asked.limit}{money}以内"
-            return f"{asked.maker}{limit}{best}的{asked.kind}"
-        if asked.limit is None:
-            return self.draft.say(
-                f"the {best} {asked.kind} from {asked.maker}||the {best} {asked.kind} made by {asked.maker}",
-                "",
+            return (
+                f"{asked.maker}{'' if limit is None else f'{limit}{money}以内'}{best}的{asked.kind}"
             )
-        return self.draft.say(
-            f"the {best} {asked.kind} under {asked.limit} {money} from {asked.maker} || "
-            f"the {best} {asked.kind} that {asked.maker} has for less than {asked.limit} {money}",
-            "",
-        )
+        thing = f"{best} {asked.kind}" + ("" if limit is None else f" under {limit} {money}")
+        if self.brief.layout.subjects == 1 and self.brief.draw("maker", self.brief.turn).chance(
+            1, 2
+        ):
+            return f"the {thing} from {asked.maker}"
+        return f"{asked.maker}'{'' if asked.maker.endswith('s') else 's'} {thing}"
 
     def _wish(self, asked: _Asked) -> str:
         """What is asked about, so that it can stand in a list."""
@@ -403,28 +415,28 @@ class _Catalogue:
         if self.brief.layout.depth == 1:
             return product
         return (
-            f"{asked.name}（配{product}）"
-            if self.zh
-            else f"{with_article('spare ' + asked.name)} for {product}"
+            f"{product}的{asked.name}" if self.zh else f"{with_article(asked.name)} for {product}"
         )
 
     def _label(self, asked: _Asked) -> str:
-        name = asked.kind if self.brief.layout.depth == 1 else asked.name
-        return f"{name}（{asked.maker}）" if self.zh else f"{name} ({asked.maker})"
+        product = f"{asked.maker}的{asked.kind}" if self.zh else f"{asked.kind} ({asked.maker})"
+        if self.brief.layout.depth == 1:
+            return product
+        return f"{product}，{asked.name}" if self.zh else f"{asked.name}, {product}"
 
     def _ask(self, ids: list[int]) -> None:
-        layout, things = self.brief.layout, [self._wish(a) for a in self.asked]
-        asks = Questions(self.draft, self.town, self.calendar.now() + " " * (not self.zh))
+        layout, first = self.brief.layout, self.asked[0]
+        asks = Questions(self.draft, self.town)
         self.draft.question = (
-            asks.for_one(self._product(self.asked[0]), self.asked[0].name) if layout.subjects == 1
-            else asks.for_several(itemised(things, self.brief.language))
+            asks.for_one(self._product(first), first.name) if layout.subjects == 1
+            else asks.for_several(listed([*map(self._wish, self.asked)], self.brief.language))
         )  # fmt: skip
         finals = [a[-layout.facets :] for a in self.answers]
         if layout.concludes:
             cents = sum(int(f[0].split()[0].replace(".", "")) for f in finals)
             total = amount(cents, self.unit)
             self.draft.conclude(
-                self.draft.say("What do they come to in all?", "一共是多少钱？"), total, ids
+                self.draft.say("How much is that in total?", "一共多少钱？"), total, ids
             )
             self.draft.answer = total
             return

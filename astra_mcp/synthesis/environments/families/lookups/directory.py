@@ -1,7 +1,9 @@
 """Directories: which office a matter belongs to, who is on duty there on a day, and how to reach that person."""
 
 import datetime as dt
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
@@ -32,10 +34,13 @@ def _room(person: str, day: str) -> str:
 
 
 def _make(brief: Brief) -> Draft:
-    world = _Directory(brief, brief.draw("theme").pick(THEMES))
-    if not world.is_unambiguous():
-        raise DrawError("two subjects of the question have an answer in common")
-    return world.written()
+    return copy(_drawn(replace(brief, turn=0))).written(brief)
+
+
+@lru_cache(maxsize=1)
+def _drawn(brief: Brief) -> "_Directory":
+    """The world that all turns share."""
+    return _Directory(brief, brief.draw("theme").pick(THEMES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +60,39 @@ class _Directory:
         self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
         self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
         self.calendar = Calendar.drawn(self.draw, brief.language)
-        self.draft = Draft(brief, theme.domain, clock=self.calendar.clock)
         self.house = self.entities.firms(1, *theme.house[self.zh])[0]
         monday = self.calendar.today - dt.timedelta(days=self.calendar.today.weekday())
         week = [monday + dt.timedelta(days=n) for n in range(12) if n % 7 < 5]
         self.days = [d for d in week if d > self.calendar.today]
-        self.day = self.draw.pick(self.days)
+        self._fill()
+
+    def written(self, brief: Brief) -> Draft:
+        """The draft with its texts, tools and sub-tasks.
+
+        Raises:
+            DrawError: Two subjects of the question have an answer in common.
+        """
+        self.brief = brief
+        self.day = brief.draw("day", brief.turn, brief.attempt).pick(self.days)
         self.goal = self.calendar.relative(self.day) or self.calendar.day(self.day)
         self.when = f"on {self.goal}" if self.goal.endswith("next week") else self.goal
-        self._fill()
+        turn = _place_in_rota(self.day)
+        self.asked = [
+            _Asked(place, matter, unit, self.staff[unit][turn])
+            for place, matter, unit in brief.asked(self.chosen)
+        ]
         self.answers = [self._answers_of(asked) for asked in self.asked]
-
-    def is_unambiguous(self) -> bool:
-        """Whether no two subjects have an answer in common."""
         flat = [a for answers in self.answers for a in answers]
-        return len(flat) == len({*flat})
-
-    def written(self) -> Draft:
-        """The draft with its texts, tools and sub-tasks."""
+        if len(flat) > len({*flat}):
+            raise DrawError("two subjects of the question have an answer in common")
+        self.draft = Draft(brief, self.theme.domain, clock=self.calendar.clock)
         say, unit = self.draft.say, self.theme.unit[self.zh]
         self.draft.title = say(
-            f"{self.house}: who is in charge || Directory of {self.house}",
+            f"{self.house}: who deals with what || Directory of {self.house}",
             f"{self.house}办事指南||{self.house}通讯录",
         )
         self.draft.description = say(
-            f"Which {unit} of {self.house} is in charge of what, and who is on duty there.",
+            f"Which {unit} at {self.house} deals with what, and who is on duty there.",
             f"{self.house}各{unit}的职责和值班人员。",
         )  # fmt: skip
         self._name()
@@ -94,29 +107,30 @@ class _Directory:
     # --- world --------------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        knobs, draw, wanted = self.brief.knobs, self.draw, self.brief.layout.subjects
-        places = self.entities.places(max(6, knobs.records // 6), *self.theme.places[self.zh])
+        knobs, draw, brief = self.brief.knobs, self.draw, self.brief
+        count = max(6, knobs.records // 6, min(brief.subjects // 3, 200))
+        places = self.entities.places(count, *self.theme.places[self.zh])
         letter = draw.pick("BCDFGHKLMNPRSTVW")
-        units = self.entities.codes(f"{letter}-###", max(12, knobs.records // 7))
+        own = min(brief.subjects, 40)
+        units = self.entities.codes(f"{letter}-###", max(12, knobs.records // 7) + own)
         names = [m.name[self.zh] for m in self.theme.matters]
-        self.table = {
-            p: dict(zip(names, draw.some(units[wanted:], 6), strict=True)) for p in places
-        }
-        pairs = [(draw.pick(places), m) for m in draw.some(self.theme.matters, wanted)]
-        for number, (place, matter) in enumerate(pairs):
-            self.table[place][matter.name[self.zh]] = units[number]
+        self.table = {p: dict(zip(names, draw.some(units[own:], 6), strict=True)) for p in places}
+        self.chosen: list[tuple[str, Matter, str]] = []
+        taken = set[tuple[str, Matter]]()
+        for _ in range(brief.questions):
+            for matter in draw.some(self.theme.matters, brief.layout.subjects):
+                place = draw.pick([p for p in places if (p, matter) not in taken])
+                taken.add((place, matter))
+                self.chosen.append((place, matter, units[len(self.chosen) % own]))
+        for place, matter, unit in self.chosen:
+            self.table[place][matter.name[self.zh]] = unit
         people = self.entities.people(5 * len(units))
         self.staff = {u: people[5 * n : 5 * n + 5] for n, u in enumerate(units)}
-        turn = _place_in_rota(self.day)
-        self.asked = [
-            _Asked(p, m, units[n], self.staff[units[n]][turn]) for n, (p, m) in enumerate(pairs)
-        ]
-        for asked in self.asked:
-            self._add_relatives(asked, units[wanted:])
-        calls, visits = draw.some(range(30), len(units)), draw.some(range(30, 60), len(units))
+        self._add_relatives(units[:own], units[own:])
+        calls, visits = draw.shuffled(range(30)), draw.shuffled(range(30, 60))
         self.opening = {
-            u: [_clock(425 + 10 * c), _clock(425 + 10 * v)]
-            for u, c, v in zip(units, calls, visits, strict=True)
+            u: [_clock(425 + 10 * times[n % 30]) for times in (calls, visits)]
+            for n, u in enumerate(units)
         }
         phones = self.entities.codes(f"{draw.between(2, 8)}-####", 5 * len(units))
         everybody = [name for staff in self.staff.values() for name in staff]
@@ -125,11 +139,14 @@ class _Directory:
             for n, e in zip(everybody, phones, strict=True)
         }
 
-    def _add_relatives(self, asked: _Asked, units: list[str]) -> None:
-        """Let people of the same last name work elsewhere."""
-        for name in self.entities.relatives(asked.person, self.brief.knobs.near_misses):
-            unit = self.draw.pick(units)
-            self.staff[unit][self.draw.below(5)] = name
+    def _add_relatives(self, asked: list[str], others: list[str]) -> None:
+        """Let people with the last name of somebody who may be asked about work elsewhere."""
+        places = [(unit, n) for unit in others for n in range(5)]
+        near = self.brief.knobs.near_misses
+        wanted = [self.draw.pick(self.staff[unit]) for unit in asked for _ in range(near)]
+        at = self.draw.some(places, min(len(places) // 2, len(wanted)))
+        for (unit, n), name in zip(at, wanted, strict=False):
+            self.staff[unit][n] = self.entities.relatives(name, 1)[0]
 
     def _write_data(self) -> None:
         depth = self.brief.layout.depth
@@ -173,7 +190,7 @@ class _Directory:
         self._find_tool()
         if depth > 1:
             self.duty = self.draft.tool(
-                "$duty", say(f"Say who of a {unit} is on duty on a day, and from when.", f"查询某{unit}某天的值班人员和到岗时间。"),
+                "$duty", say(f"Tell who is on duty in a {unit} on a day, and from what time.", f"查询某{unit}某天的值班人员和到岗时间。"),
                 {"$unit": self._code(), "$day": self._day()},
                 f"""
                 if $unit not in ROTA:
@@ -192,8 +209,8 @@ class _Directory:
         say, options, unit = self.draft.say, self.brief.knobs.options, self.theme.unit[self.zh]
         ways = ["电话", "窗口"] if self.zh else ["phone", "counter"]
         extra = {
-            "$channel": {"type": "string", "enum": ways, "default": ways[0], "description": say("For which the hours are.", "按哪种方式的开放时间。")},
-            "$address": {"type": "boolean", "default": False, "description": say("Also say where it is.", "同时返回地点。")},
+            "$channel": {"type": "string", "enum": ways, "default": ways[0], "description": say("Whose opening time to give.", "按哪种方式的开放时间。")},
+            "$address": {"type": "boolean", "default": False, "description": say("Also give its address.", "同时返回地点。")},
         }  # fmt: skip
         used = dict([*extra.items()][:options])
         which = f"$channel == {ways[1]!r}" if options else "0"
@@ -202,7 +219,10 @@ class _Directory:
                 found["address"] = f"{'ABCDEF'[sum(map(ord, found['$unit'])) % 6]}{sum(map(ord, found['$unit'])) % 17 + 1}"
         """ if options > 1 else ""  # fmt: skip
         self.find = self.draft.tool(
-            "$find", say(f"Say which {unit} is in charge of a matter in a place, and from when it is open.", f"按地点和事项查询负责的{unit}及开放时间。"),
+            "$find", say(
+                f"Tell which {unit} deals with a matter at a place, and from what time it {'is open' if options else 'takes calls'}.",
+                f"按地点和事项查询负责的{unit}及{'开放时间' if options else '几点起可以打电话'}。",
+            ),
             {"$place": _TEXT, "$matter": {"type": "string", "enum": [m.name[self.zh] for m in self.theme.matters]}, **used},
             f"""
             known = {{p.casefold(): p for p in IN_CHARGE}}
@@ -243,7 +263,7 @@ class _Directory:
                     raise ValueError(f"{say("Nobody is called {$person!r} here; give the full name.", "这里没有{$person}；请提供姓名全称。")}")
                 """
         self.phone = self.draft.tool(
-            "$phone", say("Give somebody's extension, and from when calls are answered.", "查询某人的分机号和接听时间。"), {"$person": _TEXT},
+            "$phone", say("Give somebody's extension, and from what time they answer calls.", "查询某人的分机号和接听时间。"), {"$person": _TEXT},
             unknown + """
                 extension, since = PHONES[$person]
                 return {"$person": $person, "extension": extension, "answers_from": since}
@@ -251,7 +271,7 @@ class _Directory:
         )  # fmt: skip
         if self.brief.layout.facets > 1:
             self.room = self.draft.tool(
-                "$room", say("Say in which room somebody sits on a day.", "查询某人某天所在的房间。"), {"$person": _TEXT, "$day": self._day()},
+                "$room", say("Tell which room somebody is in on a day.", "查询某人某天所在的房间。"), {"$person": _TEXT, "$day": self._day()},
                 unknown + f"""
                 {self._wrong_day()}
                 return {{"$person": $person, "room": _room($person, $day)}}
@@ -272,8 +292,8 @@ class _Directory:
             "$matter": key(name, [m for m in matters if self.table[asked.place][m] != asked.unit]),
         }
         first = self.draft.solve(
-            say(f"{told}: from when can the {unit} in charge be called?", f"{told}：负责的{unit}几点开始可以打电话？") if sums and depth == 1
-            else say(f"{told}: which {unit} is in charge?", f"{told}：归哪个{unit}管？"),
+            say(f"{told}. From what time does the {unit} in charge take calls?", f"{told}，负责的{unit}几点起可以打电话？") if sums and depth == 1
+            else say(f"{told}. Which {unit} deals with that?", f"{told}，归哪个{unit}管？"),
             answers[0], self.find, given,
         )  # fmt: skip
         if depth == 1:
@@ -281,8 +301,8 @@ class _Directory:
         days = [d.isoformat() for d in self.days if _place_in_rota(d) != _place_in_rota(self.day)]
         day = key(self.day.isoformat(), days, source=self.goal)
         second = self.draft.solve(
-            say(f"From when is somebody on duty there {self.goal}?", f"{self.goal}那里几点起有人值班？") if sums and depth == 2
-            else say(f"Who is on duty there {self.goal}?", f"{self.goal}那里谁值班？"),
+            say(f"From what time is someone on duty there {self.when}?", f"{self.goal}那里几点起有人值班？") if sums and depth == 2
+            else say(f"Who is on duty there {self.when}?", f"{self.goal}那里谁值班？"),
             answers[1], self.duty, {"$unit": key(asked.unit, [u for u in self.staff if u != asked.unit]), "$day": day}, needs=[first],
         )  # fmt: skip
         return second if depth == 2 else self._reach(asked, answers, second)
@@ -291,14 +311,14 @@ class _Directory:
         say = self.draft.say
         person = {"$person": key(asked.person, [n for n in self.phones if n != asked.person])}
         third = self.draft.solve(
-            say("From when does that person answer the phone?", "那位值班人员几点开始接电话？") if self.brief.layout.concludes
+            say("From what time does that person answer the phone?", "那位值班人员几点开始接电话？") if self.brief.layout.concludes
             else say("What is the extension of that person?", "那位值班人员的分机号是多少？"),
             answers[2], self.phone, person, needs=[second],
         )  # fmt: skip
         if self.brief.layout.facets > 1:
             day = key(self.day.isoformat(), [d.isoformat() for d in self.days], source=self.goal)
             self.draft.solve(
-                say(f"In which room is that person {self.goal}?", f"{self.goal}那位值班人员在哪个房间？"),
+                say(f"Which room is that person in {self.when}?", f"{self.goal}那位值班人员在哪个房间？"),
                 answers[3], self.room, {**person, "$day": day}, needs=[second],
             )  # fmt: skip
         return third
@@ -316,7 +336,7 @@ class _Directory:
             for a in self.asked
         ]
         now = "" if layout.depth == 1 else self.calendar.now() + " " * (not self.zh)
-        asks = Questions(self.draft, self.house, self.theme.unit[self.zh], self.when)
+        asks = Questions(self.draft, self.house, self.theme, self.when)
         self.draft.question = now + (
             asks.for_one(told[0]) if layout.subjects == 1 else asks.for_several(told)
         )  # fmt: skip
@@ -324,7 +344,9 @@ class _Directory:
             first = min(range(len(labels)), key=lambda n: finals[n][0])
             answer = f"{labels[first]}{'，' if self.zh else ', '}{finals[first][0]}"
             self.draft.conclude(
-                self.draft.say("Which of these is the earliest?", "其中哪件最早？"), answer, ids
+                self.draft.say("Which comes first, and at what time?", "哪件最早，几点？"),
+                answer,
+                ids,
             )
             self.draft.answer = answer
             return

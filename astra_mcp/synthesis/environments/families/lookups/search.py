@@ -1,8 +1,12 @@
 """Searches: by words and town, sorted or page by page, then one hit, who is behind it, and how to reach them."""
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import cycle
 from typing import Any
 
 from astra_mcp.errors import DrawError
@@ -13,7 +17,7 @@ from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.lookups.questions.search import Questions
 from astra_mcp.synthesis.environments.families.lookups.themes.search import THEMES, Theme
-from astra_mcp.synthesis.environments.families.phrases import itemised, labelled
+from astra_mcp.synthesis.environments.families.phrases import labelled, listed, with_article
 
 __all__ = ["SEARCH"]
 
@@ -35,10 +39,16 @@ def _cursor(kind: str, town: str, start: int) -> str:
 
 
 def _make(brief: Brief) -> Draft:
+    return copy(_drawn(replace(brief, turn=0))).written(brief)
+
+
+@lru_cache(maxsize=1)
+def _drawn(brief: Brief) -> "_Search":
+    """The world that all turns share."""
     world = _Search(brief, brief.draw("theme").pick(THEMES))
-    if not world.is_unambiguous():
-        raise DrawError("two subjects of the question have an answer in common")
-    return world.written()
+    if not world.goes_on_clearly():
+        raise DrawError("two lists go on at the same place")
+    return world
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +78,6 @@ class _Search:
         self.brief, self.theme, self.zh = brief, theme, brief.language == "zh"
         self.draw, self.entities = brief.draw("world", brief.attempt), brief.entities()
         self.calendar = Calendar.drawn(self.draw, brief.language)
-        self.draft = Draft(brief, theme.domain, clock=self.calendar.clock)
         self.site = self.entities.firms(1, *theme.site[self.zh])[0]
         self.unit = "元" if self.zh else brief.draw("money").pick(["EUR", "GBP", "USD"])
         layout = brief.layout
@@ -79,21 +88,34 @@ class _Search:
             ("phone", "calls") if layout.facets > 1 else ("calls",) if asks_time else ("phone",)
         )
         self._fill()
+
+    def goes_on_clearly(self) -> bool:
+        """Whether no two lists go on at the same place."""
+        cursors = [_cursor(*cell, _PAGE * n) for cell, n in self._further_pages()]
+        return len(cursors) == len({*cursors})
+
+    def _further_pages(self) -> list[tuple[tuple[str, str], int]]:
+        """The pages of all lists, from the second one."""
+        sizes = Counter((h.kind, h.town) for h in self.hits.values())
+        return [(cell, n) for cell, size in sizes.items() for n in (1, 2, 3) if size > _PAGE * n]
+
+    def written(self, brief: Brief) -> Draft:
+        """The draft with its texts, tools and sub-tasks.
+
+        Raises:
+            DrawError: Two subjects of the question have an answer in common.
+        """
+        self.brief = brief
+        self.asked = brief.asked(self.chosen)
         self.answers = [self._answers_of(asked) for asked in self.asked]
-
-    def is_unambiguous(self) -> bool:
-        """Whether no two subjects have an answer in common, and no two lists a place where they go on."""
         flat = [a for answers in self.answers for a in answers]
-        cells = {(h.kind, h.town) for h in self.hits.values()}
-        cursors = [_cursor(*cell, start) for cell in cells for start in (4, 8, 12)]
-        return len(flat) == len({*flat}) and len(cursors) == len({*cursors})
-
-    def written(self) -> Draft:
-        """The draft with its texts, tools and sub-tasks."""
+        if len(flat) > len({*flat}):
+            raise DrawError("two subjects of the question have an answer in common")
+        self.draft = Draft(brief, self.theme.domain, clock=self.calendar.clock)
         say, listing = self.draft.say, self.theme.listing[self.zh]
         self.draft.title = self.site
         self.draft.description = say(
-            f"{self.site}: a search, each {listing}, and how to reach whoever is behind it.",
+            f"The {listing}s on {self.site}, with a search, and how to reach whoever posted them.",
             f"{self.site}：检索、{listing}详情和联系方式。",
         )
         self._name()
@@ -108,38 +130,57 @@ class _Search:
     # --- world --------------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        draw, knobs, wanted = self.draw, self.brief.knobs, self.brief.layout.subjects
+        draw, knobs, brief = self.draw, self.brief.knobs, self.brief
         self.kinds = self.theme.kinds[self.zh]
-        self.towns = self.entities.places(max(6, knobs.records // 16))
-        self.people = iter(self.entities.people(knobs.records + 110))
-        self.prices = iter(draw.some(range(self.theme.low, 5 * self.theme.low), 9 * wanted))
-        kinds = draw.some(self.kinds, wanted)
-        cells = [(kind, draw.pick(self.towns)) for kind in kinds]
+        self.towns = self.entities.places(
+            max(6, knobs.records // 16, min(brief.subjects // 3, 200))
+        )
+        self.people = cycle(self.entities.people(min(knobs.records + 110 * brief.questions, 700)))
+        cells: dict[tuple[str, str], None] = {}
+        for _ in range(brief.questions):
+            cells |= dict.fromkeys(self._asked_together({*cells}))
         rows: list[_Hit] = []
-        meant = [rows[-1] for cell in cells if self._add_meant(rows, *cell)]
-        for cell in self._others(cells):
-            size = (
-                draw.between(5, 6) if self.has_pages and draw.chance(1, 2) else draw.between(1, 3)
-            )
-            rows += (
-                self._cell(*cell, size)
-                if len(rows) < knobs.records or self._is_near(cell, cells)
-                else []
-            )
+        meant: list[_Hit] = []
+        for number, cell in enumerate(cells):
+            if number % brief.layout.subjects == 0:
+                prices = draw.some(
+                    range(self.theme.low, 5 * self.theme.low), 9 * brief.layout.subjects
+                )
+                self.prices = iter(prices)
+            meant.append(self._add_meant(rows, *cell))
+        self._add_others(rows, [*cells])
         letter = draw.pick("BCDFGHKLMNPRSTVW")
         rows = draw.shuffled(rows)
         codes = self.entities.codes(f"{letter}#####", len(rows))
         self.hits = dict(zip(codes, rows, strict=True))
-        self.accounts = dict(
-            zip(codes, self.entities.codes(f"@@{letter}-###", len(rows)), strict=True)
-        )
+        posters = [*dict.fromkeys(hit.poster for hit in rows)]
+        accounts = self.entities.codes(f"@@{letter}-###", len(posters))
+        of_poster = dict(zip(posters, accounts, strict=True))
+        self.accounts = {code: of_poster[hit.poster] for code, hit in self.hits.items()}
         of = {id(hit): code for code, hit in self.hits.items()}
-        self.asked = [_Asked(of[id(hit)], hit, self.accounts[of[id(hit)]]) for hit in meant]
+        self.chosen = [_Asked(of[id(hit)], hit, self.accounts[of[id(hit)]]) for hit in meant]
+
+    def _asked_together(self, taken: set[tuple[str, str]]) -> list[tuple[str, str]]:
+        """What one question is about: other kinds each, in towns where nobody has asked about them yet."""
+        return [
+            (kind, self.draw.pick([t for t in self.towns if (kind, t) not in taken]))
+            for kind in self.draw.some(self.kinds, self.brief.layout.subjects)
+        ]
+
+    def _add_others(self, rows: list[_Hit], cells: list[tuple[str, str]]) -> None:
+        """Add lists that nobody asks about."""
+        draw = self.draw
+        for cell in self._others(cells):
+            is_long = self.has_pages and draw.chance(1, 2)
+            size = draw.between(5, 6) if is_long else draw.between(1, 3)
+            if len(rows) < self.brief.knobs.records or self._is_near(cell, cells):
+                rows += self._cell(*cell, size)
 
     def _others(self, cells: list[tuple[str, str]]) -> list[tuple[str, str]]:
         """All other pairs of a kind and a town, those first that share one of them with what is asked for."""
+        taken = {*cells}
         pairs = self.draw.shuffled(
-            [(k, t) for k in self.kinds for t in self.towns if (k, t) not in cells]
+            [(k, t) for k in self.kinds for t in self.towns if (k, t) not in taken]
         )
         return sorted(pairs, key=lambda p: not self._is_near(p, cells))
 
@@ -162,8 +203,8 @@ class _Search:
             for price, day in zip(prices, days, strict=True)
         ]
 
-    def _add_meant(self, rows: list[_Hit], kind: str, town: str) -> bool:
-        """Add a list that needs its second page, or its order by price, for what is meant: the last row."""
+    def _add_meant(self, rows: list[_Hit], kind: str, town: str) -> _Hit:
+        """Add a list that needs its second page, or its order by price, for what is meant; give that."""
         near = self.brief.knobs.near_misses
         size = self.draw.between(6, 7) + near // 2
         prices = [next(self.prices) for _ in range(size)]
@@ -181,9 +222,8 @@ class _Search:
                 found[place] = self._with(
                     found[place], poster=self.entities.relatives(meant.poster, 1)[0]
                 )
-        rows += [h for h in found if h is not meant]
-        rows.append(meant)
-        return True
+        rows += found
+        return meant
 
     @staticmethod
     def _with(hit: _Hit, *, price: int | None = None, poster: str = "") -> _Hit:
@@ -219,7 +259,8 @@ class _Search:
         if self.has_pages:
             self.draft.code(source_of(_cursor))
             self.draft.code("""
-                CURSORS = {_cursor(r[0], r[1], start): (r[0], r[1], start) for r in HITS.values() for start in (4, 8, 12)}
+                CURSORS = {_cursor(r[0], r[1], start): (r[0], r[1], start) for r in HITS.values() for start in (4, 8, 12)
+                           if sum(o[:2] == r[:2] for o in HITS.values()) > start}
             """)
         self.draft.code(f"""
             def _listed(kind, town):
@@ -259,11 +300,11 @@ class _Search:
         self._search_tool()
         if self.has_pages:
             self.more = self.draft.tool(
-                "$more", say("Go on with a search from where its last page ended.", "从上一页结束处继续列出结果。"),
+                "$more", say("Get the next page of search results.", "从上一页结束处继续列出结果。"),
                 {"$cursor": {"type": "string", "pattern": "^next-[0-9]{6,7}$"}},
                 f"""
-                if $cursor not in CURSORS or not _listed(*CURSORS[$cursor][:2])[CURSORS[$cursor][2] :]:
-                    raise ValueError(f"{say("No list goes on at {$cursor!r}; $search says where one does.", "没有从{$cursor}继续的列表；请使用 $search 返回的值。")}")
+                if $cursor not in CURSORS:
+                    raise ValueError(f"{say("No results go on at {$cursor!r}; take the value that $search gives.", "没有从{$cursor}继续的列表；请使用 $search 返回的值。")}")
                 kind, town, start = CURSORS[$cursor]
                 own = _listed(kind, town)
                 found = {{"hits": [_shown(*hit) for hit in own[start : start + {_PAGE}]]}}
@@ -274,7 +315,7 @@ class _Search:
             )  # fmt: skip
         if self.has_accounts:
             self.behind = self.draft.tool(
-                "$behind", say(f"Say who is behind a {listing}.", f"查询{listing}的发布账号。"), {"$item": self._code([*self.hits])},
+                "$behind", say(f"Show which account posted {with_article(listing)}.", f"查询{listing}的发布账号。"), {"$item": self._code([*self.hits])},
                 f"""
                 {self._unknown("$item", "HITS")}
                 return {{"$item": $item, "name": HITS[$item][3], "$poster": HITS[$item][5]}}
@@ -310,7 +351,7 @@ class _Search:
         self.last_of: dict[str, str] = {}
         if "phone" in self.last:
             self.last_of["phone"] = self.draft.tool(
-                "$phone", say("Give the telephone number to call.", "查询联系电话。"),
+                "$phone", say("Get the telephone number to call.", "查询联系电话。"),
                 {name: self._code(codes), **(abroad if has_abroad else {})},
                 f"""
                 {unknown}
@@ -322,7 +363,7 @@ class _Search:
                 self.draft.example("$phone", **{name: code, "$abroad": True})
         if "calls" in self.last:
             self.last_of["calls"] = self.draft.tool(
-                "$calls", say("Say from what time on the telephone is answered.", "查询几点起可以打电话联系。"), {name: self._code(codes)},
+                "$calls", say("Get the time from which calls are answered.", "查询几点起可以打电话联系。"), {name: self._code(codes)},
                 f"""
                 {unknown}
                 return {{"{name}": {name}, "from": _calls_from({name})}}
@@ -336,7 +377,7 @@ class _Search:
                 "type": "string",
                 "enum": ["newest", "price"],
                 "default": "newest",
-                "description": say("Order of the hits.", "结果顺序。"),
+                "description": say("Order of the results.", "结果顺序。"),
             }
         }
         photos = {
@@ -374,7 +415,7 @@ class _Search:
             "{$query}太笼统或不存在；可以检索：{'、'.join(fitting)}。",
         )
         nothing = say(
-            "No such hits in {$town!r}; give another town or fewer conditions.",
+            "Nothing fits in {$town!r}; try another town or fewer conditions.",
             "{$town}没有符合条件的结果；请换一个地点或放宽条件。",
         )
         lines = [
@@ -399,7 +440,7 @@ class _Search:
             "return found",
         ]  # fmt: skip
         self.search = self.draft.tool(
-            "$search", say(f"Search by words in a town, {_PAGE} hits at a time, the newest first", f"按关键词和地点检索，每次{_PAGE}条，新的在前") + about,
+            "$search", say(f"Search a town by keywords, {_PAGE} results at a time, newest first", f"按关键词和地点检索，每次{_PAGE}条，新的在前") + about,
             {"$query": {"type": "string", "minLength": 2}, "$town": {"type": "string", "minLength": 2},
              **({} if self.has_pages else orders), **(photos if options else {}), **(limit if has_limit else {})},
             "\n".join(line for line in lines if line), optional=["$limit"] if has_limit else [],
@@ -433,20 +474,20 @@ class _Search:
         kinds = [h.kind for h in self.hits.values() if h.town == hit.town]
         query = key(hit.kind, kinds, forgiving=True) if self.is_forgiving else key(hit.kind, kinds)
         given = {"$query": query, "$town": key(hit.town, towns)}
-        meant, steps = self._meant(asked), [*answers]
+        meant, steps, listing = self._meant(asked), [*answers], self.theme.listing[0]
         if self.has_pages:
             last = self.draft.solve(
-                say(f"Where does the list for {hit.kind} in {hit.town} go on after its first page?", f"{hit.town}的{hit.kind}，第一页之后从哪里继续？"),
+                say(f"Where do the results for {hit.kind} in {hit.town} go on after the first page?", f"{hit.town}的{hit.kind}，第一页之后从哪里继续？"),
                 steps[0], self.search, given,
             )  # fmt: skip
             cursors = [_cursor(h.kind, h.town, _PAGE) for h in self._beginnings()]
             last = self.draft.solve(
-                say(f"Which code has {meant}?", f"{meant}的编号是多少？"), asked.code, self.more, {"$cursor": key(steps[0], cursors)}, needs=[last]
+                say(f"What is the {listing} number of {meant}?", f"{meant}的编号是多少？"), asked.code, self.more, {"$cursor": key(steps[0], cursors)}, needs=[last]
             )  # fmt: skip
         else:
             last = self.draft.solve(
-                say(f"What does {meant} cost?", f"{meant}要多少钱？") if layout.concludes and layout.depth == 1
-                else say(f"Which code has {meant}?", f"{meant}的编号是多少？"),
+                say(f"How much is {meant}?", f"{meant}要多少钱？") if layout.concludes and layout.depth == 1
+                else say(f"What is the {listing} number of {meant}?", f"{meant}的编号是多少？"),
                 steps[0], self.search, {**given, "$order": shaping("price")},
             )  # fmt: skip
         return last if layout.depth == 1 else self._reach(asked, answers, last)
@@ -462,12 +503,12 @@ class _Search:
         say, code, name, codes = self.draft.say, asked.code, "$item", [*self.hits]
         if self.has_accounts:
             last = self.draft.solve(
-                say("Under which account was it put there?", "它是用哪个账号发布的？"), asked.account, self.behind, {"$item": key(code, codes)}, needs=[last]
+                say("Which account posted it?", "它是用哪个账号发布的？"), asked.account, self.behind, {"$item": key(code, codes)}, needs=[last]
             )  # fmt: skip
             code, name, codes = asked.account, "$poster", [*self.accounts.values()]
         questions = {
-            "phone": say("Which number does one call about it?", "联系电话是多少？"),
-            "calls": say("From what time on is the phone answered?", "几点起可以打电话？"),
+            "phone": say("What number does one call about it?", "联系电话是多少？"),
+            "calls": say("From what time can one call?", "几点起可以打电话？"),
         }
         ends = [
             self.draft.solve(
@@ -483,8 +524,8 @@ class _Search:
         hit, offers = asked.hit, self.theme.offers[self.zh]
         if self.has_pages:
             return self.draft.say(
-                f"the {hit.kind} that {hit.poster} {offers} in {hit.town} || {hit.poster}'s {hit.kind} in {hit.town}",
-                f"{hit.poster}在{hit.town}{offers}的{hit.kind} || {hit.town}的{hit.poster}{offers}的{hit.kind}",
+                f"the {hit.kind} that {hit.poster} {offers} in {hit.town}",
+                f"{hit.poster}在{hit.town}{offers}的{hit.kind}",
             )
         cheapest = self.theme.cheapest[self.zh]
         return self.draft.say(
@@ -493,9 +534,8 @@ class _Search:
 
     def _ask(self, ids: list[int]) -> None:
         layout, meant = self.brief.layout, [self._meant(a) for a in self.asked]
-        things = meant[0] if layout.subjects == 1 else itemised(meant, self.brief.language)
-        listing = self.theme.listing[self.zh]
-        self.draft.question = Questions(self.draft, self.site, listing, self.last).asked(things)
+        asks = Questions(self.draft, self.site, self.theme.listing[self.zh], self.last)
+        self.draft.question = asks.asked(listed(meant, self.brief.language))
         finals = [a[-layout.facets :] for a in self.answers]
         labels = [
             f"{a.hit.kind}（{a.hit.town}）" if self.zh else f"{a.hit.kind} ({a.hit.town})"
@@ -510,13 +550,15 @@ class _Search:
         if self.brief.layout.depth == 1:
             self.draft.answer = f"{sum(int(final[0].split()[0]) for final in finals)} {self.unit}"
             self.draft.conclude(
-                self.draft.say("What is that together?", "加起来是多少钱？"), self.draft.answer, ids
+                self.draft.say("How much is that in total?", "加起来一共多少钱？"),
+                self.draft.answer,
+                ids,
             )
             return
         first = min(range(len(finals)), key=lambda n: finals[n][0])
         self.draft.answer = f"{labels[first]}{'，' if self.zh else ', '}{finals[first][0]}"
         self.draft.conclude(
-            self.draft.say("For which of them can one call first?", "哪一个最早可以打电话？"),
+            self.draft.say("Which can one call about first?", "哪一个可以先打电话？"),
             self.draft.answer,
             ids,
         )

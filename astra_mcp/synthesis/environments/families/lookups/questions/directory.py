@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from astra_mcp.synthesis.environments.families.brief import Layout
 from astra_mcp.synthesis.environments.families.draft import Draft
+from astra_mcp.synthesis.environments.families.lookups.themes.directory import Theme
 from astra_mcp.synthesis.environments.families.phrases import listed
 
 __all__ = ["Questions"]
@@ -15,102 +16,149 @@ class Questions:
 
     draft: Draft
     house: str
-    unit: str
+    theme: Theme
     when: str
 
     @property
     def _layout(self) -> Layout:
         return self.draft.brief.layout
 
-    def _several(self, told: list[str]) -> str:
-        """Messages of several people, one after the other."""
-        if self.draft.brief.language == "zh":
-            count = "两三四"[len(told) - 2]
-            return self.draft.say("", f"今天收到{count}条留言：||有{count}件事要转告：") + "".join(
-                f"“{t}。”" for t in told
-            )
-        count = ("Two", "Three", "Four")[len(told) - 2]
-        quoted = listed([f'"{t}."' for t in told], "en")
-        return (
-            self.draft.say(f"{count} messages came in: || {count} people left a message:", "")
-            + f" {quoted}"
-        )
+    @property
+    def _unit(self) -> str:
+        return self.theme.unit[self.draft.brief.language == "zh"]
 
     def for_one(self, told: str) -> str:
         """The question about one matter."""
         say, depth, unit, house, goal = (
             self.draft.say,
             self._layout.depth,
-            self.unit,
+            self._unit,
             self.house,
             self.when,
         )
         if depth == 1:
             return say(
-                f"{told}. Which {unit} of {house} is in charge of that? || {told}. I keep being sent around at {house}; which {unit} do I have to turn to? || "
-                f"{told}. To which {unit} of {house} do I address my letter?",
+                f"{told}. Which {unit} at {house} deals with that? || "
+                f"{told}. I keep getting passed around at {house}. Which {unit} do I need? || "
+                f"{told}. Which {unit} at {house} should I write to?",
                 f"{told}，该找{house}的哪个{unit}？ || {told}，给{house}打电话总被转来转去，到底归哪个{unit}管？",
             )
         if depth == 2:
             return say(
-                f"{told}. I can drop by at {house} {goal}. Who will be on duty for that? || {told}. Whom do I ask for when I go to {house} about it {goal}?",
-                f"{told}，我{goal}去{house}一趟，那天是谁值班管这事？ || {told}。{goal}去{house}办这件事，该找哪位值班人员？",
+                f"{told}. Who do I ask for if I contact {house} about it {goal}? || "
+                f"{told}. Who at {house} will be on duty for that {goal}?",
+                f"{told}。我{goal}联系{house}，该找哪位值班人员？ || {told}，{goal}{house}值班负责的是哪位？",
             )
         room = self._layout.facets > 1
         return say(
-            f"{told}. I'd like to talk to whoever is on duty for such things at {house} {goal}. What extension does that person have{', and in which room are they that day' * room}? || "
-            f"{told}. Somebody at {house} should be on duty for that {goal}. Which extension do I dial to get them{', and which room are they in that day' * room}?",
+            f"{told}. Someone at {house} will be on duty for that {goal}. What's their extension{', and which room will they be in' * room}? || "
+            f"{told}. I want to speak to whoever is on duty for that at {house} {goal}. What extension do I dial{', and which room will they be in that day' * room}?",
             f"{told}。{goal}我想联系{house}负责这事的值班人员，分机号是多少{'，当天在哪个房间' * room}？ || "
-            f"{told}，{goal}{house}管这事的值班人员分机号是多少{'？那天人在哪个房间' * room}？",
-        )  # fmt: skip
+            f"{told}。{goal}{house}值班负责这事的人，分机号是多少{'，当天在哪个房间' * room}？",
+        )
 
-    def for_several(self, matters: list[str]) -> str:
-        """The question about several of them."""
-        told = self._several(matters)
+    def for_several(self, told: list[str]) -> str:
+        """The question about several of them: two of the asker, or those of people who left messages."""
+        is_own = self.theme.is_own and len(told) == 2
+        if is_own and self.draft.brief.draw("own", self.draft.brief.turn).chance(2, 3):
+            return self._of_my_own(*told)
+        zh = self.draft.brief.language == "zh"
+        if zh:
+            count = "两三四"[len(told) - 2]
+            quoted = listed([f"“{t}”" for t in told], "zh")
+            start = self.draft.say(
+                "",
+                f"{self.house}收到{count}条留言：{quoted}。 || {count}个人给{self.house}留了言：{quoted}。",
+            )
+        else:
+            count = ("Two", "Three", "Four")[len(told) - 2]
+            quoted = listed([f'"{t}"' for t in told], "en")
+            start = self.draft.say(
+                f"{count} people have left messages for {self.house}: {quoted}. ||"
+                f"{self.house} has had {count.lower()} messages today: {quoted}.",
+                "",
+            )
+        return start + ("" if zh else " ") + self._asked("messages", "条留言", "转给")
+
+    def _of_my_own(self, first: str, second: str) -> str:
+        """The question about two matters of one person."""
+        if self.draft.brief.language == "zh":
+            start = f"{first}，另外{second}。"
+        else:
+            start = f"{first}, and {_begun_small(second)}. "
+        return start + self._asked("matters", "件事", "找")
+
+    def _asked(self, things: str, thing: str, hand: str) -> str:
+        """What is asked about several matters or messages.
+
+        Args:
+            things: What they are, in English.
+            thing: One of them, in Chinese.
+            hand: What is to be done to who is in charge, in Chinese.
+        """
         say, layout, unit, house, goal = (
             self.draft.say,
             self._layout,
-            self.unit,
+            self._unit,
             self.house,
             self.when,
         )
+        is_mine = things == "matters"
         if layout.concludes:
-            return self._wording_of_first(told)
+            return self._asked_first(thing, is_mine=is_mine)
+        at = f" at {house}" if is_mine else ""
+        zh_at = house if is_mine else ""
         if layout.depth == 1:
             return say(
-                f"{told} Which {unit} of {house} is in charge of each of these? || {told} To which {unit}s of {house} do I have to write?",
-                f"{told}这几件事分别归{house}的哪个{unit}管？ || {told}该找{house}的哪些{unit}？请分别告诉我。",
+                f"Which {unit}s{at} deal with these? || Which {unit}s{at} should I {'write to' if is_mine else 'pass them on to'}?",
+                f"该分别{hand}{f'{house}的' * is_mine}哪个{unit}？ || 分别归{f'{house}的' * is_mine}哪个{unit}管？",
             )
         if layout.depth == 2:
             return say(
-                f"{told} I can drop by at {house} {goal}. Whom do I ask for about each of these? || {told} Who is on duty at {house} {goal} for each of these?",
-                f"{told}我{goal}去{house}，这几件事分别是谁值班？ || {told}{goal}去{house}办这些事，分别该找哪位值班人员？",
+                f"Who{at} will be on duty for these {goal}? || "
+                + (
+                    f"I'll contact {house} {goal}. Who will be on duty for them?"
+                    if is_mine
+                    else f"Who will be on duty {goal} to deal with them?"
+                ),
+                f"{goal}{zh_at}分别是谁值班负责？ || {goal}分别该{hand}{zh_at}哪位值班人员？",
             )
         room = layout.facets > 1
         return say(
-            f"{told} I want to talk to whoever is on duty for these at {house} {goal}. Which extensions do they have{', and in which rooms are they that day' * room}?",
-            f"{told}{goal}我要联系{house}负责这些事的值班人员，他们的分机号分别是多少{'，当天各在哪个房间' * room}？",
+            f"I want to speak to the people on duty for these{at} {goal}. What are their extensions{', and which rooms will they be in' * room}? || "
+            f"What are the extensions of the people on duty for these{at} {goal}{', and which rooms will they be in' * room}?",
+            f"{goal}我要联系{zh_at}负责的值班人员，分机号分别是多少{'，当天分别在哪个房间' * room}？ || "
+            f"{goal}{zh_at}值班负责的人分机号分别是多少{'，当天各在哪个房间' * room}？",
         )
 
-    def _wording_of_first(self, told: str) -> str:
+    def _asked_first(self, thing: str, *, is_mine: bool) -> str:
         say, depth, unit, house, goal = (
             self.draft.say,
             self._layout.depth,
-            self.unit,
+            self._unit,
             self.house,
             self.when,
         )
+        at, zh_at = (f" at {house}", house) if is_mine else ("", "")
         if depth == 1:
             return say(
-                f"{told} I want to phone {house} about all of them. For which does the {unit} in charge take calls earliest, and from what time?",
-                f"{told}我要为这些事给{house}打电话，哪件事负责的{unit}最早开始接电话，几点？",
+                f"I'd like to phone the {unit}s in charge{at}. Which can I call about first, and from what time? || "
+                f"For which of these does the {unit} in charge{at} take calls first, and from what time?",
+                f"{zh_at}负责哪{thing}的{unit}最早开始接电话，是几点？",
             )
         if depth == 2:
             return say(
-                f"{told} I will be at {house} {goal}. For which of these is the person on duty there earliest, and from what time?",
-                f"{told}我{goal}去{house}，哪件事的值班人员到岗最早，几点到？",
+                f"For which of these will someone be on duty first{at} {goal}, and from what time? || "
+                f"Which of these has someone on duty first{at} {goal}, and from what time?",
+                f"{goal}哪{thing}{f'在{house}' * is_mine}最早有人值班，几点开始？",
             )
         return say(
-            f"{told} I want to call the people at {house} who are on duty for these {goal}. With which of these can I begin, going by who answers the phone earliest, and from what time?",
-            f"{told}{goal}我要给{house}负责这些事的值班人员打电话，哪件事的值班人员最早开始接电话，几点？",
+            f"I want to phone the people on duty for these{at} {goal}. Which can I call about first, and from what time?",
+            f"{goal}{zh_at}的值班人员里，负责哪{thing}的那位最早开始接电话，是几点？",
         )
+
+
+def _begun_small(sentence: str) -> str:
+    """A sentence as it goes on after ``and``."""
+    first = sentence.split(" ", 1)[0]
+    return sentence if first.partition("'")[0] == "I" else sentence[0].lower() + sentence[1:]

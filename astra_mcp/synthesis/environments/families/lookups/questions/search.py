@@ -30,58 +30,50 @@ class Questions:
         say, site, listing = self.draft.say, self.site, self.listing
         if self._layout.concludes:
             return say(
-                f"I am making a budget with prices from {site}: {things}. What is that together? || Going by {site}, what would these cost me in all: {things}?",
-                f"我按{site}上的价格做预算：{things}。加起来是多少钱？ || {site}上这几个都要，总共要花多少钱：{things}？",
+                f"I'm working out a budget. On {site}, what do {things} cost in total? || "
+                f"Going by {site}, how much would {things} cost in total?",
+                f"我在做预算，{site}上{things}一共要花多少钱？ || 按{site}上的价格，{things}加起来一共多少钱？",
             )
         if self._layout.subjects > 1:
             return say(
-                f"Please note down for me which codes these have on {site}: {things}. || I want to save {things} on {site}. Which codes do they have?",
-                f"请帮我记一下{site}上这几个的编号：{things}。 || 我想收藏{site}上的这几条：{things}。编号分别是多少？",
+                f"On {site}, what are the {listing} numbers of {things}? || "
+                f"I'd like to save {things} on {site}. What are their {listing} numbers?",
+                f"请帮我查一下{site}上{things}的编号。 || 我想收藏{site}上{things}，编号分别是多少？",
             )
         return say(
-            f"Which code does {things} have on {site}? || I'd like to send my sister {things} from {site}. What is the code of that {listing}?",
-            f"{site}上{things}，编号是多少？ || 我想把{site}上{things}发给朋友看，那条{listing}的编号是多少？",
+            f"What's the {listing} number of {things} on {site}? || "
+            f"I'd like to show my sister {things} on {site}. What's its {listing} number?",
+            f"帮我查一下{site}上{things}的{listing}编号。 || 我想把{site}上{things}发给朋友看，{listing}编号是多少？",
         )
 
     def _wording(self, things: str) -> str:
-        say, site, layout = self.draft.say, self.site, self._layout
-        if layout.concludes:
+        say, site, several = self.draft.say, self.site, self._layout.subjects > 1
+        if self._layout.concludes:
             return say(
-                f"I saw these on {site}: {things}. About which of them can I phone first in the day, and from what time? || "
-                f"I have to ring several people from {site} about {things}. Who answers the phone earliest, and from when?",
-                f"我在{site}上看中了：{things}。哪一个最早可以打电话联系，几点起？ || 我要打电话问{site}上的这几个：{things}。哪个最早有人接电话，从几点开始？",
+                f"On {site} I'm interested in {things}. Which can I ring about first, and from what time? || "
+                f"I'd like to call about {things} on {site}. Which can I call about first, and from what time?",
+                f"我在{site}上看中了{things}，哪个可以先打电话咨询，几点起？ || 我想打电话咨询{site}上{things}，哪个能先打，从几点开始？",
             )
-        if layout.subjects > 1:
-            return self._wording_for_several(things)
-        if len(self.last) > 1:
-            return say(
-                f"I saw {things} on {site}. What number do I call about it, and from what time is it answered? || "
-                f"Could you find out for me how to phone about {things} on {site}? I need the number and the time from which somebody answers.",
-                f"我在{site}上看到{things}，想打电话问问，号码是多少，几点以后打？ || 帮我查{site}上{things}的联系电话，还有几点起可以打。",
-            )
-        if "phone" in self.last:
-            return say(
-                f"I saw {things} on {site}. What number do I call about it? || Which phone number do I have to call for {things} on {site}?",
-                f"我在{site}上看到{things}，联系电话是多少？ || 想问问{site}上{things}，该打哪个电话？",
-            )
-        return say(
-            f"I want to ring about {things} on {site}. From what time on is the phone answered? || How early can I call about {things} from {site}?",
-            f"我想打电话问{site}上{things}，最早几点可以打？ || {site}上{things}，几点起可以打电话联系？",
+        number, time, each = (
+            (" are the numbers", "times can I ring", "分别")
+            if several
+            else ("'s the number", "time can I ring", "")
         )
-
-    def _wording_for_several(self, things: str) -> str:
-        say, site = self.draft.say, self.site
         if len(self.last) > 1:
             return say(
-                f"I want to phone about {things}, all on {site}. Which numbers do I call, and from what time is each of them answered?",
-                f"我想打电话问{site}上的这几个：{things}。电话分别是多少，各从几点起可以打？",
+                f"I'd like to call about {things} on {site}. What{number}, and from what {time}? ||"
+                f"On {site} I'm interested in {things}. What{number} to call, and from what {time}?",
+                f"我想打电话咨询{site}上{things}，电话{each}是多少，{each}几点以后打？ || "
+                f"我在{site}上看中了{things}，联系电话{each}是多少，{each}几点起可以打？",
             )
         if "phone" in self.last:
             return say(
-                f"I need the phone numbers for these on {site}: {things}. || I saw {things} on {site}. Which numbers do I call about them?",
-                f"帮我查一下{site}上这几个的联系电话：{things}。 || 我在{site}上看中了：{things}。电话分别是多少？",
+                f"I'd like to call about {things} on {site}. What{number}? || "
+                f"On {site} I'm interested in {things}. What{number} to call?",
+                f"我在{site}上看中了{things}，联系电话{each}是多少？ || 帮我查一下{site}上{things}的联系电话。",
             )
         return say(
-            f"I want to call about {things}, all on {site}. From what time on is the phone answered for each?",
-            f"我想打电话问{site}上的这几个：{things}。分别几点起可以打？",
+            f"From what {time} about {things} on {site}? || "
+            f"On {site} I'm interested in {things}. From what {time} about {'them' if several else 'it'}?",
+            f"我想打电话咨询{site}上{things}，{each}最早几点可以打？ || 我在{site}上看中了{things}，{each}几点起可以打电话联系？",
         )
