@@ -14,6 +14,7 @@ __all__ = ["Entities", "Split", "closed_vocabulary"]
 
 _PARTS = 100
 _MAX_TRIES = 10_000
+_TRIES_EACH = 60
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 
 
@@ -113,7 +114,7 @@ class Entities:
 
     def _several(self, count: int, make: Callable[[], str]) -> list[str]:
         found: list[str] = []
-        for _ in range(_MAX_TRIES):
+        for _ in range(max(_MAX_TRIES, _TRIES_EACH * count)):
             if len(found) == count:
                 break
             name = make()

@@ -150,7 +150,7 @@ class Shop(House[Basket]):
             self.labels, [self.draw.pick(self.labels) for _ in range(self.brief.subjects)]
         )
         mark = "".join(self.brief.draw("mark").some("BCDFGHKLMNPRSTVW", 2))
-        self.baskets = dict(zip(rows, self.entities.codes(f"{mark}-####", len(rows)), strict=True))
+        self.baskets = dict(zip(rows, self.entities.codes(f"{mark}-#####", len(rows)), strict=True))
 
     def _seen(self, who: str, label: str) -> Basket:
         basket = self.baskets[who, label]
@@ -302,7 +302,7 @@ class Shop(House[Basket]):
 
     def _show_tool(self) -> None:
         say, has_more = self.draft.say, self.brief.knobs.options > 1
-        self.code_schema = {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{4}$", "description": say("As $find gives it.", "由 $find 返回。")}  # fmt: skip
+        self.code_schema = {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{5}$", "description": say("As $find gives it.", "由 $find 返回。")}  # fmt: skip
         more = {
             "$order": {"type": "string", "enum": ["added", "name", "price"], "default": "added"}
         }

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from astra_mcp.domains import Domain
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Brief
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.phrases import with_article
@@ -176,10 +177,25 @@ class Stock(House[Article]):
         near = [row for one in asked for row in self._near(one, makers, nouns)]
         kept = [*dict.fromkeys([*asked, *near, *drawn])][:count]
         rows = self.draw.shuffled(kept)
-        codes = self.entities.codes(f"{self.draw.pick('JQXZ')}@-###", len(rows))
+        codes = self.entities.codes(f"{self.draw.pick('JQXZ')}@-####", len(rows) + subjects)
+        # What is asked about must have a reason to be moved: there is more of it elsewhere.
+        movable = [c for c in codes if self._most(self._stock_of(c)) != self.here][:subjects]
+        if len(movable) < subjects:
+            raise DrawError("too few articles are kept elsewhere")
+        others = iter([c for c in codes if c not in {*movable}])
+        given = dict(zip(asked, movable, strict=True))
         join = "" if self.zh else " "
-        self.items = {(f"{m}{join}{n}", v): c for (m, n, v), c in zip(rows, codes, strict=True)}
+        self.items = {
+            (f"{m}{join}{n}", v): given.get((m, n, v)) or next(others) for m, n, v in rows
+        }
         self.chosen = [(f"{m}{join}{n}", v) for m, n, v in asked]
+
+    def _stock_of(self, item: str) -> dict[str, int]:
+        return {p: _free(self.salt, item, p) for p in self.places}
+
+    @staticmethod
+    def _most(stock: dict[str, int]) -> str:
+        return max(stock, key=lambda place: stock[place])
 
     def _near(
         self, row: tuple[str, str, str], makers: list[str], nouns: list[str]
@@ -201,10 +217,10 @@ class Stock(House[Article]):
         item = self.items[product, variant]
         pack = _pack(self.salt, item)
         count = pack * self.draw.between(1, 5) + self.draw.between(1, pack - 1)
-        stock = {p: _free(self.salt, item, p) for p in self.places}
+        stock = self._stock_of(item)
         said = self.theme.named[self.zh].format(x=product, v=variant)
         return Article(
-            product, variant, item, said, count, -(-count // pack) * pack, stock, max(stock, key=lambda p: stock[p])
+            product, variant, item, said, count, -(-count // pack) * pack, stock, self._most(stock)
         )  # fmt: skip
 
     def _slip(self, one: Article) -> str:
@@ -227,7 +243,7 @@ class Stock(House[Article]):
         return f"{self.draft.say('bay', '交接区')} {_bay(self._slip(one))}"
 
     def _is_clear(self) -> bool:
-        """Whether no two numbers that matter are the same, and goods need not stay where they are."""
+        """Whether no two numbers that matter are the same."""
         numbers = [
             n
             for one in self.asked
@@ -239,7 +255,6 @@ class Stock(House[Article]):
             len({*numbers}) == len(numbers) - repeated
             and len(prices) == len(self.asked)
             and len({one.count for one in self.asked}) == len(self.asked)
-            and all(one.most != self.here for one in self.asked)
         )
 
     # --- tools --------------------------------------------------------------------------------------------------
@@ -298,7 +313,7 @@ class Stock(House[Article]):
     def _reading_tools(self) -> None:
         say, options = self.draft.say, self.brief.knobs.options
         self.code_schema = {
-            "type": "string", "pattern": "^[A-Z]{2}-[0-9]{3}$", "description": say("As $find gives it.", "由 $find 返回。"),
+            "type": "string", "pattern": "^[A-Z]{2}-[0-9]{4}$", "description": say("As $find gives it.", "由 $find 返回。"),
         }  # fmt: skip
         more = {"$details": {"type": "boolean", "default": False, "description": say("Also how much is in a pack, and its weight.", "同时返回每包数量和重量。")}}  # fmt: skip
         self.find = self.draft.tool(
