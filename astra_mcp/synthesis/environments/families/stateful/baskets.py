@@ -110,7 +110,7 @@ class _Baskets(Shop):
             return say(
                 f"{baskets} How much more does {it} need for free delivery? || "
                 f"{baskets} We'd like free delivery. How much is {it} still short?",
-                f"{baskets}{one_each}还差多少钱免运费？ || 想凑够免运费，{baskets}{one_each}要再买多少钱的东西？",
+                f"{baskets}{one_each}还差多少钱免运费？ || 想凑够免运费，{baskets}{one_each}还要再买多少钱的东西？",
             )
         return say(
             f"{baskets} What's the highest unit price in {it}? || "

@@ -58,6 +58,10 @@ class _Inventory(Stock):
     def _less(self) -> str:
         return "less" if len(self.asked) == 2 else "the least"
 
+    @property
+    def _least(self) -> str:
+        return "更少" if len(self.asked) == 2 else "最少"
+
     def _listed(self) -> str:
         return listed([one.said for one in self.asked], self.brief.language)
 
@@ -102,7 +106,7 @@ class _Inventory(Stock):
             return say(
                 f"Of {them}, which does {house} have {self._less} stock of at {self.here}? || "
                 f"I'm going to {self.here} to pick up {them}. Which of these does {house} have {self._less} stock of there?",
-                f"{them}，{house}在{self.here}的库存哪一种最少？ || 我要去{house}的{self.here}取{them}，那里哪一种库存最少？",
+                f"{them}，{house}在{self.here}的库存哪一种{self._least}？ || 我要去{house}的{self.here}取{them}，那里哪一种库存{self._least}？",
             )
         if self.by_place:
             return say(
@@ -111,28 +115,31 @@ class _Inventory(Stock):
                 f"{them}在{house}的{self.here}{apiece}还有多少{self.unit}？ || 我打算去{self.here}取货，{house}在那里的{them}{apiece}还有多少{self.unit}？",
             )
         has = "has the most of it" if self._several else "has the most"
+        own = "各自" if self._several else ""
         return say(
             f"{house} keeps {them} at several {self.stores}. {many[0].upper()}{many[1:]} are there at the {self.store} that {has}? || "
             f"I'm looking for {them}. {many[0].upper()}{many[1:]} does {house} have at the {self.store} that {has}?",
-            f"{house}好几个{self.stores}都有{them}，存货最多的{self.store}{apiece}有多少{self.unit}？ || "
-            f"{them}在{house}存货最多的{self.store}里{apiece}有多少{self.unit}？",
+            f"{house}好几个{self.stores}都有{them}，{own}存货最多的{self.store}{apiece}有多少{self.unit}？ || "
+            f"{them}在{house}{own}存货最多的{self.store}里有多少{self.unit}？",
         )
 
     def _order(self) -> str:
         """The sentence by which goods are to be moved."""
         say, house, amounts = self.draft.say, self.house, self._amounts()
         each, apiece = (", each", "分别") if self._several else ("", "")
+        most = "that has the most of it" if each else "with the most in stock"
+        own = "各自" if each else ""
         if self.is_transfer:
             return say(
-                f"Please have {house} send {amounts} to {self.here}{each} from the {self.store} with the most in stock. || "
-                f"I need {amounts} at {self.here}. Please have {house} transfer them{each} from the {self.store} with the most in stock.",
-                f"请让{house}把{amounts}调到{self.here}，{apiece}从存货最多的{self.store}调。 || "
-                f"{self.here}需要{amounts}，请让{house}{apiece}从存货最多的{self.store}调过去。",
+                f"Please have {house} send {amounts} to {self.here}{each} from the {self.store} {most}. || "
+                f"I need {amounts} at {self.here}. Please have {house} transfer them{each} from the {self.store} {most}.",
+                f"请让{house}把{amounts}调到{self.here}，{apiece}从{own}存货最多的{self.store}调。 || "
+                f"{self.here}需要{amounts}，请让{house}{apiece}从{own}存货最多的{self.store}调过去。",
             )
         return say(
-            f"Please have {house} reserve {amounts}{each} at the {self.store} with the most in stock. || "
-            f"I'd like {house} to set aside {amounts}{each} at the {self.store} with the most in stock.",
-            f"请让{house}预留{amounts}，{apiece}留在存货最多的{self.store}。 || 麻烦在{house}预留{amounts}，{apiece}从存货最多的{self.store}里留。",
+            f"Please have {house} reserve {amounts}{each} at the {self.store} {most}. || "
+            f"I'd like {house} to set aside {amounts}{each} at the {self.store} {most}.",
+            f"请让{house}预留{amounts}，{apiece}留在{own}存货最多的{self.store}。 || 麻烦在{house}预留{amounts}，{apiece}从{own}存货最多的{self.store}里留。",
         )
 
     def _joined(self, english: str, chinese: str) -> str:
