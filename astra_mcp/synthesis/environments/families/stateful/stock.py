@@ -216,7 +216,8 @@ class Stock(House[Article]):
     def _seen(self, product: str, variant: str) -> Article:
         item = self.items[product, variant]
         pack = _pack(self.salt, item)
-        count = pack * self.draw.between(1, 5) + self.draw.between(1, pack - 1)
+        draw = self.brief.draw("count", product, variant, self.brief.attempt)
+        count = pack * draw.between(1, 5) + draw.between(1, pack - 1)
         stock = self._stock_of(item)
         said = self.theme.named[self.zh].format(x=product, v=variant)
         return Article(
