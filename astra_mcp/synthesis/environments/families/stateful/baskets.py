@@ -46,123 +46,131 @@ class _Baskets(Shop):
         say, depth = self.draft.say, self.brief.layout.depth
         if depth == 2:
             most = max(self.asked, key=lambda one: max(self.cents[i] for i in one.lines))
-            return say("Who has the dearest of these?", "谁的最贵？"), most.who
+            return say(
+                "Who has the item with the highest unit price?", "单价最高的商品是谁的？"
+            ), most.who
         total = sum(one.total if depth == 1 else one.changed for one in self.asked)
-        return say("What do they come to altogether?", "加起来是多少？"), self._amount(total)
+        return say("What is the combined total?", "加起来一共多少钱？"), self._amount(total)
 
-    def _for(self, one: Basket) -> str:
-        return self.draft.say(f"{one.who} (for {one.label})", f"{one.who}（{one.label}）")
-
-    def _them(self) -> str:
-        return listed([self._for(one) for one in self.asked], self.brief.language)
+    @property
+    def _several(self) -> bool:
+        return len(self.asked) > 1
 
     def _baskets(self) -> str:
-        """The baskets that are asked for."""
-        if len(self.asked) > 1:
+        """The baskets that are asked for: in English a sentence of their own, in Chinese a phrase."""
+        if self._several:
+            rows = [
+                self.draft.say(f"{one.who} (for {one.label})", f"{one.who}（{one.label}）")
+                for one in self.asked
+            ]
+            them = listed(rows, self.brief.language)
             return self.draft.say(
-                f"the {self.basket}s of {self._them()}", f"{self._them()}的{self.basket}"
+                f"{them} each have {with_article(self.basket)} open at {self.house}.",
+                f"{them}在{self.house}的{self.basket}",
             )
         one = self.asked[0]
         return self.draft.say(
-            f"{one.who}'s {self.basket} for {one.label}",
-            f"{one.who}为{one.label}准备的{self.basket}",
+            f"{one.who} has {with_article(self.basket)} for {one.label} open at {self.house}.",
+            f"{one.who}在{self.house}为{one.label}准备的{self.basket}",
         )
 
     def _first(self) -> str:
-        say, house, baskets = self.draft.say, self.house, self._baskets()
-        several = len(self.asked) > 1
+        say, baskets = self.draft.say, self._baskets()
+        s, each, apiece = ("s", " of each", "各") if self._several else ("", "", "一共")
         if self.brief.layout.concludes:
             return say(
-                f"I am paying for {baskets} at {house}. What do they come to altogether at the moment? || "
-                f"How much is lying in {baskets} at {house} right now, added up?",
-                f"{house}里{baskets}由我一起付，目前商品总共多少钱？ || {baskets}，里面的商品目前在{house}加起来一共多少钱？",
+                f"{baskets} What's the combined total so far? || "
+                f"I'm paying for everybody. {baskets} How much do they come to altogether at the moment?",
+                f"{baskets}由我来付，现在加起来一共多少钱？ || 帮我算一下，{baskets}现在加起来一共多少钱？",
             )
         if self.by_total:
             return say(
-                f"What do the goods in {'each of ' if several else ''}{baskets} at {house} come to at the moment? || "
-                f"I keep an eye on our spending: how much is in {baskets} at {house} so far?",
-                f"{house}里{baskets}，目前商品总额{'分别' if several else ''}是多少？ || 我在盯预算，{baskets}在{house}目前{'各' if several else ''}花了多少？",
+                f"{baskets} What's the total{each} so far? || "
+                f"I'm keeping an eye on our spending. {baskets} What's the current total{each}?",
+                f"{baskets}，现在{apiece}是多少钱？ || 我在盯预算，想知道{baskets}目前{apiece}是多少钱。",
             )
-        number = f"number{'s' if several else ''}"
+        are, apiece = ("are", "分别") if self._several else ("is", "")
         return say(
-            f"{house} asks me for the {number} of {baskets}. What {'are they' if several else 'is it'}? || "
-            f"I want to ring {house} about {baskets}; which {number} do I have to give?",
-            f"我要给{house}打电话说{baskets}的事，{'各是什么编号' if several else '编号是什么'}？ || {house}让我报一下{baskets}的编号，{'分别' if several else ''}是多少？",
+            f"{baskets} What {are} the {self.basket} number{s}? || "
+            f"{baskets} I have to give the {self.basket} number{s} on the phone. What {are} {'they' if self._several else 'it'}?",
+            f"{baskets}，编号{apiece}是多少？ || 我要打个电话，麻烦查一下{baskets}，编号{apiece}是多少？",
         )
 
     def _second(self) -> str:
-        say, house, baskets, them = self.draft.say, self.house, self._baskets(), self._them()
-        each, apiece = ("each of ", "分别") if len(self.asked) > 1 else ("", "")
+        say, baskets = self.draft.say, self._baskets()
+        it, apiece = ("each", "分别") if self._several else ("it", "")
+        one_each = "各" if self._several else ""
         if self.brief.layout.concludes:
-            which = listed([self._for(one) for one in self.asked], self.brief.language, either=True)
             return say(
-                f"{them} each have {with_article(self.basket)} at {house}. Who of them has put in the dearest single item, going by the price apiece? || "
-                f"Going by the price of one piece, whose {self.basket} at {house} holds the most expensive item: {which}?",
-                f"{them}在{house}各有一个{self.basket}，按单价算，谁选的东西最贵？ || 在{house}，{them}的{self.basket}里，谁的里面有单价最高的商品？",
+                f"{baskets} Who picked the item with the highest unit price? || "
+                f"{baskets} Whose {self.basket} contains the item with the highest unit price?",
+                f"{baskets}里，单价最高的商品是谁选的？ || 看一下{baskets}，单价最高的商品在谁那里？",
             )
         if self.by_missing:
             return say(
-                f"How much more would have to go into {each}{baskets} at {house} for delivery to be free? || "
-                f"I would like free delivery from {house}. What is still missing for that in {each}{baskets}?",
-                f"{baskets}在{house}{apiece}还差多少可以免运费？ || 想让{house}免运费，{baskets}{apiece}还要再买多少钱的东西？",
+                f"{baskets} How much more does {it} need for free delivery? || "
+                f"{baskets} We'd like free delivery. How much is {it} still short?",
+                f"{baskets}{one_each}还差多少钱免运费？ || 想凑够免运费，{baskets}{one_each}还要再买多少钱的东西？",
             )
         return say(
-            f"What is the price apiece of the dearest item in {each}{baskets} at {house}? || "
-            f"I think we pay too much at {house}. What does the most expensive item in {each}{baskets} cost apiece?",
-            f"{house}里{baskets}，单价最高的商品{apiece}要多少钱一件？ || 总觉得{baskets}在{house}买贵了，里面最贵的商品单价{apiece}是多少？",
+            f"{baskets} What's the highest unit price in {it}? || "
+            f"I think we're overspending. {baskets} What's the unit price of the most expensive item in {it}?",
+            f"{baskets}里，最贵的商品单价{apiece}是多少？ || 总觉得花多了，{baskets}里单价最高的商品{one_each}多少钱一件？",
         )
 
     def _order(self) -> str:
-        """The sentence by which baskets are to be changed."""
-        say, house, baskets, several = (
-            self.draft.say,
-            self.house,
-            self._baskets(),
-            len(self.asked) > 1,
-        )
-        from_each, apiece = ("each of ", "各自") if several else ("", "")
+        """The sentences by which baskets are to be changed."""
+        say, baskets, count = self.draft.say, self._baskets(), self.count
+        from_it, in_it, apiece = (" from each", " in each", "都") if self._several else ("", "", "")
         if self.removes:
             return say(
-                f"We have to save. Please take the item with the highest price apiece out of {from_each}{baskets} at {house}. || "
-                f"Please remove whatever costs most apiece from {from_each}{baskets} at {house}.",
-                f"预算超了，请把{house}里{baskets}中{apiece}单价最高的商品去掉。 || {baskets}在{house}买得太贵，请{apiece}拿掉单价最高的那样。",
+                f"{baskets} We're over budget, so please remove the item with the highest unit price{from_it}. || "
+                f"We have to save money. {baskets} Please take the item with the highest unit price out{' of each' if self._several else ''}.",
+                f"{baskets}{apiece}超预算了，请{'分别' if self._several else ''}把里面单价最高的商品去掉。 || "
+                f"得省点钱，请把{baskets}里单价最高的商品{apiece}去掉。",
             )
         return say(
-            f"Please change the item with the lowest price apiece in {from_each}{baskets} at {house} to {self.count} pieces. || "
-            f"We need more after all: the item with the lowest price apiece in {from_each}{baskets} at {house} should be {self.count} pieces now.",
-            f"{house}里{baskets}，请把{apiece}单价最低的商品改成{self.count}件。 || 原来的数量不够，{baskets}在{house}{apiece}单价最低的那样要改成{self.count}件。",
+            f"{baskets} Please set the quantity of the item with the lowest unit price{in_it} to {count}. || "
+            f"{baskets} We need more after all, so please change the quantity of the item with the lowest unit price{in_it} to {count}.",
+            f"请把{baskets}里单价最低的商品{apiece}改成{count}件。 || 原来的数量不够，请把{baskets}里单价最低的商品{apiece}改成{count}件。",
         )
 
     def _joined(self, english: str, chinese: str) -> str:
         return self._order() + ("" if self.zh else " ") + self.draft.say(english, chinese)
 
     def _third(self) -> str:
-        several = len(self.asked) > 1
         if self.brief.layout.concludes:
             return self._joined(
-                "What do the goods in all of them come to together then? || And then add up what they hold: how much is it in all?",
-                "改好后两边商品加起来多少钱？ || 之后合计是多少？",
+                "What's the combined total after that? || How much do they come to altogether then?",
+                "改好后加起来一共多少钱？ || 这样加起来一共是多少钱？",
             )
-        each, apiece = (" in each", "分别") if several else ("", "")
+        each, apiece = (" of each", "各") if self._several else ("", "一共")
         return self._joined(
-            f"What do the goods{each} come to after that? || Then tell me the new total{' of each' if several else ''}.",
-            f"改好后商品总额{apiece}是多少？ || 之后告诉我新的总额{apiece}是多少。",
+            f"What's the new total{each}? || Then tell me the new total{each}.",
+            f"改好后{apiece}是多少钱？ || 改完之后{apiece}要多少钱？",
         )
 
     def _fourth(self) -> str:
-        say, several = self.draft.say, len(self.asked) > 1
-        each, apiece = (" for each", "分别") if several else ("", "")
-        pay = say(
-            f"what is to be paid{each}, delivery included, with my voucher {self.voucher}",
-            f"用上我的优惠券{self.voucher}之后，含运费{apiece}要付多少",
+        each, to, apiece, both = (
+            (" for each", " to each", "分别", "都") if self._several else ("", "", "", "")
         )
-        slot = say(
-            f"when the next delivery window begins{each}", f"最近的送货时段{apiece}从什么时候开始"
+        pay = self.draft.say(
+            f"how much is there to pay{each}, including delivery", f"含运费{apiece}要付多少钱"
         )
-        wanted = [{"pay": pay, "slot": slot}[end] for end in self.ends]
+        slot = self.draft.say(
+            f"when does the next delivery window{each} start",
+            f"最近的送货时段{apiece}从什么时候开始",
+        )
+        asked = [{"pay": pay, "slot": slot}[end] for end in self.ends]
+        if "pay" not in self.ends:
+            return self._joined(
+                f"After that, {slot}? || Once that's done, {slot}?",
+                f"改好后，{slot}？ || 改完之后，{slot}？",
+            )
+        wanted = ", and ".join(asked)
         return self._joined(
-            f"I would like to know {' and '.join(wanted)}. || Once that is done, tell me {' and '.join(wanted)}.",
-            f"改好后告诉我{'，以及'.join(wanted)}。 || 然后我想知道{'，还有'.join(wanted)}。",
+            f"Then apply voucher {self.voucher}{to}. {wanted[0].upper()}{wanted[1:]}?",
+            f"改好后{both}用上优惠券{self.voucher}，{'，'.join(asked)}？ || 然后{both}用优惠券{self.voucher}，{'，'.join(asked)}？",
         )
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
@@ -171,7 +179,7 @@ class _Baskets(Shop):
         """The sub-tasks of one basket: their ids, and what the question asks for."""
         say, depth = self.draft.say, self.brief.layout.depth
         which = say(
-            f"the {self.basket} of {one.who} for {one.label}",
+            f"{one.who}'s {self.basket} for {one.label}",
             f"{one.who}为{one.label}准备的{self.basket}",
         )
         answer = self._amount(one.total) if self.by_total else one.basket
@@ -179,7 +187,7 @@ class _Baskets(Shop):
             w for w, _ in self.baskets
         ]
         first = self.draft.solve(
-            say(f"What do the goods in {which} come to?", f"{which}目前商品总额是多少？") if self.by_total
+            say(f"What is the total of {which}?", f"{which}目前商品总额是多少？") if self.by_total
             else say(f"What is the number of {which}?", f"{which}的编号是多少？"),
             answer, "$find",
             {"$who": key(one.who, names), "$label": key(one.label, [label for w, label in self.baskets if w == one.who])},
@@ -202,15 +210,15 @@ class _Baskets(Shop):
         say = self.draft.say
         if self.by_missing:
             return say(
-                "What is missing in it for free delivery?", "还差多少免运费？"
+                "How much more does it need for free delivery?", "还差多少免运费？"
             ), self._amount(self.free_from - one.total)
         if self.removes or self.brief.layout.depth == 2:
             dearest = max(self.cents[i] for i in one.lines)
             return say(
-                "What does the dearest item in it cost apiece?", "里面单价最高的商品单价是多少？"
+                "What is the highest unit price in it?", "里面单价最高的商品单价是多少？"
             ), self._amount(dearest)
         return say(
-            "What does the cheapest item in it cost apiece?", "里面单价最低的商品单价是多少？"
+            "What is the lowest unit price in it?", "里面单价最低的商品单价是多少？"
         ), self._amount(self.cents[one.line])
 
     def _change(self, one: Basket, first: int, second: int) -> tuple[list[int], list[str]]:
@@ -226,7 +234,7 @@ class _Baskets(Shop):
         )
         third = self.draft.solve(
             say("What is its total without that item?", "去掉它之后总额是多少？") if self.removes
-            else say(f"What is its total with {self.count} pieces of that?", f"改成{self.count}件之后总额是多少？"),
+            else say(f"What is its total with {self.count} of that?", f"改成{self.count}件之后总额是多少？"),
             total, "$change",
             {"$code": key(one.basket, self._others_than(one)), "$item_id": key(one.line, [i for i in one.lines if i != one.line]), **count},
             needs=[first, second],
@@ -241,14 +249,17 @@ class _Baskets(Shop):
         if end == "slot":
             asked, answer = (
                 say(
-                    "When does the next delivery window for it begin?",
+                    "When does the next delivery window for it start?",
                     "最近的送货时段从什么时候开始？",
                 ),
                 self._window(one),
             )
             return self.draft.solve(asked, answer, "$slot", code, needs=[first, third]), answer
         asked, answer = (
-            say("What is to be paid with the voucher and delivery?", "用券后含运费要付多少？"),
+            say(
+                "How much is there to pay with the voucher, including delivery?",
+                "用券后含运费要付多少？",
+            ),
             self._amount(self._to_pay(one.changed)),
         )
         arguments = {**code, "$voucher": key(self.voucher, [*self.vouchers][1:])}

@@ -48,7 +48,7 @@ _THEMES = (
         (("a leaking dishwasher", "洗碗机漏水"), ("a noisy tumble dryer", "烘干机噪音大"), ("a fridge that does not cool", "冰箱不制冷"),
          ("a cracked hob", "灶台开裂"), ("an oven door that will not shut", "烤箱门关不上"), ("a tripping kettle", "电热水壶跳闸")),
         ("agent", "客服"), ("call-back", "回访"), "ticket|service_ticket|support_ticket", "customer|caller|reported_by", "call_back|callback",
-        ("The person in charge has fallen ill.", "原来负责的客服请了病假。"),
+        ("One of the agents is off sick.", "原来负责的客服请了病假。"),
     ),
     _Theme(
         Domain.CLOUD_SERVICES, (("Hosting", "Cloud", "Data Centre"), ("云计算", "主机服务", "数据中心")),
@@ -56,7 +56,7 @@ _THEMES = (
         (("slow database queries", "数据库查询变慢"), ("an expired certificate", "证书过期"), ("failed nightly backups", "夜间备份失败"),
          ("a full log volume", "日志盘写满"), ("dropped connections", "连接频繁中断"), ("a stuck deployment", "发布卡住")),
         ("engineer", "工程师"), ("review", "复盘会"), "incident|outage|incident_report", "opened_by|customer_contact|contact", "review|review_meeting",
-        ("Nothing has happened there for days.", "已经好几天没人处理了。"),
+        ("Nothing has happened for days.", "已经好几天没人处理了。"),
     ),
     _Theme(
         Domain.REAL_ESTATE, (("Property Management", "Housing", "Lettings"), ("物业", "公寓管理", "房屋托管")),
@@ -64,7 +64,7 @@ _THEMES = (
         (("a broken lift", "电梯故障"), ("damp in the bedroom wall", "卧室墙面渗水"), ("a blocked drain", "下水道堵塞"),
          ("a cold radiator", "暖气不热"), ("a jammed front door", "入户门卡住"), ("a flickering stair light", "楼道灯闪烁")),
         ("caretaker", "维修管家"), ("site visit", "上门查看"), "repair|repair_request|defect", "tenant|resident|reported_by", "visit|site_visit",
-        ("The caretaker in charge has left.", "原来的维修管家离职了。"),
+        ("One of the caretakers has left.", "原来的维修管家离职了。"),
     ),
     _Theme(
         Domain.INSURANCE, (("Mutual", "Assurance", "Insurance"), ("保险", "财险", "互助保险")),
@@ -72,7 +72,7 @@ _THEMES = (
         (("storm damage to a roof", "屋顶风灾"), ("a stolen bicycle", "自行车被盗"), ("a burst pipe", "水管爆裂"),
          ("a dented car door", "车门刮凹"), ("a lost suitcase", "行李遗失"), ("a broken shop window", "橱窗破碎")),
         ("claims handler", "理赔员"), ("inspection", "查勘"), "claim|loss_claim|damage_claim", "claimant|insured|policy_holder", "inspection|survey",
-        ("The handler in charge is on leave until autumn.", "原理赔员休长假了。"),
+        ("One of the claims handlers is on long-term leave.", "原理赔员休长假了。"),
     ),
     _Theme(
         Domain.GOVERNMENT, (("Town Hall", "City Council", "Borough Office"), ("市政服务中心", "街道办事处", "便民中心")),
@@ -84,11 +84,11 @@ _THEMES = (
     ),
     _Theme(
         Domain.LEGAL, (("Solicitors", "Law Chambers", "Legal"), ("律师事务所", "法律咨询", "法务")),
-        ("matter", "案件"),
+        ("case", "案件"),
         (("a tenancy dispute", "租赁纠纷"), ("a contested will", "遗嘱争议"), ("an unpaid invoice", "货款拖欠"),
          ("a boundary quarrel", "地界纠纷"), ("a patent licence", "专利许可"), ("a late delivery", "逾期交货")),
         ("lawyer", "律师"), ("consultation", "面谈"), "matter|legal_matter|mandate", "client|mandator|on_behalf_of", "consultation|appointment",
-        ("The lawyer in charge has too much on.", "主办律师忙不过来。"),
+        ("One of the lawyers has too much on.", "主办律师忙不过来。"),
     ),
 )  # fmt: skip
 
@@ -199,7 +199,7 @@ class Desk(House[Case]):
         )
         self.draft.title = say(f"{self.house}: open {self.case}s", f"{self.house}：在办{self.case}")
         self.draft.description = say(
-            f"The {self.case}s of {self.house}, who can work on them, and what follows.",
+            f"Open {self.case}s of {self.house}, who can take them over, and deadlines.",
             f"{self.house}的{self.case}、可接手的{self.one}和后续安排。",
         )
         depth, ends = self.brief.layout.depth, self.ends
@@ -255,7 +255,7 @@ class Desk(House[Case]):
             + '"][issued(code) % 3]}'
         )
         self.draft.tool(
-            "$find", say(f"Find the {self.case} that somebody has opened.", f"按当事人和事由查询{self.case}。"),
+            "$find", say(f"Find {with_article(self.case)} by person and subject.", f"按当事人和事由查询{self.case}。"),
             {"$who": {"type": "string", "minLength": 2, "description": say("Full name.", "姓名全称。")}, "$topic": {"type": "string", "enum": self.topics}, **(more if has_more else {})},
             f"""
             for code, row in CASES.items():
@@ -276,7 +276,7 @@ class Desk(House[Case]):
         row = '"$person": p, "$load": _load(SALT, p), "$starts": f"{t // 60:02d}:{t % 60:02d}"'
         phone = '{"extension": issued(p, "phone") % 9000 + 1000}'
         self.draft.tool(
-            "$able", say(f"List who could take over {with_article(self.case)}: with how many they have open, and when they could start today.",
+            "$able", say(f"List who is available to take over {with_article(self.case)}, with how many each has open and when each could start today.",
                          f"列出可以接手某{self.case}的{self.one}，包括在办数量和今天最早可开始的时间。"),
             {"$code": self.code_schema, **(more if has_more else {})},
             f"""
@@ -292,7 +292,7 @@ class Desk(House[Case]):
         say, tells_due = self.draft.say, self.brief.layout.depth == 3
         due = ', "$due": _moment(FIRST_DAY, SALT, $code, $person, "due")' if tells_due else ""
         self.draft.tool(
-            "$hand", say(f"Hand {with_article(self.case)} over to somebody else. That sets a new deadline, and opens {with_article(self.follow)} with the person concerned.",
+            "$hand", say(f"Reassign {with_article(self.case)}. This sets a new deadline and sets up {with_article(self.follow)} with the person concerned.",
                          f"把{self.case}转给他人；会重新确定办结期限，并为当事人生成一次{self.follow}。"),
             {"$code": self.code_schema, "$person": {"type": "string", "minLength": 2}},
             f"""
@@ -309,7 +309,7 @@ class Desk(House[Case]):
     def _follow_tool(self) -> None:
         say = self.draft.say
         self.draft.tool(
-            "$meet", say(f"Read {with_article(self.follow)}: when it is.", f"查看一次{self.follow}的时间。"),
+            "$meet", say(f"Look up the date and time of {with_article(self.follow)}.", f"查看一次{self.follow}的时间。"),
             {"$follow": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{6}$"}},
             f"""
             if $follow not in FOLLOWING:
@@ -321,7 +321,7 @@ class Desk(House[Case]):
     def _show_tool(self) -> None:
         say = self.draft.say
         self.draft.tool(
-            "$show", say(f"Show how {with_article(self.case)} stands: who has it, and by when it is to be settled.", f"查看{self.case}现状：负责人和办结期限。"),
+            "$show", say(f"Show who has {with_article(self.case)} and its deadline.", f"查看{self.case}现状：负责人和办结期限。"),
             {"$code": self.code_schema},
             """
             _known($code)

@@ -53,7 +53,7 @@ class House(ABC, Generic[A]):
         for who, kind in self.chosen:
             others = [other for other in kinds if other != kind]
             rows += [
-                (who, others[n // 2]) if n % 2 == 0 else (self.entities.relatives(who, 1)[0], kind)
+                (who, others[n // 2]) if n % 2 == 0 else self._namesake(who, kind, others)
                 for n in range(near_misses)
             ]
         free = people[subjects:]
@@ -63,19 +63,40 @@ class House(ABC, Generic[A]):
         ]
         return self.draw.shuffled(rows)
 
+    def _namesake(self, who: str, kind: str, others: Sequence[str]) -> tuple[str, str]:
+        """The same kind with somebody else of the family, or where a split has none left another kind."""
+        try:
+            return self.entities.relatives(who, 1)[0], kind
+        except DrawError:
+            return who, others[-1]
+
     def written(self) -> Draft:
         """The question over this world.
 
         Raises:
             DrawError: It has several answers.
         """
-        self.asked = self.brief.asked([self._seen(*row) for row in self.chosen])
-        if not self._is_clear():
-            raise DrawError("two answers of the question are the same")
+        groups = self._groups()
+        if self.brief.turn >= len(groups):
+            raise DrawError("too few subjects have answers that differ")
+        self.asked = groups[self.brief.turn]
         self.draft = Draft(self.brief, self._domain, clock=self.calendar.clock)
         self._tell()
         self._ask()
         return self.draft
+
+    def _groups(self) -> list[list[A]]:
+        """The subjects of each question: those that are clear together, so that few of them are left out."""
+        size, groups = self.brief.layout.subjects, list[list[A]]()
+        for one in [self._seen(*row) for row in self.chosen]:
+            open_ones = [group for group in groups if len(group) < size]
+            for group in [*open_ones, list[A]()]:
+                self.asked = [*group, one]
+                if self._is_clear():
+                    group.append(one)
+                    groups += [group] if len(group) == 1 else []
+                    break
+        return [group for group in groups if len(group) == size]
 
     @abstractmethod
     def _seen(self, whose: str, kind: str, /) -> A:
@@ -83,7 +104,7 @@ class House(ABC, Generic[A]):
 
     @abstractmethod
     def _is_clear(self) -> bool:
-        """Whether what is asked has one answer."""
+        """Whether what is asked of those in ``asked`` has one answer."""
 
     @abstractmethod
     def _tell(self) -> None:

@@ -150,7 +150,7 @@ class Shop(House[Basket]):
             self.labels, [self.draw.pick(self.labels) for _ in range(self.brief.subjects)]
         )
         mark = "".join(self.brief.draw("mark").some("BCDFGHKLMNPRSTVW", 2))
-        self.baskets = dict(zip(rows, self.entities.codes(f"{mark}-####", len(rows)), strict=True))
+        self.baskets = dict(zip(rows, self.entities.codes(f"{mark}-#####", len(rows)), strict=True))
 
     def _seen(self, who: str, label: str) -> Basket:
         basket = self.baskets[who, label]
@@ -285,7 +285,7 @@ class Shop(House[Basket]):
         say, has_more = self.draft.say, self.brief.knobs.options > 0
         more = {"$details": {"type": "boolean", "default": False, "description": say("Also how many pieces it holds.", "同时返回件数。")}}  # fmt: skip
         self.draft.tool(
-            "$find", say(f"Find the {self.basket} that somebody has open for something.", f"按姓名和用途查询未结算的{self.basket}。"),
+            "$find", say(f"Find an open {self.basket} by person and purpose.", f"按姓名和用途查询未结算的{self.basket}。"),
             {"$who": {"type": "string", "minLength": 2, "description": say("Full name.", "姓名全称。")},
              "$label": {"type": "string", "enum": self.labels}, **(more if has_more else {})},
             f"""
@@ -302,13 +302,13 @@ class Shop(House[Basket]):
 
     def _show_tool(self) -> None:
         say, has_more = self.draft.say, self.brief.knobs.options > 1
-        self.code_schema = {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{4}$", "description": say("As $find gives it.", "由 $find 返回。")}  # fmt: skip
+        self.code_schema = {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{5}$", "description": say("As $find gives it.", "由 $find 返回。")}  # fmt: skip
         more = {
             "$order": {"type": "string", "enum": ["added", "name", "price"], "default": "added"}
         }
         lines = 'sorted(lines, key={"name": NAMES.get, "price": CENTS.get}.get($order, lambda i: 0))' if has_more else "lines"  # fmt: skip
         self.draft.tool(
-            "$show", say(f"Show what lies in {with_article(self.basket)}, at which price, and what is missing until delivery is free.",
+            "$show", say(f"Show the items in {with_article(self.basket)}, their unit prices, and how much is missing for free delivery.",
                          f"查看{self.basket}里的商品、单价，以及还差多少免运费。"),
             {"$code": self.code_schema, **(more if has_more else {})},
             f"""
@@ -325,16 +325,16 @@ class Shop(House[Basket]):
         say, item = self.draft.say, {"type": "string", "pattern": "^[A-Z][0-9]{4}$"}
         count = {"$count": {"type": "integer", "minimum": 1, "maximum": 40}}
         about = (
-            say(f"Take something out of {with_article(self.basket)} altogether; gives its new total.", f"从{self.basket}中移除某商品，返回新的总额。")
+            say(f"Remove an item from {with_article(self.basket)}; returns the new total.", f"从{self.basket}中移除某商品，返回新的总额。")
             if self.removes
-            else say(f"Set how many pieces of something lie in {with_article(self.basket)}; gives its new total.", f"设置{self.basket}中某商品的件数，返回新的总额。")
+            else say(f"Set the quantity of an item in {with_article(self.basket)}; returns the new total.", f"设置{self.basket}中某商品的件数，返回新的总额。")
         )  # fmt: skip
         self.draft.tool(
             "$change", about, {"$code": self.code_schema, "$item_id": item, **({} if self.removes else count)},
             f"""
             lines = _lines($code)
             if $item_id not in lines:
-                raise ValueError(f"{say("{$item_id!r} does not lie in {$code}; $show lists what does.", "{$code}中没有{$item_id}；请用 $show 查看。")}")
+                raise ValueError(f"{say("{$item_id!r} is not in {$code}; $show lists what is.", "{$code}中没有{$item_id}；请用 $show 查看。")}")
             {"del lines[$item_id]" if self.removes else "lines[$item_id] = $count"}
             return {{"$total": _money(_sum(lines, CENTS))}}
             """,
@@ -346,7 +346,7 @@ class Shop(House[Basket]):
         self.draft.data("VOUCHERS", {c: [*v] for c, v in self.vouchers.items()})
         self.draft.data("REDEEMED", {})
         self.draft.tool(
-            "$redeem", say(f"Redeem a voucher for {with_article(self.basket)}; gives what is to be paid with delivery. It takes the place of one redeemed before.",
+            "$redeem", say(f"Apply a voucher to {with_article(self.basket)}; returns the amount to pay, including delivery. It replaces one applied before.",
                            f"在{self.basket}上使用优惠券，返回含运费的应付金额；新券会替换之前用的券。"),
             {"$code": self.code_schema, "$voucher": {"type": "string", "minLength": 3}},
             f"""
@@ -363,7 +363,7 @@ class Shop(House[Basket]):
 
     def _slot_tool(self) -> None:
         self.draft.tool(
-            "$slot", self.draft.say(f"Give the next delivery window for what lies in {with_article(self.basket)} now.", f"按{self.basket}当前内容查询最近的送货时段。"),
+            "$slot", self.draft.say(f"Look up the next delivery window for {with_article(self.basket)} as it is now.", f"按{self.basket}当前内容查询最近的送货时段。"),
             {"$code": self.code_schema},
             """
             return {"$begins": _slot(FIRST_DAY, $code, _sum(_lines($code), CENTS)), "minutes": 60}

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from astra_mcp.domains import Domain
+from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Brief
 from astra_mcp.synthesis.environments.families.issued import issued, source_of
 from astra_mcp.synthesis.environments.families.phrases import with_article
@@ -55,7 +56,7 @@ _THEMES = (
         _COLOURS, ("{x} in {v}", "{x}（{v}）"), ("{n} {x}", "{n}件{x}"), ("pcs", "件"), ("piece", "件"),
         (("Arcade", "High Street", "Retail Park"), ("店", "广场店", "路店")), ("shop", "门店"), ("shops", "门店"),
         ("pick list", "拣货单"), "product|article|stock_item",
-        ("I am kitting out a school hike. || A group leaves for the mountains on Saturday and I do their equipment.",
+        ("I'm kitting out a school hike. || I'm getting the equipment together for a mountain trip on Saturday.",
          "我在给学校的徒步活动备装备。 || 周末有个团要进山，装备由我来配。"),
     ),
     _Theme(
@@ -65,52 +66,52 @@ _THEMES = (
         _SIZES, ("{x} in size {v}", "{v}码{x}"), ("{n} boxes of {x}", "{n}盒{x}"), ("boxes", "盒"), ("box", "盒"),
         (("Stockroom", "Supply Centre", "Supply Hub"), ("库房", "供应站", "配送站")), ("stockroom", "库房"), ("stockrooms", "库房"),
         ("issue slip", "领料单"), "supply|consumable|supply_item",
-        ("I run the day clinic and we are running low. || Our outpatient rooms need topping up before the weekend.",
-         "我是日间病房的护士长，我们的耗材快用完了。 || 门诊的耗材周末前要补齐。"),
+        ("I run a day clinic and we're low on supplies. || Our outpatient rooms need restocking before the weekend.",
+         "我是日间病房的护士长，科里的耗材快用完了。 || 门诊的耗材周末前要补齐。"),
     ),
     _Theme(
         Domain.AUTOMOTIVE, (("Motor Parts", "Auto Factors", "Garage Supply"), ("汽配", "汽车零件", "车辆配件")),
         (("brake pads", "刹车片"), ("shock absorbers", "减震器"), ("wheel bearings", "轮毂轴承"), ("mud flaps", "挡泥板"),
          ("coil springs", "螺旋弹簧"), ("door seals", "车门密封条"), ("brake hoses", "制动软管")),
         (("front left", "左前"), ("front right", "右前"), ("rear left", "左后"), ("rear right", "右后")),
-        ("{x} ({v})", "{x}（{v}）"), ("{n} {x}", "{n}只{x}"), ("units", "只"), ("unit", "只"),
+        ("{x} ({v})", "{x}（{v}）"), ("{n} {x}", "{n}件{x}"), ("units", "件"), ("unit", "件"),
         (("Depot", "Yard", "Trade Park"), ("仓", "配件仓", "分仓")), ("depot", "仓库"), ("depots", "仓库"),
         ("pick ticket", "出库单"), "part|spare_part|component",
-        ("Our garage has a fleet of vans in this week. || I look after the buses of a small operator and plan the next service.",
+        ("Our garage has a fleet of vans in this week. || I look after the buses of a small operator and am planning the next service.",
          "这周有一批面包车要进厂保养。 || 我负责一家小客运公司的车辆，正在安排下次保养。"),
     ),
     _Theme(
         Domain.EDUCATION, (("School Supplies", "Lab Supplies", "Teaching Aids"), ("教学仪器", "教育装备", "实验器材")),
         (("microscopes", "显微镜"), ("tablets", "平板电脑"), ("graphing calculators", "图形计算器"), ("headsets", "头戴耳机"),
          ("sensor kits", "传感器套件"), ("document cameras", "实物展台"), ("robot kits", "机器人套件")),
-        (("first-year", "一年级"), ("second-year", "二年级"), ("staff", "教师"), ("loan", "外借")),
-        ("{x} ({v} edition)", "{v}版{x}"), ("{n} {x}", "{n}台{x}"), ("sets", "台"), ("set", "台"),
+        (("basic", "基础"), ("standard", "标准"), ("advanced", "进阶"), ("compact", "便携")),
+        ("{x} ({v} model)", "{v}款{x}"), ("{n} {x}", "{n}套{x}"), ("units", "套"), ("unit", "套"),
         (("Warehouse", "Showroom", "Loft"), ("周转库", "展厅", "库")), ("warehouse", "周转库"), ("warehouses", "周转库"),
         ("delivery slip", "发货单"), "device|equipment|teaching_aid",
-        ("I teach a summer course and plan the equipment. || My department starts three new classes after the break.",
-         "我要开一门暑期课，正在准备设备。 || 假期后我们系要开新班，设备由我来准备。"),
+        ("I'm buying equipment for our summer courses. || Our school is starting three new classes after the break.",
+         "我在给暑期班采购设备。 || 下学期学校要开新班，设备由我来采购。"),
     ),
     _Theme(
         Domain.FOOD_AND_DINING, (("Provisions", "Wine Merchants", "Larder"), ("食品批发", "酒庄", "粮油")),
         (("cider", "苹果酒"), ("olive oil", "橄榄油"), ("elderflower cordial", "接骨木糖浆"), ("pear juice", "梨汁"),
          ("wine vinegar", "葡萄酒醋"), ("ginger beer", "姜汁啤酒"), ("walnut oil", "核桃油")),
-        (("mild", "清淡型"), ("dry", "干型"), ("organic", "有机"), ("unfiltered", "未过滤"), ("reserve", "珍藏")),
+        (("classic", "经典款"), ("organic", "有机"), ("unfiltered", "未过滤"), ("small-batch", "小批酿造"), ("reserve", "珍藏")),
         ("{x} ({v})", "{x}（{v}）"), ("{n} cases of {x}", "{n}箱{x}"), ("cases", "箱"), ("case", "箱"),
         (("Cellar", "Vaults", "Cold Store"), ("酒窖", "冷库", "货栈")), ("cellar", "仓库"), ("cellars", "仓库"),
         ("collection note", "提货单"), "drink|grocery|product_line",
-        ("I cater for a wedding and place the order today. || Our restaurant prints its summer menu tomorrow.",
-         "我承办一场婚宴，今天要下单。 || 我们餐厅明天定夏季菜单。"),
+        ("I'm catering a wedding next month. || Our restaurant is stocking up for the summer.",
+         "我在承办一场婚宴，正在备货。 || 我们餐厅要为夏季备货。"),
     ),
     _Theme(
-        Domain.ENTERTAINMENT, (("Event Hire", "Stage Rental", "Party Hire"), ("会展租赁", "舞美租赁", "活动器材")),
+        Domain.ENTERTAINMENT, (("Event Supply", "Stage Supply", "Party Supply"), ("会展用品", "舞美器材", "活动器材")),
         (("folding chairs", "折叠椅"), ("stage lights", "舞台灯"), ("bar tables", "吧台桌"), ("cable ramps", "过线槽"),
          ("loudspeakers", "音箱"), ("crowd barriers", "隔离栏"), ("parasols", "遮阳伞")),
-        (("white", "白色"), ("black", "黑色"), ("silver", "银色"), ("teak", "柚木色"), ("yellow", "黄色")),
+        (("white", "白色"), ("black", "黑色"), ("silver", "银色"), ("grey", "灰色"), ("yellow", "黄色")),
         ("{x} in {v}", "{v}{x}"), ("{n} {x}", "{n}个{x}"), ("items", "个"), ("item", "个"),
         (("Yard", "Hangar", "Shed"), ("场站", "器材库", "堆场")), ("yard", "器材库"), ("yards", "器材库"),
-        ("loading list", "装车单"), "hire_item|gear|rental_item",
-        ("I organise a street festival. || We are building the stage for a village fair.",
-         "我在筹办一场街区活动。 || 我们正在为镇上的集市搭台。"),
+        ("loading list", "装车单"), "event_item|gear|stage_item",
+        ("I'm organising a street festival. || I'm getting things ready for a village fair.",
+         "我在筹办一场街区活动。 || 我在为镇上的集市准备器材。"),
     ),
 )  # fmt: skip
 
@@ -176,10 +177,25 @@ class Stock(House[Article]):
         near = [row for one in asked for row in self._near(one, makers, nouns)]
         kept = [*dict.fromkeys([*asked, *near, *drawn])][:count]
         rows = self.draw.shuffled(kept)
-        codes = self.entities.codes(f"{self.draw.pick('JQXZ')}@-###", len(rows))
+        codes = self.entities.codes(f"{self.draw.pick('JQXZ')}@-####", len(rows) + subjects)
+        # What is asked about must have a reason to be moved: there is more of it elsewhere.
+        movable = [c for c in codes if self._most(self._stock_of(c)) != self.here][:subjects]
+        if len(movable) < subjects:
+            raise DrawError("too few articles are kept elsewhere")
+        others = iter([c for c in codes if c not in {*movable}])
+        given = dict(zip(asked, movable, strict=True))
         join = "" if self.zh else " "
-        self.items = {(f"{m}{join}{n}", v): c for (m, n, v), c in zip(rows, codes, strict=True)}
+        self.items = {
+            (f"{m}{join}{n}", v): given.get((m, n, v)) or next(others) for m, n, v in rows
+        }
         self.chosen = [(f"{m}{join}{n}", v) for m, n, v in asked]
+
+    def _stock_of(self, item: str) -> dict[str, int]:
+        return {p: _free(self.salt, item, p) for p in self.places}
+
+    @staticmethod
+    def _most(stock: dict[str, int]) -> str:
+        return max(stock, key=lambda place: stock[place])
 
     def _near(
         self, row: tuple[str, str, str], makers: list[str], nouns: list[str]
@@ -200,11 +216,12 @@ class Stock(House[Article]):
     def _seen(self, product: str, variant: str) -> Article:
         item = self.items[product, variant]
         pack = _pack(self.salt, item)
-        count = pack * self.draw.between(1, 5) + self.draw.between(1, pack - 1)
-        stock = {p: _free(self.salt, item, p) for p in self.places}
+        draw = self.brief.draw("count", product, variant, self.brief.attempt)
+        count = pack * draw.between(1, 5) + draw.between(1, pack - 1)
+        stock = self._stock_of(item)
         said = self.theme.named[self.zh].format(x=product, v=variant)
         return Article(
-            product, variant, item, said, count, -(-count // pack) * pack, stock, max(stock, key=lambda p: stock[p])
+            product, variant, item, said, count, -(-count // pack) * pack, stock, self._most(stock)
         )  # fmt: skip
 
     def _slip(self, one: Article) -> str:
@@ -227,7 +244,7 @@ class Stock(House[Article]):
         return f"{self.draft.say('bay', '交接区')} {_bay(self._slip(one))}"
 
     def _is_clear(self) -> bool:
-        """Whether no two numbers that matter are the same, and goods need not stay where they are."""
+        """Whether no two numbers that matter are the same."""
         numbers = [
             n
             for one in self.asked
@@ -239,7 +256,6 @@ class Stock(House[Article]):
             len({*numbers}) == len(numbers) - repeated
             and len(prices) == len(self.asked)
             and len({one.count for one in self.asked}) == len(self.asked)
-            and all(one.most != self.here for one in self.asked)
         )
 
     # --- tools --------------------------------------------------------------------------------------------------
@@ -252,7 +268,7 @@ class Stock(House[Article]):
         self.money = "元" if self.zh else " " + self.brief.draw("money").pick(["EUR", "GBP", "USD"])
         self.draft.title = say(f"Stock of {self.house}", f"{self.house}库存")
         self.draft.description = say(
-            f"What {self.house} has in its {self.stores}, and how to get at it.",
+            f"What {self.house} has in stock at its {self.stores}, and transfers and reservations.",
             f"{self.house}各{self.stores}的存货与调拨。",
         )
         self._name()
@@ -298,11 +314,11 @@ class Stock(House[Article]):
     def _reading_tools(self) -> None:
         say, options = self.draft.say, self.brief.knobs.options
         self.code_schema = {
-            "type": "string", "pattern": "^[A-Z]{2}-[0-9]{3}$", "description": say("As $find gives it.", "由 $find 返回。"),
+            "type": "string", "pattern": "^[A-Z]{2}-[0-9]{4}$", "description": say("As $find gives it.", "由 $find 返回。"),
         }  # fmt: skip
         more = {"$details": {"type": "boolean", "default": False, "description": say("Also how much is in a pack, and its weight.", "同时返回每包数量和重量。")}}  # fmt: skip
         self.find = self.draft.tool(
-            "$find", say("Find what is in the catalogue by its name.", "按名称和款式在目录中查询。"),
+            "$find", say("Find an article in the catalogue by name and variant.", "按名称和款式在目录中查询。"),
             {
                 "$product": {"type": "string", "minLength": 2, "description": say("Maker and kind, in full.||Full name with its maker.", "含品牌的全称。")},
                 "$variant": {"type": "string", "enum": self.variants},
@@ -334,7 +350,7 @@ class Stock(House[Article]):
             }
         }
         self.draft.tool(
-            "$stock", say(f"List how much of something is free in each of the {self.stores}.", f"查询某物在各{self.stores}的可用数量。"),
+            "$stock", say(f"List how much of an article is available at each of the {self.stores}.", f"查询某物在各{self.stores}的可用数量。"),
             {"$code": self.code_schema, **(place if has_place else {})},
             f"""
             _known($code)
@@ -384,12 +400,12 @@ class Stock(House[Article]):
         say = self.draft.say
         if self.is_transfer:
             return say(
-                f"Have some of an article brought from one {self.store} to another. Only whole packs travel, so the "
+                f"Transfer an article from one {self.store} to another. Only whole packs are sent, so the "
                 f"amount is rounded up; the same request again gives the same {self.slip}.",
                 f"把某物从一处{self.store}调到另一处，返回{self.slip}号。只整包调拨，数量向上取整；重复同一请求返回同一单号。",
             )
         return say(
-            f"Put some of an article aside at one {self.store}. Only whole packs are taken, so the amount is rounded "
+            f"Reserve an article at one {self.store}. Only whole packs are reserved, so the amount is rounded "
             f"up; the same request again gives the same {self.slip}.",
             f"在某处{self.store}预留某物，返回{self.slip}号。只整包预留，数量向上取整；重复同一请求返回同一单号。",
         )
@@ -397,7 +413,7 @@ class Stock(House[Article]):
     def _dispatch_tool(self) -> None:
         say = self.draft.say
         self.draft.tool(
-            "$dispatch", say(f"Read {with_article(self.slip)}: where the goods stand ready.", f"查看{self.slip}：货物在哪里交接。"),
+            "$dispatch", say(f"Look up {with_article(self.slip)}: at which bay the goods will be ready.", f"查看{self.slip}：货物在哪里交接。"),
             {"$slip": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{6}$"}},
             f"""
             if $slip not in SLIPS:
