@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "families.md"
 
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     blocks = re.findall(r"```bash\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         program, *words = shlex.split(block.replace("\\\n", " "))
         assert program == "astra-mcp"
