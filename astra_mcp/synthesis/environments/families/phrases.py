@@ -2,7 +2,16 @@
 
 from collections.abc import Sequence
 
-__all__ = ["amount", "clauses", "itemised", "labelled", "listed", "possessive", "with_article"]
+__all__ = [
+    "amount",
+    "clauses",
+    "itemised",
+    "labelled",
+    "listed",
+    "possessive",
+    "tagged",
+    "with_article",
+]
 
 
 def listed(items: Sequence[str], language: str, *, either: bool = False) -> str:
@@ -13,6 +22,26 @@ def listed(items: Sequence[str], language: str, *, either: bool = False) -> str:
     if language == "zh":
         return "、".join(first) + "和" + last
     return ", ".join(first) + (" or " if either else " and ") + last
+
+
+def tagged(items: Sequence[str], tags: Sequence[str], language: str, *, about: str = "") -> str:
+    """``A (red) and B (blue)``; where all tags are the same ``A and B (both red)``, in Chinese likewise.
+
+    Args:
+        items: What is listed.
+        tags: What is said of each.
+        language: ``en`` or ``zh``.
+        about: What stands in English between ``both`` and the tag.
+    """
+    if len(items) == 1 or len({*tags}) > 1:
+        rows = [
+            f"{item}（{tag}）" if language == "zh" else f"{item} ({tag})"
+            for item, tag in zip(items, tags, strict=True)
+        ]
+        return listed(rows, language)
+    every = "both" if len(items) == 2 else "all"
+    shared = f"（都是{tags[0]}）" if language == "zh" else f" ({every} {about}{tags[0]})"
+    return listed(items, language) + shared
 
 
 def with_article(noun: str) -> str:

@@ -487,11 +487,13 @@ class _Journeys:
                 return f"{one}{'的' if one else ''}{self.cost}分别是多少？"
             return f"{one}分别从哪个{stand}出发{f'，{self.cost}各是多少' if len(self.facets) > 1 else ''}？"
         leaves = f"which {stand} does each {one} leave from"
-        costs = f"what does each {'of them' if one == self.run else one} cost" if self.goods else f"what's the fare on each {one}"  # fmt: skip
+        costs = f"what does each {'of them' if one == self.run else one} cost" if self.goods else f"what's the fare on each of {'them' if one == self.run else f'those {self.runs}'}"  # fmt: skip
         if self.facets == ["fare"]:
             return f"{costs}?"
         also = (
-            ", and what does each of them cost" if self.goods else ", and what's the fare on each"
+            ", and what does each of them cost"
+            if self.goods
+            else ", and what's the fare on each of them"
         )
         return f"{leaves}{also if len(self.facets) > 1 else ''}?"
 

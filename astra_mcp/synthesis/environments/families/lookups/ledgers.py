@@ -17,7 +17,7 @@ from astra_mcp.synthesis.environments.families.lookups.themes.ledgers import (
     LEDGER_THEMES,
     LedgerWording,
 )
-from astra_mcp.synthesis.environments.families.phrases import amount, labelled, listed
+from astra_mcp.synthesis.environments.families.phrases import amount, labelled, tagged
 
 __all__ = ["LEDGERS"]
 
@@ -315,11 +315,8 @@ class _Ledger:
         if len(entries) == 1:
             return self._event(entries[0])
         days = [self.calendar.relative(e.day) or self.calendar.day(e.day) for e in entries]
-        whom = [
-            self.draft.say(f"{self._who(e.party)} ({day})", f"{self._who(e.party)}（{day}）")
-            for e, day in zip(entries, days, strict=True)
-        ]
-        return self.draft.say(*self.theme.events).format(whom=listed(whom, self.brief.language))
+        whom = tagged([self._who(e.party) for e in entries], days, self.brief.language)
+        return self.draft.say(*self.theme.events).format(whom=whom)
 
     def _concluded(self, gold: Sequence[_Entry], *, total: bool) -> str:
         values = [

@@ -306,7 +306,7 @@ class _Paths:
             f"{self.house}的{self.stretch}{lines}",
         )
         if kind is Conclusion.NONE:
-            return self._asking(it if self.zh or not several else f"each of {it}", is_each=several)
+            return self._asking(it, is_each=several)
         if self.zh and kind is not Conclusion.SUM:
             it += "中"
         return self._concluding(kind, self.theme.chosen, it)
@@ -343,7 +343,8 @@ class _Paths:
         first = _filled(self.draft.say(*asks[self.facets[0]]), {"it": it, "each": each})
         if len(self.facets) == 1:
             return first
-        again = _filled(self.draft.say(*self.theme.cost), {"it": "" if self.zh else "it", "each": each and "各"})  # fmt: skip
+        it = "" if self.zh else f"each {self.stretch}" if is_each else "it"
+        again = _filled(self.draft.say(*self.theme.cost), {"it": it, "each": each and "各"})
         return first[:-1] + ("，" if self.zh else ", and ") + again.removeprefix("的")
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------

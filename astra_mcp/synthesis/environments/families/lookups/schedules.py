@@ -31,8 +31,8 @@ T = TypeVar("T")
 _PLANS = (
     ("I'd like to use the {hall} at {house} {day} at {at}. || I need the {hall} at {house} {day} at {at}.", "我想{day}{at}用{house}的{hall}。 || {day}{at}我要用{house}的{hall}。"),
     ("A group of {seats} of us want to {meet} at {house} {day} at {at}, in the smallest free {room} that's big enough. || There'll be {seats} of us, and we want to {meet} at {house} {day} at {at}. We'll take the smallest free {room} that's big enough.", "{day}{at}我们{seats}个人要在{house}{meet}，想订那时空着又坐得下的最小的{room}。 || 我们{seats}个人{day}{at}在{house}{meet}，{room}就订当时空着又坐得下的最小的一间。"),
-    ("{who} and {other} want to {meet} at {house} {day}, as soon as they're both free from {bound} on. There'll be {seats} people in all, and they'll take the smallest free {room} that's big enough.", "{who}和{other}{day}要在{house}{meet}，时间定在{bound}以后两人最早都有空的时候。一共{seats}人，{room}就订当时空着又坐得下的最小的一间。"),
-    ("I'm {who}, and I want to {meet} with {led} at {house} {day}, as soon as we're both free from {bound} on. There'll be {seats} of us in all, and we'll take the smallest free {room} that's big enough.", "我是{who}，{day}想和{led}在{house}{meet}，时间定在{bound}以后双方最早都有空的时候。一共{seats}人，{room}就订当时空着又坐得下的最小的一间。"),
+    ("{who} and {other} want to {meet} at {house} {day}, at the earliest time from {bound} on when they're both free. There'll be {seats} people in all, and they'll take the smallest free {room} that's big enough.", "{who}和{other}{day}要在{house}{meet}，时间定在{bound}以后两人最早都有空的时候。一共{seats}人，{room}就订当时空着又坐得下的最小的一间。"),
+    ("I'm {who}, and I want to {meet} with {led} at {house} {day}, at the earliest time from {bound} on when we're both free. There'll be {seats} of us in all, and we'll take the smallest free {room} that's big enough.", "我是{who}，{day}想和{led}在{house}{meet}，时间定在{bound}以后双方最早都有空的时候。一共{seats}人，{room}就订当时空着又坐得下的最小的一间。"),
 )  # fmt: skip
 """What one person has in mind, at each depth."""
 

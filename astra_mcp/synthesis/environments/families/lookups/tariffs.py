@@ -325,8 +325,8 @@ class _Tariffs:
             )  # fmt: skip
         if self.facets == ["form"]:
             needed = self.theme.needed.format(of=f"{house}的")
-            return say(f"Which {form} does each of them need from {house}?", f"分别{needed}？ || 请问他们分别{needed}？")  # fmt: skip
-        also, needed = (f", and which {form} does each of them need", f"，分别{self.theme.needed.format(of='')}") if len(self.facets) > 1 else ("", "")  # fmt: skip
+            return say(f"Which {form} from {house} applies to each of them?", f"分别{needed}？ || 请问他们分别{needed}？")  # fmt: skip
+        also, needed = (f", and which {form} applies to each", f"，分别{self.theme.needed.format(of='')}") if len(self.facets) > 1 else ("", "")  # fmt: skip
         return say(
             f"What will {house} charge each of them{also}? || How much would each of them pay {house}{also}?",
             f"{house}分别收多少{fee}{needed}？ || 他们各要给{house}交多少{fee}{needed}？",

@@ -62,6 +62,9 @@ class _Accounts(Bank):
                 return f"我在{self.house}的{asked[0].label}{self.account}"
             if len(asked) == 1:
                 return f"{asked[0].who}在{self.house}的{asked[0].label}{self.account}"
+            labels = {one.label for one in asked}
+            if len(labels) == 1:
+                return f"{listed([one.who for one in asked], 'zh')}在{self.house}的{labels.pop()}{self.account}"
             them = listed([f"{one.who}（{one.label}）" for one in asked], "zh")
             return f"{them}在{self.house}的{self.account}"
         rows = [
@@ -92,7 +95,7 @@ class _Accounts(Bank):
         if self.by_goal:
             return self.draft.say("that needs the most to reach its target", "离目标还差最多")
         stuff = {"钱": "余额", "电": "电量"}.get(self._much, self._much)
-        return self.draft.say("with the lowest balance", f"{stuff}最少")
+        return self.draft.say(f"with the least {self.theme.within[2]} it", f"{stuff}最少")
 
     def _first(self) -> str:
         say, accounts, much, (_, within, _) = self.draft.say, self._accounts(), self._much, self.theme.within  # fmt: skip

@@ -80,7 +80,7 @@ _THEMES = (
     ),
     _Theme(
         Domain.ENERGY, (("Power", "Energy", "Solar"), ("电力", "能源", "光伏")), ("energy account", "电量账户"),
-        (("home", "住宅"), ("workshop", "作坊"), ("farm", "农场"), ("holiday home", "度假屋")), ("meter", "分表"),
+        (("home", "住宅"), ("workshop", "作坊"), ("farm", "农场"), ("holiday home", "度假屋")), ("prepaid meter", "预付费分表"),
         (("heat pump", "热泵"), ("charging point", "充电桩"), ("greenhouse", "温室"), ("laundry", "洗衣房"), ("sauna", "桑拿房"), ("pond pump", "水泵")),
         ("kWh", "度"), "energy_account|supply_account|credit_account", "meter|sub_meter|metering_point", "customer|household|billed_to",
         ("with", "in", "on"), ("how many kWh are", "电"),

@@ -3,7 +3,7 @@
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.family import Family
-from astra_mcp.synthesis.environments.families.phrases import listed, with_article
+from astra_mcp.synthesis.environments.families.phrases import listed, tagged, with_article
 from astra_mcp.synthesis.environments.families.stateful.shops import Basket, Shop
 
 __all__ = ["BASKETS"]
@@ -59,11 +59,8 @@ class _Baskets(Shop):
     def _baskets(self) -> str:
         """The baskets that are asked for: in English a sentence of their own, in Chinese a phrase."""
         if self._several:
-            rows = [
-                self.draft.say(f"{one.who} (for {one.label})", f"{one.who}（{one.label}）")
-                for one in self.asked
-            ]
-            them = listed(rows, self.brief.language)
+            tags = [one.label if self.zh else f"for {one.label}" for one in self.asked]
+            them = tagged([one.who for one in self.asked], tags, self.brief.language)
             return self.draft.say(
                 f"{them} each have {with_article(self.basket)} open at {self.house}.",
                 f"{them}在{self.house}的{self.basket}",
@@ -71,7 +68,7 @@ class _Baskets(Shop):
         one = self.asked[0]
         return self.draft.say(
             f"{one.who} has {with_article(self.basket)} for {one.label} open at {self.house}.",
-            f"{one.who}在{self.house}为{one.label}准备的{self.basket}",
+            f"{one.who}在{self.house}给{one.label}准备的{self.basket}",
         )
 
     def _first(self) -> str:
@@ -132,7 +129,7 @@ class _Baskets(Shop):
         return say(
             f"{baskets} Please set the quantity of the item with the lowest unit price{in_it} to {count}. || "
             f"{baskets} We need more after all, so please change the quantity of the item with the lowest unit price{in_it} to {count}.",
-            f"请把{baskets}里单价最低的商品{apiece}改成{count}件。 || 原来的数量不够，请把{baskets}里单价最低的商品{apiece}改成{count}件。",
+            f"请把{baskets}里单价最低的商品数量{apiece}改成{count}件。 || 原来的数量不够，请把{baskets}里单价最低的商品数量{apiece}改成{count}件。",
         )
 
     def _joined(self, english: str, chinese: str) -> str:
@@ -152,14 +149,14 @@ class _Baskets(Shop):
 
     def _fourth(self) -> str:
         each, to, apiece, both = (
-            (" for each", " to each", "分别", "都") if self._several else ("", "", "", "")
+            (" for each", " to each", "分别", "都") if self._several else ("", "", "一共", "")
         )
         pay = self.draft.say(
             f"how much is there to pay{each}, including delivery", f"含运费{apiece}要付多少钱"
         )
         slot = self.draft.say(
             f"when does the next delivery window{each} start",
-            f"最近的送货时段{apiece}从什么时候开始",
+            f"最近的送货时段{apiece if self._several else ''}从什么时候开始",
         )
         asked = [{"pay": pay, "slot": slot}[end] for end in self.ends]
         if "pay" not in self.ends:
@@ -170,7 +167,7 @@ class _Baskets(Shop):
         wanted = ", and ".join(asked)
         return self._joined(
             f"Then apply voucher {self.voucher}{to}. {wanted[0].upper()}{wanted[1:]}?",
-            f"改好后{both}用上优惠券{self.voucher}，{'，'.join(asked)}？ || 然后{both}用优惠券{self.voucher}，{'，'.join(asked)}？",
+            f"改好后{both}用上优惠券{self.voucher}，{'，'.join(asked)}？ || 再{both}用上优惠券{self.voucher}，{'，'.join(asked)}？",
         )
 
     # --- sub-tasks ----------------------------------------------------------------------------------------------
@@ -180,7 +177,7 @@ class _Baskets(Shop):
         say, depth = self.draft.say, self.brief.layout.depth
         which = say(
             f"{one.who}'s {self.basket} for {one.label}",
-            f"{one.who}为{one.label}准备的{self.basket}",
+            f"{one.who}给{one.label}准备的{self.basket}",
         )
         answer = self._amount(one.total) if self.by_total else one.basket
         names = [w for w, label in self.baskets if label == one.label] + [

@@ -3,7 +3,7 @@
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.family import Family
-from astra_mcp.synthesis.environments.families.phrases import listed, with_article
+from astra_mcp.synthesis.environments.families.phrases import listed, tagged, with_article
 from astra_mcp.synthesis.environments.families.stateful.venues import Booking, Venue
 from astra_mcp.synthesis.environments.families.times import money
 
@@ -33,11 +33,8 @@ class _Bookings(Venue):
     def _people(self) -> str:
         """Those who are asked about, with their days."""
         day = self.calendar.day
-        rows = [
-            f"{one.who}（{day(one.day)}）" if self.zh else f"{one.who} ({day(one.day)})"
-            for one in self.asked
-        ]
-        return listed(rows, self.brief.language)
+        names, days = zip(*((one.who, day(one.day)) for one in self.asked), strict=True)
+        return tagged(names, days, self.brief.language, about="on ")
 
     @property
     def _one(self) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
 from astra_mcp.synthesis.environments.families.family import Family
-from astra_mcp.synthesis.environments.families.phrases import listed, with_article
+from astra_mcp.synthesis.environments.families.phrases import listed, tagged, with_article
 from astra_mcp.synthesis.environments.families.stateful.desks import Case, Desk
 
 __all__ = ["TICKETS"]
@@ -62,11 +62,8 @@ class _Tickets(Desk):
 
     def _them(self) -> str:
         """The people with what their cases are about."""
-        rows = [
-            f"{one.who}（{one.topic}）" if self.zh else f"{one.who} ({one.topic})"
-            for one in self.asked
-        ]
-        return listed(rows, self.brief.language)
+        names, topics = zip(*((one.who, one.topic) for one in self.asked), strict=True)
+        return tagged(names, topics, self.brief.language, about="about ")
 
     def _cases(self) -> str:
         """The cases that are asked for."""
@@ -107,7 +104,7 @@ class _Tickets(Desk):
         """By what somebody is chosen of those who could take a case."""
         if self.by_start:
             return self.draft.say("can start soonest today", "今天能最早开始处理的")
-        return self.draft.say(f"has the fewest open {self.case}s", "在办数量最少的")
+        return self.draft.say(f"has the fewest open {self.case}s", "手头在办件最少的")
 
     def _second(self) -> str:
         say, house, them, case, one = self.draft.say, self.house, self._them(), self.case, self.one
@@ -115,7 +112,7 @@ class _Tickets(Desk):
             return say(
                 f"{them} each have {with_article(case)} open with {house}. If a new {one} took over each of them today, whose could be started on first? || "
                 f"{house} is reassigning the {case}s of {them}. Whose could a new {one} start on first today?",
-                f"{them}在{house}的{case}都要换人，今天谁的最早能有人接手？ || {house}要给{them}的{case}换{one}，今天谁的能最先有人接手？",
+                f"{them}在{house}的{case}都要换{one}，今天谁的能最先有人接手？ || {house}要给{them}的{case}换{one}，今天谁的能最先有人接手？",
             )
         reason, cases, best = say(*self.theme.reason), self._cases(), self._best()
         each, apiece = ("For each of them, which", "分别") if self._several else ("Which", "")
@@ -139,8 +136,8 @@ class _Tickets(Desk):
         return say(
             f"{reason} Please have {house} reassign {cases}{each} to whichever available {one} {best}. || "
             f"Could you get {house} to reassign {cases}? {it} should go to the available {one} who {best}.",
-            f"{reason}请让{house}把{cases}{apiece}转给能接手的{one}中{best}那位。 || "
-            f"麻烦让{house}给{cases}换人，{apiece}交给能接手的{one}里{best}那位。",
+            f"{reason}请把{cases}{apiece}转给{house}能接手的{one}里{best}那位。 || "
+            f"想给{cases}换个{one}，麻烦{apiece}转给{house}能接手的人里{best}那位。",
         )
 
     def _joined(self, english: str, chinese: str) -> str:

@@ -179,7 +179,7 @@ class Venue(House[Booking]):
         self.draft.name(
             booking=self.theme.nouns, slot=self.theme.slots, who="name|holder|booked_by|guest", day="day|date|on_day",
             ref="reference|booking_reference|ref", voucher="voucher|new_pass|confirmation", price="price|change_fee|charge|to_pay",
-            find="find_$booking|look_up_$booking|search_$booking", offers="list_${slot}s|show_${slot}s|get_${slot}s",
+            find="find_$booking|look_up_$booking|search_$booking", offers="list_${slot}_options|show_${slot}_options|get_${slot}_options",
             change="change_$booking|move_$booking|switch_$booking",
             desk="check_in_for_$voucher|where_to_go|meeting_point|find_check_in", until="latest_arrival|arrival_time|be_there_by",
         )  # fmt: skip

@@ -125,8 +125,8 @@ class Questions:
             )
         room = layout.facets > 1
         return say(
-            f"I want to speak to the people on duty for these{at} {goal}. What are their extensions{', and which rooms will they be in' * room}? || "
-            f"What are the extensions of the people on duty for these{at} {goal}{', and which rooms will they be in' * room}?",
+            f"I want to speak to whoever is on duty for each of these{at} {goal}. What are their extensions{', and which rooms will they be in' * room}? || "
+            f"What are the extensions of those who deal with these{at} {goal}{', and which rooms will they be in' * room}?",
             f"{goal}我要联系{zh_at}负责的值班人员，分机号分别是多少{'，当天分别在哪个房间' * room}？ || "
             f"{goal}{zh_at}值班负责的人分机号分别是多少{'，当天各在哪个房间' * room}？",
         )
@@ -140,21 +140,22 @@ class Questions:
             self.when,
         )
         at, zh_at = (f" at {house}", house) if is_mine else ("", "")
+        soonest = "更早" if self._layout.subjects == 2 else "最早"
         if depth == 1:
             return say(
                 f"I'd like to phone the {unit}s in charge{at}. Which can I call about first, and from what time? || "
                 f"For which of these does the {unit} in charge{at} take calls first, and from what time?",
-                f"{zh_at}负责哪{thing}的{unit}最早开始接电话，是几点？",
+                f"{zh_at}负责哪{thing}的{unit}{soonest}开始接电话，是几点？",
             )
         if depth == 2:
             return say(
                 f"For which of these will someone be on duty first{at} {goal}, and from what time? || "
                 f"Which of these has someone on duty first{at} {goal}, and from what time?",
-                f"{goal}哪{thing}{f'在{house}' * is_mine}最早有人值班，几点开始？",
+                f"{goal}哪{thing}{f'在{house}' * is_mine}{soonest}有人值班，几点开始？",
             )
         return say(
-            f"I want to phone the people on duty for these{at} {goal}. Which can I call about first, and from what time?",
-            f"{goal}{zh_at}的值班人员里，负责哪{thing}的那位最早开始接电话，是几点？",
+            f"I want to phone whoever is on duty for each of these{at} {goal}. Which can I call about first, and from what time?",
+            f"{goal}{zh_at}的值班人员里，负责哪{thing}的那位{soonest}开始接电话，是几点？",
         )
 
 

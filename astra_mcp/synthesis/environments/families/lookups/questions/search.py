@@ -31,7 +31,7 @@ class Questions:
         if self._layout.concludes:
             return say(
                 f"I'm working out a budget. On {site}, what do {things} cost in total? || "
-                f"Going by {site}, how much would {things} cost in total?",
+                f"I'm comparing prices. How much are {things} on {site} altogether?",
                 f"我在做预算，{site}上{things}一共要花多少钱？ || 按{site}上的价格，{things}加起来一共多少钱？",
             )
         if self._layout.subjects > 1:

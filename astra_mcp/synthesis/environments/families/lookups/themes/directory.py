@@ -107,7 +107,7 @@ THEMES = (
         (("Hospital", "Clinic", "Infirmary"), ("医院", "分院", "门诊部")), (("desk", "服务台")),
         _matters(
             ("invoices", "账单", "I don't understand the bill PLACE sent me", "PLACE寄来的账单我看不懂"),
-            ("medical records", "病历复印", "My new doctor needs my medical records from PLACE", "我换了医生，需要复印在PLACE的病历"),
+            ("medical records", "病历复印", "My new doctor needs my medical records from PLACE", "我换了医生，需要复印我在PLACE的病历"),
             ("blood donation", "献血", "I'd like to give blood at PLACE", "我想去PLACE献血"),
             ("lost property", "失物招领", "I left my glasses at PLACE", "我把眼镜落在PLACE了"),
             ("interpreters", "翻译服务", "My mother has an appointment at PLACE and needs an interpreter", "我妈妈要去PLACE看病，需要有人翻译"),

@@ -28,9 +28,9 @@ class Theme:
 
 THEMES = (
     Theme(
-        Domain.TRANSPORTATION, (("Railway", "Regional Trains", "Rail"), ("铁路", "城际铁路", "轨道交通")),
-        ("train", "列车"), ("platform", "站台"), None,
-        "train|service", "platform|track", "fare|ticket_price",
+        Domain.TRANSPORTATION, (("Coaches", "Coach Lines", "Express Coaches"), ("长途客运", "快速客运", "城际客运")),
+        ("coach", "长途车"), ("bay", "发车位"), None,
+        "coach|service", "bay|coach_bay", "fare|ticket_price",
     ),
     Theme(
         Domain.TRAVEL, (("Boats", "Lake Line", "Waterways"), ("水上巴士", "航运", "客轮公司")),
@@ -126,7 +126,7 @@ RULES = {
     ),
     (False, True): (
         ("Each of them takes the last direct {run} with {house} that gets there in time.", "他们都坐{house}的直达{run}，选来得及的最后一趟。"),
-        ("Each of them takes the last direct {run} that gets to the check-in point before check-in closes.", "他们都坐{house}的直达{run}去检票处，选停止检票前能到的最后一趟。"),
+        ("Each of them has to check in for that {run} at its check-in point, and takes the last direct {run} that gets there before check-in closes.", "他们都坐{house}的直达{run}去检票处，选停止检票前能到的最后一趟。"),
     ),
     (True, False): (
         ("Reloading takes {minutes} minutes, and each delivery goes on with the first direct {run} it can make with {house}.", "都转{house}的直达{run}，中转装卸要{minutes}分钟，走能赶上的最早一趟。"),

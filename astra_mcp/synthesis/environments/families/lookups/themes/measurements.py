@@ -41,6 +41,8 @@ class MeasurementTheme:
     """What code calls that which is measured."""
     others: str
     """What code calls that which is measured beside it."""
+    which_zh: str = "哪里"
+    """Asks in Chinese for one of several places."""
 
 
 MEASUREMENT_THEMES = (
@@ -83,6 +85,7 @@ MEASUREMENT_THEMES = (
         ("on the {spot} server of {site}", "{site}{spot}服务器"), (("the disk monitor {where}", "{where}的磁盘监控"), ("the disk monitors {where}", "{where}的磁盘监控")),
         ("write volume", "日写入量"), (" GB", "GB"), (410, 2600), ("number of failed requests", "失败请求数"), (" requests", "次请求"),
         "monitor|disk_monitor|probe", "client|tenant|account_name", "written|data_written|writes", "failed_requests|errors|failures",
+        "哪台",
     ),
     MeasurementTheme(
         Domain.HEALTHCARE,
@@ -186,15 +189,16 @@ class MeasurementWording:
     def concluded(self, where: str, either: str) -> str:
         """The question for the place that is first, or furthest above its limit."""
         say, measure, then = self.draft.say, self.measure, self.then
+        which = self.theme.which_zh
         two = self.draft.brief.layout.subjects == 2
         if self.draft.brief.layout.depth == 2:
             return say(
                 f"Where did the {measure} peak {'earlier' if two else 'earliest'} {then}, {either}? || I'm looking at the figures for {self.month}. Where did the {measure} peak {'earlier' if two else 'earliest'}, {either}?",
-                f"{then}{where}，哪里的{measure}{'先' if two else '最先'}达到当月最高值？ || {where}，{then}哪里的{measure}{'更早' if two else '最早'}达到最高值？",
+                f"{then}{where}，{which}的{measure}{'先' if two else '最先'}达到各自的当月最高值？ || {where}，{then}{which}的{measure}{'更早' if two else '最早'}达到各自的最高值？",
             )
         far, more, more_zh = ("further", "more", "更") if two else ("furthest", "the most", "最")
         return say(
             f"The {measure} {where} went over the limit {then}. Where was the peak {far} above the limit? || "
             f"Where did the peak {measure} {then} exceed the limit by {more}, {either}?",
-            f"{where}的{measure}{then}都超标了，按最高那天算，哪里超得{more_zh}多？ || {then}{where}的{measure}都超过了限值，最高那天哪里超得{more_zh}多？",
+            f"{where}的{measure}{then}都超标了，按最高那天算，{which}超得{more_zh}多？ || {then}{where}的{measure}都超过了限值，最高那天{which}超得{more_zh}多？",
         )
