@@ -1,5 +1,6 @@
 """Paths: from what is reported to where that is, the shortest way from there, and the weakest stretch of it."""
 
+import re
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -19,10 +20,12 @@ from astra_mcp.synthesis.environments.families.graphs import Asked as Way
 from astra_mcp.synthesis.environments.families.graphs import Graph, way_between
 from astra_mcp.synthesis.environments.families.issued import source_of
 from astra_mcp.synthesis.environments.families.lookups.themes.paths import THEMES, Theme
-from astra_mcp.synthesis.environments.families.phrases import listed, possessive
+from astra_mcp.synthesis.environments.families.phrases import listed, possessive, with_article
 from astra_mcp.synthesis.environments.families.times import money
 
 __all__ = ["PATHS"]
+
+_TO = re.compile(r"from \{start\} to \{goal\}( tomorrow)?( by)?")
 
 _MAX_PLACES = 60
 """Between which ways are looked for."""
@@ -191,7 +194,7 @@ class _Paths:
         digits = sum(s.isdigit() for s in some)
         pattern = {"type": "string", "pattern": f"^{some[:2]}[0-9]{{{digits}}}$"}
         return self.draft.tool(
-            name, say(f"Tell the {what} of a {of}.||Look up the {what} of a {of} by its code.", f"按编号查询{of}对应的{what}。||查询{of}的{what}。"), {given: pattern},
+            name, say(f"Tell the {what} of {with_article(of)}.||Look up the {what} of {with_article(of)} by its code.", f"按编号查询{of}对应的{what}。||查询{of}的{what}。"), {given: pattern},
             f"""
             if {given} not in {table}:
                 raise ValueError(f"{say(f"There is no {of} {{{given}!r}}; codes look like {some[:2]}{'0' * digits}.", f"没有编号为{{{given}}}的{of}；编号形如{some[:2]}{'0' * digits}。")}")
@@ -283,8 +286,12 @@ class _Paths:
         if self.brief.layout.depth == 1:
             self.draft.question = _capital(self._of_known(kind))
             return
-        story = self.theme.stories if len(self.asked) > 1 else self.theme.story
-        told = _filled(self.draft.say(*story), {"start": self._start(), "goal": self.asked[0].way.goal, "house": self.house, "house's": possessive(self.house)})  # fmt: skip
+        story = self.draft.say(*(self.theme.stories if len(self.asked) > 1 else self.theme.story))
+        if (
+            self.brief.layout.depth > 2
+        ):  # the start has a clause, after which the goal would belong to that
+            story = _TO.sub(_goal_first, story)
+        told = _filled(story, {"start": self._start(), "goal": self.asked[0].way.goal, "house": self.house, "house's": possessive(self.house)})  # fmt: skip
         self.draft.question = told + ("" if self.zh else " ") + _capital(self._on_routes(kind))
 
     def _start(self) -> str:
@@ -385,6 +392,11 @@ class _Paths:
             step = self.draft.solve(_capital(_filled(say(*self.theme.cost), {"it": it, "each": ""})), answers[-1], self.price, arguments, needs=needs)  # fmt: skip
         name = (line, asked.node, asked.unit, asked.case)[depth - 1]
         return Found(name, tuple(answers), step, self.prices[line])
+
+
+def _goal_first(said: re.Match[str]) -> str:
+    tomorrow, by = said.groups()
+    return f"to {{goal}}{tomorrow or ''} from {{start}}{', by' if by else ''}"
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:

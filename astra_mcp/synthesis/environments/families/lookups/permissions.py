@@ -169,7 +169,10 @@ class _Permission:
         return {
             "type": "string",
             "pattern": pattern,
-            "description": self.draft.say("From $find.", "由 $find 查得。"),
+            "description": self.draft.say(
+                "From $find or $up." if self.layout.depth == 4 else "From $find.",
+                "由 $find 或 $up 查得。" if self.layout.depth == 4 else "由 $find 查得。",
+            ),
         }
 
     def _above_tool(self) -> None:

@@ -152,8 +152,8 @@ class _Accounts(Bank):
         source, accounts = self._accounts(amounts), self._accounts()
         if self._several:
             return say(
-                f"Please transfer {source}, in each case to the {self.account}'s {pot} {best}. || "
-                f"Could you move {source}, in each case to the {pot} {best}?",
+                f"Please transfer {source}, each time to that {self.account}'s {pot} {best}. || "
+                f"Could you move {source}, each time to the {pot} {best}?",
                 f"请从{accounts}里分别转出{listed(amounts, 'zh')}，各自转到名下{best}的{pot}。",
             )
         return say(
@@ -168,13 +168,9 @@ class _Accounts(Bank):
         much, account, (_, within, _) = self._much, self.account, self.theme.within
         each, apiece = (f"each {account}", "分别") if self._several else (f"the {account}", "")
         if self.brief.layout.concludes:
-            both = (
-                f"both {account}s together"
-                if len(self.asked) == 2
-                else f"all the {account}s together"
-            )
+            number = ("two", "three", "four")[len(self.asked) - 2]
             return self._joined(
-                f"H{much[1:]} left {within} {both} after that?",
+                f"H{much[1:]} left {within} the {number} {account}s in total after that?",
                 f"转完后{account}里加起来一共还剩多少{much}？ || 转完之后，这{'零一两三四'[len(self.asked)]}个{account}里一共还剩多少{much}？",
             )
         if self.by_amount:

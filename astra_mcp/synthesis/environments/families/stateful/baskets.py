@@ -101,7 +101,7 @@ class _Baskets(Shop):
             return say(
                 f"{baskets} Who picked the item with the highest unit price? || "
                 f"{baskets} Whose {self.basket} contains the item with the highest unit price?",
-                f"{baskets}里，单价最高的商品是谁选的？ || 看一下{baskets}，单价最高的商品在谁那里？",
+                f"{baskets}里，单价最高的商品是谁选的？ || 看一下{baskets}，单价最高的商品在谁的{self.basket}里？",
             )
         if self.by_missing:
             return say(

@@ -47,14 +47,14 @@ class Questions:
             return say(
                 f"{told}. Who do I ask for if I contact {house} about it {goal}? || "
                 f"{told}. Who at {house} will be on duty for that {goal}?",
-                f"{told}。我{goal}联系{house}，该找哪位值班人员？ || {told}，{goal}{house}值班负责的是哪位？",
+                f"{told}。我{goal}联系{house}，该找哪位值班人员？ || {told}，{goal}{house}那边由谁值班处理这件事？",
             )
         room = self._layout.facets > 1
         return say(
             f"{told}. Someone at {house} will be on duty for that {goal}. What's their extension{', and which room will they be in' * room}? || "
             f"{told}. I want to speak to whoever is on duty for that at {house} {goal}. What extension do I dial{', and which room will they be in that day' * room}?",
             f"{told}。{goal}我想联系{house}负责这事的值班人员，分机号是多少{'，当天在哪个房间' * room}？ || "
-            f"{told}。{goal}{house}值班负责这事的人，分机号是多少{'，当天在哪个房间' * room}？",
+            f"{told}。{goal}{house}那边值班处理这事的人，分机号是多少{'，当天在哪个房间' * room}？",
         )
 
     def for_several(self, told: list[str]) -> str:
@@ -121,14 +121,14 @@ class Questions:
                     if is_mine
                     else f"Who will be on duty {goal} to deal with them?"
                 ),
-                f"{goal}{zh_at}分别是谁值班负责？ || {goal}分别该{hand}{zh_at}哪位值班人员？",
+                f"{goal}{zh_at}分别由谁值班处理？ || {goal}分别该{hand}{zh_at}哪位值班人员？",
             )
         room = layout.facets > 1
         return say(
             f"I want to speak to whoever is on duty for each of these{at} {goal}. What are their extensions{', and which rooms will they be in' * room}? || "
             f"What are the extensions of those who deal with these{at} {goal}{', and which rooms will they be in' * room}?",
             f"{goal}我要联系{zh_at}负责的值班人员，分机号分别是多少{'，当天分别在哪个房间' * room}？ || "
-            f"{goal}{zh_at}值班负责的人分机号分别是多少{'，当天各在哪个房间' * room}？",
+            f"{goal}{zh_at}值班处理这些事的人，分机号分别是多少{'，当天各在哪个房间' * room}？",
         )
 
     def _asked_first(self, thing: str, *, is_mine: bool) -> str:
