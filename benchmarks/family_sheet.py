@@ -26,6 +26,8 @@ from astra_mcp.synthesis.environments.families.generation import (  # noqa: E402
 
 def _parameter(name: str, schema: dict[str, Any], *, is_required: bool) -> str:
     kind = "|".join(map(str, schema["enum"])) if "enum" in schema else schema.get("type", "any")
+    if "pattern" in schema:
+        kind += f" {schema['pattern']}"
     about = f": {schema['description']}" if "description" in schema else ""
     return f"`{name}{'' if is_required else '?'}` {kind}{about}"
 

@@ -32,6 +32,8 @@ app = typer.Typer(no_args_is_help=True, help="Make environments.")
 _AT_ONCE = 4
 """Environments under way: their calls wait for one another more than for the processor."""
 _HUNDRED = 100
+_MAX_COUNT = 100_000
+_MAX_RECORDS = 500
 
 
 @app.callback()
@@ -39,17 +41,20 @@ def synth() -> None:
     """Make environments."""
 
 
-def _range(text: str) -> Range:
+def _range(option: str, text: str, least: int, most: int) -> Range:
     """Read ``3`` or ``1-8``."""
     low, dash, high = text.partition("-")
     try:
         found = (int(low), int(high if dash else low))
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no range: write 3, or 1-8") from None
-    if found[0] < 0 or found[1] < found[0]:
-        raise typer.BadParameter(
-            f"{text!r} goes from {found[0]} to {found[1]}: write the smaller first"
-        )
+        words = f"{text!r} is no range: write {most}, or {least}-{most}"
+        raise typer.BadParameter(words, param_hint=option) from None
+    if found[1] < found[0]:
+        words = f"{text!r} goes from {found[0]} to {found[1]}: write the smaller first"
+        raise typer.BadParameter(words, param_hint=option)
+    if found[0] < least or found[1] > most:
+        words = f"{text!r}: from {least} to {most} are possible"
+        raise typer.BadParameter(words, param_hint=option)
     return found
 
 
@@ -58,7 +63,10 @@ def _splits(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for part in text.split(","):
         name, _, share = part.strip().partition("=")
-        if not share.isdigit() or not name.isidentifier() or name in found or int(share) == 0:
+        if name.casefold() in {known.casefold() for known in found}:
+            raise typer.BadParameter(f"{name!r} is named twice", param_hint="--split")
+        is_number = share.isdecimal() and share.isascii()
+        if not is_number or not name.isidentifier() or int(share) == 0:
             raise typer.BadParameter(f"{part!r} is no split: write train=80,validation=10,test=10")
         found[name] = int(share)
     if sum(found.values()) != _HUNDRED:
@@ -75,7 +83,7 @@ def environments(  # noqa: PLR0913 - one parameter for each option
         str,
         typer.Option(help="Names with commas between them, `all`, or `micro` for small models."),
     ],
-    count: Annotated[int, typer.Option(min=1, help="How many.")],
+    count: Annotated[int, typer.Option(min=1, max=_MAX_COUNT, help="How many.")],
     folder: Annotated[Path, typer.Option("--out", help="Where their folders are made.")],
     seed: Annotated[int, typer.Option(min=0, help="The same gives the same bytes.")] = 0,
     language: Annotated[str, typer.Option(help="en, zh, or both with a comma.")] = "en,zh",
@@ -123,11 +131,11 @@ def environments(  # noqa: PLR0913 - one parameter for each option
             seed=seed,
             languages=_languages(language),
             types=_types(types),
-            sub_tasks=_range(sub_tasks),
-            hops=_range(hops),
-            records=_range(records),
-            near_misses=_range(near_misses),
-            options=_range(options),
+            sub_tasks=_range("--sub-tasks", sub_tasks, 1, 8),
+            hops=_range("--hops", hops, 1, 8),
+            records=_range("--records", records, 1, _MAX_RECORDS),
+            near_misses=_range("--near-misses", near_misses, 0, 4),
+            options=_range("--options", options, 0, 2),
             questions=questions,
             splits={} if splits is None else _splits(splits),
             split_by=split_by or SplitBy.ENTITY,
@@ -191,7 +199,8 @@ def _report(
         print_json(_as_json(made, seconds))
         return
     known = f", {made.kept} of them from before" if made.kept else ""
-    out.print(f"{made.accepted} environments in {folder}{known}")
+    further = "" if made.questions == made.accepted else f" with {made.questions} questions"
+    out.print(f"{made.accepted} environments{further} in {folder}{known}")
     for stage, reasons in made.rejected.items():
         told = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         out.print(f"refused draws, made anew: {stage}: {told}")
@@ -204,6 +213,7 @@ def _as_json(made: Made, seconds: float) -> JsonObject:
     return {
         "accepted": made.accepted,
         "kept": made.kept,
+        "questions": made.questions,
         "rejected": {stage: dict(reasons) for stage, reasons in made.rejected.items()},
         "given_up": [*made.given_up],
         "model_calls": 0,

@@ -38,8 +38,12 @@ class BundleFolder:
         return True
 
     def publish(self, bundle: Bundle, split: str | None) -> None:
-        """Write its folder."""
-        write_bundle(bundle.name, texts_of(bundle), self._place(split))
+        """Write its folder, unless another run has meanwhile."""
+        try:
+            write_bundle(bundle.name, texts_of(bundle), self._place(split))
+        except ConfigError:
+            if not self.holds(bundle, split):
+                raise
 
     def _place(self, split: str | None) -> Path:
         return self._folder if split is None else self._folder / split

@@ -1,13 +1,13 @@
 """Does ``tools.py`` define what the document declares? Reads the source, never executes it."""
 
 import ast
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final, cast
 
 from astra_mcp.environments.bundle import EnvironmentDocument
+from astra_mcp.environments.syntax import parse_code
 from astra_mcp.errors import BundleFault
 from astra_mcp.types import ToolSpec, canonical_json
 
@@ -33,8 +33,7 @@ _Parameters = Mapping[str, tuple[ast.expr | None, ast.expr | None]]
 def signature_faults(document: EnvironmentDocument, code: str) -> list[BundleFault]:
     """Compare the signature of each tool's top-level function with its input schema."""
     try:
-        with warnings.catch_warnings(action="ignore"):
-            module = ast.parse(code)
+        module = parse_code(code)
     except SyntaxError as error:
         return [_fault(f"line {error.lineno}", f"does not compile: {error.msg}")]
     except (RecursionError, MemoryError):

@@ -49,6 +49,8 @@ def test_splits_are_folders_of_their_own(cli: Cli) -> None:
         ("--split", "train:80", "train=80,validation=10,test=10"),
         ("--records", "9-3", "smaller first"),
         ("--hops", "many", "no range"),
+        ("--near-misses", "1000", "from 0 to 4"),
+        ("--split", "a=50,A=50", "named twice"),
         ("--language", "fr", "en and zh"),
         ("--type", "Multi", "Multi-Hop"),
         ("--split-by", "family", "--split"),

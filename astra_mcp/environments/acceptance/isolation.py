@@ -5,10 +5,10 @@ also where the code hides the refusal. It is no boundary: the sandbox is.
 """
 
 import ast
-import warnings
 from collections.abc import Iterator
 
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
+from astra_mcp.environments.syntax import parse_code
 from astra_mcp.sandbox.zygote.imports import ALLOWED
 
 __all__ = ["isolation_failures"]
@@ -76,8 +76,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 def isolation_failures(code: str) -> Iterator[FailedCheck]:
     """Find imports, builtins and attributes by which tool code would reach out, by line."""
-    with warnings.catch_warnings(action="ignore"):
-        module = ast.parse(code)
+    module = parse_code(code)
     lines = code.split("\n")
     imported = {
         (alias.asname or alias.name).partition(".")[0]

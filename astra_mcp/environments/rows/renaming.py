@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from astra_mcp.environments.syntax import parse_code
+
 __all__ = ["renamed"]
 
 
@@ -34,11 +36,11 @@ def renamed(source: str, names: Mapping[str, str]) -> str | None:
         None where that cannot be done beyond doubt.
     """
     try:
-        tree = ast.parse(source)
+        tree = parse_code(source)
         _refuse_unclear(tree, names)
         text = _edited(source, _edits(tree, source, names))
-        wanted = ast.dump(_Renamer(names).visit(ast.parse(source)))
-        return text if ast.dump(ast.parse(text)) == wanted else None
+        wanted = ast.dump(_Renamer(names).visit(parse_code(source)))
+        return text if ast.dump(parse_code(text)) == wanted else None
     except (_UnclearError, SyntaxError, RecursionError, MemoryError, UnicodeDecodeError):
         return None
 

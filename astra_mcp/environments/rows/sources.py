@@ -9,10 +9,10 @@ another one in the later source, which the comment says.
 import ast
 import json
 import re
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from astra_mcp.environments.rows.renaming import renamed
+from astra_mcp.environments.syntax import parse_code
 from astra_mcp.errors import BundleError, BundleFault
 
 __all__ = ["join_sources", "split_sources"]
@@ -94,8 +94,7 @@ def _part(
 def _bindings(source: str) -> Iterable[tuple[str, str]]:
     """Each name that a source binds at its top level, with what it is bound to."""
     try:
-        with warnings.catch_warnings(action="ignore"):
-            module = ast.parse(source)
+        module = parse_code(source)
         return [pair for statement in module.body for pair in _bound_by(statement)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []  # whoever loads the module says why

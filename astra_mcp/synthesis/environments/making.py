@@ -60,10 +60,17 @@ class Made:
     """How many stand published, those that were there before included."""
     kept: int = 0
     """How many of them were there before."""
+    questions: int = 0
+    """How many they are asked, all together."""
     rejected: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
     """Draws that were refused, by stage and by what refused them."""
     given_up: list[str] = field(default_factory=list[str])
     """Environments that no draw was accepted for."""
+
+    def accept(self, bundle: Bundle) -> None:
+        """Count one that stands published."""
+        self.accepted += 1
+        self.questions += len(bundle.asked)
 
 
 async def make_environments(
@@ -109,12 +116,12 @@ async def _make_one(
         drawn = bundle if accept is not None else _unverified(bundle)
         if publisher.holds(drawn, planned.split):
             made.kept += 1
-            made.accepted += 1
+            made.accept(drawn)
             return True
         refusals = () if accept is None else await accept(drawn)
         if not refusals:
             publisher.publish(drawn, planned.split)
-            made.accepted += 1
+            made.accept(drawn)
             return True
         made.rejected.setdefault("acceptance", Counter()).update({*refusals})
     made.given_up.append(planned.name)

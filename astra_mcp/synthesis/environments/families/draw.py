@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
+from astra_mcp.errors import DrawError
+
 __all__ = ["Draw"]
 
 T = TypeVar("T")
@@ -40,18 +42,23 @@ class Draw:
         return self.below(denominator) < numerator
 
     def pick(self, options: Sequence[T]) -> T:
-        """Draw one of several."""
+        """Draw one of several.
+
+        Raises:
+            DrawError: There is none.
+        """
+        if not options:
+            raise DrawError("nothing is left to draw from")
         return options[self.below(len(options))]
 
     def some(self, options: Sequence[T], count: int) -> list[T]:
         """Draw several of several, each at most once, in the order of the draws.
 
         Raises:
-            ValueError: There are fewer than ``count``.
+            DrawError: There are fewer than ``count``.
         """
         if count > len(options):
-            msg = f"cannot draw {count} of {len(options)}"
-            raise ValueError(msg)
+            raise DrawError(f"cannot draw {count} of {len(options)}")
         left = [*options]
         for place in range(count):
             other = place + self.below(len(left) - place)

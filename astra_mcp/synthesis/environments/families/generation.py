@@ -114,7 +114,9 @@ def make_planned(planned: Planned) -> Bundle:
 
 
 def _planned(family: Family, split: str | None, brief: Brief, turns: range) -> Planned:
-    named = derive_seed(brief.seed, "name", *([turns.start] if turns.start else []))
+    # Whatever else is asked for is another environment, which may be served beside this one.
+    asked = f"{brief.language} {brief.layout} {brief.knobs} {brief.split} {brief.questions} {turns}"
+    named = derive_seed(brief.seed, "name", asked)
     return Planned(f"{family.name}-{named:016x}"[:48], family, split, brief, turns)
 
 

@@ -81,7 +81,7 @@ class _Journeys:
         self.draft = Draft(brief, theme.domain)
         self.house = self.entities.firms(1, *theme.kinds[self.zh])[0]
         self.run, self.stand = self.draft.say(*theme.run), self.draft.say(*theme.stand)
-        self.runs = self.run + ("" if self.zh else "s")
+        self.runs = self.run + ("" if self.zh else "es" if self.run.endswith("ch") else "s")
         self.goods = "" if theme.cargo is None else self.draft.say(*theme.cargo)
         self.cost, self.checking = ("运费", "收货") if self.goods else ("票价", "检票")
         self.unit = "元" if self.zh else brief.draw("money").pick(["EUR", "GBP", "USD"])
