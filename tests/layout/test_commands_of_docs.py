@@ -35,7 +35,7 @@ def test_the_command_and_its_options_exist(place: str, words: list[str]) -> None
     while hasattr(command, "get_command"):
         command = command.get_command(None, rest.pop(0))
         assert command is not None, place
-    known = {name for parameter in command.params for name in parameter.opts} | {"--help"}
+    known = {"--help"}.union(*([*p.opts, *p.secondary_opts] for p in command.params))
     asked = [word.partition("=")[0] for word in rest if word.startswith("--")]
     assert [word for word in asked if word not in known] == [], place
     if words[0] == "connect" and words[1].islower():
