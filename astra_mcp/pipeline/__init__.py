@@ -16,6 +16,7 @@ from astra_mcp.pipeline.item import (
     Outcome,
     Progress,
     Settled,
+    StoredItem,
 )
 from astra_mcp.pipeline.runner import run_pipeline
 from astra_mcp.pipeline.yield_table import Tally, YieldTable
@@ -35,6 +36,7 @@ __all__ = [
     "Settled",
     "Stage",
     "StageLimits",
+    "StoredItem",
     "Tally",
     "YieldTable",
     "run_pipeline",

@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
-from typing import Protocol, Self, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import anyio
-from pydantic import Field
+from pydantic import BaseModel, Field, ValidationError
 
 from astra_mcp.errors import AstraError, BudgetSpentError, ConfigError, ModelError, PipelineError
 from astra_mcp.llm.usage import Usage
-from astra_mcp.pipeline.item import Item, ItemStatus, Outcome
-from astra_mcp.types import FrozenModel, canonical_json
+from astra_mcp.pipeline.item import Item, ItemStatus, Outcome, StoredItem
+from astra_mcp.types import FrozenModel, JsonObject, canonical_json
+
+ValueT = TypeVar("ValueT")
+OutputT_co = TypeVar("OutputT_co", covariant=True)
 
 __all__ = [
     "BUDGET",
@@ -37,10 +40,10 @@ DEADLINE = "deadline"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Made(Generic[OutputT_co]):
     """The item is finished in this stage; what was made of it goes on, each output as an item of its own."""
 
-    outputs: tuple[Item, ...]
+    outputs: tuple[Item[OutputT_co], ...]
     """Their ids derive from the item's id, so that every run makes the same; none of it may be twice."""
 
     def __post_init__(self) -> None:
@@ -49,10 +52,10 @@ class Made:
             msg = f"two outputs have the id {doubled[0]!r}: derive ids by number or content"
             raise ValueError(msg)
 
-    @classmethod
-    def of(cls, *outputs: Item) -> Self:
+    @staticmethod
+    def of(*outputs: Item[ValueT]) -> "Made[ValueT]":
         """Wrap any number of outputs; none is fine, where the stage itself is the end of the item."""
-        return cls(outputs)
+        return Made(outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class Rejected:
             raise ValueError("a rejection needs a reason: the yield table counts by it")
 
 
-class Stage(Protocol):
+class Stage(Protocol[ValueT, OutputT_co]):
     """One step of a pipeline; one object works on many items at once."""
 
     @property
@@ -85,7 +88,12 @@ class Stage(Protocol):
         """
         ...
 
-    async def run(self, item: Item) -> Made | Rejected:
+    @property
+    def takes(self) -> type[ValueT]:
+        """The type of the values that it works on: a model, or ``dict`` for any JSON object."""
+        ...
+
+    async def run(self, item: Item[ValueT]) -> Made[OutputT_co] | Rejected:
         """Work on one item.
 
         Raises:
@@ -106,7 +114,7 @@ class StageLimits(FrozenModel):
     """Deadline of one item; it fails then with the reason ``deadline``."""
 
 
-def input_hash(stage: Stage, item: Item) -> str:
+def input_hash(stage: Stage[Any, Any], item: StoredItem) -> str:
     """Hash what an outcome depends on: the stage's version and the item's value."""
     return sha256(canonical_json([stage.version, item.value])).hexdigest()
 
@@ -119,7 +127,9 @@ class Failed:
     detail: str
 
 
-async def attempt(stage: Stage, item: Item, *, seconds: float) -> Made | Rejected | Failed:
+async def attempt(
+    stage: Stage[Any, Any], item: StoredItem, *, seconds: float
+) -> Made[Any] | Rejected | Failed:
     """Let a stage work on an item.
 
     Args:
@@ -129,11 +139,13 @@ async def attempt(stage: Stage, item: Item, *, seconds: float) -> Made | Rejecte
 
     Raises:
         ConfigError: The caller has to mend something first.
+        PipelineError: The value is none of the type that the stage takes.
         Exception: A mistake in the stage, as it was raised, with a note of where it happened.
     """
+    given = _typed(stage, item)
     try:
         with anyio.move_on_after(seconds):
-            return await stage.run(item)
+            return await stage.run(given)
     except Exception as error:
         failure = _failure_of(error)
         if failure is None:
@@ -143,12 +155,14 @@ async def attempt(stage: Stage, item: Item, *, seconds: float) -> Made | Rejecte
     return Failed(DEADLINE, f"not done within {seconds:g} s")
 
 
-def is_budget_spent(result: Made | Rejected | Failed) -> bool:
+def is_budget_spent(result: Made[Any] | Rejected | Failed) -> bool:
     """True where an attempt ended because the budget is spent."""
     return isinstance(result, Failed) and result.reason == BUDGET
 
 
-def outcome_of(item: Item, digest: str, result: Made | Rejected | Failed, usage: Usage) -> Outcome:
+def outcome_of(
+    item: StoredItem, digest: str, result: Made[Any] | Rejected | Failed, usage: Usage
+) -> Outcome:
     """Write down what an attempt led to.
 
     Args:
@@ -160,12 +174,31 @@ def outcome_of(item: Item, digest: str, result: Made | Rejected | Failed, usage:
     outcome = partial(Outcome, item=item.id, input_hash=digest, usage=usage)
     match result:
         case Made():
-            return outcome(status=ItemStatus.FINISHED, outputs=result.outputs)
+            return outcome(status=ItemStatus.FINISHED, outputs=tuple(map(_stored, result.outputs)))
         case Rejected():
             status = ItemStatus.REJECTED
         case Failed():
             status = ItemStatus.FAILED
     return outcome(status=status, reason=result.reason, detail=result.detail)
+
+
+def _typed(stage: Stage[ValueT, Any], item: StoredItem) -> Item[ValueT]:
+    takes = stage.takes
+    if not issubclass(takes, BaseModel):
+        return cast("Item[ValueT]", item)
+    try:
+        return Item[takes](id=item.id, value=takes.model_validate(item.value))
+    except ValidationError as error:
+        raise PipelineError(
+            f"the stage {stage.name!r} takes {takes.__name__}, which the item {item.id!r} is not: an earlier"
+            f" stage changed what it makes without a new version ({error.errors()[0]['msg']})"
+        ) from None
+
+
+def _stored(item: Item[Any]) -> StoredItem:
+    value: object = item.value
+    plain = value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
+    return StoredItem(id=item.id, value=cast("JsonObject", plain))
 
 
 def _failure_of(error: Exception) -> Failed | None:

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from pydantic import Field
 
 from astra_mcp.llm.usage import Usage
 from astra_mcp.types import FrozenModel, JsonObject
+
+ValueT = TypeVar("ValueT")
 
 __all__ = [
     "Begun",
@@ -19,6 +21,7 @@ __all__ = [
     "Outcome",
     "Progress",
     "Settled",
+    "StoredItem",
 ]
 
 
@@ -33,12 +36,16 @@ class ItemStatus(StrEnum):
     """A model, a sandbox or the machine failed, or the budget was spent; the next run tries again."""
 
 
-class Item(FrozenModel):
-    """What goes through the stages."""
+class Item(FrozenModel, Generic[ValueT]):
+    """What goes through the stages; a stage is given a value of its own type."""
 
     id: str = Field(min_length=1)
     """Unique in its run and stage, and the same in every run: outcomes are found again by it."""
-    value: JsonObject
+    value: ValueT
+
+
+StoredItem = Item[JsonObject]
+"""An item as the runner carries and keeps it, whatever the types of the stages before and behind."""
 
 
 class Outcome(FrozenModel):
@@ -52,7 +59,7 @@ class Outcome(FrozenModel):
     """A short name that the yield table counts by; empty where it finished."""
     detail: str = ""
     """What happened, for people."""
-    outputs: tuple[Item, ...] = ()
+    outputs: tuple[StoredItem, ...] = ()
     """What goes on to the next stage; only of a finished item."""
     usage: Usage = Usage()
     """Of all attempts at this input, the failed ones of earlier runs included."""

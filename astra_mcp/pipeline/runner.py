@@ -19,7 +19,7 @@ from collections.abc import (
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self, TypeVarTuple, cast
+from typing import Any, Self, TypeVarTuple, cast
 
 import anyio
 
@@ -37,11 +37,11 @@ from astra_mcp.pipeline.item import (
     Begun,
     Given,
     Interrupted,
-    Item,
     ItemStatus,
     ItemStore,
     Progress,
     Settled,
+    StoredItem,
 )
 from astra_mcp.pipeline.yield_table import Tally, YieldTable
 
@@ -63,7 +63,7 @@ class _StageQueue:
         """
         self._leads_to = leads_to
         self._ids: set[str] = set()
-        self._giving, self._taking = anyio.create_memory_object_stream[Item](0)
+        self._giving, self._taking = anyio.create_memory_object_stream[StoredItem](0)
 
     @contextmanager
     def closing(self) -> Generator[Self]:
@@ -71,7 +71,7 @@ class _StageQueue:
         with self._giving, self._taking:
             yield self
 
-    def claim(self, items: Iterable[Item]) -> None:
+    def claim(self, items: Iterable[StoredItem]) -> None:
         """Take the ids of items that will be given.
 
         Raises:
@@ -85,7 +85,7 @@ class _StageQueue:
                 )
             self._ids.add(item.id)
 
-    async def give(self, items: Iterable[Item]) -> None:
+    async def give(self, items: Iterable[StoredItem]) -> None:
         """Hand items over; done when all are taken."""
         for item in items:
             await self._giving.send(item)
@@ -94,15 +94,15 @@ class _StageQueue:
         """Give nothing any more: whoever takes is told that it was all."""
         self._giving.close()
 
-    def __aiter__(self) -> AsyncIterator[Item]:
+    def __aiter__(self) -> AsyncIterator[StoredItem]:
         """Take items until the end; several may take at once, and each item goes to one of them."""
         return self._taking
 
 
 async def run_pipeline(
     name: str,
-    stages: Sequence[Stage],
-    items: AsyncIterable[Item] | Iterable[Item],
+    stages: Sequence[Stage[Any, Any]],
+    items: AsyncIterable[StoredItem] | Iterable[StoredItem],
     store: ItemStore,
     *,
     limits: StageLimits | None = None,
@@ -155,7 +155,7 @@ async def run_pipeline(
 class _StageWorkers:
     """A stage at its place."""
 
-    stage: Stage
+    stage: Stage[Any, Any]
     limits: StageLimits
     before: _StageQueue
     behind: _StageQueue
@@ -187,7 +187,9 @@ class _Run:
             self.mistake = self.mistake or error
             self.scope.cancel()
 
-    async def feed(self, items: AsyncIterable[Item] | Iterable[Item], belt: _StageQueue) -> None:
+    async def feed(
+        self, items: AsyncIterable[StoredItem] | Iterable[StoredItem], belt: _StageQueue
+    ) -> None:
         """Give the source's items to the first stage."""
         async with aclosing(_each(items)) as each:
             async for item in each:
@@ -207,7 +209,7 @@ class _Run:
         async for item in station.before:
             await station.behind.give(await self._settle(station, item))
 
-    async def _settle(self, station: _StageWorkers, item: Item) -> tuple[Item, ...]:
+    async def _settle(self, station: _StageWorkers, item: StoredItem) -> tuple[StoredItem, ...]:
         """Find out what becomes of an item: from the store, else by work, where work may still begin.
 
         Returns:
@@ -227,8 +229,8 @@ class _Run:
         return () if self._is_spent else await self._begin(station, item, digest, before)
 
     async def _begin(
-        self, station: _StageWorkers, item: Item, digest: str, before: Usage
-    ) -> tuple[Item, ...]:
+        self, station: _StageWorkers, item: StoredItem, digest: str, before: Usage
+    ) -> tuple[StoredItem, ...]:
         """Work on an item and save what became of it; nothing can come between the two."""
         stage = station.stage
         self._tell(Begun(stage.name, item.id))
@@ -272,10 +274,12 @@ def _check(names: Sequence[str], limited: Iterable[str]) -> None:
         raise ValueError(f"limits of stages that are not there: {', '.join(unknown)}")
 
 
-async def _each(items: AsyncIterable[Item] | Iterable[Item]) -> AsyncGenerator[Item]:
+async def _each(
+    items: AsyncIterable[StoredItem] | Iterable[StoredItem],
+) -> AsyncGenerator[StoredItem]:
     """Iterate over either kind, and close a generator however that ends."""
     if isinstance(items, AsyncGenerator):
-        async with aclosing(cast("AsyncGenerator[Item]", items)) as each:
+        async with aclosing(cast("AsyncGenerator[StoredItem]", items)) as each:
             async for item in each:
                 yield item
     elif isinstance(items, AsyncIterable):

@@ -23,15 +23,16 @@ from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.model import Model, open_model
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import (
-    Item,
     Made,
     Outcome,
     Progress,
     StageLimits,
+    StoredItem,
     Tally,
     YieldTable,
     run_pipeline,
 )
+from astra_mcp.types import JsonObject
 from registry.store.completions import DatabaseCompletionCache
 from registry.store.database import open_database
 from registry.store.items import DatabaseItemStore
@@ -51,17 +52,18 @@ class AskingStage:
 
     name = STAGE
     version = "1"
+    takes: type[JsonObject] = dict
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
-    async def run(self, item: Item) -> Made:
+    async def run(self, item: StoredItem) -> Made[JsonObject]:
         """Ask, and see that the answer is this item's."""
         answer = await self._model.ask(question(item.id), Square)
         if answer != Square(item=item.id, square=int(str(item.value["number"])) ** 2):
             msg = f"{item.id} got the answer of another question: {answer}"
             raise ValueError(msg)
-        return Made.of(Item(id=f"{item.id}/square", value={"square": answer.square}))
+        return Made.of(StoredItem(id=f"{item.id}/square", value={"square": answer.square}))
 
 
 class Asked(BaseModel):
@@ -124,9 +126,9 @@ class Asked(BaseModel):
         return self.model_validate({**self.model_dump(), **changes})
 
 
-def items(num_items: int) -> Sequence[Item]:
+def items(num_items: int) -> Sequence[StoredItem]:
     """Items ``item-00000``, ``item-00001`` and so on."""
-    return [Item(id=f"item-{n:05}", value={"number": n}) for n in range(num_items)]
+    return [StoredItem(id=f"item-{n:05}", value={"number": n}) for n in range(num_items)]
 
 
 @asynccontextmanager

@@ -5,13 +5,14 @@ import io
 from astra_mcp.cli.progress import print_yield, show_pipeline
 from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault
 from astra_mcp.llm.usage import Usage, note_usage
-from astra_mcp.pipeline import Item, Made, Rejected, StageLimits, YieldTable, run_pipeline
+from astra_mcp.pipeline import Made, Rejected, StageLimits, StoredItem, YieldTable, run_pipeline
 from astra_mcp.report.console import Printer
+from astra_mcp.types import JsonObject
 
 from pipeline_fakes import FakeItemStore, ScriptedStage, items
 
 
-async def work(item: Item) -> Made | Rejected:
+async def work(item: StoredItem) -> Made[JsonObject] | Rejected:
     note_usage(Usage(calls=1, prompt_tokens=40, cost=0.5))
     match item.id:
         case "i0" | "i1":

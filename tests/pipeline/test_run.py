@@ -24,11 +24,13 @@ from astra_mcp.pipeline import (
     Rejected,
     Settled,
     StageLimits,
+    StoredItem,
     Tally,
     YieldTable,
     run_pipeline,
 )
 from astra_mcp.pipeline import runner as run_module
+from astra_mcp.types import FrozenModel, JsonObject
 
 from pipeline_fakes import FakeItemStore, ScriptedStage, Work, item, items
 
@@ -36,14 +38,14 @@ CALL = Usage(calls=1, prompt_tokens=10, completion_tokens=2, seconds=0.5, cost=0
 
 
 def raising(error: Exception) -> Work:
-    async def fail(_: Item) -> Made | Rejected:
+    async def fail(_: StoredItem) -> Made[JsonObject] | Rejected:
         raise error
 
     return fail
 
 
 async def run_one(
-    work: Work | None, source: list[Item], store: FakeItemStore, **limits: float
+    work: Work | None, source: list[StoredItem], store: FakeItemStore, **limits: float
 ) -> YieldTable:
     """Run a pipeline of the one stage ``a``."""
     limit = StageLimits.model_validate(limits)
@@ -51,12 +53,12 @@ async def run_one(
 
 
 async def test_items_go_through_all_stages_and_the_table_adds_up() -> None:
-    async def split(item_: Item) -> Made | Rejected:
+    async def split(item_: StoredItem) -> Made[JsonObject] | Rejected:
         if item_.id == "i0":
             return Rejected("vague", "says nothing")
         return Made.of(*(item(f"{item_.id}/{n}") for n in range(3)))
 
-    async def pick(item_: Item) -> Made | Rejected:
+    async def pick(item_: StoredItem) -> Made[JsonObject] | Rejected:
         return Rejected("third") if item_.id.endswith("/2") else Made.of(item_)
 
     stages = [ScriptedStage("split", split), ScriptedStage("pick", pick)]
@@ -89,13 +91,13 @@ async def test_the_source_is_read_no_faster_than_its_items_are_worked_on() -> No
     num_read = 0
     let_go = anyio.Event()
 
-    def source() -> Iterator[Item]:
+    def source() -> Iterator[StoredItem]:
         nonlocal num_read
         for one in items(200):
             num_read += 1
             yield one
 
-    async def wait(item_: Item) -> Made | Rejected:
+    async def wait(item_: StoredItem) -> Made[JsonObject] | Rejected:
         if item_.id == "i1":
             stalled.set()
         await let_go.wait()
@@ -123,7 +125,7 @@ async def test_a_thousand_items_may_be_in_work_at_once() -> None:
     all_there = anyio.Event()
     num_there = 0
 
-    async def gather(item_: Item) -> Made | Rejected:
+    async def gather(item_: StoredItem) -> Made[JsonObject] | Rejected:
         nonlocal num_there
         num_there += 1
         if num_there == 1000:
@@ -140,7 +142,7 @@ async def test_a_thousand_items_may_be_in_work_at_once() -> None:
 
 
 async def test_a_second_run_computes_nothing_again_and_says_so() -> None:
-    async def reject_odd(item_: Item) -> Made | Rejected:
+    async def reject_odd(item_: StoredItem) -> Made[JsonObject] | Rejected:
         note_usage(CALL)
         return Rejected("odd") if int(item_.id[1:]) % 2 else Made.of(item_)
 
@@ -158,11 +160,11 @@ async def test_a_second_run_computes_nothing_again_and_says_so() -> None:
 
 
 async def test_a_failed_item_is_tried_again_and_its_cost_of_both_attempts_is_kept() -> None:
-    async def call_and_fail(_: Item) -> Made | Rejected:
+    async def call_and_fail(_: StoredItem) -> Made[JsonObject] | Rejected:
         note_usage(CALL)
         raise ModelError("no answer in 120 s", ModelFault.TIMEOUT)
 
-    async def call(item_: Item) -> Made | Rejected:
+    async def call(item_: StoredItem) -> Made[JsonObject] | Rejected:
         note_usage(CALL)
         return Made.of(item_)
 
@@ -201,7 +203,7 @@ async def test_failures_are_named_after_their_boundary_and_groups_of_them_count_
     both = ExceptionGroup("", [ModelError("one", ModelFault.EMPTY), SandboxLostError("other")])
     errors = {"i0": SandboxLostError("gone"), "i1": both}
 
-    async def fail(item_: Item) -> Made | Rejected:
+    async def fail(item_: StoredItem) -> Made[JsonObject] | Rejected:
         if item_.id in errors:
             raise errors[item_.id]
         return Made.of(item_)
@@ -215,7 +217,7 @@ async def test_failures_are_named_after_their_boundary_and_groups_of_them_count_
 
 
 async def test_an_item_that_takes_too_long_fails_at_its_deadline_with_what_it_used() -> None:
-    async def hang(item_: Item) -> Made | Rejected:
+    async def hang(item_: StoredItem) -> Made[JsonObject] | Rejected:
         if item_.id == "i1":
             note_usage(CALL)
             await anyio.sleep_forever()
@@ -230,7 +232,7 @@ async def test_an_item_that_takes_too_long_fails_at_its_deadline_with_what_it_us
 
 
 async def test_usage_of_items_in_work_at_once_is_kept_apart() -> None:
-    async def call(item_: Item) -> Made | Rejected:
+    async def call(item_: StoredItem) -> Made[JsonObject] | Rejected:
         async def one() -> None:
             await anyio.lowlevel.checkpoint()
             note_usage(CALL)
@@ -248,7 +250,7 @@ async def test_usage_of_items_in_work_at_once_is_kept_apart() -> None:
 
 
 async def test_a_mistake_in_a_stage_stops_the_run_and_is_raised_as_it_is() -> None:
-    async def err(item_: Item) -> Made | Rejected:
+    async def err(item_: StoredItem) -> Made[JsonObject] | Rejected:
         return Made.of(items(3)[int(item_.id[1:])])
 
     store = FakeItemStore()
@@ -278,7 +280,7 @@ async def test_a_mistake_stops_the_run_instead_of_failing_every_item(error: Exce
 async def test_a_spent_budget_lets_what_is_in_work_end_and_begins_nothing_more() -> None:
     spent = anyio.Event()
 
-    async def work(item_: Item) -> Made | Rejected:
+    async def work(item_: StoredItem) -> Made[JsonObject] | Rejected:
         if item_.id == "i2":
             note_usage(CALL)
             spent.set()
@@ -317,7 +319,7 @@ async def test_what_earlier_runs_made_flows_although_the_budget_is_spent() -> No
 
 
 async def test_a_cancelled_run_keeps_what_was_finished_and_the_next_does_the_rest() -> None:
-    async def work(item_: Item) -> Made | Rejected:
+    async def work(item_: StoredItem) -> Made[JsonObject] | Rejected:
         if item_.id in {"i4", "i5"}:
             note_usage(CALL)
             await anyio.sleep_forever()
@@ -379,7 +381,7 @@ async def test_an_id_that_comes_twice_is_an_error_that_names_it() -> None:
         await run_pipeline("r", [ScriptedStage("a")], [item("i0")] * 2, FakeItemStore())
 
 
-async def same(_: Item) -> Made | Rejected:
+async def same(_: StoredItem) -> Made[JsonObject] | Rejected:
     return Made.of(item("same"))
 
 
@@ -411,7 +413,7 @@ def test_two_outputs_of_one_id_or_a_rejection_without_a_reason_are_a_mistake() -
 async def test_an_awaited_source_is_closed_when_the_run_stops() -> None:
     is_closed = False
 
-    async def source() -> AsyncGenerator[Item]:
+    async def source() -> AsyncGenerator[StoredItem]:
         nonlocal is_closed
         try:
             for one in items(9):
@@ -426,7 +428,7 @@ async def test_an_awaited_source_is_closed_when_the_run_stops() -> None:
 
 
 async def test_an_error_of_the_source_stops_the_run_and_is_raised() -> None:
-    async def source() -> AsyncGenerator[Item]:
+    async def source() -> AsyncGenerator[StoredItem]:
         yield item("i0")
         raise OSError("the file is gone")
 
@@ -457,3 +459,36 @@ async def test_no_items_make_an_empty_table() -> None:
     table = await run_pipeline("r", [ScriptedStage("a")], [], FakeItemStore())
     assert (table.accepted, table.num_failed, table.num_not_begun) == (0, 0, 0)
     assert table.as_json()["per_accepted"] is None
+
+
+class _Word(FrozenModel):
+    text: str
+
+
+class _Shouting:
+    """Takes and makes values of a type of its own."""
+
+    name = "shout"
+    version = "1"
+    takes = _Word
+
+    async def run(self, item: Item[_Word]) -> Made[_Word]:
+        return Made.of(Item(id=item.id, value=_Word(text=item.value.text.upper())))
+
+
+async def test_a_stage_is_given_values_of_its_type_and_json_is_what_is_kept() -> None:
+    store = FakeItemStore()
+    words = [StoredItem(id="a", value={"text": "mind the gap"})]
+
+    for _ in range(2):
+        await run_pipeline("run", [_Shouting()], words, store)
+
+    kept = store.outcomes["run", "shout", "a"].outputs
+    assert kept == (StoredItem(id="a", value={"text": "MIND THE GAP"}),)
+
+
+async def test_a_value_of_another_type_than_the_stage_takes_stops_the_run_with_its_name() -> None:
+    wrong = [StoredItem(id="a", value={"number": 7})]
+
+    with pytest.raises(PipelineError, match="'shout' takes _Word, which the item 'a' is not"):
+        await run_pipeline("run", [_Shouting()], wrong, FakeItemStore())

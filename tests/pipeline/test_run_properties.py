@@ -15,18 +15,19 @@ from astra_mcp.pipeline import (
     Begun,
     Given,
     Interrupted,
-    Item,
     ItemStatus,
     Made,
     Progress,
     Rejected,
     Settled,
     StageLimits,
+    StoredItem,
     Tally,
     YieldTable,
     run_pipeline,
 )
 from astra_mcp.seeds import generator
+from astra_mcp.types import JsonObject
 
 from pipeline_fakes import FakeItemStore, ScriptedStage, item, items
 
@@ -41,7 +42,7 @@ class World:
     num_items: int
     stages: tuple[str, ...]
 
-    def verdict(self, stage: str, id: str) -> Made | Rejected:
+    def verdict(self, stage: str, id: str) -> Made[JsonObject] | Rejected:
         """One item into none to three, or a rejection."""
         chance = generator(self.seed, "verdict", stage, id)
         if chance.random() < 0.3:
@@ -87,7 +88,7 @@ class Watched:
         self.lost = Usage()
         """Of attempts that were cut off at once, so that no outcome tells of them."""
 
-    async def work(self, stage: str, one: Item) -> Made | Rejected:
+    async def work(self, stage: str, one: StoredItem) -> Made[JsonObject] | Rejected:
         """Take some turns of the loop, pay for a call unless the budget is spent, and fail by chance."""
         chance = generator(self._plan.seed, "run", stage, one.id)
         for _ in range(chance.randrange(5)):
@@ -190,7 +191,7 @@ class Trial:
         assert table.spent + self.lost == self.billed, "what a failed attempt cost was forgotten"
 
 
-def _word(verdict: Made | Rejected) -> str:
+def _word(verdict: Made[JsonObject] | Rejected) -> str:
     return verdict.reason if isinstance(verdict, Rejected) else "finished"
 
 

@@ -8,22 +8,23 @@ from astra_mcp.pipeline import (
     Begun,
     Given,
     Interrupted,
-    Item,
     ItemStatus,
     Made,
     Outcome,
     Rejected,
     Settled,
+    StoredItem,
     Tally,
     run_pipeline,
 )
+from astra_mcp.types import JsonObject
 
 from pipeline_fakes import FakeItemStore, ScriptedStage, item, items
 
 CALL = Usage(calls=1, cached=2, prompt_tokens=10, completion_tokens=5, seconds=0.5, cost=0.1)
 
 
-def outcome(id: str, status: ItemStatus, reason: str = "", *outputs: Item) -> Outcome:
+def outcome(id: str, status: ItemStatus, reason: str = "", *outputs: StoredItem) -> Outcome:
     return Outcome(
         item=id, input_hash="0", status=status, reason=reason, outputs=outputs, usage=CALL
     )
@@ -50,7 +51,7 @@ def test_every_item_is_in_one_place_while_the_run_goes_on() -> None:
 
 
 async def test_programs_get_the_yield_by_stage_and_reason_and_its_cost() -> None:
-    async def judge(one: Item) -> Made | Rejected:
+    async def judge(one: StoredItem) -> Made[JsonObject] | Rejected:
         note_usage(CALL)
         match one.id:
             case "i0" | "i1":

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from astra_mcp.llm.usage import Usage
-from astra_mcp.pipeline import Item, ItemStatus, ItemStore, Outcome
+from astra_mcp.pipeline import ItemStatus, ItemStore, Outcome, StoredItem
 from registry.store.database import Database, open_database
 from registry.store.items import DatabaseItemStore
 
@@ -15,7 +15,10 @@ OUTCOME = Outcome(
     input_hash="hash",
     status=ItemStatus.FINISHED,
     detail="天气",
-    outputs=(Item(id="one", value={"text": "天气"}), Item(id="two", value={"numbers": [1, 2.5]})),
+    outputs=(
+        StoredItem(id="one", value={"text": "天气"}),
+        StoredItem(id="two", value={"numbers": [1, 2.5]}),
+    ),
     usage=Usage(calls=2, prompt_tokens=10, completion_tokens=5, seconds=0.25, cost=0.125),
 )
 

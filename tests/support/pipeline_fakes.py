@@ -4,17 +4,18 @@ from collections.abc import Awaitable, Callable
 
 import anyio.lowlevel
 
-from astra_mcp.pipeline import Item, Made, Outcome, Rejected
+from astra_mcp.pipeline import Made, Outcome, Rejected, StoredItem
+from astra_mcp.types import JsonObject
 
-Work = Callable[[Item], Awaitable[Made | Rejected]]
+Work = Callable[[StoredItem], Awaitable[Made[JsonObject] | Rejected]]
 
 
-def item(id: str, **value: str | int) -> Item:
+def item(id: str, **value: str | int) -> StoredItem:
     """An item whose value says its id too."""
-    return Item(id=id, value={"id": id, **value})
+    return StoredItem(id=id, value={"id": id, **value})
 
 
-def items(num: int) -> list[Item]:
+def items(num: int) -> list[StoredItem]:
     """Items ``i0``, ``i1``, ..."""
     return [item(f"i{n}") for n in range(num)]
 
@@ -46,6 +47,8 @@ class FakeItemStore:
 class ScriptedStage:
     """Does what a function says, and remembers for which items it was asked."""
 
+    takes: type[JsonObject] = dict
+
     def __init__(self, name: str, work: Work | None = None, *, version: str = "1") -> None:
         """Take the work; without any, an item goes on as it is."""
         self.name = name
@@ -53,7 +56,7 @@ class ScriptedStage:
         self._work = work
         self.asked: list[str] = []
 
-    async def run(self, item: Item) -> Made | Rejected:
+    async def run(self, item: StoredItem) -> Made[JsonObject] | Rejected:
         """Do the work."""
         self.asked.append(item.id)
         await anyio.lowlevel.checkpoint()
