@@ -4,7 +4,16 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 
-from astra_mcp.pipeline import Begun, Given, Interrupted, Progress, Settled, Tally, YieldTable
+from astra_mcp.pipeline import (
+    Begun,
+    Given,
+    Interrupted,
+    NotBegun,
+    Progress,
+    Settled,
+    Tally,
+    YieldTable,
+)
 from astra_mcp.report.console import Printer, out, say
 from astra_mcp.report.shown import Progress as Bars
 from astra_mcp.report.shown import Table, TaskID, Words, number, whole
@@ -57,7 +66,7 @@ class ShownPipeline:
                 self._draw(stage)
                 if stage in self._next:
                     self._draw(self._next[stage])
-            case Begun() | Interrupted():
+            case Begun() | Interrupted() | NotBegun():
                 pass
 
     def _draw(self, stage: str) -> None:

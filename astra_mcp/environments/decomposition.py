@@ -10,7 +10,7 @@ from functools import partial
 from astra_mcp.environments.bundle import Question, ScenarioType, SubTask
 from astra_mcp.errors import BundleFault
 
-__all__ = ["decomposition_faults"]
+__all__ = ["decomposition_faults", "depths_of", "scenario_of"]
 
 _MAX_SUB_TASKS = 20
 """Most sub-tasks of a question. Source: ASTRA appendix A.1.2."""
@@ -26,7 +26,7 @@ def decomposition_faults(asked: Question) -> list[BundleFault]:
     faults = [*_id_faults(subs), *_edge_faults(subs)]
     if faults:
         return faults
-    depths = _depths_of(subs)
+    depths = depths_of(subs)
     if len(depths) < len(subs):
         stuck = sorted(s.id for s in subs if s.id not in depths)
         return [
@@ -38,7 +38,7 @@ def decomposition_faults(asked: Question) -> list[BundleFault]:
     return faults
 
 
-def _depths_of(sub_tasks: Sequence[SubTask]) -> dict[int, int]:
+def depths_of(sub_tasks: Sequence[SubTask]) -> dict[int, int]:
     """Give each sub-task its hop level: 1 + the deepest of its dependencies.
 
     Sub-tasks on a cycle, and those behind one, are missing in the answer.
@@ -53,6 +53,19 @@ def _depths_of(sub_tasks: Sequence[SubTask]) -> dict[int, int]:
             depths[sub.id] = 1 + max((depths[d] for d in sub.dependencies), default=0)
         waiting = [s for s in waiting if s.id not in depths]
     return depths
+
+
+def scenario_of(width: Counter[int]) -> ScenarioType:
+    """The type of a decomposition. Source: ASTRA sec. 2.2.1.
+
+    Args:
+        width: How many sub-tasks stand on each hop level.
+    """
+    if len(width) == 1:
+        is_one = width.total() == 1
+        return ScenarioType.SINGLE_HOP if is_one else ScenarioType.PARALLEL_SINGLE_HOP
+    is_wide = max(width.values()) > 1
+    return ScenarioType.PARALLEL_MULTI_HOP if is_wide else ScenarioType.MULTI_HOP
 
 
 def _id_faults(subs: Sequence[SubTask]) -> Iterator[BundleFault]:

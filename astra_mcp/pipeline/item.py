@@ -18,6 +18,7 @@ __all__ = [
     "Item",
     "ItemStatus",
     "ItemStore",
+    "NotBegun",
     "Outcome",
     "Progress",
     "Settled",
@@ -113,5 +114,13 @@ class Interrupted:
     usage: Usage
 
 
-Progress = Given | Begun | Settled | Interrupted
+@dataclass(frozen=True, slots=True)
+class NotBegun:
+    """The budget is spent, so a stage did not begin an item that came to it."""
+
+    stage: str
+    item: str
+
+
+Progress = Given | Begun | Settled | Interrupted | NotBegun
 """The outputs of a settled item are given to the next stage; no event of their own says so."""

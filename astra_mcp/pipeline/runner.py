@@ -39,6 +39,7 @@ from astra_mcp.pipeline.item import (
     Interrupted,
     ItemStatus,
     ItemStore,
+    NotBegun,
     Progress,
     Settled,
     StoredItem,
@@ -226,7 +227,10 @@ class _Run:
                 self._tell(Settled(stage.name, earlier, Usage(), is_recalled=True))
                 return earlier.outputs
             before = earlier.usage
-        return () if self._is_spent else await self._begin(station, item, digest, before)
+        if self._is_spent:
+            self._tell(NotBegun(stage.name, item.id))
+            return ()
+        return await self._begin(station, item, digest, before)
 
     async def _begin(
         self, station: _StageWorkers, item: StoredItem, digest: str, before: Usage

@@ -15,6 +15,7 @@ from astra_mcp.pipeline.item import (
     Given,
     Interrupted,
     ItemStatus,
+    NotBegun,
     Progress,
     Settled,
 )
@@ -184,6 +185,8 @@ class Tally:
                 row.usage += usage
             case Settled():
                 self._settle(event)
+            case NotBegun():
+                pass  # received, and neither running nor settled
 
     def _settle(self, event: Settled) -> None:
         row, outcome = self._rows[event.stage], event.outcome
