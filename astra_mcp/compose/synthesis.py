@@ -11,7 +11,7 @@ from astra_mcp.environments.acceptance.remembered import acceptance_version, ver
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import texts_of, write_bundle
 from astra_mcp.errors import ConfigError
-from astra_mcp.synthesis.environments.making import Acceptance
+from astra_mcp.synthesis.environments.building.accepting import Acceptance
 
 __all__ = ["BundleFolder", "open_acceptance"]
 

@@ -43,7 +43,7 @@ async def ask(
 
 
 def stage_version(*prompts: str, **settings: object) -> str:
-    """Name what a stage depends on, its prompts' texts and its settings: a changed prompt is a new version."""
+    """Name what a stage depends on: the texts of its prompts, and its settings."""
     hashes = [load_prompt(_PROMPTS, name).hash for name in prompts]
     told = [f"{name}={value!r}" for name, value in sorted(settings.items())]
     return sha256("\0".join([*hashes, *told]).encode()).hexdigest()[:16]

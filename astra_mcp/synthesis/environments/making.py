@@ -1,47 +1,21 @@
 """Making environments: each is drawn, run through the acceptance, and published whole or not at all."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import DrawError
+from astra_mcp.synthesis.environments.building.accepting import Acceptance
+from astra_mcp.synthesis.environments.building.publishing import Publisher
 from astra_mcp.synthesis.environments.families.generation import Planned, make_planned
 
-__all__ = ["Acceptance", "Made", "Publisher", "make_environments"]
+__all__ = ["Made", "make_environments"]
 
 _MAX_ATTEMPTS = 4
 """Draws for one environment, before it is given up."""
-
-
-class Acceptance(Protocol):
-    """Says of a bundle whether it may be published."""
-
-    async def __call__(self, bundle: Bundle) -> Sequence[str]:
-        """Name the checks that refuse it; none where it is accepted."""
-        ...
-
-
-class Publisher(Protocol):
-    """Takes bundles that are accepted."""
-
-    def holds(self, bundle: Bundle, split: str | None) -> bool:
-        """Whether this very bundle is there already.
-
-        Raises:
-            ConfigError: Something else has its name.
-        """
-        ...
-
-    def publish(self, bundle: Bundle, split: str | None) -> None:
-        """Take a bundle, whole or not at all.
-
-        Raises:
-            ConfigError: It cannot be written.
-        """
-        ...
 
 
 class Listener(Protocol):
@@ -123,7 +97,9 @@ async def _make_one(
             publisher.publish(drawn, planned.split)
             made.accept(drawn)
             return True
-        made.rejected.setdefault("acceptance", Counter()).update({*refusals})
+        made.rejected.setdefault("acceptance", Counter()).update(
+            {failed.check.value for failed in refusals}
+        )
     made.given_up.append(planned.name)
     return False
 

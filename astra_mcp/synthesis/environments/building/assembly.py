@@ -45,7 +45,7 @@ def assemble(built: Built) -> Bundle:
         raise _error("the dependencies form a cycle")
     by_sub = {id: tool.document.name for tool in tools for id in tool.solves}
     width = Counter(levels.values())
-    subs = [
+    subs: list[JsonObject] = [
         {
             **_told(sub, by_sub.get(sub.id)),
             "dependencies": [*sub.dependencies],
@@ -65,7 +65,7 @@ def single_bundle(instance: Instance, tool: Tool) -> Bundle:
     Raises:
         BundleError: As :func:`assemble`.
     """
-    subs = [
+    subs: list[JsonObject] = [
         {**_told(instance.sub(id), tool.document.name), "dependencies": [], "hop_level": 1}
         | {"is_parallel": len(tool.calls) > 1}
         for id in tool.solves

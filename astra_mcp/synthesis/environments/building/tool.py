@@ -1,4 +1,4 @@
-"""A tool on its way: document, code, and the calls that solve sub-questions. A sub-environment of ASTRA 2.2.3."""
+"""A tool with its code and its calls: a sub-environment of ASTRA sec. 2.2.3."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal

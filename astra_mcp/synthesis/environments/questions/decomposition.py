@@ -1,7 +1,6 @@
 """The first stage: a model writes questions with their sub-questions (ASTRA sec. 2.2.1, prompt 3 of A.3)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from astra_mcp.domains import Domain
 from astra_mcp.pipeline import Item, Made, Rejected
@@ -23,8 +22,8 @@ class Decomposition:
     name_of_model: str
     wanted: Wanted
     num_samples: int = 1
-    name: ClassVar = "decompose"
-    takes: ClassVar = Source
+    name = "decompose"
+    takes = Source
 
     @property
     def version(self) -> str:

@@ -1,7 +1,6 @@
 """The second stage: the topology gate and the near-duplicates, all in code."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from astra_mcp.answers import contains_answer
 from astra_mcp.domains import Domain
@@ -32,8 +31,8 @@ class TopologyGate:
     order: SourceOrder
     is_open: bool = False
     """A control run: faults are noted, and the instance goes on."""
-    name: ClassVar = "topology"
-    takes: ClassVar = Instance
+    name = "topology"
+    takes = Instance
 
     @property
     def version(self) -> str:

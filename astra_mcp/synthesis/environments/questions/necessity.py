@@ -1,7 +1,6 @@
 """The third stage: which sub-questions need a tool; only leaves may do without one (ASTRA sec. 2.2.2)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -37,8 +36,8 @@ class ToolNecessity:
 
     model: Asks
     name_of_model: str
-    name: ClassVar = "necessity"
-    takes: ClassVar = Instance
+    name = "necessity"
+    takes = Instance
 
     @property
     def version(self) -> str:

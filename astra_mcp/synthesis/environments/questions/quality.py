@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from statistics import fmean
-from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -61,8 +60,8 @@ class QualityJudge:
     threshold: float = 0.85
     """Least QS that goes on; the paper gives no value."""
     num_votes: int = 1
-    name: ClassVar = "quality"
-    takes: ClassVar = Instance
+    name = "quality"
+    takes = Instance
 
     @property
     def version(self) -> str:

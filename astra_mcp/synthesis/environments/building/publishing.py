@@ -1,0 +1,64 @@
+"""The last stage: what passed is published, whole or not at all."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from astra_mcp.environments.bundle import Bundle
+from astra_mcp.pipeline import Item, Made
+from astra_mcp.synthesis.environments.building.assembly import assemble
+from astra_mcp.synthesis.environments.building.tool import Built
+from astra_mcp.types import FrozenModel
+
+__all__ = ["Published", "Publisher", "Publishing"]
+
+
+class Publisher(Protocol):
+    """Takes bundles that are accepted."""
+
+    def holds(self, bundle: Bundle, split: str | None) -> bool:
+        """Whether this very bundle is there already.
+
+        Raises:
+            ConfigError: Something else has its name.
+        """
+        ...
+
+    def publish(self, bundle: Bundle, split: str | None) -> None:
+        """Take a bundle, whole or not at all.
+
+        Raises:
+            ConfigError: It cannot be written.
+        """
+        ...
+
+
+class Published(FrozenModel):
+    """What came out of the pipeline."""
+
+    name: str
+    content_hash: str
+    built: Built
+
+
+@dataclass(frozen=True, slots=True)
+class Publishing:
+    """Gives bundles to a publisher."""
+
+    publisher: Publisher
+    place: str
+    """Where to, so that another place is another outcome."""
+    name = "publish"
+    takes = Built
+
+    @property
+    def version(self) -> str:
+        """Of the place."""
+        return self.place
+
+    async def run(self, item: Item[Built]) -> Made[Published]:
+        """Publish one."""
+        bundle = assemble(item.value)
+        if not self.publisher.holds(bundle, None):
+            self.publisher.publish(bundle, None)
+        published = Published(name=bundle.name, content_hash=bundle.content_hash, built=item.value)
+        return Made.of(Item(id=item.id, value=published))
