@@ -61,7 +61,7 @@ COMMANDS: Mapping[str, Listed] = {
         "astra_mcp.cli.environments:app",
         "Verify, list, show, count, start and import environments.",
     ),
-    "synth": Listed("astra_mcp.cli.synth:app", "Make environments."),
+    "synth": Listed("astra_mcp.cli.synth.command:app", "Make environments."),
     "export": Listed(
         "astra_mcp.cli.datasets.commands:app", "Write environments as files for other programs."
     ),

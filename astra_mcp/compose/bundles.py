@@ -111,11 +111,11 @@ def find_published(settings: Settings) -> FoundEnvironments:
         BundleError: One or more of few do not load; carries the faults of all.
         ConfigError: A folder holds no bundle, or two bundles have one name.
     """
-    places = dict.fromkeys(place.resolve() for place in (bundled_folder(), *settings.environments))
+    places = dict.fromkeys(place.resolve() for place in _places(settings))
     folders = tuple(BundleFolder(place, settings.home) for place in places)
     found: dict[str, FoundBundle] = {}
     for folder in folders:
-        for bundle in _read(folder):
+        for bundle in _read(folder, may_be_empty=folder.place == _made(settings)):
             _add(found, bundle)
     faulty = {name: bundle for name, bundle in found.items() if bundle.faults}
     stopping = {name: bundle for name, bundle in faulty.items() if bundle.is_few}
@@ -131,7 +131,19 @@ def find_published(settings: Settings) -> FoundEnvironments:
     )
 
 
-def _read(folder: BundleFolder) -> Iterable[FoundBundle]:
+def _places(settings: Settings) -> Iterator[Path]:
+    """The folders of what is published; that of synthesis where it was ever asked for."""
+    yield bundled_folder()
+    yield from settings.environments
+    if settings.made_environments.is_dir():
+        yield settings.made_environments
+
+
+def _made(settings: Settings) -> Path:
+    return settings.made_environments.resolve()
+
+
+def _read(folder: BundleFolder, *, may_be_empty: bool) -> Iterable[FoundBundle]:
     began = time.monotonic()
     with say.bars(transient=True) as progress:
         task = progress.add_task("reading bundles", total=None, visible=False)
@@ -141,7 +153,7 @@ def _read(folder: BundleFolder) -> Iterable[FoundBundle]:
                 progress.update(task, completed=done, total=total, visible=True)
 
         found = folder.scan(hear)
-    if not found:
+    if not found and not may_be_empty:
         msg = f"{folder.place} holds no bundle (no {MARK} in it or in its sub-folders)"
         raise ConfigError(msg)
     took = time.monotonic() - began
@@ -230,8 +242,12 @@ def find_bundle_folders(settings: Settings) -> dict[str, Path]:
     Raises:
         ConfigError: A folder holds no bundle.
     """
-    places = (bundled_folder(), *settings.environments)
-    return {folder.name: folder for place in places for folder in find_bundles(place)}
+    made = _made(settings)
+    return {
+        folder.name: folder
+        for place in _places(settings)
+        for folder in (bundle_folders(place) if place.resolve() == made else find_bundles(place))
+    }
 
 
 @asynccontextmanager

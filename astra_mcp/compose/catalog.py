@@ -209,6 +209,8 @@ async def open_catalog(
         ConfigError: The file of deployed servers is wrong, two servers have one name, or the settings ask
             for a model that they do not name.
     """
+    # There from now on, so that what synthesis puts there is noticed.
+    await anyio.Path(settings.made_environments).mkdir(parents=True, exist_ok=True)
     found = await anyio.to_thread.run_sync(find_published, settings)
     for warning in found.warnings:
         _log.warning(warning)

@@ -65,6 +65,11 @@ class Settings(BaseSettings):
     distractors: DistractorSettings = DistractorSettings()
 
     @property
+    def made_environments(self) -> Path:
+        """Where synthesis puts environments when nobody names a folder; what is there is published."""
+        return self.home / "environments"
+
+    @property
     def registry_url(self) -> str:
         """Where the registry is; holds the password of its database, if there is one."""
         if self.registry.url is not None:

@@ -1,19 +1,34 @@
-"""Synthesis of environments: where its bundles go, and the acceptance that they pass."""
+"""Synthesis of environments: its models, where its bundles go, and the acceptance that they pass."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from os import cpu_count
 from pathlib import Path
+
+import anyio
 
 from astra_mcp.compose.bundles import open_bundle_sandbox
 from astra_mcp.compose.settings import Settings
 from astra_mcp.compose.verdicts import StoredVerdicts
 from astra_mcp.environments.acceptance.remembered import acceptance_version, verify_or_remember
+from astra_mcp.environments.acceptance.verdict import FailedCheck
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import texts_of, write_bundle
+from astra_mcp.environments.judging.asking import judge_bundle
+from astra_mcp.environments.judging.judgement import Judgement
 from astra_mcp.errors import ConfigError
+from astra_mcp.llm.config import Role
+from astra_mcp.llm.usage import Budget
+from astra_mcp.pipeline import Progress, YieldTable
+from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.synthesis.environments.building.accepting import Acceptance
+from astra_mcp.synthesis.environments.pipeline import Parts, Recipe, synthesize
+from astra_mcp.synthesis.environments.questions.source import Source
+from registry.store.completions import DatabaseCompletionCache
+from registry.store.database import open_database
+from registry.store.items import DatabaseItemStore
 
-__all__ = ["BundleFolder", "open_acceptance"]
+__all__ = ["BundleFolder", "open_acceptance", "run_synthesis"]
 
 
 class BundleFolder:
@@ -57,11 +72,80 @@ async def open_acceptance(settings: Settings) -> AsyncGenerator[Acceptance]:
         SandboxUnavailableError: This machine cannot isolate tool code.
     """
     async with open_bundle_sandbox(settings, ()) as sandbox:
-        version = acceptance_version(settings.sandbox, sandbox.report.backend)
-        store = StoredVerdicts(settings.home, version)
+        yield _acceptance(settings, sandbox)[0]
 
-        async def accept(bundle: Bundle) -> list[str]:
+
+def _acceptance(settings: Settings, sandbox: Sandbox) -> tuple[Acceptance, str]:
+    version = acceptance_version(settings.sandbox, sandbox.report.backend)
+    store = StoredVerdicts(settings.home, version)
+    at_once = anyio.CapacityLimiter(2 * (cpu_count() or 1))
+
+    async def accept(bundle: Bundle) -> Sequence[FailedCheck]:
+        async with at_once:
             verdict, _ = await verify_or_remember(bundle, sandbox, store)
-            return [failed.check.value for failed in verdict.failed_checks]
+        return verdict.failed_checks
 
-        yield accept
+    return accept, version
+
+
+async def run_synthesis(
+    settings: Settings,
+    run: str,
+    sources: Iterable[Source],
+    recipe: Recipe,
+    *,
+    budget: Budget,
+    folder: Path,
+    hear: Callable[[Progress], None],
+) -> YieldTable:
+    """Make environments of sources, by the models of the roles ``generator`` and ``judge``.
+
+    Args:
+        settings: Name the models, the registry that keeps outcomes and completions, and the limits.
+        run: Its name; outcomes are found again by it.
+        sources: What to make them from.
+        recipe: How.
+        budget: Of all calls.
+        folder: Where bundles go; absolute.
+        hear: Told every step.
+
+    Raises:
+        ConfigError: A model is not configured, or a bundle cannot be written.
+        RegistryError: The registry cannot be opened.
+        SandboxUnavailableError: This machine cannot isolate tool code.
+    """
+    from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to load
+
+    async with (
+        open_database(settings.registry_url) as database,
+        open_bundle_sandbox(settings, ()) as sandbox,
+    ):
+        cache = DatabaseCompletionCache(database)
+        configs = {role: settings.models.of_role(role) for role in (Role.GENERATOR, Role.JUDGE)}
+        async with (
+            open_model(
+                Role.GENERATOR, configs[Role.GENERATOR], cache=cache, budget=budget
+            ) as generator,
+            open_model(Role.JUDGE, configs[Role.JUDGE], cache=cache, budget=budget) as judge,
+        ):
+            acceptance, version = _acceptance(settings, sandbox)
+
+            async def judged(bundle: Bundle) -> Sequence[Judgement]:
+                return await judge_bundle(judge, recipe.num_judge_votes, bundle, sandbox)
+
+            parts = Parts(
+                generator=generator,
+                judge=judge,
+                hacker=generator,
+                judge_bundle=judged,
+                names={
+                    role.value: f"{c.model} {c.revision}".strip() for role, c in configs.items()
+                },
+                sandbox=sandbox,
+                acceptance=acceptance,
+                acceptance_version=version,
+                publisher=BundleFolder(folder),
+                place=str(folder),
+            )
+            store = DatabaseItemStore(database)
+            return await synthesize(run, sources, recipe, parts, store, hear=hear)

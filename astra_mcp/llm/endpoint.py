@@ -142,7 +142,7 @@ class Endpoint:
         # An answer without anything in it says nothing of tokens either; one of use has to.
         is_of_use = bool(document.get("choices") or document.get("data"))
         if self._budget is not None and (tokens is not None or is_of_use):
-            self._budget.charge(cost)
+            self._budget.charge(cost, tokens.total if tokens else None)
         counted = tokens.model_dump(exclude_none=True) if tokens else {}
         note_usage(Usage(calls=1, seconds=seconds, cost=cost or 0.0, **counted))
 
@@ -157,6 +157,11 @@ def _note_retries(last: httpx2.Request) -> None:
 class _Tokens(BaseModel):
     prompt_tokens: int = Field(ge=0)
     completion_tokens: int | None = Field(default=None, ge=0)
+
+    @property
+    def total(self) -> int:
+        """Of prompt and answer."""
+        return self.prompt_tokens + (self.completion_tokens or 0)
 
     def cost(self, prices: Prices) -> float | None:
         """Add up what they cost; None where those that have a price were not counted."""

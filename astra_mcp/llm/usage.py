@@ -20,18 +20,27 @@ class Budget:
     beyond its limit by theirs; the number of calls never does.
     """
 
-    def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
+    def __init__(
+        self,
+        max_calls: int | None = None,
+        max_cost: float | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
         """Allow so much.
 
         Args:
             max_calls: Of models, without those that a cache answers; None is without limit.
             max_cost: In the currency of the configured prices; None is without limit.
+            max_tokens: Of prompts and answers, as endpoints count them; None is without limit.
         """
         self.max_calls = max_calls
         self.max_cost = max_cost
+        self.max_tokens = max_tokens
         self.calls = 0
         self.cost = 0.0
+        self.tokens = 0
         self._has_unknown_cost = False
+        self._has_unknown_tokens = False
 
     def begin(self) -> None:
         """Count a call that is about to be made.
@@ -49,10 +58,22 @@ class Budget:
                 )
             if self.cost >= self.max_cost:
                 raise BudgetSpentError(f"the budget of {self.max_cost:g} is spent ({self.cost:g})")
+        if self.max_tokens is not None:
+            if self._has_unknown_tokens:
+                raise BudgetSpentError(
+                    f"an endpoint does not say how many tokens it counts, so a budget of"
+                    f" {self.max_tokens} tokens cannot be kept: limit the number of calls instead"
+                )
+            if self.tokens >= self.max_tokens:
+                raise BudgetSpentError(f"the budget of {self.max_tokens} tokens is spent")
         self.calls += 1
 
-    def charge(self, cost: float | None) -> None:
-        """Add the cost of a call that was answered; None where it cannot be known."""
+    def charge(self, cost: float | None, tokens: int | None) -> None:
+        """Add what a call that was answered took; None where it cannot be known."""
+        if tokens is None:
+            self._has_unknown_tokens = True
+        else:
+            self.tokens += tokens
         if cost is None:
             self._has_unknown_cost = True
         else:

@@ -99,7 +99,7 @@ def _bundle(
         "clock": _CLOCK,
         "provenance": {
             "source": "synthesized",
-            "notes": f"Synthesized by a model from the source {instance.source}.",
+            "notes": f"Written by {instance.writer} from the source {instance.source}.",
         },
     }
     server = {

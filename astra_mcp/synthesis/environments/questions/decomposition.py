@@ -59,6 +59,7 @@ class Decomposition:
                     value=Instance(
                         **dict(draft),
                         source=source.id,
+                        writer=self.name_of_model,
                         corpus=source.corpus,
                         language=source.language,
                         asked_question=source.question,

@@ -103,6 +103,8 @@ class Instance(Draft):
 
     source: str
     """Id of what it was made from."""
+    writer: str
+    """Name of the model that wrote it."""
     asked_question: str | None = None
     """The main question, where it was given."""
     corpus: str = ""

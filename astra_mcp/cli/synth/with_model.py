@@ -1,0 +1,151 @@
+"""Making environments with a model: the options, the run, and what is told of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from astra_mcp.cli.progress import ShownPipeline, print_yield, show_pipeline
+from astra_mcp.cli.synth.reading import read_languages, read_range, read_types
+from astra_mcp.compose.settings import Settings, load_settings
+from astra_mcp.compose.synthesis import run_synthesis
+from astra_mcp.errors import ConfigError
+from astra_mcp.home import user_path
+from astra_mcp.llm.usage import Budget
+from astra_mcp.pipeline import YieldTable
+from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async
+from astra_mcp.synthesis.environments.building.making_tools import BuildAttempts
+from astra_mcp.synthesis.environments.pipeline import Recipe, stage_names
+from astra_mcp.synthesis.environments.questions.source import Source, make_source, read_sources
+from astra_mcp.synthesis.environments.questions.topology import Wanted
+
+__all__ = ["ModelOptions", "make_with_model"]
+
+_MIN_QUALITY = 0.85
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """The options as people wrote them."""
+
+    sources: Path | None
+    domain: str | None
+    corpus: Path | None
+    question: str | None
+    is_demo: bool
+    folder: Path | None
+    seed: int
+    language: str | None
+    types: str | None
+    hops: str
+    limit: int | None
+    samples: int
+    is_strict: bool
+    has_gate: bool
+    min_quality: float | None
+    percentile: float | None
+    votes: int
+    judge_votes: int
+    attack: int
+    run: str
+    concurrency: int
+    max_calls: int | None
+    max_tokens: int | None
+    max_cost: float | None
+    report: Path | None
+    as_json: bool
+
+
+def make_with_model(given: ModelOptions) -> None:
+    """Make environments of what is given; ends the command with 1 where something failed."""
+    with report_errors():
+        recipe = _recipe(given)
+        settings = load_settings()
+        sources = _sources(given)
+        folder = user_path(given.folder or settings.made_environments).absolute()
+        if folder.exists() and not folder.is_dir():
+            raise ConfigError(f"{folder} is no folder: name another one with --out")
+    budget = Budget(given.max_calls, given.max_cost, given.max_tokens)
+    with show_pipeline(stage_names(recipe), total=len(sources)) as shown:
+        try:
+            run_async(_run, settings, given, recipe, sources, budget, folder, shown)
+        finally:
+            table = shown.table
+    _tell(table, folder, given)
+
+
+async def _run(  # noqa: PLR0917 - what one run takes
+    settings: Settings,
+    given: ModelOptions,
+    recipe: Recipe,
+    sources: list[Source],
+    budget: Budget,
+    folder: Path,
+    shown: ShownPipeline,
+) -> None:
+    await run_synthesis(
+        settings, given.run, sources, recipe, budget=budget, folder=folder, hear=shown.hear
+    )
+
+
+def _recipe(given: ModelOptions) -> Recipe:
+    if given.percentile is not None and given.min_quality is not None:
+        raise typer.BadParameter("it takes the place of --min-quality", param_hint="--percentile")
+    return Recipe(
+        wanted=Wanted(
+            hops=read_range("--hops", given.hops, 1, 20),
+            types=tuple(read_types(given.types)),
+            is_strict=given.is_strict,
+        ),
+        num_samples=given.samples,
+        has_gate=given.has_gate,
+        min_quality=_MIN_QUALITY if given.min_quality is None else given.min_quality,
+        percentile=given.percentile,
+        num_votes=given.votes,
+        num_judge_votes=given.judge_votes,
+        num_attacks=given.attack,
+        attempts=BuildAttempts(),
+        seed=given.seed,
+        concurrency=given.concurrency,
+    )
+
+
+def _sources(given: ModelOptions) -> list[Source]:
+    """The sources of a file, or the one that options describe, in each language that is asked for."""
+    languages = [None] if given.language is None else read_languages(given.language)
+    is_described = bool(given.domain or given.corpus or given.question)
+    if is_described == (given.sources is not None):
+        raise typer.BadParameter(
+            "name what to make environments of: --from FILE, or --domain, --corpus and --question, or "
+            "--families, or --demo",
+            param_hint="--from",
+        )
+    if given.sources is not None:
+        if len(languages) > 1:
+            raise typer.BadParameter("a file is read in one language", param_hint="--language")
+        return read_sources(user_path(given.sources), languages[0])[: given.limit]
+    corpus = "" if given.corpus is None else _text(user_path(given.corpus))
+    return [
+        make_source(
+            domain=given.domain or "", corpus=corpus, question=given.question, language=language
+        )
+        for language in languages
+    ]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--corpus: cannot read {path}: {error}") from None
+
+
+def _tell(table: YieldTable, folder: Path, given: ModelOptions) -> None:
+    if given.as_json:
+        print_json(table.as_json())
+    else:
+        print_yield(table)
+        if table.accepted:
+            out.print(f"{table.accepted} environments in {folder}")
+    if table.stopped or any(row.failed for row in table.stages):
+        raise typer.Exit(ExitCode.FAILED)
