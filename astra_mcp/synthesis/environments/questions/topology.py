@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from astra_mcp.answers import answer_fault, contains_answer, tokenize
+from astra_mcp.environments.acceptance.grounding import spellings
 from astra_mcp.environments.bundle import ScenarioType, SubTask
 from astra_mcp.environments.decomposition import depths_of, scenario_of
 from astra_mcp.synthesis.environments.questions.formulas import derivation_fault
@@ -19,7 +20,7 @@ __all__ = ["Fault", "Wanted", "levels_of", "shape_of", "signals_of", "topology_f
 
 _MAX_SUB_QUESTIONS = 20
 """Source: ASTRA appendix A.1.2."""
-_VALUE = re.compile(r"[A-Za-z]*[-_/.]?\d[\w./:-]*\w|\d+")
+_VALUE = re.compile(r"[A-Za-z]*[-_/.]?\d[\w./:-]*\w|\d+", re.ASCII)
 _SHORT = 1
 """A single digit counts, ranks and numbers steps; it stands for no record."""
 
@@ -131,13 +132,16 @@ def _shape_faults(draft: Draft, wanted: Wanted) -> Iterator[Fault]:
 
 
 def _answer_faults(draft: Draft, strict_corpus: str | None) -> Iterator[Fault]:
+    needed = {id for sub in draft.sub_questions for id in sub.dependencies}
     for sub in draft.sub_questions:
         fault = answer_fault(sub.answer)
         if fault:
             yield Fault("unspecific_answer", f"sub-question {sub.id}: {fault}")
         if contains_answer(sub.question, sub.answer):
             yield Fault("answer_in_question", f"{sub.answer!r} stands in its own question {sub.id}")
-        if contains_answer(draft.main_question, sub.answer):
+        # Whoever compares what the question names answers with one of them, and needs no tool for it.
+        is_conclusion = sub.dependencies and sub.id not in needed
+        if not is_conclusion and contains_answer(draft.main_question, sub.answer):
             detail = f"answer {sub.id}, {sub.answer!r}, stands in the main question"
             yield Fault("answer_in_question", detail)
         if strict_corpus and not contains_answer(strict_corpus, sub.answer):
@@ -150,7 +154,9 @@ def _grounding_faults(draft: Draft, corpus: str) -> Iterator[Fault]:
     for sub in draft.sub_questions:
         told = {*tokenize(draft.main_question), *_answers_below(sub, subs)}
         for value in _VALUE.findall(sub.question):
-            if len(value) > _SHORT and not told.issuperset(tokenize(value)):
+            spelled = spellings(int(value) if value.isdecimal() else value)
+            is_told = any(told.issuperset(tokenize(each)) for each in spelled)
+            if len(value) > _SHORT and not is_told:
                 detail = (
                     f"sub-question {sub.id} speaks of {value!r}, which neither the main question nor an"
                     " answer that it depends on tells"
