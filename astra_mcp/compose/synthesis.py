@@ -1,7 +1,8 @@
 """Synthesis of environments: its models, where its bundles go, and the acceptance that they pass."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from os import cpu_count
 from pathlib import Path
 
@@ -122,12 +123,12 @@ async def run_synthesis(
     ):
         cache = DatabaseCompletionCache(database)
         configs = {role: settings.models.of_role(role) for role in (Role.GENERATOR, Role.JUDGE)}
-        async with (
-            open_model(
-                Role.GENERATOR, configs[Role.GENERATOR], cache=cache, budget=budget
-            ) as generator,
-            open_model(Role.JUDGE, configs[Role.JUDGE], cache=cache, budget=budget) as judge,
-        ):
+        async with AsyncExitStack() as opened:
+            opening = partial(open_model, cache=cache, budget=budget)
+            writes, judges = configs[Role.GENERATOR], configs[Role.JUDGE]
+            generator = judge = await opened.enter_async_context(opening(Role.GENERATOR, writes))
+            if judges != writes:  # one model in both roles keeps to its one max_concurrency
+                judge = await opened.enter_async_context(opening(Role.JUDGE, judges))
             acceptance, version = _acceptance(settings, sandbox)
 
             async def judged(bundle: Bundle) -> Sequence[Judgement]:

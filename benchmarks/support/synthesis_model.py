@@ -6,11 +6,15 @@ requests are told apart by the main question that they hold.
 """
 
 import json
+import os
 import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
+
+import anyio
 
 from astra_mcp.completions import Answer, CompletionRequest
 from astra_mcp.environments.bundle import Bundle, GoldCall, ScenarioType
@@ -19,7 +23,7 @@ from astra_mcp.synthesis.environments.families.catalog import find_families
 from astra_mcp.synthesis.environments.families.generation import Order, make_planned, plan
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 
-__all__ = ["LAZY_KINDS", "SynthesisModel", "source_rows"]
+__all__ = ["LAZY_KINDS", "SynthesisModel", "answer_in_time", "source_rows"]
 
 GOOD_FAMILIES = (
     "archives",
@@ -34,6 +38,17 @@ GOOD_FAMILIES = (
 LAZY_KINDS = ("constant", "gold_only", "echo", "table")
 _NAME = re.compile(r'Prompt "(\w+)", version')
 _TAG = re.compile(r"<(\w+)>\n(.*?)\n</\1>", re.DOTALL)
+
+
+async def answer_in_time(request: CompletionRequest) -> Answer:
+    """Answer like a model that thinks; how long, and of how many environments, variables say."""
+    await anyio.sleep(float(os.environ["SYNTHESIS_LATENCY"]))
+    return _known(int(os.environ["SYNTHESIS_COUNT"]))(request)
+
+
+@cache
+def _known(count: int) -> "SynthesisModel":
+    return SynthesisModel(count)
 
 
 def source_rows(kind: str, count: int, first: int = 0) -> list[JsonObject]:
