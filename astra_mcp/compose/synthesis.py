@@ -142,6 +142,7 @@ async def run_synthesis(
                 names={
                     role.value: f"{c.model} {c.revision}".strip() for role, c in configs.items()
                 },
+                writer=writes.model,
                 sandbox=sandbox,
                 acceptance=acceptance,
                 acceptance_version=version,
