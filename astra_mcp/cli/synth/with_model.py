@@ -1,23 +1,27 @@
 """Making environments with a model: the options, the run, and what is told of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
-from astra_mcp.cli.progress import ShownPipeline, print_yield, show_pipeline
+from astra_mcp.cli.progress import print_yield, show_pipeline
 from astra_mcp.cli.synth.reading import read_languages, read_range, read_types
+from astra_mcp.cli.synth.report import ReportedRun, report_of
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.compose.synthesis import run_synthesis
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.llm.usage import Budget
-from astra_mcp.pipeline import YieldTable
-from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async
+from astra_mcp.pipeline import Progress
+from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
+from astra_mcp.report.html.writing import require_writable, write_report
 from astra_mcp.synthesis.environments.building.making_tools import BuildAttempts
 from astra_mcp.synthesis.environments.pipeline import Recipe, stage_names
 from astra_mcp.synthesis.environments.questions.source import Source, make_source, read_sources
 from astra_mcp.synthesis.environments.questions.topology import Wanted
+from astra_mcp.synthesis.environments.run_statistics import RunStatistics
 
 __all__ = ["ModelOptions", "make_with_model"]
 
@@ -65,13 +69,25 @@ def make_with_model(given: ModelOptions) -> None:
         folder = user_path(given.folder or settings.made_environments).absolute()
         if folder.exists() and not folder.is_dir():
             raise ConfigError(f"{folder} is no folder: name another one with --out")
+        if given.report is not None:
+            require_writable(user_path(given.report))
     budget = Budget(given.max_calls, given.max_cost, given.max_tokens)
+    statistics = RunStatistics(is_control=not recipe.has_gate)
     with show_pipeline(stage_names(recipe), total=len(sources)) as shown:
+
+        def hear(event: Progress) -> None:
+            shown.hear(event)
+            statistics.hear(event)
+
         try:
-            run_async(_run, settings, given, recipe, sources, budget, folder, shown)
+            run_async(_run, settings, given, recipe, sources, budget, folder, hear)
         finally:
-            table = shown.table
-    _tell(table, folder, given)
+            run = ReportedRun(
+                name=given.run, table=shown.table, statistics=statistics, is_demo=given.is_demo
+            )
+            if given.report is not None:
+                _write_report(run, user_path(given.report))
+    _tell(run, folder, given)
 
 
 async def _run(  # noqa: PLR0917 - what one run takes
@@ -81,11 +97,17 @@ async def _run(  # noqa: PLR0917 - what one run takes
     sources: list[Source],
     budget: Budget,
     folder: Path,
-    shown: ShownPipeline,
+    hear: Callable[[Progress], None],
 ) -> None:
     await run_synthesis(
-        settings, given.run, sources, recipe, budget=budget, folder=folder, hear=shown.hear
+        settings, given.run, sources, recipe, budget=budget, folder=folder, hear=hear
     )
+
+
+def _write_report(run: ReportedRun, file: Path) -> None:
+    with report_errors():
+        write_report(report_of(run), file)
+        say.print(f"wrote {file}")
 
 
 def _recipe(given: ModelOptions) -> Recipe:
@@ -140,9 +162,10 @@ def _text(path: Path) -> str:
         raise ConfigError(f"--corpus: cannot read {path}: {error}") from None
 
 
-def _tell(table: YieldTable, folder: Path, given: ModelOptions) -> None:
+def _tell(run: ReportedRun, folder: Path, given: ModelOptions) -> None:
+    table = run.table
     if given.as_json:
-        print_json(table.as_json())
+        print_json(table.as_json() | run.statistics.as_json())
     else:
         print_yield(table)
         if table.accepted:
