@@ -219,7 +219,7 @@ def test_a_run_that_came_to_nothing_has_a_page_without_empty_sections() -> None:
     run.give("s1", "s2")
     run.fail("decompose", "s1", "model_unreachable")
     page = run.page(is_demo=True)
-    assert "The run was stopped; 1 items are left to the next one." in page
+    assert "The run was stopped; 1 item is left to the next one." in page
     assert "Every answer of a model in this run was written by hand" in page
     assert all(title not in page for title in ("Rejections", "Quality", "Kinds of questions"))
 

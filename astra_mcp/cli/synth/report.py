@@ -42,14 +42,17 @@ class ReportedRun:
 def report_of(run: ReportedRun) -> Report:
     """Make the report."""
     table, found = run.table, run.statistics
+    names = [row.stage for row in table.stages]
     sections = [
         Section(title="Funnel", parts=[funnel(table), stage_table(table)]),
         Section(
             title="Rejections",
             lead=_REJECTED,
-            parts=loss_tables("Rejected", "reason", found.rejected),
+            parts=loss_tables("Rejected", "reason", found.rejected, names),
         ),
-        Section(title="Failures", lead=_FAILED, parts=loss_tables("Failed", "kind", found.failed)),
+        Section(
+            title="Failures", lead=_FAILED, parts=loss_tables("Failed", "kind", found.failed, names)
+        ),
         Section(title="Attempts", lead=_ATTEMPTS, parts=list(attempt_plots(found))),
         Section(title="Cost", lead=_cost_lead(table), parts=[cost_table(table)]),
         Section(title="Where answers come from", lead=_ORIGINS, parts=origin_charts(found)),
@@ -103,8 +106,9 @@ def _lead(run: ReportedRun) -> Iterator[str]:
     yield f"{sources:,} sources, {written:,} instances, {table.accepted:,} accepted environments."
     left = sum(row.not_begun + row.interrupted + row.running for row in table.stages)
     if left:
+        items = "item is" if left == 1 else "items are"
         reason = f": {table.stopped}" if table.stopped else ""
-        yield f"The run was stopped{reason}; {left:,} items are left to the next one."
+        yield f"The run was stopped{reason}; {left:,} {items} left to the next one."
 
 
 def _cost_lead(table: YieldTable) -> str:
@@ -128,7 +132,7 @@ def _key_figures(run: ReportedRun) -> list[KeyFigure]:
         KeyFigure(label="tokens per accepted", value=per_accepted(spent.tokens, table)),
         KeyFigure(
             label="cost per accepted",
-            value=per_accepted(spent.cost, table) if spent.cost else NONE,
+            value=per_accepted(spent.cost, table, digits=4) if spent.cost else NONE,
             note="" if spent.cost else "no prices are configured",
         ),
         KeyFigure(

@@ -67,26 +67,33 @@ def _counts(row: StageYield) -> Sequence[int]:
     return (row.received, *settled, left, row.recalled, row.outputs)
 
 
-def loss_tables(verb: str, of: str, losses: Mapping[tuple[str, str], Loss]) -> list[Part]:
+def loss_tables(
+    verb: str, of: str, losses: Mapping[tuple[str, str], Loss], stages: Sequence[str]
+) -> list[Part]:
     """Show what got no further: how many by stage and reason, and examples.
 
     Args:
         verb: What became of them.
         of: What the reasons are called.
         losses: By stage and reason.
+        stages: Their names, in order.
     """
+    ordered = sorted(
+        ((stage, reason, loss) for (stage, reason), loss in losses.items()),
+        key=lambda told: (stages.index(told[0]), -told[2].count, told[1]),
+    )
     return [
         DataTable(
             caption=f"{verb} by stage and {of}",
             columns=[DataColumn(name="stage"), DataColumn(name=of), *_numbers("items")],
-            rows=[(stage, reason, f"{loss.count:,}") for (stage, reason), loss in losses.items()],
+            rows=[(stage, reason, f"{loss.count:,}") for stage, reason, loss in ordered],
         ),
         DataTable(
             caption="Examples",
             columns=[DataColumn(name=name) for name in ("item", "stage", of, "what was said")],
             rows=[
                 (example.item, stage, reason, example.detail or NONE)
-                for (stage, reason), loss in losses.items()
+                for stage, reason, loss in ordered
                 for example in loss.examples
             ],
         ),
@@ -128,7 +135,9 @@ def _cost(name: str, spent: Usage, table: YieldTable) -> Sequence[str]:
         f"{spent.tokens:,}",
         f"{spent.seconds:,.1f}",
         _cost_of(spent),
-        *(per_accepted(num, table) for num in (spent.calls, spent.tokens, spent.cost)),
+        per_accepted(spent.calls, table),
+        per_accepted(spent.tokens, table),
+        per_accepted(spent.cost, table, digits=4) if spent.cost else NONE,
     )
 
 
@@ -246,16 +255,13 @@ def _cost_of(usage: Usage) -> str:
     return f"{usage.cost:,.4f}" if usage.cost else NONE
 
 
-def per_accepted(amount: float, table: YieldTable) -> str:
+def per_accepted(amount: float, table: YieldTable, *, digits: int = 1) -> str:
     """Share something among the accepted environments."""
-    return _ratio(amount, table.accepted)
+    return _ratio(amount, table.accepted, digits=digits)
 
 
-def _ratio(amount: float, of: int) -> str:
-    if not of:
-        return NONE
-    ratio = amount / of
-    return f"{ratio:,.4f}" if 0 < ratio < 1 else f"{ratio:,.1f}"
+def _ratio(amount: float, of: int, *, digits: int = 1) -> str:
+    return f"{amount / of:,.{digits}f}" if of else NONE
 
 
 def share(part: int, whole: int) -> str:

@@ -29,7 +29,7 @@ _BEFORE_GATE = {"decompose", "topology"}
 _LAST = "publish"
 _MAX_EXAMPLES = 3
 _MAX_DETAIL = 600
-_SCORE_DIGITS = 2
+_SCORE_DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True, order=True)
