@@ -21,6 +21,8 @@ __all__ = ["Fault", "Wanted", "levels_of", "shape_of", "signals_of", "topology_f
 _MAX_SUB_QUESTIONS = 20
 """Source: ASTRA appendix A.1.2."""
 _VALUE = re.compile(r"[A-Za-z]*[-_/.]?\d[\w./:-]*\w|\d+", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+"""What a date is as a token, however it is written."""
 _SHORT = 1
 """A single digit counts, ranks and numbers steps; it stands for no record."""
 
@@ -153,7 +155,7 @@ def _grounding_faults(draft: Draft, corpus: str) -> Iterator[Fault]:
     subs = {sub.id: sub for sub in draft.sub_questions}
     for sub in draft.sub_questions:
         told = {*tokenize(draft.main_question), *_answers_below(sub, subs)}
-        for value in _VALUE.findall(sub.question):
+        for value in _values(sub.question):
             spelled = spellings(int(value) if value.isdecimal() else value)
             is_told = any(told.issuperset(tokenize(each)) for each in spelled)
             if len(value) > _SHORT and not is_told:
@@ -162,6 +164,13 @@ def _grounding_faults(draft: Draft, corpus: str) -> Iterator[Fault]:
                     " answer that it depends on tells"
                 )
                 yield Fault("ungrounded_value", detail + (_IN_CORPUS if value in corpus else ""))
+
+
+def _values(question: str) -> Iterator[str]:
+    """What names a record; of a date in words the date, and not its year alone."""
+    tokens = {*tokenize(question)}
+    yield from (v for v in _VALUE.findall(question) if tokens.issuperset(tokenize(v)))
+    yield from sorted(token for token in tokens if _DATE.fullmatch(token))
 
 
 _IN_CORPUS = "; it stands in the corpus, which the agent does not see"
