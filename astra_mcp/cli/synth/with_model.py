@@ -92,11 +92,16 @@ def make_with_model(given: ModelOptions) -> None:
             run_async(_run, settings, given, script, recipe, sources, budget, folder, hear)
         finally:
             run = ReportedRun(
-                name=given.run, table=shown.table, statistics=statistics, is_demo=given.is_demo
+                name=_DEMO if given.is_demo else given.run,
+                table=shown.table,
+                statistics=statistics,
+                is_demo=given.is_demo,
             )
             if given.report is not None:
                 _write_report(run, user_path(given.report))
-    _tell(run, folder, given)
+            _tell(run, folder, given)
+    if run.table.stopped or any(row.failed for row in run.table.stages):
+        raise typer.Exit(ExitCode.FAILED)
 
 
 async def _run(  # noqa: PLR0917 - what one run takes
@@ -191,9 +196,10 @@ def _tell(run: ReportedRun, folder: Path, given: ModelOptions) -> None:
         print_json({**told, **(by_hand if given.is_demo else {})})
     else:
         print_yield(table)
+        for (stage, reason), loss in sorted(run.statistics.failed.items()):
+            first = loss.examples[0]
+            out.print(f"{reason} in {stage}, such as {first.item}: {first.detail}")
         if given.is_demo:
             out.print(_BY_HAND)
         if table.accepted:
             out.print(f"{table.accepted} environments in {folder}")
-    if table.stopped or any(row.failed for row in table.stages):
-        raise typer.Exit(ExitCode.FAILED)

@@ -140,7 +140,7 @@ class Script:
 
 def load_script() -> Script:
     """Read the files of the package, in the order of their names."""
-    folder = files(__package__) / "answers"
+    folder = files("astra_mcp.synthesis.environments.demo") / "answers"
     texts = [f.read_text(encoding="utf-8") for f in sorted(folder.iterdir(), key=lambda f: f.name)]
     version = sha256("\0".join(texts).encode()).hexdigest()[:_NUM_DIGITS]
     return Script([DemoSource.model_validate_json(text) for text in texts], version)
