@@ -129,7 +129,7 @@ def _key_figures(run: ReportedRun) -> list[KeyFigure]:
             note=f"{share(table.accepted, written)} of the instances",
         ),
         KeyFigure(label="calls per accepted", value=per_accepted(spent.calls, table), note=cached),
-        KeyFigure(label="tokens per accepted", value=per_accepted(spent.tokens, table)),
+        KeyFigure(label="tokens per accepted", value=per_accepted(spent.tokens, table, digits=0)),
         KeyFigure(
             label="cost per accepted",
             value=per_accepted(spent.cost, table, digits=4) if spent.cost else NONE,

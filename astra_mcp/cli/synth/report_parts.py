@@ -136,7 +136,7 @@ def _cost(name: str, spent: Usage, table: YieldTable) -> Sequence[str]:
         f"{spent.seconds:,.1f}",
         _cost_of(spent),
         per_accepted(spent.calls, table),
-        per_accepted(spent.tokens, table),
+        per_accepted(spent.tokens, table, digits=0),
         per_accepted(spent.cost, table, digits=4) if spent.cost else NONE,
     )
 

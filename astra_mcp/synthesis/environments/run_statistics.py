@@ -51,7 +51,8 @@ class Loss:
     def take(self, outcome: Outcome) -> None:
         """Count one."""
         self.count += 1
-        found = Example(outcome.item, outcome.detail[:_MAX_DETAIL])
+        detail, rest = outcome.detail[:_MAX_DETAIL], outcome.detail[_MAX_DETAIL:]
+        found = Example(outcome.item, f"{detail} ..." if rest else detail)
         self.examples = sorted([*self.examples, found])[:_MAX_EXAMPLES]
 
 
