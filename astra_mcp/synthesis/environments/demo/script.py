@@ -23,6 +23,7 @@ __all__ = ["MODEL", "DemoSource", "Expected", "Script", "Scripted", "load_script
 
 MODEL: Final = "answers-written-by-hand"
 """Stands in the place of a model's name, also in the provenance of what the demo makes."""
+_PACKAGE = "astra_mcp.synthesis.environments.demo"
 _JUDGING = "astra_mcp.environments.judging.prompts"
 _NAME = re.compile(r'^Prompt "(\w+)", version')
 _NUM_DIGITS = 8
@@ -140,7 +141,7 @@ class Script:
 
 def load_script() -> Script:
     """Read the files of the package, in the order of their names."""
-    folder = files("astra_mcp.synthesis.environments.demo") / "answers"
+    folder = files(_PACKAGE) / "answers"
     texts = [f.read_text(encoding="utf-8") for f in sorted(folder.iterdir(), key=lambda f: f.name)]
     version = sha256("\0".join(texts).encode()).hexdigest()[:_NUM_DIGITS]
     return Script([DemoSource.model_validate_json(text) for text in texts], version)
