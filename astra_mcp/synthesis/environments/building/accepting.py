@@ -101,11 +101,27 @@ class Accepting:
             return None
         return Refused(failed[0].check.value, tuple(map(str, failed[:_MAX_TOLD])))
 
-    async def repair(self, built: Built, complaints: Sequence[str], *, sample: int) -> Built:
-        """Have the tools mended that complaints name; all, where they name none."""
-        named = [t for t in built.tools if any(t.document.name in c for c in complaints)]
+    async def repair(
+        self,
+        built: Built,
+        complaints: Sequence[str],
+        *,
+        sample: int,
+        step: str = "accept",
+        only: str | None = None,
+    ) -> Built:
+        """Have tools mended.
+
+        Args:
+            built: Whose tools.
+            complaints: What the model is told.
+            sample: Another number asks anew.
+            step: That the attempts are noted under.
+            only: The tool that is to be mended; without it those that complaints name, or else all.
+        """
+        named = [t for t in built.tools if _is_named(t.document.name, complaints, only)]
         attempts = [
-            Attempt(step="accept", sub_questions=t.solves, complaint=" ".join(complaints))
+            Attempt(step=step, sub_questions=t.solves, complaint=" ".join(complaints))
             for t in named or built.tools
         ]
         tools: list[Tool] = []
@@ -147,5 +163,10 @@ class Accepting:
             if complaint is None:
                 return mended
             told = [*complaints, complaint]
-            attempts.append(Attempt(step="accept", sub_questions=tool.solves, complaint=complaint))
+            step = attempts[0].step
+            attempts.append(Attempt(step=step, sub_questions=tool.solves, complaint=complaint))
         return tool
+
+
+def _is_named(tool: str, complaints: Sequence[str], only: str | None) -> bool:
+    return tool == only if only is not None else any(tool in c for c in complaints)

@@ -6,29 +6,29 @@ acceptance, which plays the gold calls of what was mended.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pydantic import TypeAdapter
 
-from astra_mcp.answers import contains_answer
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.rendering import render_answer, render_refusal
 from astra_mcp.environments.worlds import World, start_session
-from astra_mcp.errors import SandboxDiedError
+from astra_mcp.errors import ModelError, ModelFault, SandboxDiedError
 from astra_mcp.llm.chat import ChatReply
 from astra_mcp.llm.prompt import load_prompt
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.reward import solved_by
 from astra_mcp.sandbox.protocol import Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema
+from astra_mcp.sent_answers import sent_by, shown_by
 from astra_mcp.synthesis.environments.asking import stage_version
 from astra_mcp.synthesis.environments.building.accepting import Accepting
 from astra_mcp.synthesis.environments.building.assembly import assemble
 from astra_mcp.synthesis.environments.building.tool import Built
 from astra_mcp.types import JsonObject, Origin, ToolResult
 
-__all__ = ["Attacking", "Hacker", "attack_bundle"]
+__all__ = ["Attacking", "Beaten", "Hacker", "attack_bundle"]
 
 _PROMPT = load_prompt("astra_mcp.synthesis.environments.prompts", "attack")
 _ARGUMENTS = TypeAdapter(JsonObject)
@@ -46,6 +46,21 @@ class Hacker(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beaten:
+    """How a hacker earned something."""
+
+    tool: str
+    """The tool that gave it away."""
+    arguments: str
+    """Those of the last call, as the hacker wrote them."""
+    solved: frozenset[int]
+    """Ids of the sub-tasks."""
+    num_calls: int
+    transcript: str
+    """All calls of the episode with their results, the last of which earned."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attacking:
     """Lets environments through that the hacker does not beat."""
@@ -60,48 +75,55 @@ class Attacking:
 
     @property
     def version(self) -> str:
-        """Of the prompt, the model and the number of episodes."""
+        """Of the prompt, the model, the number of episodes, and what examines the mended."""
         return stage_version(
-            "attack", "repair", model=self.name_of_model, episodes=self.num_episodes
+            "attack",
+            model=self.name_of_model,
+            episodes=self.num_episodes,
+            accepting=self.accepting.version,
         )
 
     async def run(self, item: Item[Built]) -> Made[Built] | Rejected:
         """Have one attacked; what is beaten is mended once, and attacked again."""
         built = item.value
-        transcript = await self._beaten(built)
-        if transcript is None:
+        beaten = await self._beaten(built)
+        if beaten is None:
             return Made.of(item)
         complaint = (
-            "a caller who knows no question found an answer; mend the tool so that only a call with the right"
-            f" identifying arguments states it. The calls were: {transcript}"
+            f"a caller who knows no question found an answer; mend {beaten.tool} so that only a call with"
+            f" the right identifying arguments states it. The calls were: {beaten.transcript}"
         )
         mended = await self.accepting.repair(
-            built, [complaint], sample=self.accepting.attempts.outer
+            built,
+            [complaint],
+            sample=self.accepting.attempts.outer,
+            step="attack",
+            only=beaten.tool,
         )
         refused = await self.accepting.examine(mended)
         if refused is None and await self._beaten(mended) is None:
             return Made.of(Item(id=item.id, value=mended))
-        return Rejected("beaten", transcript)
+        return Rejected("beaten", beaten.transcript)
 
-    async def _beaten(self, built: Built) -> str | None:
+    async def _beaten(self, built: Built) -> Beaten | None:
         bundle = assemble(built)
         for episode in range(self.num_episodes):
-            transcript = await attack_bundle(self.hacker, bundle, self.sandbox, episode)
-            if transcript is not None:
-                return transcript
+            beaten = await attack_bundle(self.hacker, bundle, self.sandbox, episode)
+            if beaten is not None:
+                return beaten
         return None
 
 
 async def attack_bundle(
     hacker: Hacker, bundle: Bundle, sandbox: Sandbox, episode: int
-) -> str | None:
+) -> Beaten | None:
     """Let a hacker play one episode.
 
     Returns:
-        Its calls with their results, where one of them earned something; else None.
+        How it earned something; None where it did not.
 
     Raises:
-        ModelError: The hacker failed.
+        ModelError: The hacker failed, or made no call.
         SandboxError: The sandbox failed.
     """
     world = World.of(bundle.content_hash, bundle.document.clock, episode)
@@ -114,43 +136,62 @@ async def attack_bundle(
         await session.aclose()
 
 
-async def _play(hacker: Hacker, bundle: Bundle, session: SandboxSession) -> str | None:
+async def _play(hacker: Hacker, bundle: Bundle, session: SandboxSession) -> Beaten | None:
     messages = [*_PROMPT.render(calls=_MAX_CALLS).messages]
     tools = [tool.as_openai() for tool in bundle.document.tools]
-    calls: list[str] = []
+    episode, calls = _Episode(bundle, session), list[str]()
     while len(calls) < _MAX_CALLS:
         reply = await hacker.complete(messages, tools)
         if not reply.calls:
-            return None
+            break
         messages.append(_said(reply))
-        for call in reply.calls:
-            result, is_earning = await _called(bundle, session, call.name, call.arguments)
+        for call in reply.calls[: _MAX_CALLS - len(calls)]:
+            result, solved = await episode.call(call.name, call.arguments)
             calls.append(f"{call.name}({call.arguments}) -> {result.text[:_MAX_SHOWN]}")
-            if is_earning:
-                return "\n".join(calls)
+            if solved:
+                return Beaten(
+                    tool=call.name,
+                    arguments=call.arguments,
+                    solved=solved,
+                    num_calls=len(calls),
+                    transcript="\n".join(calls),
+                )
             told: JsonObject = {"role": "tool", "tool_call_id": call.id, "content": result.text}
             messages.append(told)
+    if not calls:
+        raise ModelError("the hacker made no call, so nothing was tried", ModelFault.DECLINED)
     return None
 
 
-async def _called(
-    bundle: Bundle, session: SandboxSession, name: str, text: str
-) -> tuple[ToolResult, bool]:
-    """The result of a call, and whether it solves a sub-task whose answer the call does not hold itself."""
-    spec = next((tool for tool in bundle.document.tools if tool.name == name), None)
-    if spec is None:
-        return ToolResult.from_text(f"there is no tool {name}", is_error=True), False
-    try:
-        arguments = _ARGUMENTS.validate_json(text or "{}")
-    except ValueError:
-        return render_refusal(name, ["the arguments are no JSON object"]), False
-    faults = compile_schema(spec.input_schema).faults(arguments)
-    if faults:
-        return render_refusal(name, faults), False
-    result = render_answer(spec, await session.call(name, arguments))
-    solved = solved_by(bundle.job, name, result, Origin.TOOL)
-    answers = [item.answer for item in bundle.job if item.id in solved]
-    return result, any(not contains_answer(text, answer) for answer in answers)
+@dataclass(slots=True)
+class _Episode:
+    """Plays calls, and scores them as the gateway does."""
+
+    bundle: Bundle
+    session: SandboxSession
+    told: set[int] = field(default_factory=set[int])
+    """Sub-tasks whose answers the caller sent before any result showed them."""
+    shown: set[int] = field(default_factory=set[int])
+
+    async def call(self, name: str, text: str) -> tuple[ToolResult, frozenset[int]]:
+        """The result of a call, and the sub-tasks that it solves."""
+        spec = next((tool for tool in self.bundle.document.tools if tool.name == name), None)
+        if spec is None:
+            return ToolResult.from_text(f"there is no tool {name}", is_error=True), frozenset()
+        try:
+            arguments = _ARGUMENTS.validate_json(text or "{}")
+        except ValueError:
+            return render_refusal(name, ["the arguments are no JSON object"]), frozenset()
+        job = self.bundle.job
+        self.told |= sent_by(job, spec, arguments) - self.shown
+        faults = compile_schema(spec.input_schema).faults(arguments)
+        if faults:
+            result = render_refusal(name, faults)
+        else:
+            result = render_answer(spec, await self.session.call(name, arguments))
+        solved = solved_by(job, name, result, Origin.TOOL) - self.told
+        self.shown |= shown_by(job, result)
+        return result, solved
 
 
 def _said(reply: ChatReply) -> JsonObject:
