@@ -66,7 +66,8 @@ def _clashing(trees: Sequence[tuple[str, ast.Module]]) -> set[str]:
     meanings: dict[str, set[str]] = {name: {_BUILTIN} for name in dir(builtins)}
     for tool, tree in trees:
         imported = {*_imported(tree)}
-        owned = {*_bound(tree)} - {name for name, _ in imported}
+        own = [node for node in tree.body if not isinstance(node, _Import)]
+        owned = {name for node in own for name in _stored(node)}
         for name, meaning in (*imported, *((name, f"of {tool}") for name in owned)):
             meanings.setdefault(name, set()).add(meaning)
     return {name for name, found in meanings.items() if len(found) > 1}

@@ -19,9 +19,10 @@ __all__ = ["Fault", "Wanted", "levels_of", "shape_of", "signals_of", "topology_f
 
 _MAX_SUB_QUESTIONS = 20
 """Source: ASTRA appendix A.1.2."""
-_VALUE = re.compile(r"[A-Za-z]*[-_/.]?\d[\w./:-]*\w|\d+")
 _SHORT = 1
 """A single digit counts, ranks and numbers steps; it stands for no record."""
+_ORDINALS = frozenset({"st", "nd", "rd", "th"})
+_PARTS = re.compile(r"[-_/:]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,13 +150,26 @@ def _grounding_faults(draft: Draft, corpus: str) -> Iterator[Fault]:
     subs = {sub.id: sub for sub in draft.sub_questions}
     for sub in draft.sub_questions:
         told = {*tokenize(draft.main_question), *_answers_below(sub, subs)}
-        for value in _VALUE.findall(sub.question):
-            if len(value) > _SHORT and not told.issuperset(tokenize(value)):
+        told |= {part for token in told for part in _PARTS.split(token)}
+        for value, tokens in _values(sub.question):
+            if not all(told.issuperset({t}) or told.issuperset(_PARTS.split(t)) for t in tokens):
                 detail = (
                     f"sub-question {sub.id} speaks of {value!r}, which neither the main question nor an"
                     " answer that it depends on tells"
                 )
-                yield Fault("ungrounded_value", detail + (_IN_CORPUS if value in corpus else ""))
+                is_known = contains_answer(corpus, value)
+                yield Fault("ungrounded_value", detail + (_IN_CORPUS if is_known else ""))
+
+
+def _values(question: str) -> Iterator[tuple[str, list[str]]]:
+    """What names a record by digits, with its tokens: a day, an amount and a code are one value each."""
+    text = fold(unicodedata.normalize("NFKC", question))
+    for (start, end), group in groupby(tokenize_plain(text), lambda token: token[:2]):
+        value = text[start:end]
+        tokens = [token for _, _, token in group]
+        tokens = tokens[:1] if _ORDINALS.issuperset(tokens[1:]) else tokens
+        if any(map(str.isdigit, value)) and max(map(len, (value, *tokens)[len(tokens) == 1 :])) > _SHORT:
+            yield value, tokens
 
 
 _IN_CORPUS = "; it stands in the corpus, which the agent does not see"
