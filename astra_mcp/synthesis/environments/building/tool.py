@@ -82,6 +82,7 @@ def step_of(instance: Instance, id: int, *, has_answer: bool = True) -> JsonObje
         has_answer: False where the model has to find arguments without it.
     """
     sub = instance.sub(id)
+    known = {other.id for other in instance.sub_questions}
     told: JsonObject = {
         "id": id,
         "main_question": instance.main_question,
@@ -89,6 +90,7 @@ def step_of(instance: Instance, id: int, *, has_answer: bool = True) -> JsonObje
         "known_answers": [
             {"step": d, "question": instance.sub(d).question, "answer": instance.sub(d).answer}
             for d in sub.dependencies
+            if d in known  # without the topology gate there may be others
         ],
     }
     return {**told, "answer": sub.answer} if has_answer else told

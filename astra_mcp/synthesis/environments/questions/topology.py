@@ -5,11 +5,14 @@ the model says of them itself is kept as a signal.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 from astra_mcp.answers import answer_fault, contains_answer, tokenize
+from astra_mcp.answers.tokens import fold, tokenize_plain
 from astra_mcp.environments.bundle import ScenarioType, SubTask
 from astra_mcp.environments.decomposition import depths_of, scenario_of
 from astra_mcp.synthesis.environments.questions.formulas import derivation_fault
@@ -114,8 +117,9 @@ def _graph_faults(draft: Draft) -> Iterator[Fault]:
             yield Fault("unknown_dependency", f"sub-question {sub.id} depends on {unknown}")
         if len(set(sub.dependencies)) < len(sub.dependencies):
             yield Fault("bad_ids", f"sub-question {sub.id} names a dependency twice")
+    are_known = all(set(ids).issuperset(sub.dependencies) for sub in draft.sub_questions)
     stuck = sorted(set(ids) - levels_of(draft).keys())
-    if stuck:
+    if stuck and are_known:
         yield Fault("cycle", f"sub-questions {stuck} depend on one another in a circle")
 
 
@@ -152,7 +156,7 @@ def _grounding_faults(draft: Draft, corpus: str) -> Iterator[Fault]:
         told = {*tokenize(draft.main_question), *_answers_below(sub, subs)}
         told |= {part for token in told for part in _PARTS.split(token)}
         for value, tokens in _values(sub.question):
-            if not all(told.issuperset({t}) or told.issuperset(_PARTS.split(t)) for t in tokens):
+            if not all(t in told or told.issuperset(_PARTS.split(t)) for t in tokens):
                 detail = (
                     f"sub-question {sub.id} speaks of {value!r}, which neither the main question nor an"
                     " answer that it depends on tells"
@@ -168,7 +172,7 @@ def _values(question: str) -> Iterator[tuple[str, list[str]]]:
         value = text[start:end]
         tokens = [token for _, _, token in group]
         tokens = tokens[:1] if _ORDINALS.issuperset(tokens[1:]) else tokens
-        if any(map(str.isdigit, value)) and max(map(len, (value, *tokens)[len(tokens) == 1 :])) > _SHORT:
+        if any(map(str.isdigit, value)) and (len(tokens) > 1 or len(tokens[0]) > _SHORT):
             yield value, tokens
 
 
