@@ -1,7 +1,8 @@
 """Synthesis of environments: its models, where its bundles go, and the acceptance that they pass."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from os import cpu_count
 from pathlib import Path
 
@@ -17,18 +18,19 @@ from astra_mcp.environments.creation import texts_of, write_bundle
 from astra_mcp.environments.judging.asking import judge_bundle
 from astra_mcp.environments.judging.judgement import Judgement
 from astra_mcp.errors import ConfigError
-from astra_mcp.llm.config import Role
+from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress, YieldTable
 from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.synthesis.environments.building.accepting import Acceptance
+from astra_mcp.synthesis.environments.demo.script import MODEL, Script
 from astra_mcp.synthesis.environments.pipeline import Parts, Recipe, synthesize
 from astra_mcp.synthesis.environments.questions.source import Source
 from registry.store.completions import DatabaseCompletionCache
 from registry.store.database import open_database
 from registry.store.items import DatabaseItemStore
 
-__all__ = ["BundleFolder", "open_acceptance", "run_synthesis"]
+__all__ = ["BundleFolder", "open_acceptance", "open_demo_models", "run_synthesis"]
 
 
 class BundleFolder:
@@ -88,6 +90,33 @@ def _acceptance(settings: Settings, sandbox: Sandbox) -> tuple[Acceptance, str]:
     return accept, version
 
 
+@asynccontextmanager
+async def open_demo_models(settings: Settings, script: Script) -> AsyncGenerator[Settings]:
+    """Serve the answers that were written by hand on a loopback port.
+
+    The settings name that place for the generator and the judge; a change of the script is another
+    revision of the model, so that no answer of an earlier one is recalled.
+    """
+    from astra_mcp.completions import (  # noqa: PLC0415 - a server, which the demo alone needs
+        Answer,
+        CompletionRequest,
+        Refusal,
+        open_completions,
+    )
+
+    def reply(request: CompletionRequest) -> Answer | Refusal:
+        system = str(request.messages[0].get("content"))
+        try:
+            return Answer(content=script.answer(system, request.text, request.turn))
+        except LookupError as error:
+            return Refusal(404, str(error))
+
+    async with open_completions(reply, models=(MODEL,)) as server:
+        config = ModelConfig(model=MODEL, revision=script.version, base_url=server.base_url)
+        roles = {Role.GENERATOR.value: config, Role.JUDGE.value: config}
+        yield settings.model_copy(update={"models": settings.models.model_copy(update=roles)})
+
+
 async def run_synthesis(
     settings: Settings,
     run: str,
@@ -122,12 +151,12 @@ async def run_synthesis(
     ):
         cache = DatabaseCompletionCache(database)
         configs = {role: settings.models.of_role(role) for role in (Role.GENERATOR, Role.JUDGE)}
-        async with (
-            open_model(
-                Role.GENERATOR, configs[Role.GENERATOR], cache=cache, budget=budget
-            ) as generator,
-            open_model(Role.JUDGE, configs[Role.JUDGE], cache=cache, budget=budget) as judge,
-        ):
+        async with AsyncExitStack() as opened:
+            opening = partial(open_model, cache=cache, budget=budget)
+            writes, judges = configs[Role.GENERATOR], configs[Role.JUDGE]
+            generator = judge = await opened.enter_async_context(opening(Role.GENERATOR, writes))
+            if judges != writes:  # one model in both roles keeps to its one max_concurrency
+                judge = await opened.enter_async_context(opening(Role.JUDGE, judges))
             acceptance, version = _acceptance(settings, sandbox)
 
             async def judged(bundle: Bundle) -> Sequence[Judgement]:
@@ -141,6 +170,7 @@ async def run_synthesis(
                 names={
                     role.value: f"{c.model} {c.revision}".strip() for role, c in configs.items()
                 },
+                writer=writes.model,
                 sandbox=sandbox,
                 acceptance=acceptance,
                 acceptance_version=version,

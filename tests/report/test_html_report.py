@@ -25,7 +25,7 @@ from astra_mcp.report.html.parts import (
     Section,
     Series,
 )
-from astra_mcp.report.html.writing import html_of, write_report
+from astra_mcp.report.html.writing import html_of, require_writable, write_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"' <!-- \u202e &amp;"
 
@@ -184,6 +184,30 @@ def test_equal_reports_give_equal_files_and_the_licence_goes_with_the_library(
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing/report\.html cannot be written"):
         write_report(Report(title="t"), tmp_path / "missing" / "report.html")
+
+
+def test_a_page_stands_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "report.html"
+    write_report(Report(title="first"), file)
+    require_writable(file)
+
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(ConfigError, match="No space left"):
+        write_report(Report(title="second"), file)
+    assert "first" in file.read_text(encoding="utf-8")
+    assert [*tmp_path.iterdir()] == [file]
+    with pytest.raises(ConfigError, match="directory"):
+        require_writable(tmp_path)
+
+
+def test_bars_of_a_funnel_are_shares_of_what_it_began_with() -> None:
+    bars = [Bar(label="judged", count=4), Bar(label="accepted", count=1)]
+    chart = BarChart(caption="c", what="items", bars=bars, whole=8)
+    html = html_of(Report(title="t", sections=[Section(title="s", parts=[chart])]))
+    assert [text for text in Page(html).text_of("td") if "%" in text] == ["50.0%", "12.5%"]
 
 
 def test_lines_have_a_value_for_each_place_of_the_axis() -> None:

@@ -31,7 +31,7 @@ from astra_mcp.report.html.parts import (
     Section,
 )
 
-__all__ = ["report_of"]
+__all__ = ["report_of", "statistics_sections"]
 
 _MAX_ROWS = 1000
 """Environments that are listed: more make a page slow, and nobody reads them."""
@@ -45,17 +45,24 @@ def report_of(counted: Counted) -> Report:
         lead="What these environments hold, in the figures that the paper gives of its own data set.",
         key_figures=_key_figures(found),
         sections=[
-            Section(
-                title="Kinds of questions",
-                lead="Shares are of questions. The mark in a row is the paper's share.",
-                parts=[_bar_chart(categories) for categories in categories_of(found)],
-            ),
-            Section(title="Complexity", lead=left_out(found), parts=list(_histograms(found))),
-            Section(title="Beside the paper", parts=[_comparison(found)]),
+            *statistics_sections(found),
             Section(title="Environments", parts=[_environments(counted.environments)]),
         ],
         footer=f"Figures of the paper: {PAPER.source}. Written by astra-mcp {__version__}.",
     )
+
+
+def statistics_sections(found: Statistics) -> list[Section]:
+    """Show what environments hold, as part of any report."""
+    return [
+        Section(
+            title="Kinds of questions",
+            lead="Shares are of questions. The mark in a row is the paper's share.",
+            parts=[_bar_chart(categories) for categories in categories_of(found)],
+        ),
+        Section(title="Complexity", lead=left_out(found), parts=list(_histograms(found))),
+        Section(title="Beside the paper", parts=[_comparison(found)]),
+    ]
 
 
 def _key_figures(found: Statistics) -> list[KeyFigure]:

@@ -1,27 +1,37 @@
 """Making environments with a model: the options, the run, and what is told of it."""
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
-from astra_mcp.cli.progress import ShownPipeline, print_yield, show_pipeline
+from astra_mcp.cli.progress import print_yield, show_pipeline
 from astra_mcp.cli.synth.reading import read_languages, read_range, read_types
+from astra_mcp.cli.synth.report import ReportedRun, report_of
 from astra_mcp.compose.settings import Settings, load_settings
-from astra_mcp.compose.synthesis import run_synthesis
+from astra_mcp.compose.synthesis import open_demo_models, run_synthesis
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.llm.usage import Budget
-from astra_mcp.pipeline import YieldTable
-from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async
+from astra_mcp.pipeline import Progress
+from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
+from astra_mcp.report.html.writing import require_writable, write_report
 from astra_mcp.synthesis.environments.building.making_tools import BuildAttempts
+from astra_mcp.synthesis.environments.demo.script import MODEL, Script, load_script
 from astra_mcp.synthesis.environments.pipeline import Recipe, stage_names
 from astra_mcp.synthesis.environments.questions.source import Source, make_source, read_sources
 from astra_mcp.synthesis.environments.questions.topology import Wanted
+from astra_mcp.synthesis.environments.run_statistics import RunStatistics
+from astra_mcp.types import JsonObject
 
 __all__ = ["ModelOptions", "make_with_model"]
 
 _MIN_QUALITY = 0.85
+_DEMO = "demo"
+"""The run of the demo, whatever --run says: its outcomes are nobody else's."""
+_BY_HAND = "the demo: no model is asked, all of its completions were written by hand"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,31 +71,56 @@ def make_with_model(given: ModelOptions) -> None:
     with report_errors():
         recipe = _recipe(given)
         settings = load_settings()
-        sources = _sources(given)
+        script = load_script() if given.is_demo else None
+        sources = _sources(given, script)
         folder = user_path(given.folder or settings.made_environments).absolute()
         if folder.exists() and not folder.is_dir():
             raise ConfigError(f"{folder} is no folder: name another one with --out")
+        if given.report is not None:
+            require_writable(user_path(given.report))
     budget = Budget(given.max_calls, given.max_cost, given.max_tokens)
+    statistics = RunStatistics(is_control=not recipe.has_gate)
+    if script is not None and not given.as_json:
+        out.print(_BY_HAND)
     with show_pipeline(stage_names(recipe), total=len(sources)) as shown:
+
+        def hear(event: Progress) -> None:
+            shown.hear(event)
+            statistics.hear(event)
+
         try:
-            run_async(_run, settings, given, recipe, sources, budget, folder, shown)
+            run_async(_run, settings, given, script, recipe, sources, budget, folder, hear)
         finally:
-            table = shown.table
-    _tell(table, folder, given)
+            run = ReportedRun(
+                name=given.run, table=shown.table, statistics=statistics, is_demo=given.is_demo
+            )
+            if given.report is not None:
+                _write_report(run, user_path(given.report))
+    _tell(run, folder, given)
 
 
 async def _run(  # noqa: PLR0917 - what one run takes
     settings: Settings,
     given: ModelOptions,
+    script: Script | None,
     recipe: Recipe,
     sources: list[Source],
     budget: Budget,
     folder: Path,
-    shown: ShownPipeline,
+    hear: Callable[[Progress], None],
 ) -> None:
-    await run_synthesis(
-        settings, given.run, sources, recipe, budget=budget, folder=folder, hear=shown.hear
-    )
+    models = nullcontext(settings) if script is None else open_demo_models(settings, script)
+    run = given.run if script is None else _DEMO
+    async with models as settings_of_run:
+        await run_synthesis(
+            settings_of_run, run, sources, recipe, budget=budget, folder=folder, hear=hear
+        )
+
+
+def _write_report(run: ReportedRun, file: Path) -> None:
+    with report_errors():
+        write_report(report_of(run), file)
+        say.print(f"wrote {file}")
 
 
 def _recipe(given: ModelOptions) -> Recipe:
@@ -110,10 +145,18 @@ def _recipe(given: ModelOptions) -> Recipe:
     )
 
 
-def _sources(given: ModelOptions) -> list[Source]:
+def _sources(given: ModelOptions, script: Script | None) -> list[Source]:
     """The sources of a file, or the one that options describe, in each language that is asked for."""
     languages = [None] if given.language is None else read_languages(given.language)
     is_described = bool(given.domain or given.corpus or given.question)
+    if script is not None:
+        if is_described or given.sources is not None or given.language is not None:
+            raise typer.BadParameter(
+                "it has sources of its own: leave --from, --domain, --corpus, --question and "
+                "--language out",
+                param_hint="--demo",
+            )
+        return [source.source for source in script.sources][: given.limit]
     if is_described == (given.sources is not None):
         raise typer.BadParameter(
             "name what to make environments of: --from FILE, or --domain, --corpus and --question, or "
@@ -140,11 +183,16 @@ def _text(path: Path) -> str:
         raise ConfigError(f"--corpus: cannot read {path}: {error}") from None
 
 
-def _tell(table: YieldTable, folder: Path, given: ModelOptions) -> None:
+def _tell(run: ReportedRun, folder: Path, given: ModelOptions) -> None:
+    table = run.table
     if given.as_json:
-        print_json(table.as_json())
+        by_hand: JsonObject = {"completions": "written by hand", "model": MODEL}
+        told = table.as_json() | run.statistics.as_json()
+        print_json({**told, **(by_hand if given.is_demo else {})})
     else:
         print_yield(table)
+        if given.is_demo:
+            out.print(_BY_HAND)
         if table.accepted:
             out.print(f"{table.accepted} environments in {folder}")
     if table.stopped or any(row.failed for row in table.stages):

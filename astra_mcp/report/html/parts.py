@@ -19,6 +19,7 @@ __all__ = [
     "Report",
     "Section",
     "Series",
+    "is_empty",
 ]
 
 
@@ -58,13 +59,15 @@ class BarChart:
     what: str
     """What is counted, such as ``questions``."""
     bars: Sequence[Bar]
-    """In the order in which they are shown; shares are of their sum."""
+    """In the order in which they are shown."""
+    whole: int = 0
+    """What shares are of, such as all that a funnel began with; 0 for the sum of the bars."""
     reference: str = ""
     """Who says the other shares, in a word; empty where nobody does."""
 
     @property
     def total(self) -> int:
-        """The sum that shares are of."""
+        """The sum of the bars."""
         return sum(bar.count for bar in self.bars)
 
 
@@ -111,6 +114,19 @@ class LinePlot:
 
 
 Part = DataTable | BarChart | Histogram | LinePlot
+
+
+def is_empty(part: Part) -> bool:
+    """Whether a part has nothing to show; a page leaves it out."""
+    match part:
+        case DataTable():
+            return not part.rows
+        case BarChart():
+            return not part.total
+        case Histogram():
+            return not part.bins
+        case LinePlot():
+            return not part.x
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,42 +6,85 @@ nothing at all. Equal reports give equal files.
 """
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import EISDIR
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from os import strerror
 from pathlib import Path
+from secrets import token_hex
 from typing import Literal
 
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from astra_mcp.errors import ConfigError
-from astra_mcp.report.html.parts import BarChart, DataTable, Histogram, LinePlot, Part, Report
+from astra_mcp.report.html.parts import BarChart, DataTable, Part, Report, is_empty
 from astra_mcp.report.html.plots import Plot, plot_of, script_json
 from astra_mcp.report.shown import visible
 
-__all__ = ["html_of", "write_report"]
+__all__ = ["html_of", "require_writable", "write_report"]
 
 
 def write_report(report: Report, file: Path) -> None:
-    """Write a report.
+    """Write a report, whole or not at all: a page that stands there stays until the new one is complete.
 
     Raises:
         ConfigError: The file cannot be written.
     """
     text = html_of(report)
+    with _told_of(file):
+        if _is_special(file):
+            file.write_text(text, encoding="utf-8")
+            return
+        with _draft_beside(file) as draft:
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(file.resolve())
+
+
+def require_writable(file: Path) -> None:
+    """Find out before long work whether a report can be written; a page that stands there stays.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    with _told_of(file):
+        if file.is_dir():
+            raise IsADirectoryError(EISDIR, strerror(EISDIR))
+        if not _is_special(file):
+            with _draft_beside(file) as draft:
+                draft.touch()
+
+
+@contextmanager
+def _told_of(file: Path) -> Generator[None]:
     try:
-        file.write_text(text, encoding="utf-8")
+        yield
     except OSError as error:
         raise ConfigError(f"{file} cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _draft_beside(file: Path) -> Generator[Path]:
+    draft = file.resolve().with_name(f".{token_hex(8)}.draft")
+    try:
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _is_special(file: Path) -> bool:
+    """Whether something stands there that takes text and is no file, such as standard output."""
+    return file.exists() and not file.is_file()
 
 
 def html_of(report: Report) -> str:
     """Render a report as the text of an HTML page."""
     sections = [
-        (section, [_view(part) for part in section.parts if not _is_empty(part)])
+        (section, [_view(part) for part in section.parts if not is_empty(part)])
         for section in report.sections
     ]
     has_plots = any(view.plot is not None for _, views in sections for view in views)
@@ -90,20 +133,8 @@ def _view(part: Part) -> _View:
     return _View(kind="plot", part=part, plot=plot, data=data)
 
 
-def _is_empty(part: Part) -> bool:
-    match part:
-        case DataTable():
-            return not part.rows
-        case BarChart():
-            return not part.total
-        case Histogram():
-            return not part.bins
-        case LinePlot():
-            return not part.x
-
-
 def _drawn_bars(part: BarChart) -> Iterator[_DrawnBar]:
-    shares = [bar.count / part.total for bar in part.bars]
+    shares = [bar.count / (part.whole or part.total) for bar in part.bars]
     longest = max((*shares, *(bar.reference or 0.0 for bar in part.bars)))
     for bar, share in zip(part.bars, shares, strict=True):
         yield _DrawnBar(

@@ -83,6 +83,8 @@ class Parts:
     judge_bundle: Callable[[Bundle], Awaitable[Sequence[Judgement]]]
     names: Mapping[str, str]
     """Of the models, by role: ``generator`` and ``judge``; outcomes of one are none of another."""
+    writer: str
+    """The generator as provenance names it."""
     sandbox: Sandbox
     acceptance: Acceptance
     acceptance_version: str
@@ -174,7 +176,7 @@ def _asking_stages(recipe: Recipe, parts: Parts, order: SourceOrder) -> list[Sta
     generator, judge = parts.names["generator"], parts.names["judge"]
     threshold = recipe.min_quality if recipe.percentile is None else 0.0
     return [
-        Decomposition(parts.generator, generator, recipe.wanted, recipe.num_samples),
+        Decomposition(parts.generator, generator, parts.writer, recipe.wanted, recipe.num_samples),
         TopologyGate(recipe.wanted, order, is_open=not recipe.has_gate),
         ToolNecessity(parts.judge, judge),
         QualityJudge(parts.judge, judge, threshold, recipe.num_votes),

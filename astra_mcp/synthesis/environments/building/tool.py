@@ -82,15 +82,15 @@ def step_of(instance: Instance, id: int, *, has_answer: bool = True) -> JsonObje
         has_answer: False where the model has to find arguments without it.
     """
     sub = instance.sub(id)
-    known = {other.id for other in instance.sub_questions}
+    known = {other.id: other for other in instance.sub_questions}
     told: JsonObject = {
         "id": id,
         "main_question": instance.main_question,
         "question": sub.question,
         "known_answers": [
-            {"step": d, "question": instance.sub(d).question, "answer": instance.sub(d).answer}
+            {"step": d, "question": known[d].question, "answer": known[d].answer}
             for d in sub.dependencies
-            if d in known  # without the topology gate there may be others
+            if d in known  # a control run has no gate that refuses others
         ],
     }
     return {**told, "answer": sub.answer} if has_answer else told

@@ -20,6 +20,8 @@ class Decomposition:
 
     model: Asks
     name_of_model: str
+    writer: str
+    """The model as provenance names it, whatever its revision."""
     wanted: Wanted
     num_samples: int = 1
     name = "decompose"
@@ -59,7 +61,7 @@ class Decomposition:
                     value=Instance(
                         **dict(draft),
                         source=source.id,
-                        writer=self.name_of_model,
+                        writer=self.writer,
                         corpus=source.corpus,
                         language=source.language,
                         asked_question=source.question,

@@ -49,7 +49,7 @@ class ToolNecessity:
         instance = item.value
         needs = await self._ask(instance)
         needed = {d for sub in instance.sub_questions for d in sub.dependencies}
-        inner = sorted(id for id in needed if not needs.get(id, True))
+        inner = sorted(id for id in needed & needs.keys() if not needs[id])
         if inner:
             detail = f"others build on sub-questions {inner}, which need no tool"
             return Rejected("tool_free_step", detail)

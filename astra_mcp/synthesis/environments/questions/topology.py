@@ -5,14 +5,12 @@ the model says of them itself is kept as a signal.
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 
 from astra_mcp.answers import answer_fault, contains_answer, tokenize
-from astra_mcp.answers.tokens import fold, tokenize_plain
+from astra_mcp.environments.acceptance.grounding import spellings
 from astra_mcp.environments.bundle import ScenarioType, SubTask
 from astra_mcp.environments.decomposition import depths_of, scenario_of
 from astra_mcp.synthesis.environments.questions.formulas import derivation_fault
@@ -22,10 +20,11 @@ __all__ = ["Fault", "Wanted", "levels_of", "shape_of", "signals_of", "topology_f
 
 _MAX_SUB_QUESTIONS = 20
 """Source: ASTRA appendix A.1.2."""
+_VALUE = re.compile(r"[A-Za-z]*[-_/.]?\d[\w./:-]*\w|\d+", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+"""What a date is as a token, however it is written."""
 _SHORT = 1
 """A single digit counts, ranks and numbers steps; it stands for no record."""
-_ORDINALS = frozenset({"st", "nd", "rd", "th"})
-_PARTS = re.compile(r"[-_/:]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,13 +135,16 @@ def _shape_faults(draft: Draft, wanted: Wanted) -> Iterator[Fault]:
 
 
 def _answer_faults(draft: Draft, strict_corpus: str | None) -> Iterator[Fault]:
+    needed = {id for sub in draft.sub_questions for id in sub.dependencies}
     for sub in draft.sub_questions:
         fault = answer_fault(sub.answer)
         if fault:
             yield Fault("unspecific_answer", f"sub-question {sub.id}: {fault}")
         if contains_answer(sub.question, sub.answer):
             yield Fault("answer_in_question", f"{sub.answer!r} stands in its own question {sub.id}")
-        if contains_answer(draft.main_question, sub.answer):
+        # Whoever compares what the question names answers with one of them, and needs no tool for it.
+        is_conclusion = sub.dependencies and sub.id not in needed
+        if not is_conclusion and contains_answer(draft.main_question, sub.answer):
             detail = f"answer {sub.id}, {sub.answer!r}, stands in the main question"
             yield Fault("answer_in_question", detail)
         if strict_corpus and not contains_answer(strict_corpus, sub.answer):
@@ -154,26 +156,22 @@ def _grounding_faults(draft: Draft, corpus: str) -> Iterator[Fault]:
     subs = {sub.id: sub for sub in draft.sub_questions}
     for sub in draft.sub_questions:
         told = {*tokenize(draft.main_question), *_answers_below(sub, subs)}
-        told |= {part for token in told for part in _PARTS.split(token)}
-        for value, tokens in _values(sub.question):
-            if not all(t in told or told.issuperset(_PARTS.split(t)) for t in tokens):
+        for value in _values(sub.question):
+            spelled = spellings(int(value) if value.isdecimal() else value)
+            is_told = any(told.issuperset(tokenize(each)) for each in spelled)
+            if len(value) > _SHORT and not is_told:
                 detail = (
                     f"sub-question {sub.id} speaks of {value!r}, which neither the main question nor an"
                     " answer that it depends on tells"
                 )
-                is_known = contains_answer(corpus, value)
-                yield Fault("ungrounded_value", detail + (_IN_CORPUS if is_known else ""))
+                yield Fault("ungrounded_value", detail + (_IN_CORPUS if value in corpus else ""))
 
 
-def _values(question: str) -> Iterator[tuple[str, list[str]]]:
-    """What names a record by digits, with its tokens: a day, an amount and a code are one value each."""
-    text = fold(unicodedata.normalize("NFKC", question))
-    for (start, end), group in groupby(tokenize_plain(text), lambda token: token[:2]):
-        value = text[start:end]
-        tokens = [token for _, _, token in group]
-        tokens = tokens[:1] if _ORDINALS.issuperset(tokens[1:]) else tokens
-        if any(map(str.isdigit, value)) and (len(tokens) > 1 or len(tokens[0]) > _SHORT):
-            yield value, tokens
+def _values(question: str) -> Iterator[str]:
+    """What names a record; of a date in words the date, and not its year alone."""
+    tokens = {*tokenize(question)}
+    yield from (v for v in _VALUE.findall(question) if tokens.issuperset(tokenize(v)))
+    yield from sorted(token for token in tokens if _DATE.fullmatch(token))
 
 
 _IN_CORPUS = "; it stands in the corpus, which the agent does not see"
