@@ -116,13 +116,35 @@ class Merging:
                 complaints=complaints,
             )
             extended = _extended(tool, member, answer)
-            complaint = await trial_complaint(self.sandbox, instance, extended)
+            complaint = _schema_complaint(tool, extended)
+            complaint = complaint or await trial_complaint(self.sandbox, instance, extended)
             if complaint is None:
                 return extended
             complaints.append(complaint)
             subs = (*tool.solves, member)
             failed.append(Attempt(step="merge", sub_questions=subs, complaint=complaint))
         return None
+
+
+def _schema_complaint(tool: Tool, extended: Tool) -> str | None:
+    """The base's parameters stay, for what others call it with has to go on to mean the same."""
+    if _is_widened(tool.document.input_schema, extended.document.input_schema):
+        return None
+    return (
+        "the input_schema is another one: keep it as it is, but for what an enum needs in addition"
+    )
+
+
+def _is_widened(old: JsonValue, new: JsonValue) -> bool:
+    """True where two schemas are equal, but for members that were added to an enum."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return old == new
+    return old.keys() == new.keys() and all(
+        all(member in added for member in value)
+        if name == "enum" and isinstance(value, list) and isinstance(added := new[name], list)
+        else _is_widened(value, new[name])
+        for name, value in old.items()
+    )
 
 
 def _extended(tool: Tool, member: int, answer: _Insertion) -> Tool:

@@ -35,6 +35,8 @@ def derivation_fault(draft: Draft) -> str | None:
     if derivation.formula is Formula.JOIN:
         missing = [a for a in taken if not contains_answer(draft.final_answer, a)]
         return f"the final answer does not state {missing[0]!r}" if missing else None
+    if len({*derivation.sub_questions}) < len(taken):
+        return f"the formula {derivation.formula} takes a sub-question twice"
     return _number_fault(derivation.formula, taken, draft.final_answer)
 
 

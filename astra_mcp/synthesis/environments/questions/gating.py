@@ -19,7 +19,7 @@ from astra_mcp.synthesis.environments.questions.topology import (
 
 __all__ = ["TopologyGate"]
 
-_RULES = "1"
+_RULES = "2"
 """Of the rules of the gate; a change of theirs decides anew."""
 
 

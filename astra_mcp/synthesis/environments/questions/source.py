@@ -17,7 +17,10 @@ from astra_mcp.types import FrozenModel, JsonObject, canonical_json
 
 __all__ = ["Source", "make_source", "read_sources"]
 
-_EMAIL = re.compile(r"[\w.+-]+@(?!example\.)[\w-]+(?:\.[\w-]+)+")
+_EMAIL = re.compile(
+    r"(?<![\w.+-])[\w.+-]+[@\uff20](?!example\.(?:com|net|org)(?!\.?[\w-]))[\w-]+(?:\.[\w-]+)+"
+)
+_NOBODY = "someone@example.com"
 _CJK = re.compile(r"[\u3400-\u9fff]")
 _MOST_LATIN = 5
 """With one Chinese character for so many of others a text counts as Chinese."""
@@ -46,8 +49,8 @@ def make_source(
     Raises:
         ConfigError: It says nothing.
     """
-    domain, corpus = domain.strip(), _EMAIL.sub("someone@example.com", corpus.strip())
-    question = _EMAIL.sub("someone@example.com", question.strip()) if question else None
+    domain, corpus = (_EMAIL.sub(_NOBODY, text.strip()) for text in (domain, corpus))
+    question = _EMAIL.sub(_NOBODY, question.strip()) or None if question else None
     told = f"{domain} {corpus} {question or ''}"
     if not told.strip():
         raise ConfigError("a source needs a domain, a text or a question")
@@ -130,14 +133,14 @@ def _object(value: object, place: str) -> JsonObject:
 
 
 def _leaves(node: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[str, JsonObject]]:
-    """Each leaf of a taxonomy as a row: its path is the domain, what it says the text."""
+    """Each leaf of a taxonomy as a row: its path, with what it says, is the domain; it tells no facts."""
     if path and {"description", "examples"} & node.keys():
         examples = node.get("examples") or []
         queries = [_query(e) for e in examples] if isinstance(examples, list) else []
         told = [str(node.get("description") or ""), *queries]
         yield (
             " > ".join(path),
-            {"domain": " > ".join(dict.fromkeys(path)), "about": "\n".join(told)},
+            {"domain": "\n".join([" > ".join(dict.fromkeys(path)), *filter(None, told)])},
         )
         return
     for name, child in node.items():

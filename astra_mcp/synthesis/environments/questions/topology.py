@@ -116,8 +116,9 @@ def _graph_faults(draft: Draft) -> Iterator[Fault]:
             yield Fault("unknown_dependency", f"sub-question {sub.id} depends on {unknown}")
         if len(set(sub.dependencies)) < len(sub.dependencies):
             yield Fault("bad_ids", f"sub-question {sub.id} names a dependency twice")
+    are_known = all(set(ids).issuperset(sub.dependencies) for sub in draft.sub_questions)
     stuck = sorted(set(ids) - levels_of(draft).keys())
-    if stuck:
+    if stuck and are_known:
         yield Fault("cycle", f"sub-questions {stuck} depend on one another in a circle")
 
 
