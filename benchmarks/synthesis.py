@@ -35,7 +35,7 @@ from astra_mcp.compose.synthesis import run_synthesis  # noqa: E402
 from astra_mcp.llm.config import ModelConfig, ModelsSettings  # noqa: E402
 from astra_mcp.llm.usage import Budget  # noqa: E402
 from astra_mcp.pipeline import YieldTable  # noqa: E402
-from astra_mcp.synthesis.environments.building.making_tools import BuildAttempts  # noqa: E402
+from astra_mcp.synthesis.environments.building.tool import BuildAttempts  # noqa: E402
 from astra_mcp.synthesis.environments.pipeline import Recipe  # noqa: E402
 from astra_mcp.synthesis.environments.questions.source import make_source  # noqa: E402
 from astra_mcp.synthesis.environments.questions.topology import Wanted  # noqa: E402

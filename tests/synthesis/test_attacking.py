@@ -20,8 +20,13 @@ from astra_mcp.sandbox import Sandbox, SandboxLimits, open_sandbox
 from astra_mcp.synthesis.environments.building.accepting import Accepting
 from astra_mcp.synthesis.environments.building.assembly import assemble
 from astra_mcp.synthesis.environments.building.attacking import Attacking, Hacker, attack_bundle
-from astra_mcp.synthesis.environments.building.making_tools import BuildAttempts
-from astra_mcp.synthesis.environments.building.tool import Built, SolvingCall, Tool, ToolDocument
+from astra_mcp.synthesis.environments.building.tool import (
+    BuildAttempts,
+    Built,
+    SolvingCall,
+    Tool,
+    ToolDocument,
+)
 from astra_mcp.synthesis.environments.families.catalog import find_families
 from astra_mcp.synthesis.environments.families.generation import Order, make_planned, plan
 from astra_mcp.synthesis.environments.questions.instance import Instance, SubQuestion

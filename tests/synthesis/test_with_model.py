@@ -14,7 +14,7 @@ from astra_mcp.compose.synthesis import run_synthesis
 from astra_mcp.llm.config import ModelConfig, ModelsSettings
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import YieldTable
-from astra_mcp.synthesis.environments.building.making_tools import BuildAttempts
+from astra_mcp.synthesis.environments.building.tool import BuildAttempts
 from astra_mcp.synthesis.environments.pipeline import Recipe
 from astra_mcp.synthesis.environments.questions.source import make_source
 from astra_mcp.synthesis.environments.questions.topology import Wanted

@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
+from astra_mcp.cli.synth.options import Given
 from astra_mcp.cli.synth.reading import read_languages, read_range, read_types
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.compose.synthesis import BundleFolder, open_acceptance
@@ -24,7 +24,7 @@ from astra_mcp.synthesis.environments.families.generation import (
 from astra_mcp.synthesis.environments.making import Made, make_environments
 from astra_mcp.types import JsonObject
 
-__all__ = ["FamilyOptions", "make_of_families"]
+__all__ = ["make_of_families"]
 
 _AT_ONCE = 4
 """Environments under way: their calls wait for one another more than for the processor."""
@@ -32,38 +32,21 @@ _HUNDRED = 100
 _MAX_RECORDS = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FamilyOptions:
-    """The options as people wrote them."""
+def make_of_families(given: Given) -> None:
+    """Make what is asked for; ends the command with 1 where something could not be made.
 
-    families: str
-    count: int
-    folder: Path
-    seed: int
-    language: str
-    types: str | None
-    sub_tasks: str
-    hops: str
-    records: str
-    near_misses: str
-    options: str
-    questions: int
-    splits: str | None
-    split_by: SplitBy | None
-    acceptance: bool
-    as_json: bool
-
-
-def make_of_families(given: FamilyOptions) -> None:
-    """Make what is asked for; ends the command with 1 where something could not be made."""
+    Args:
+        given: Name families, how many environments, and a folder.
+    """
+    folder = given.folder or Path()
     if given.split_by is not None and given.splits is None:
         raise typer.BadParameter("only --split divides environments", param_hint="--split-by")
     with report_errors():
         order = Order(
-            families=find_families([name.strip() for name in given.families.split(",")]),
-            count=given.count,
+            families=find_families([name.strip() for name in (given.families or "").split(",")]),
+            count=given.count or 0,
             seed=given.seed,
-            languages=read_languages(given.language),
+            languages=read_languages(given.language or "en,zh"),
             types=read_types(given.types),
             sub_tasks=read_range("--sub-tasks", given.sub_tasks, 1, 8),
             hops=read_range("--hops", given.hops, 1, 8),
@@ -75,7 +58,7 @@ def make_of_families(given: FamilyOptions) -> None:
             split_by=given.split_by or SplitBy.ENTITY,
         )
         planned = [*plan(order)]
-        place = user_path(given.folder)
+        place = user_path(folder)
         if place.exists() and not place.is_dir():
             raise ConfigError(f"{place} is no folder: name another one with --out")
     began, made = time.monotonic(), Made()
@@ -83,7 +66,7 @@ def make_of_families(given: FamilyOptions) -> None:
         run_async(_make, planned, place, given.acceptance, made)
     finally:
         seconds = time.monotonic() - began
-        _report(made, seconds, given.folder, order.splits, as_json=given.as_json)
+        _report(made, seconds, folder, order.splits, as_json=given.as_json)
     if made.given_up:
         raise typer.Exit(ExitCode.FAILED)
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
 from astra_mcp.cli.progress import print_yield, show_pipeline
+from astra_mcp.cli.synth.options import Given
 from astra_mcp.cli.synth.reading import read_languages, read_range, read_types
 from astra_mcp.cli.synth.report import ReportedRun, report_of
 from astra_mcp.compose.settings import Settings, load_settings
@@ -18,7 +18,7 @@ from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.report.html.writing import require_writable, write_report
-from astra_mcp.synthesis.environments.building.making_tools import BuildAttempts
+from astra_mcp.synthesis.environments.building.tool import BuildAttempts
 from astra_mcp.synthesis.environments.demo.script import MODEL, Script, load_script
 from astra_mcp.synthesis.environments.pipeline import Recipe, stage_names
 from astra_mcp.synthesis.environments.questions.source import Source, make_source, read_sources
@@ -26,7 +26,7 @@ from astra_mcp.synthesis.environments.questions.topology import Wanted
 from astra_mcp.synthesis.environments.run_statistics import RunStatistics
 from astra_mcp.types import JsonObject
 
-__all__ = ["ModelOptions", "make_with_model"]
+__all__ = ["make_with_model"]
 
 _MIN_QUALITY = 0.85
 _DEMO = "demo"
@@ -34,44 +34,12 @@ _DEMO = "demo"
 _BY_HAND = "the demo: no model is asked, all of its completions were written by hand"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelOptions:
-    """The options as people wrote them."""
-
-    sources: Path | None
-    domain: str | None
-    corpus: Path | None
-    question: str | None
-    is_demo: bool
-    folder: Path | None
-    seed: int
-    language: str | None
-    types: str | None
-    hops: str
-    limit: int | None
-    samples: int
-    is_strict: bool
-    has_gate: bool
-    min_quality: float | None
-    percentile: float | None
-    votes: int
-    judge_votes: int
-    attack: int
-    run: str
-    concurrency: int
-    max_calls: int | None
-    max_tokens: int | None
-    max_cost: float | None
-    report: Path | None
-    as_json: bool
-
-
-def make_with_model(given: ModelOptions) -> None:
+def make_with_model(given: Given) -> None:
     """Make environments of what is given; ends the command with 1 where something failed."""
     with report_errors():
         recipe = _recipe(given)
         settings = load_settings()
-        script = load_script() if given.is_demo else None
+        script = load_script() if given.demo else None
         sources = _sources(given, script)
         folder = user_path(given.folder or settings.made_environments).absolute()
         if folder.exists() and not folder.is_dir():
@@ -92,10 +60,10 @@ def make_with_model(given: ModelOptions) -> None:
             run_async(_run, settings, given, script, recipe, sources, budget, folder, hear)
         finally:
             run = ReportedRun(
-                name=_DEMO if given.is_demo else given.run,
+                name=_DEMO if given.demo else given.run,
                 table=shown.table,
                 statistics=statistics,
-                is_demo=given.is_demo,
+                is_demo=given.demo,
             )
             if given.report is not None:
                 _write_report(run, user_path(given.report))
@@ -106,7 +74,7 @@ def make_with_model(given: ModelOptions) -> None:
 
 async def _run(  # noqa: PLR0917 - what one run takes
     settings: Settings,
-    given: ModelOptions,
+    given: Given,
     script: Script | None,
     recipe: Recipe,
     sources: list[Source],
@@ -128,17 +96,17 @@ def _write_report(run: ReportedRun, file: Path) -> None:
         say.print(f"wrote {file}")
 
 
-def _recipe(given: ModelOptions) -> Recipe:
+def _recipe(given: Given) -> Recipe:
     if given.percentile is not None and given.min_quality is not None:
         raise typer.BadParameter("it takes the place of --min-quality", param_hint="--percentile")
     return Recipe(
         wanted=Wanted(
             hops=read_range("--hops", given.hops, 1, 20),
             types=tuple(read_types(given.types)),
-            is_strict=given.is_strict,
+            is_strict=given.strict_corpus,
         ),
         num_samples=given.samples,
-        has_gate=given.has_gate,
+        has_gate=given.topology_gate,
         min_quality=_MIN_QUALITY if given.min_quality is None else given.min_quality,
         percentile=given.percentile,
         num_votes=given.votes,
@@ -150,7 +118,7 @@ def _recipe(given: ModelOptions) -> Recipe:
     )
 
 
-def _sources(given: ModelOptions, script: Script | None) -> list[Source]:
+def _sources(given: Given, script: Script | None) -> list[Source]:
     """The sources of a file, or the one that options describe, in each language that is asked for."""
     languages = [None] if given.language is None else read_languages(given.language)
     is_described = bool(given.domain or given.corpus or given.question)
@@ -188,18 +156,18 @@ def _text(path: Path) -> str:
         raise ConfigError(f"--corpus: cannot read {path}: {error}") from None
 
 
-def _tell(run: ReportedRun, folder: Path, given: ModelOptions) -> None:
+def _tell(run: ReportedRun, folder: Path, given: Given) -> None:
     table = run.table
     if given.as_json:
         by_hand: JsonObject = {"completions": "written by hand", "model": MODEL}
         told = table.as_json() | run.statistics.as_json()
-        print_json({**told, **(by_hand if given.is_demo else {})})
+        print_json({**told, **(by_hand if given.demo else {})})
     else:
         print_yield(table)
         for (stage, reason), loss in sorted(run.statistics.failed.items()):
             first = loss.examples[0]
             out.print(f"{reason} in {stage}, such as {first.item}: {first.detail}")
-        if given.is_demo:
+        if given.demo:
             out.print(_BY_HAND)
         if table.accepted:
             out.print(f"{table.accepted} environments in {folder}")

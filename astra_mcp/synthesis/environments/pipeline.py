@@ -28,9 +28,10 @@ from astra_mcp.synthesis.environments.asking import Asks, stage_version
 from astra_mcp.synthesis.environments.building.accepting import Acceptance, Accepting
 from astra_mcp.synthesis.environments.building.attacking import Attacking, Hacker
 from astra_mcp.synthesis.environments.building.judging import Judging
-from astra_mcp.synthesis.environments.building.making_tools import BuildAttempts, ToolSynthesis
+from astra_mcp.synthesis.environments.building.making_tools import ToolSynthesis
 from astra_mcp.synthesis.environments.building.merging import Merging
 from astra_mcp.synthesis.environments.building.publishing import Publisher, Publishing
+from astra_mcp.synthesis.environments.building.tool import BuildAttempts
 from astra_mcp.synthesis.environments.questions.decomposition import Decomposition
 from astra_mcp.synthesis.environments.questions.duplicates import SourceOrder
 from astra_mcp.synthesis.environments.questions.gating import TopologyGate

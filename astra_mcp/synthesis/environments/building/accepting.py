@@ -11,9 +11,9 @@ from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.synthesis.environments.asking import Asks, ask, stage_version
 from astra_mcp.synthesis.environments.building.assembly import assemble
-from astra_mcp.synthesis.environments.building.making_tools import BuildAttempts
 from astra_mcp.synthesis.environments.building.tool import (
     Attempt,
+    BuildAttempts,
     Built,
     SolvingCall,
     Tool,

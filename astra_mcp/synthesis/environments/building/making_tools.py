@@ -15,6 +15,7 @@ from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.synthesis.environments.asking import Asks, ask, stage_version
 from astra_mcp.synthesis.environments.building.tool import (
     Attempt,
+    BuildAttempts,
     Built,
     SolvingCall,
     Tool,
@@ -25,21 +26,12 @@ from astra_mcp.synthesis.environments.building.trial import trial_complaint
 from astra_mcp.synthesis.environments.questions.instance import Instance
 from astra_mcp.types import FrozenModel, JsonObject
 
-__all__ = ["BuildAttempts", "ToolSynthesis"]
+__all__ = ["ToolSynthesis"]
 
 _MAX_AT_ONCE = 20
 _MAX_TOLD = 3
 """Complaints that a model is told: the last ones."""
 _PROMPTS = ("tool_document", "scaling", "call", "implementation")
-
-
-class BuildAttempts(FrozenModel):
-    """How often a model may try; the paper says "a fixed number of attempts"."""
-
-    inner: int = Field(default=5, ge=1)
-    """From the call, for one document."""
-    outer: int = Field(default=3, ge=1)
-    """From the document."""
 
 
 class _Call(FrozenModel):

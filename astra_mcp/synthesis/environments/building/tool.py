@@ -8,7 +8,16 @@ from pydantic import Field, JsonValue
 from astra_mcp.synthesis.environments.questions.instance import Instance
 from astra_mcp.types import FrozenModel, JsonObject
 
-__all__ = ["Attempt", "Built", "SolvingCall", "Tool", "ToolDocument", "step_of", "steps_of"]
+__all__ = [
+    "Attempt",
+    "BuildAttempts",
+    "Built",
+    "SolvingCall",
+    "Tool",
+    "ToolDocument",
+    "step_of",
+    "steps_of",
+]
 
 Roles = Mapping[str, Literal["identifying", "modifying"]]
 
@@ -58,6 +67,15 @@ class Attempt(FrozenModel):
     """``implement``, ``merge``, ``accept`` or ``attack``."""
     sub_questions: tuple[int, ...]
     complaint: str
+
+
+class BuildAttempts(FrozenModel):
+    """How often a model may try; the paper says "a fixed number of attempts"."""
+
+    inner: int = Field(default=5, ge=1)
+    """From the call, for one document."""
+    outer: int = Field(default=3, ge=1)
+    """From the document."""
 
 
 class Built(FrozenModel):
