@@ -12,6 +12,7 @@ from astra_mcp.llm.prompt import Prompt
 from astra_mcp.sandbox.protocol import ModuleId, Raised, Returned, SandboxReport
 from astra_mcp.synthesis.environments.building.tool import SolvingCall, Tool, ToolDocument
 from astra_mcp.synthesis.environments.questions.instance import Derivation, Draft, Instance
+from astra_mcp.types import JsonObject
 
 __all__ = ["InThisProcess", "ScriptedAsks", "draft", "instance", "lookup", "lookup_code", "sub"]
 
@@ -19,7 +20,7 @@ AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
 class ScriptedAsks:
-    """Answers each prompt by what is given under its name: a value, an error, or a function of the message."""
+    """Answers each prompt by what is given under its name: a value, an error, or a function."""
 
     def __init__(self, **answers: Any) -> None:
         """Take the answers; a function is called with the text of the user's message and the sample."""
@@ -134,7 +135,7 @@ def _written(*subs: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 def lookup(id: int, key: str, records: Mapping[str, str], *, name: str = "find_code") -> Tool:
     """A tool that finds the record of a key."""
-    keys = {"type": "string", "enum": [*records]}
+    keys: JsonObject = {"type": "string", "enum": [*records]}
     return Tool(
         document=ToolDocument(
             name=name,

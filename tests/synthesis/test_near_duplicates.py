@@ -1,0 +1,137 @@
+"""Near-duplicates: found as comparing all pairs would find them, whatever the order of answers."""
+
+import random
+from collections.abc import Sequence
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astra_mcp.answers import tokenize
+from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault
+from astra_mcp.pipeline import Item, Made, Rejected, StageLimits, run_pipeline
+from astra_mcp.synthesis.environments.questions.duplicates import NearDuplicates, SourceOrder
+from astra_mcp.synthesis.environments.questions.gating import TopologyGate
+from astra_mcp.synthesis.environments.questions.instance import Instance
+from astra_mcp.synthesis.environments.questions.source import Source, make_source
+from astra_mcp.synthesis.environments.questions.topology import Wanted
+
+from pipeline_fakes import FakeItemStore
+from scripted_synthesis import instance
+
+WORDS = st.lists(st.sampled_from("abcdefghijkl"), min_size=1, max_size=14).map(" ".join)
+GOOD = "Which code of the tall tower on the hill comes in the end for door number {}?"
+
+
+@pytest.mark.claim("P42")
+@given(st.lists(WORDS, max_size=30))
+def test_what_is_found_is_what_comparing_all_pairs_finds(questions: list[str]) -> None:
+    found = NearDuplicates()
+    known: list[tuple[str, frozenset[str]]] = []
+    for number, question in enumerate(questions):
+        tokens = frozenset(tokenize(question))
+        alike = [id for id, other in known if 5 * len(tokens & other) >= 4 * len(tokens | other)]
+        assert found.find(question) == next(iter(alike), None)
+        found.add(f"{number}", question)
+        known.append((f"{number}", tokens))
+
+
+class Written:
+    """A stage that makes of each source what the test says, as late as chance says."""
+
+    name, version, takes = "decompose", "1", Source
+
+    def __init__(self, questions: Sequence[Sequence[str] | Exception], seed: int) -> None:
+        self.questions, self.chance = questions, random.Random(seed)  # noqa: S311 - reproducible
+
+    async def run(self, item: Item[Source]) -> Made[Instance] | Rejected:
+        """Write the questions of the source's number."""
+        for _ in range(self.chance.randrange(40)):
+            await anyio.lowlevel.checkpoint()
+        found = self.questions[int(item.value.domain)]
+        if isinstance(found, Exception):
+            raise found
+        return Made.of(
+            *(
+                Item(id=f"{item.id}/{n}", value=instance(main_question=q))
+                for n, q in enumerate(found)
+            )
+        )
+
+
+async def kept(
+    questions: Sequence[Sequence[str] | Exception],
+    seed: int,
+    store: FakeItemStore | None = None,
+    *,
+    window: int = 4,
+) -> list[str]:
+    """The questions that go on, in the order of their sources."""
+    order = SourceOrder("decompose", "topology", window=window)
+    store = store or FakeItemStore()
+    sources = [make_source(domain=f"{n}") for n in range(len(questions))]
+    with anyio.fail_after(20):
+        await run_pipeline(
+            "r",
+            [Written(questions, seed), TopologyGate(Wanted(), order)],
+            order.feed(sources),
+            store,
+            limits=StageLimits(concurrency=3),
+            stage_limits={"topology": StageLimits(concurrency=4 * window)},
+            hear=order.hear,
+        )
+    outcomes = [
+        store.outcomes[key]
+        for source in sources
+        for n in range(4)
+        if (key := ("r", "topology", f"{source.id}/{n}")) in store.outcomes
+    ]
+    return [str(o.value["main_question"]) for outcome in outcomes for o in outcome.outputs]
+
+
+FAILURE = ModelError("no answer", ModelFault.TIMEOUT)
+ALIKE = [
+    [GOOD.format("one"), "Which other code is behind the blue curtain of the old stage?"],
+    [],
+    [GOOD.format("two")],
+    FAILURE,
+    [GOOD.format("three"), "Who keeps the key of the northern boat house in winter?"],
+    ["Who keeps the key of the northern boat house in summer?"],
+]
+FIRST = [ALIKE[0][0], ALIKE[0][1], ALIKE[4][1]]  # type: ignore[index]
+
+
+@pytest.mark.claim("P42")
+@given(st.integers(0, 10_000), st.integers(1, 6))
+def test_the_first_of_the_alike_stays_whatever_the_order_of_answers_and_failures_between(
+    seed: int, window: int
+) -> None:
+    async def run() -> list[str]:
+        return await kept(ALIKE, seed, window=window)
+
+    assert anyio.run(run) == FIRST
+
+
+async def test_outcomes_of_an_earlier_run_count_as_those_that_came_first() -> None:
+    store = FakeItemStore()
+    assert await kept(ALIKE[:3], 1, store) == FIRST[:2]
+    assert await kept(ALIKE, 2, store) == FIRST
+
+
+async def test_a_spent_budget_ends_the_waiting_and_the_next_run_goes_on() -> None:
+    store = FakeItemStore()
+    spent: list[Sequence[str] | Exception] = [*ALIKE]
+    spent[2] = BudgetSpentError("spent")
+    first = await kept(spent, 4, store, window=2)
+    assert first == FIRST[: len(first)]
+    assert await kept(ALIKE, 5, store, window=2) == FIRST
+
+
+async def test_sources_are_given_no_further_ahead_than_the_window() -> None:
+    order = SourceOrder("decompose", "topology", window=2)
+    feed = order.feed([make_source(domain=f"{n}") for n in range(3)])
+    await anext(feed)
+    await anext(feed)
+    with pytest.raises(TimeoutError), anyio.fail_after(0):
+        await anext(feed)
