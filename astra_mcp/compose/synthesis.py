@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from os import cpu_count
 from pathlib import Path
+from typing import cast
 
 import anyio
 
@@ -26,6 +27,7 @@ from astra_mcp.synthesis.environments.building.accepting import Acceptance
 from astra_mcp.synthesis.environments.demo.script import MODEL, Script
 from astra_mcp.synthesis.environments.pipeline import Parts, Recipe, synthesize
 from astra_mcp.synthesis.environments.questions.source import Source
+from astra_mcp.types import JsonObject
 from registry.store.completions import DatabaseCompletionCache
 from registry.store.database import open_database
 from registry.store.items import DatabaseItemStore
@@ -99,12 +101,17 @@ async def open_demo_models(settings: Settings, script: Script) -> AsyncGenerator
     """
     from astra_mcp.completions import (  # noqa: PLC0415 - a server, which the demo alone needs
         Answer,
+        AnswerCall,
         CompletionRequest,
         Refusal,
         open_completions,
     )
 
     def reply(request: CompletionRequest) -> Answer | Refusal:
+        tools = cast("list[JsonObject]", request.body.get("tools") or [])
+        if tools and request.messages[-1]["role"] != "tool":  # the hacker begins
+            names = [cast("JsonObject", tool["function"])["name"] for tool in tools]
+            return Answer(calls=tuple(AnswerCall(name=str(n), arguments={}) for n in names))
         system = str(request.messages[0].get("content"))
         try:
             return Answer(content=script.answer(system, request.text, request.turn))
