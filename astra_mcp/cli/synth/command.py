@@ -208,8 +208,9 @@ def environments(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Make verified environments: of a text, a domain or a question with a model, or of families.
 
-    A run that was stopped goes on where it was when it is started again, and pays
-    for no call of a model twice. Of families, the same options make the same bytes.
+    A run that was stopped goes on where it was when it is started again, and
+    pays for no call of a model twice. Of families, the same options make the
+    same bytes.
     """
     if families is not None:
         if count is None or folder is None:
