@@ -56,8 +56,9 @@ def environments(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Make verified environments: of a text, a domain or a question with a model, or of families.
 
-    A run that was stopped goes on where it was when it is started again, and pays
-    for no call of a model twice. Of families, the same options make the same bytes.
+    A run that was stopped goes on where it was when it is started again, and
+    pays for no call of a model twice. Of families, the same options make the
+    same bytes.
     """
     # Nothing else is bound yet: these are all options, by their names.
     _make(written.Given(**locals()))
