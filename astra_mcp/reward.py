@@ -7,15 +7,13 @@ an episode runs, the trainers when they read records.
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from pydantic import Field
-
 from astra_mcp.answers import Matching, match_answers, match_in_slices
+from astra_mcp.job import JobItem
 from astra_mcp.types import FrozenModel, Origin, ToolResult
 
 __all__ = [
     "EPSILON",
     "NOTHING_SOLVED",
-    "JobItem",
     "Reward",
     "Solved",
     "score_episode",
@@ -25,20 +23,6 @@ __all__ = [
 
 EPSILON = 1e-6
 """Keeps the precision of an episode without calls defined; the paper names it without a value."""
-
-
-class JobItem(FrozenModel):
-    """One sub-task that an episode is scored on. Source: ASTRA sec. 3.2.2, eq. (29)."""
-
-    id: int
-    answer: str
-    tools: tuple[str, ...]
-    """Names of the gold tools: a matching result of any of them solves the sub-task."""
-    modifying: dict[str, tuple[str, ...]] = Field(
-        default_factory=dict[str, tuple[str, ...]], exclude_if=lambda names: not names
-    )
-    """By gold tool, the arguments that all its gold calls mark as shaping the result: to choose one of
-    their values tells no answer (``outer.inner`` names a member of an object)."""
 
 
 class Reward(FrozenModel):

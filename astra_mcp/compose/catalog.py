@@ -20,7 +20,7 @@ from astra_mcp.compose.environments import PublishedEnvironments, Servers
 from astra_mcp.compose.settings import Settings
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import UnknownNameError
-from astra_mcp.reward import JobItem
+from astra_mcp.job import JobItem
 from astra_mcp.sandbox import Sandbox
 from gateway.api.interactive import InteractiveCatalog
 from gateway.api.seams import (

@@ -1,29 +1,20 @@
-"""Synthesis of environments: its models, where its bundles go, and the acceptance that they pass."""
+"""Synthesis of environments with a model: what its stages work with, put together."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from os import cpu_count
 from pathlib import Path
 from typing import cast
 
-import anyio
-
 from astra_mcp.compose.bundles import open_bundle_sandbox
+from astra_mcp.compose.publication import BundleFolder, versioned_acceptance
 from astra_mcp.compose.settings import Settings
-from astra_mcp.compose.verdicts import StoredVerdicts
-from astra_mcp.environments.acceptance.remembered import acceptance_version, verify_or_remember
-from astra_mcp.environments.acceptance.verdict import FailedCheck
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.environments.creation import texts_of, write_bundle
 from astra_mcp.environments.judging.asking import judge_bundle
 from astra_mcp.environments.judging.judgement import Judgement
-from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress, YieldTable
-from astra_mcp.sandbox.protocol import Sandbox
-from astra_mcp.synthesis.environments.building.accepting import Acceptance
 from astra_mcp.synthesis.environments.demo.script import MODEL, Script
 from astra_mcp.synthesis.environments.pipeline import Parts, Recipe, synthesize
 from astra_mcp.synthesis.environments.questions.source import Source
@@ -32,64 +23,7 @@ from registry.store.completions import DatabaseCompletionCache
 from registry.store.database import open_database
 from registry.store.items import DatabaseItemStore
 
-__all__ = ["BundleFolder", "open_acceptance", "open_demo_models", "run_synthesis"]
-
-
-class BundleFolder:
-    """Publishes bundles as folders, those of a split in a folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        """Publish under a folder, which is made when the first bundle comes."""
-        self._folder = folder
-
-    def holds(self, bundle: Bundle, split: str | None) -> bool:
-        """Whether the files of the bundle are there as they would be written."""
-        place = self._place(split) / bundle.name
-        if not place.exists():
-            return False
-        for file, text in texts_of(bundle).items():
-            written = place / file
-            if not written.is_file() or written.read_bytes() != text.encode():
-                raise ConfigError(
-                    f"{place} is there already and holds something else: choose another folder, "
-                    "or delete it first"
-                )
-        return True
-
-    def publish(self, bundle: Bundle, split: str | None) -> None:
-        """Write its folder, unless another run has meanwhile."""
-        try:
-            write_bundle(bundle.name, texts_of(bundle), self._place(split))
-        except ConfigError:
-            if not self.holds(bundle, split):
-                raise
-
-    def _place(self, split: str | None) -> Path:
-        return self._folder if split is None else self._folder / split
-
-
-@asynccontextmanager
-async def open_acceptance(settings: Settings) -> AsyncGenerator[Acceptance]:
-    """Open the acceptance of synthesized bundles; what it said of one before is remembered.
-
-    Raises:
-        SandboxUnavailableError: This machine cannot isolate tool code.
-    """
-    async with open_bundle_sandbox(settings, ()) as sandbox:
-        yield _acceptance(settings, sandbox)[0]
-
-
-def _acceptance(settings: Settings, sandbox: Sandbox) -> tuple[Acceptance, str]:
-    version = acceptance_version(settings.sandbox, sandbox.report.backend)
-    store = StoredVerdicts(settings.home, version)
-    at_once = anyio.CapacityLimiter(2 * (cpu_count() or 1))
-
-    async def accept(bundle: Bundle) -> Sequence[FailedCheck]:
-        async with at_once:
-            verdict, _ = await verify_or_remember(bundle, sandbox, store)
-        return verdict.failed_checks
-
-    return accept, version
+__all__ = ["open_demo_models", "run_synthesis"]
 
 
 @asynccontextmanager
@@ -164,7 +98,7 @@ async def run_synthesis(
             generator = judge = await opened.enter_async_context(opening(Role.GENERATOR, writes))
             if judges != writes:  # one model in both roles keeps to its one max_concurrency
                 judge = await opened.enter_async_context(opening(Role.JUDGE, judges))
-            acceptance, version = _acceptance(settings, sandbox)
+            acceptance, version = versioned_acceptance(settings, sandbox)
 
             async def judged(bundle: Bundle) -> Sequence[Judgement]:
                 return await judge_bundle(judge, recipe.num_judge_votes, bundle, sandbox)

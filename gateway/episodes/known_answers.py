@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from astra_mcp.reward import JobItem
+from astra_mcp.job import JobItem
 from astra_mcp.sent_answers import NOTHING_SENT, Sent, sent_in_slices, shown_by
 from astra_mcp.types import ToolResult
 

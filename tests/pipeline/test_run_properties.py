@@ -17,6 +17,7 @@ from astra_mcp.pipeline import (
     Interrupted,
     ItemStatus,
     Made,
+    NotBegun,
     Progress,
     Rejected,
     Settled,
@@ -116,7 +117,7 @@ class Watched:
                 self._is_spent = self._is_spent or outcome.reason == BUDGET
             case Interrupted(usage=usage):
                 self.lost += usage
-            case Given():
+            case Given() | NotBegun():
                 pass
         self._num_events += 1
         if self._num_events == self._plan.cancelled_at:

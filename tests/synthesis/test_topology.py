@@ -11,15 +11,15 @@ from astra_mcp.environments.bundle import ScenarioType
 from astra_mcp.pipeline import Item, ItemStatus, Made, Outcome, Rejected, Settled, StoredItem
 from astra_mcp.synthesis.environments.questions.duplicates import SourceOrder
 from astra_mcp.synthesis.environments.questions.gating import TopologyGate
-from astra_mcp.synthesis.environments.questions.instance import Draft, Instance, Origin
-from astra_mcp.synthesis.environments.questions.source import make_source
-from astra_mcp.synthesis.environments.questions.topology import (
-    Wanted,
+from astra_mcp.synthesis.environments.questions.instance import (
+    Draft,
+    Instance,
+    Origin,
     levels_of,
     shape_of,
-    signals_of,
-    topology_faults,
 )
+from astra_mcp.synthesis.environments.questions.source import make_source
+from astra_mcp.synthesis.environments.questions.topology import Wanted, signals_of, topology_faults
 
 from scripted_synthesis import draft, instance, sub
 

@@ -51,7 +51,7 @@ def environments(  # noqa: PLR0913 - one parameter for each option
     given: written.Given = "0-2",
     questions: written.Questions = 1,
     splits: written.Splits = None,
-    split_by: written.SplitBy = None,
+    split_by: written.DividedBy = None,
     acceptance: written.Acceptance = True,
 ) -> None:
     """Make verified environments: of a text, a domain or a question with a model, or of families.

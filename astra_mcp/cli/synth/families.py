@@ -8,8 +8,8 @@ import typer
 
 from astra_mcp.cli.synth.options import Given
 from astra_mcp.cli.synth.reading import read_languages, read_range, read_types
+from astra_mcp.compose.publication import BundleFolder, open_acceptance
 from astra_mcp.compose.settings import load_settings
-from astra_mcp.compose.synthesis import BundleFolder, open_acceptance
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say

@@ -177,7 +177,7 @@ Splits = Annotated[
         rich_help_panel=_FAMILIES,
     ),
 ]
-SplitBy = Annotated[
+DividedBy = Annotated[
     SplitBy | None,
     typer.Option(help="What no two splits share; by default entity.", rich_help_panel=_FAMILIES),
 ]

@@ -21,7 +21,15 @@ __all__ = ["DECIDING", "VerdictStore", "acceptance_version", "verify_or_remember
 
 DECIDING = (
     *("answers", "environments", "sandbox", "values"),
-    *("errors.py", "domains.py", "reward.py", "schemas.py", "seeds.py", "sent_answers.py"),
+    *(
+        "errors.py",
+        "domains.py",
+        "job.py",
+        "reward.py",
+        "schemas.py",
+        "seeds.py",
+        "sent_answers.py",
+    ),
     *("concurrency.py", "strict_json.py", "types.py"),
 )
 """What of this package decides on a verdict: folders and modules."""

@@ -8,9 +8,8 @@ from typing import Protocol
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import DrawError
-from astra_mcp.synthesis.environments.building.accepting import Acceptance
-from astra_mcp.synthesis.environments.building.publishing import Publisher
 from astra_mcp.synthesis.environments.families.generation import Planned, make_planned
+from astra_mcp.synthesis.environments.publication import Acceptance, Publisher
 
 __all__ = ["Made", "make_environments"]
 

@@ -25,13 +25,14 @@ from astra_mcp.pipeline import (
 from astra_mcp.pipeline.attempt import Stage
 from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.synthesis.environments.asking import Asks, stage_version
-from astra_mcp.synthesis.environments.building.accepting import Acceptance, Accepting
+from astra_mcp.synthesis.environments.building.accepting import Accepting
 from astra_mcp.synthesis.environments.building.attacking import Attacking, Hacker
 from astra_mcp.synthesis.environments.building.judging import Judging
 from astra_mcp.synthesis.environments.building.making_tools import ToolSynthesis
 from astra_mcp.synthesis.environments.building.merging import Merging
-from astra_mcp.synthesis.environments.building.publishing import Publisher, Publishing
+from astra_mcp.synthesis.environments.building.publishing import Publishing
 from astra_mcp.synthesis.environments.building.tool import BuildAttempts
+from astra_mcp.synthesis.environments.publication import Acceptance, Publisher
 from astra_mcp.synthesis.environments.questions.decomposition import Decomposition
 from astra_mcp.synthesis.environments.questions.duplicates import SourceOrder
 from astra_mcp.synthesis.environments.questions.gating import TopologyGate

@@ -19,8 +19,7 @@ from astra_mcp.pipeline import ItemStatus, Outcome, Progress, Settled
 from astra_mcp.synthesis.environments.building.publishing import Published
 from astra_mcp.synthesis.environments.building.tool import Built
 from astra_mcp.synthesis.environments.gate_comparison import GateComparison
-from astra_mcp.synthesis.environments.questions.instance import Instance, Origin
-from astra_mcp.synthesis.environments.questions.topology import levels_of
+from astra_mcp.synthesis.environments.questions.instance import Instance, Origin, levels_of
 from astra_mcp.types import JsonObject
 
 __all__ = ["Example", "Loss", "RunStatistics", "Signals"]

@@ -2,10 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from astra_mcp.environments.acceptance.verdict import FailedCheck
-from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import BundleError
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.sandbox.protocol import Sandbox
@@ -21,22 +18,15 @@ from astra_mcp.synthesis.environments.building.tool import (
     steps_of,
 )
 from astra_mcp.synthesis.environments.building.trial import trial_complaint
+from astra_mcp.synthesis.environments.publication import Acceptance
 from astra_mcp.synthesis.environments.questions.instance import Instance
 from astra_mcp.types import FrozenModel
 
-__all__ = ["Acceptance", "Accepting", "Refused"]
+__all__ = ["Accepting", "Refused"]
 
 _DOCUMENT = "document"
 _MAX_TOLD = 8
 """Complaints of one refusal that a model is told."""
-
-
-class Acceptance(Protocol):
-    """Says of a bundle whether it may be published."""
-
-    async def __call__(self, bundle: Bundle) -> Sequence[FailedCheck]:
-        """Name the checks that refuse it; none where it is accepted."""
-        ...
 
 
 class _Repaired(FrozenModel):

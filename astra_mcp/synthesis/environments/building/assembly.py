@@ -13,8 +13,7 @@ from astra_mcp.environments.server_document import SERVER_SCHEMA
 from astra_mcp.errors import BundleError, BundleFault
 from astra_mcp.synthesis.environments.building.namespaces import joined_code, renamed_function
 from astra_mcp.synthesis.environments.building.tool import Built, SolvingCall, Tool
-from astra_mcp.synthesis.environments.questions.instance import Instance, SubQuestion
-from astra_mcp.synthesis.environments.questions.topology import levels_of
+from astra_mcp.synthesis.environments.questions.instance import Instance, SubQuestion, levels_of
 from astra_mcp.types import JsonObject
 
 __all__ = ["assemble", "bundle_name", "single_bundle"]

@@ -23,9 +23,8 @@ from astra_mcp.sandbox.protocol import Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema
 from astra_mcp.sent_answers import sent_by, shown_by
 from astra_mcp.synthesis.environments.asking import stage_version
-from astra_mcp.synthesis.environments.building.accepting import Accepting
 from astra_mcp.synthesis.environments.building.assembly import assemble
-from astra_mcp.synthesis.environments.building.tool import Built
+from astra_mcp.synthesis.environments.building.tool import BuildAttempts, Built
 from astra_mcp.types import JsonObject, Origin, ToolResult
 
 __all__ = ["Attacking", "Beaten", "Hacker", "attack_bundle"]
@@ -61,6 +60,36 @@ class Beaten:
     """All calls of the episode with their results, the last of which earned."""
 
 
+class Mending(Protocol):
+    """Repairs what is beaten, and says whether honest calls still pass; satisfied by ``Accepting``."""
+
+    @property
+    def version(self) -> str:
+        """Of all that its repairs depend on."""
+        ...
+
+    @property
+    def attempts(self) -> BuildAttempts:
+        """How often it may try."""
+        ...
+
+    async def examine(self, built: Built) -> object | None:
+        """Run the acceptance; None where it passes."""
+        ...
+
+    async def repair(
+        self,
+        built: Built,
+        complaints: Sequence[str],
+        *,
+        sample: int,
+        step: str,
+        only: str | None,
+    ) -> Built:
+        """Have a tool mended."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Attacking:
     """Lets environments through that the hacker does not beat."""
@@ -68,7 +97,7 @@ class Attacking:
     hacker: Hacker
     name_of_model: str
     sandbox: Sandbox
-    accepting: Accepting
+    mending: Mending
     num_episodes: int
     name = "attack"
     takes = Built
@@ -80,7 +109,7 @@ class Attacking:
             "attack",
             model=self.name_of_model,
             episodes=self.num_episodes,
-            accepting=self.accepting.version,
+            accepting=self.mending.version,
         )
 
     async def run(self, item: Item[Built]) -> Made[Built] | Rejected:
@@ -93,14 +122,14 @@ class Attacking:
             f"a caller who knows no question found an answer; mend {beaten.tool} so that only a call with"
             f" the right identifying arguments states it. The calls were: {beaten.transcript}"
         )
-        mended = await self.accepting.repair(
+        mended = await self.mending.repair(
             built,
             [complaint],
-            sample=self.accepting.attempts.outer,
+            sample=self.mending.attempts.outer,
             step="attack",
             only=beaten.tool,
         )
-        refused = await self.accepting.examine(mended)
+        refused = await self.mending.examine(mended)
         if refused is None and await self._beaten(mended) is None:
             return Made.of(Item(id=item.id, value=mended))
         return Rejected("beaten", beaten.transcript)

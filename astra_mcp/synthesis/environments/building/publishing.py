@@ -1,35 +1,14 @@
 """The last stage: what passed is published, whole or not at all."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
-from astra_mcp.environments.bundle import Bundle
 from astra_mcp.pipeline import Item, Made
 from astra_mcp.synthesis.environments.building.assembly import assemble
 from astra_mcp.synthesis.environments.building.tool import Built
+from astra_mcp.synthesis.environments.publication import Publisher
 from astra_mcp.types import FrozenModel
 
-__all__ = ["Published", "Publisher", "Publishing"]
-
-
-class Publisher(Protocol):
-    """Takes bundles that are accepted."""
-
-    def holds(self, bundle: Bundle, split: str | None) -> bool:
-        """Whether this very bundle is there already.
-
-        Raises:
-            ConfigError: Something else has its name.
-        """
-        ...
-
-    def publish(self, bundle: Bundle, split: str | None) -> None:
-        """Take a bundle, whole or not at all.
-
-        Raises:
-            ConfigError: It cannot be written.
-        """
-        ...
+__all__ = ["Published", "Publishing"]
 
 
 class Published(FrozenModel):

@@ -7,12 +7,15 @@ from astra_mcp.domains import Domain
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.synthesis.environments.asking import stage_version
 from astra_mcp.synthesis.environments.questions.duplicates import SourceOrder
-from astra_mcp.synthesis.environments.questions.instance import Instance, Origin
+from astra_mcp.synthesis.environments.questions.instance import (
+    Instance,
+    Origin,
+    levels_of,
+    shape_of,
+)
 from astra_mcp.synthesis.environments.questions.topology import (
     Fault,
     Wanted,
-    levels_of,
-    shape_of,
     signals_of,
     topology_faults,
 )

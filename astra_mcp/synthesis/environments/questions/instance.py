@@ -1,5 +1,6 @@
 """A main question with its answer and the sub-questions that lead there, as written and as checked."""
 
+from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Literal
@@ -7,7 +8,8 @@ from typing import Literal
 from pydantic import Field
 
 from astra_mcp.domains import Domain
-from astra_mcp.environments.bundle import ScenarioType
+from astra_mcp.environments.bundle import ScenarioType, SubTask
+from astra_mcp.environments.decomposition import depths_of, scenario_of
 from astra_mcp.types import FrozenModel
 
 __all__ = [
@@ -19,6 +21,8 @@ __all__ = [
     "Origin",
     "QualityVote",
     "SubQuestion",
+    "levels_of",
+    "shape_of",
 ]
 
 
@@ -127,3 +131,20 @@ class Instance(Draft):
     def sub(self, id: int) -> SubQuestion:
         """The sub-question of an id."""
         return next(sub for sub in self.sub_questions if sub.id == id)
+
+
+def levels_of(draft: Draft) -> dict[int, int]:
+    """The hop level of each sub-question, by id; those on a cycle have none."""
+    return depths_of(_as_sub_tasks(draft))
+
+
+def shape_of(draft: Draft) -> ScenarioType:
+    """The type that the dependencies make it."""
+    return scenario_of(Counter(levels_of(draft).values()))
+
+
+def _as_sub_tasks(draft: Draft) -> list[SubTask]:
+    return [
+        SubTask.model_construct(id=sub.id, dependencies=sub.dependencies)
+        for sub in draft.sub_questions
+    ]

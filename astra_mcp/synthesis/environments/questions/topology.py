@@ -11,12 +11,16 @@ from dataclasses import dataclass
 
 from astra_mcp.answers import answer_fault, contains_answer, tokenize
 from astra_mcp.environments.acceptance.grounding import spellings
-from astra_mcp.environments.bundle import ScenarioType, SubTask
-from astra_mcp.environments.decomposition import depths_of, scenario_of
+from astra_mcp.environments.bundle import ScenarioType
 from astra_mcp.synthesis.environments.questions.formulas import derivation_fault
-from astra_mcp.synthesis.environments.questions.instance import Draft, SubQuestion
+from astra_mcp.synthesis.environments.questions.instance import (
+    Draft,
+    SubQuestion,
+    levels_of,
+    shape_of,
+)
 
-__all__ = ["Fault", "Wanted", "levels_of", "shape_of", "signals_of", "topology_faults"]
+__all__ = ["Fault", "Wanted", "signals_of", "topology_faults"]
 
 _MAX_SUB_QUESTIONS = 20
 """Source: ASTRA appendix A.1.2."""
@@ -64,16 +68,6 @@ def topology_faults(draft: Draft, wanted: Wanted, corpus: str) -> Iterator[Fault
         fault = derivation_fault(draft)
         if fault is not None:
             yield Fault("underivable", fault)
-
-
-def levels_of(draft: Draft) -> dict[int, int]:
-    """The hop level of each sub-question, by id; those on a cycle have none."""
-    return depths_of(_as_sub_tasks(draft))
-
-
-def shape_of(draft: Draft) -> ScenarioType:
-    """The type that the dependencies make it."""
-    return scenario_of(Counter(levels_of(draft).values()))
 
 
 def signals_of(draft: Draft) -> Iterator[str]:
@@ -186,10 +180,3 @@ def _answers_below(sub: SubQuestion, subs: Mapping[int, SubQuestion]) -> Iterato
             seen.add(id)
             yield from tokenize(subs[id].answer)
             waiting.extend(subs[id].dependencies)
-
-
-def _as_sub_tasks(draft: Draft) -> list[SubTask]:
-    return [
-        SubTask.model_construct(id=sub.id, dependencies=sub.dependencies)
-        for sub in draft.sub_questions
-    ]
