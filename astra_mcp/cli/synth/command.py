@@ -48,7 +48,7 @@ def environments(  # noqa: PLR0913 - one parameter for each option
     sub_tasks: written.SubTasks = "1-8",
     records: written.Records = "20-200",
     near_misses: written.NearMisses = "0-4",
-    given: written.Given = "0-2",
+    options: written.Options = "0-2",
     questions: written.Questions = 1,
     splits: written.Splits = None,
     split_by: written.DividedBy = None,
