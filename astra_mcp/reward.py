@@ -8,8 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from astra_mcp.answers import Matching, match_answers, match_in_slices
-from astra_mcp.job import JobItem
-from astra_mcp.types import FrozenModel, Origin, ToolResult
+from astra_mcp.types import FrozenModel, JobItem, Origin, ToolResult
 
 __all__ = [
     "EPSILON",

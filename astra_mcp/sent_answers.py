@@ -16,8 +16,7 @@ import anyio.lowlevel
 import orjson
 
 from astra_mcp.answers import Matching, match_answers, match_in_slices, tokenize
-from astra_mcp.job import JobItem
-from astra_mcp.types import JsonValue, ToolResult, ToolSpec
+from astra_mcp.types import JobItem, JsonValue, ToolResult, ToolSpec
 
 __all__ = [
     "NOTHING_SENT",

@@ -21,6 +21,7 @@ __all__ = [
     "Failure",
     "FailureOrigin",
     "FrozenModel",
+    "JobItem",
     "JsonObject",
     "JsonValue",
     "Origin",
@@ -278,3 +279,17 @@ def tools_hash(tools: Sequence[ToolSpec] | Sequence[Mapping[str, Any]]) -> str:
     """Hash an ordered tool list: 64 hex digits of SHA-256 over its canonical JSON."""
     rows = [t.model_dump() if isinstance(t, ToolSpec) else dict(t) for t in tools]
     return sha256(canonical_json(rows)).hexdigest()
+
+
+class JobItem(FrozenModel):
+    """One sub-task that an episode is scored on. Source: ASTRA sec. 3.2.2, eq. (29)."""
+
+    id: int
+    answer: str
+    tools: tuple[str, ...]
+    """Names of the gold tools: a matching result of any of them solves the sub-task."""
+    modifying: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict[str, tuple[str, ...]], exclude_if=lambda names: not names
+    )
+    """By gold tool, the arguments that all its gold calls mark as shaping the result: to choose one of
+    their values tells no answer (``outer.inner`` names a member of an object)."""

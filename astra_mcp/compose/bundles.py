@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from astra_mcp.compose.settings import Settings
+from astra_mcp.environments.bundle import Bundle
+from astra_mcp.environments.creation import texts_of, write_bundle
 from astra_mcp.environments.loading import read_bundle
 from astra_mcp.errors import (
     BundleError,
@@ -28,6 +30,7 @@ from registry.published.names import read_names
 from servers.bundled import bundled_folder
 
 __all__ = [
+    "BundlePublisher",
     "FoundEnvironments",
     "Hashed",
     "deployed_names",
@@ -293,3 +296,36 @@ def _require_trust(report: SandboxReport, bundles: Iterable[Hashed], *, trusted:
             "isolated: run on Linux (see `astra-mcp doctor`), or pass --trusted if you trust it"
         )
     say.print(f"notice: this machine lacks {missing}; tool code runs unsandboxed", style="yellow")
+
+
+class BundlePublisher:
+    """Publishes bundles as folders, those of a split in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        """Publish under a folder, which is made when the first bundle comes."""
+        self._folder = folder
+
+    def holds(self, bundle: Bundle, split: str | None) -> bool:
+        """Whether the files of the bundle are there as they would be written."""
+        place = self._place(split) / bundle.name
+        if not place.exists():
+            return False
+        for file, text in texts_of(bundle).items():
+            written = place / file
+            if not written.is_file() or written.read_bytes() != text.encode():
+                raise ConfigError(
+                    f"{place} is there already and holds something else: choose another folder, "
+                    "or delete it first"
+                )
+        return True
+
+    def publish(self, bundle: Bundle, split: str | None) -> None:
+        """Write its folder, unless another run has meanwhile."""
+        try:
+            write_bundle(bundle.name, texts_of(bundle), self._place(split))
+        except ConfigError:
+            if not self.holds(bundle, split):
+                raise
+
+    def _place(self, split: str | None) -> Path:
+        return self._folder if split is None else self._folder / split

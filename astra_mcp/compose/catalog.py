@@ -20,8 +20,8 @@ from astra_mcp.compose.environments import PublishedEnvironments, Servers
 from astra_mcp.compose.settings import Settings
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import UnknownNameError
-from astra_mcp.job import JobItem
 from astra_mcp.sandbox import Sandbox
+from astra_mcp.types import JobItem
 from gateway.api.interactive import InteractiveCatalog
 from gateway.api.seams import (
     EnvironmentInfo,

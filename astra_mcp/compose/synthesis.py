@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from astra_mcp.compose.bundles import open_bundle_sandbox
-from astra_mcp.compose.publication import BundleFolder, versioned_acceptance
+from astra_mcp.compose.bundles import BundlePublisher, open_bundle_sandbox
 from astra_mcp.compose.settings import Settings
+from astra_mcp.compose.verdicts import versioned_acceptance
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.judging.asking import judge_bundle
 from astra_mcp.environments.judging.judgement import Judgement
@@ -115,7 +115,7 @@ async def run_synthesis(
                 sandbox=sandbox,
                 acceptance=acceptance,
                 acceptance_version=version,
-                publisher=BundleFolder(folder),
+                publisher=BundlePublisher(folder),
                 place=str(folder),
             )
             store = DatabaseItemStore(database)

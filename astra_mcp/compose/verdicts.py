@@ -1,15 +1,25 @@
-"""Verdicts under the home, a small file for each: satisfies the acceptance's ``VerdictStore``."""
+"""The acceptance, and its verdicts under the home, a small file for each (its ``VerdictStore``)."""
 
 import logging
 import secrets
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from hashlib import sha256
+from os import cpu_count
 from pathlib import Path
 
+import anyio
 from pydantic import TypeAdapter, ValidationError
 
-from astra_mcp.environments.acceptance.verdict import Verdict
+from astra_mcp.compose.bundles import open_bundle_sandbox
+from astra_mcp.compose.settings import Settings
+from astra_mcp.environments.acceptance.remembered import acceptance_version, verify_or_remember
+from astra_mcp.environments.acceptance.verdict import FailedCheck, Verdict
+from astra_mcp.environments.bundle import Bundle
+from astra_mcp.sandbox.protocol import Sandbox
+from astra_mcp.synthesis.environments.publication import Acceptance
 
-__all__ = ["StoredVerdicts"]
+__all__ = ["StoredVerdicts", "open_acceptance", "versioned_acceptance"]
 
 _log = logging.getLogger("astra_mcp.registry")
 _verdicts = TypeAdapter(Verdict)
@@ -52,3 +62,28 @@ class StoredVerdicts:
 
 def _head(body: bytes) -> bytes:
     return sha256(body).hexdigest().encode()
+
+
+@asynccontextmanager
+async def open_acceptance(settings: Settings) -> AsyncGenerator[Acceptance]:
+    """Open the acceptance of synthesized bundles; what it said of one before is remembered.
+
+    Raises:
+        SandboxUnavailableError: This machine cannot isolate tool code.
+    """
+    async with open_bundle_sandbox(settings, ()) as sandbox:
+        yield versioned_acceptance(settings, sandbox)[0]
+
+
+def versioned_acceptance(settings: Settings, sandbox: Sandbox) -> tuple[Acceptance, str]:
+    """The acceptance in a sandbox, several bundles at once, and the name of its version."""
+    version = acceptance_version(settings.sandbox, sandbox.report.backend)
+    store = StoredVerdicts(settings.home, version)
+    at_once = anyio.CapacityLimiter(2 * (cpu_count() or 1))
+
+    async def accept(bundle: Bundle) -> Sequence[FailedCheck]:
+        async with at_once:
+            verdict, _ = await verify_or_remember(bundle, sandbox, store)
+        return verdict.failed_checks
+
+    return accept, version

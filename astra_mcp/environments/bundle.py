@@ -16,8 +16,7 @@ from pydantic import BeforeValidator, Field, JsonValue, field_validator
 
 from astra_mcp.domains import Domain
 from astra_mcp.errors import UnknownNameError
-from astra_mcp.job import JobItem
-from astra_mcp.types import FrozenModel, JsonObject, ToolSpec, canonical_json
+from astra_mcp.types import FrozenModel, JobItem, JsonObject, ToolSpec, canonical_json
 
 __all__ = [
     "BACKGROUND_HEADING",

@@ -14,9 +14,8 @@ import uvicorn
 
 from astra_mcp.addresses import bind, url_of
 from astra_mcp.errors import UnknownNameError
-from astra_mcp.job import JobItem
 from astra_mcp.mcp.listeners import Listeners
-from astra_mcp.types import JsonObject
+from astra_mcp.types import JobItem, JsonObject
 from gateway.api.client import EpisodeClient, GatewayClient
 from gateway.api.seams import (
     Catalog,

@@ -16,11 +16,11 @@ import anyio
 
 from astra_mcp.addresses import bind, run_until_stopped, url_of
 from astra_mcp.errors import UnknownNameError
-from astra_mcp.job import JobItem
 from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.serving.http.server import listen
 from astra_mcp.types import (
     CallOutcome,
+    JobItem,
     JsonValue,
     Origin,
     PastCall,

@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 from astra_mcp.call_record import EndStatus, EpisodeId
-from astra_mcp.job import JobItem
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
 from astra_mcp.types import (
     EmulatorKind,
     FrozenModel,
+    JobItem,
     JsonObject,
     JsonValue,
     PastCall,

@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 from astra_mcp import __version__
 from astra_mcp.call_record import EpisodeId
 from astra_mcp.errors import NotAvailableError
-from astra_mcp.job import JobItem
 from astra_mcp.seeds import derive_seed
-from astra_mcp.types import EmulatorKind, PastCall, tools_hash
+from astra_mcp.types import EmulatorKind, JobItem, PastCall, tools_hash
 from gateway.api.seams import Catalog, Upstream, UpstreamSession, emulated
 from gateway.api.wire import (
     NO_FAILURES,

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from astra_mcp.job import JobItem
 from astra_mcp.sent_answers import NOTHING_SENT, Sent, sent_in_slices, shown_by
-from astra_mcp.types import ToolResult
+from astra_mcp.types import JobItem, ToolResult
 
 ShownBefore = Callable[[int], Iterable[tuple[int, ToolResult]]]
 """The results before a byte of the record, each with the byte at which it begins."""

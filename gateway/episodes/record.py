@@ -29,12 +29,12 @@ from astra_mcp.call_record import (
     upgraded,
 )
 from astra_mcp.errors import CapacityError, RecordError
-from astra_mcp.job import JobItem
 from astra_mcp.reward import Reward
 from astra_mcp.types import (
     EmulatorKind,
     Failure,
     FrozenModel,
+    JobItem,
     JsonObject,
     PastCall,
     ToolResult,

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.job import JobItem
 from astra_mcp.reward import EPSILON, Reward, score_episode, solved_by
-from astra_mcp.types import Origin, ToolResult
+from astra_mcp.types import JobItem, Origin, ToolResult
 
 
 def job_of(size: int) -> tuple[JobItem, ...]:

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.job import JobItem
 from astra_mcp.sent_answers import sent_by, sent_in_slices, shown_by
-from astra_mcp.types import JsonObject, ToolResult, ToolSpec
+from astra_mcp.types import JobItem, JsonObject, ToolResult, ToolSpec
 
 CODE = "AAAAA1 K7WD2M BBBBB2"
 JOB = (

@@ -8,8 +8,9 @@ import typer
 
 from astra_mcp.cli.synth.options import Given
 from astra_mcp.cli.synth.reading import read_languages, read_range, read_types
-from astra_mcp.compose.publication import BundleFolder, open_acceptance
+from astra_mcp.compose.bundles import BundlePublisher
 from astra_mcp.compose.settings import load_settings
+from astra_mcp.compose.verdicts import open_acceptance
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
@@ -98,7 +99,7 @@ async def _make(planned: list[Planned], folder: Path, acceptance: bool, made: Ma
             if not accepted:
                 say.print(f"given up: {name}; every draw was refused", style="yellow")
 
-        publisher = BundleFolder(folder)
+        publisher = BundlePublisher(folder)
         if not acceptance:
             await make_environments(planned, publisher, None, made=made, hear=hear, limit=1)
             return

@@ -11,11 +11,11 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
-from astra_mcp.job import JobItem
 from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.testing import InMemoryCatalog, Question
 from astra_mcp.types import (
     CallOutcome,
+    JobItem,
     JsonValue,
     Origin,
     PastCall,
