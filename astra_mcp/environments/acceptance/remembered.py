@@ -24,7 +24,6 @@ DECIDING = (
     *(
         "errors.py",
         "domains.py",
-        "job.py",
         "reward.py",
         "schemas.py",
         "seeds.py",
