@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from astra_mcp.compose.bundles import find_bundles, open_bundle_sandbox
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.compose.verdicts import StoredVerdicts
 from astra_mcp.concurrency import map_concurrently
-from astra_mcp.environments.acceptance import Verdict, verdict_of_faults
+from astra_mcp.environments.acceptance import Verdict, verdict_of_faults, verify_bundle
 from astra_mcp.environments.acceptance.remembered import acceptance_version, verify_or_remember
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.judging.judgement import Answer, Judgement, judged
@@ -138,9 +139,8 @@ async def _examine(
                     waiting -= 1
                     progress.advance(task)
 
-                found, known = await verify_or_remember(
-                    item, sandbox, store, again=again, hear=hear
-                )
+                verify = partial(verify_bundle, sandbox=sandbox, hear=hear)
+                found, known = await verify_or_remember(item, verify, store, again=again)
                 row = _Row(found, await _judge_all(item, found, sandbox, judge), known)
                 progress.advance(task, waiting)  # the main question, and what was not examined
                 return row

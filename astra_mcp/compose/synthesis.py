@@ -98,7 +98,8 @@ async def run_synthesis(
             generator = judge = await opened.enter_async_context(opening(Role.GENERATOR, writes))
             if judges != writes:  # one model in both roles keeps to its one max_concurrency
                 judge = await opened.enter_async_context(opening(Role.JUDGE, judges))
-            acceptance, version = versioned_acceptance(settings, sandbox)
+            accepting = versioned_acceptance(settings, sandbox.report)
+            acceptance, version = await opened.enter_async_context(accepting)
 
             async def judged(bundle: Bundle) -> Sequence[Judgement]:
                 return await judge_bundle(judge, recipe.num_judge_votes, bundle, sandbox)

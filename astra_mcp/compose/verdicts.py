@@ -5,18 +5,17 @@ import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
-from os import cpu_count
 from pathlib import Path
 
-import anyio
 from pydantic import TypeAdapter, ValidationError
 
 from astra_mcp.compose.bundles import open_bundle_sandbox
 from astra_mcp.compose.settings import Settings
+from astra_mcp.compose.verifiers import open_verifiers
 from astra_mcp.environments.acceptance.remembered import acceptance_version, verify_or_remember
 from astra_mcp.environments.acceptance.verdict import FailedCheck, Verdict
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.sandbox.protocol import Sandbox
+from astra_mcp.sandbox import SandboxReport
 from astra_mcp.synthesis.environments.publication import Acceptance
 
 __all__ = ["StoredVerdicts", "open_acceptance", "versioned_acceptance"]
@@ -71,19 +70,29 @@ async def open_acceptance(settings: Settings) -> AsyncGenerator[Acceptance]:
     Raises:
         SandboxUnavailableError: This machine cannot isolate tool code.
     """
-    async with open_bundle_sandbox(settings, ()) as sandbox:
-        yield versioned_acceptance(settings, sandbox)[0]
+    async with (
+        open_bundle_sandbox(settings, ()) as sandbox,
+        versioned_acceptance(settings, sandbox.report) as (accept, _),
+    ):
+        yield accept
 
 
-def versioned_acceptance(settings: Settings, sandbox: Sandbox) -> tuple[Acceptance, str]:
-    """The acceptance in a sandbox, several bundles at once, and the name of its version."""
-    version = acceptance_version(settings.sandbox, sandbox.report.backend)
+@asynccontextmanager
+async def versioned_acceptance(
+    settings: Settings, sandbox: SandboxReport
+) -> AsyncGenerator[tuple[Acceptance, str]]:
+    """Open the acceptance, in processes of its own, and name its version.
+
+    Args:
+        settings: Limits, and the home that verdicts are kept under.
+        sandbox: What the sandbox of this machine is.
+    """
+    version = acceptance_version(settings.sandbox, sandbox.backend)
     store = StoredVerdicts(settings.home, version)
-    at_once = anyio.CapacityLimiter(2 * (cpu_count() or 1))
+    async with open_verifiers(settings.sandbox, unsandboxed=bool(sandbox.missing)) as verifiers:
 
-    async def accept(bundle: Bundle) -> Sequence[FailedCheck]:
-        async with at_once:
-            verdict, _ = await verify_or_remember(bundle, sandbox, store)
-        return verdict.failed_checks
+        async def accept(bundle: Bundle) -> Sequence[FailedCheck]:
+            verdict, _ = await verify_or_remember(bundle, verifiers.verify, store)
+            return verdict.failed_checks
 
-    return accept, version
+        yield accept, version

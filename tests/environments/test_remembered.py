@@ -2,11 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import cast
-
-import pytest
 
 from astra_mcp.compose.verdicts import StoredVerdicts
 from astra_mcp.environments.acceptance import Check, FailedCheck, Verdict, remembered
@@ -19,11 +15,10 @@ from astra_mcp.environments.acceptance.verdict import Spent
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import create_bundle
 from astra_mcp.environments.loading import load_bundle
-from astra_mcp.sandbox import Sandbox, SandboxLimits
+from astra_mcp.sandbox import SandboxLimits
 
 REFUSED = Verdict("ash", (FailedCheck(Check.ECHOED_ANSWER, "it is", "x"),), Spent(1, 2, 0.5, 3.0))
 SLOW = Verdict("ash", (FailedCheck(Check.LIMITS, "too slow"),))
-NOWHERE = cast("Sandbox", None)
 
 
 class Acceptance:
@@ -33,30 +28,22 @@ class Acceptance:
         self.says = REFUSED
         self.num_asked = 0
 
-    async def __call__(
-        self, bundle: Bundle, sandbox: Sandbox, *, hear: Callable[[], None]
-    ) -> Verdict:
-        del bundle, sandbox, hear
+    async def __call__(self, bundle: Bundle) -> Verdict:
+        del bundle
         self.num_asked += 1
         return self.says
 
 
-@pytest.fixture
-def acceptance(monkeypatch: pytest.MonkeyPatch) -> Acceptance:
-    acceptance = Acceptance()
-    monkeypatch.setattr(remembered, "verify_bundle", acceptance)
-    return acceptance
-
-
 async def test_a_verdict_is_found_again_until_the_bundle_the_acceptance_or_its_file_changes(
-    tmp_path: Path, acceptance: Acceptance
+    tmp_path: Path,
 ) -> None:
+    acceptance = Acceptance()
     bundle = load_bundle(create_bundle("ash", tmp_path))
     store = StoredVerdicts(tmp_path / "home", "1" * 64)
 
     async def asked(**changes: object) -> bool:
         other = bundle.model_copy(update=changes)
-        verdict, is_remembered = await verify_or_remember(other, NOWHERE, store, again=False)
+        verdict, is_remembered = await verify_or_remember(other, acceptance, store, again=False)
         assert verdict == REFUSED
         return not is_remembered
 
@@ -69,18 +56,19 @@ async def test_a_verdict_is_found_again_until_the_bundle_the_acceptance_or_its_f
     for file in (tmp_path / "home" / "verdicts").rglob(bundle.content_hash):
         file.write_bytes(file.read_bytes().replace(b"it is", b"it was"))
     assert await asked()
-    assert (await verify_or_remember(bundle, NOWHERE, store, again=True))[1] is False
+    assert (await verify_or_remember(bundle, acceptance, store, again=True))[1] is False
     assert acceptance.num_asked == 5
 
 
 async def test_a_refusal_that_may_be_the_machine_s_doing_is_not_remembered(
-    tmp_path: Path, acceptance: Acceptance
+    tmp_path: Path,
 ) -> None:
+    acceptance = Acceptance()
     bundle = load_bundle(create_bundle("ash", tmp_path))
     store = StoredVerdicts(tmp_path / "home", "1" * 64)
     acceptance.says = SLOW
     for _ in range(2):
-        assert await verify_or_remember(bundle, NOWHERE, store, again=False) == (SLOW, False)
+        assert await verify_or_remember(bundle, acceptance, store, again=False) == (SLOW, False)
 
 
 def test_all_that_the_acceptance_imports_is_part_of_its_version() -> None:

@@ -5,7 +5,7 @@ of what reads schemas, and over the sandbox: where one of them changes, nothing 
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from astra_mcp.environments.acceptance.verdict import Check, Verdict
-from astra_mcp.environments.acceptance.verification import verify_bundle
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.sandbox.protocol import Sandbox, SandboxLimits
+from astra_mcp.sandbox.protocol import SandboxLimits
 
 __all__ = ["DECIDING", "VerdictStore", "acceptance_version", "verify_or_remember"]
 
@@ -51,20 +50,18 @@ class VerdictStore(Protocol):
 
 async def verify_or_remember(
     bundle: Bundle,
-    sandbox: Sandbox,
+    verify: Callable[[Bundle], Awaitable[Verdict]],
     store: VerdictStore,
     *,
     again: bool = False,
-    hear: Callable[[], None] = lambda: None,
 ) -> tuple[Verdict, bool]:
     """Run the acceptance on a bundle, unless its verdict is known.
 
     Args:
         bundle: Loaded.
-        sandbox: Runs its tools.
+        verify: Runs it.
         store: Remembers; a refusal that may be the machine's doing is not given to it.
         again: Run it in any case.
-        hear: Called after each further question that was examined.
 
     Returns:
         The verdict, and whether it was remembered.
@@ -76,7 +73,7 @@ async def verify_or_remember(
     known = None if again else store.find(content_hash)
     if known is not None:
         return known, True
-    verdict = await verify_bundle(bundle, sandbox, hear=hear)
+    verdict = await verify(bundle)
     if _OF_THE_MACHINE.isdisjoint(failed.check for failed in verdict.failed_checks):
         store.keep(content_hash, verdict)
     return verdict, False
